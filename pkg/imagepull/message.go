@@ -1,0 +1,163 @@
+package imagepull
+
+import (
+	"strconv"
+	"strings"
+	"time"
+)
+
+// Kind is what a kubelet Event says of an image pull.
+type Kind string
+
+// The kinds of message.
+const (
+	KindOther          Kind = "other"           // not about a pull, or not understood
+	KindPulling        Kind = "pulling"         // the pull was requested; it may have to queue
+	KindPulled         Kind = "pulled"          // the runtime answered that it has the image
+	KindAlreadyPresent Kind = "already_present" // no pull was needed
+	KindPullFailed     Kind = "pull_failed"     // the runtime gave up
+	KindBackOff        Kind = "back_off"        // kubelet waits before it tries again
+	KindNeverPull      Kind = "never_pull"      // absent, and the pull policy is Never
+)
+
+// Message is what one kubelet Event tells of a pull. The zero time.Duration stands for absent unless
+// the field's own flag says otherwise.
+type Message struct {
+	Kind  Kind
+	Image string // as kubelet wrote it: the reference of the container's spec
+	// Combined says that the Event stands for several distinct ones: its container and first stamps
+	// belong to another occurrence than the text.
+	Combined bool
+
+	// Pull is how long the runtime took, on kubelet's monotonic clock; known when Timed (kubelet ≥ 1.25).
+	Pull  time.Duration
+	Timed bool
+	// Waiting runs from right after the Pulling Event to the runtime's answer, so it holds the node's
+	// pull queue and Pull; known when WaitingTimed. Kubelet ≤ 1.24 prints only this length.
+	Waiting      time.Duration
+	WaitingTimed bool
+	// Unit is what kubelet cut the lengths to: the truth is in [length, length+Unit). It is 1 ms since
+	// 1.28 and 1 ns before; zero without a length.
+	Unit time.Duration
+
+	// SizeBytes is the image's size as the runtime counts it (kubelet ≥ 1.30); 0 when not told.
+	SizeBytes int64
+}
+
+// combinedPrefix is put before the text by client-go's event aggregator (tools/record).
+const combinedPrefix = "(combined from similar events): "
+
+// sentences are the forms kubelet uses, from pkg/kubelet/images/image_manager.go of 1.20 to 1.36:
+// reason, the words before the quoted reference, what the words after it begin with, and the kind.
+var sentences = []struct {
+	reason, before, after string
+	kind                  Kind
+}{
+	{"Pulling", "Pulling image ", "", KindPulling},
+	{"Pulled", "Successfully pulled image ", "", KindPulled},
+	{"Pulled", "Container image ", " already present on machine", KindAlreadyPresent},
+	{"Failed", "Failed to pull image ", "", KindPullFailed},
+	{"BackOff", "Back-off pulling image ", "", KindBackOff},
+	{"ErrImageNeverPull", "Container image ", " is not present with pull policy of Never", KindNeverPull},
+}
+
+// ParseMessage reads a kubelet Event's reason and message. Whatever it does not understand is
+// KindOther; a pull's lengths and size are left out where the text does not hold them.
+func ParseMessage(reason, message string) Message {
+	text, combined := strings.CutPrefix(message, combinedPrefix)
+	for _, s := range sentences {
+		if s.reason != reason {
+			continue
+		}
+		quoted, ok := strings.CutPrefix(text, s.before)
+		if !ok {
+			continue
+		}
+		image, rest, ok := cutQuoted(quoted)
+		if !ok || !strings.HasPrefix(rest, s.after) {
+			continue
+		}
+		m := Message{Kind: s.kind, Image: image, Combined: combined}
+		if s.kind == KindPulled {
+			m.readLengths(rest)
+		}
+		return m
+	}
+	return Message{Kind: KindOther, Combined: combined}
+}
+
+// cutQuoted splits a Go-quoted string (%q) off the front of text.
+func cutQuoted(text string) (value, rest string, ok bool) {
+	if !strings.HasPrefix(text, `"`) {
+		return "", "", false
+	}
+	quoted, err := strconv.QuotedPrefix(text)
+	if err != nil {
+		return "", "", false
+	}
+	value, err = strconv.Unquote(quoted)
+	if err != nil {
+		return "", "", false
+	}
+	return value, text[len(quoted):], true
+}
+
+// readLengths reads ` in D (D including waiting). Image size: N bytes.`, of which every part but the
+// first may be missing.
+func (m *Message) readLengths(rest string) {
+	lengths, size, _ := strings.Cut(rest, ". Image size: ")
+	m.SizeBytes = parseSize(size)
+
+	lengths, ok := strings.CutPrefix(lengths, " in ")
+	if !ok {
+		return
+	}
+	first, second, both := strings.Cut(lengths, " (")
+	pull, ok := parseLength(first)
+	if !ok {
+		return
+	}
+	if !both {
+		// Kubelet ≤ 1.24 starts this clock before the queue.
+		m.Waiting, m.WaitingTimed, m.Unit = pull, true, unitOf(pull, pull)
+		return
+	}
+	second, ok = strings.CutSuffix(second, " including waiting)")
+	if !ok {
+		return
+	}
+	waiting, ok := parseLength(second)
+	if !ok || waiting < pull {
+		return
+	}
+	m.Pull, m.Timed = pull, true
+	m.Waiting, m.WaitingTimed = waiting, true
+	m.Unit = unitOf(pull, waiting)
+}
+
+// parseLength reads a Go duration as kubelet prints it, which is never negative.
+func parseLength(text string) (time.Duration, bool) {
+	d, err := time.ParseDuration(text)
+	return d, err == nil && d >= 0
+}
+
+// unitOf tells a kubelet that cuts to milliseconds from one that does not: of the latter's lengths,
+// one in a million looks cut.
+func unitOf(a, b time.Duration) time.Duration {
+	if a%time.Millisecond == 0 && b%time.Millisecond == 0 {
+		return time.Millisecond
+	}
+	return time.Nanosecond
+}
+
+func parseSize(text string) int64 {
+	digits, ok := strings.CutSuffix(text, " bytes.")
+	if !ok {
+		return 0
+	}
+	n, err := strconv.ParseInt(digits, 10, 64)
+	if err != nil || n < 0 {
+		return 0
+	}
+	return n
+}

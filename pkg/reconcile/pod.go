@@ -1,0 +1,122 @@
+package reconcile
+
+import (
+	"time"
+
+	"go.uber.org/zap"
+
+	"github.com/podlapse/podlapse/pkg/timeline"
+)
+
+// askAgainAfter is how long an answer of the runtime may take before the question is repeated.
+const askAgainAfter = time.Second
+
+// pod is one pod that the node has: its evidence while it starts, then its timeline.
+type pod struct {
+	evidence *timeline.Evidence // nil once settled
+	settled  timeline.Timeline
+
+	watching bool      // an Event watch was asked for
+	askedAt  time.Time // of the last question to the runtime
+	changed  bool      // the pod object changed since that question
+}
+
+func (p *pod) timeline(now time.Time) (timeline.Timeline, bool) {
+	if p.evidence == nil {
+		return p.settled, true
+	}
+	return p.evidence.Timeline(now)
+}
+
+func (r *Reconciler) observe(o timeline.Observation) {
+	p := r.pods[o.PodUID()]
+	_, seen := o.(timeline.PodSeen)
+	_, gone := o.(timeline.PodGone)
+	if p == nil {
+		if !seen {
+			return // an answer about a pod that has left meanwhile
+		}
+		p = &pod{evidence: timeline.NewEvidence(r.config.Available)}
+		r.pods[o.PodUID()] = p
+		r.starting++
+	}
+	if p.evidence != nil {
+		p.evidence.Apply(o)
+		p.changed = p.changed || seen
+		r.advance(p)
+	}
+	if gone {
+		r.forget(o.PodUID(), p)
+	}
+}
+
+// advance carries the pod's wants to the sources, and ends its start-up when it is settled.
+func (r *Reconciler) advance(p *pod) {
+	if p.evidence == nil {
+		return
+	}
+	now := r.config.Now()
+	if p.evidence.Settled(now) {
+		r.settle(p, now)
+		return
+	}
+	wants := p.evidence.Wants(now)
+	object := p.evidence.Pod()
+	if wants.Runtime && (p.changed || now.Sub(p.askedAt) > askAgainAfter) {
+		p.askedAt, p.changed = now, false
+		r.config.AskRuntime(timeline.LookUp{UID: object.UID, RuntimeUID: object.RuntimeUID, Images: wants.Images})
+	}
+	r.watchEvents(p, wants.Events)
+}
+
+func (r *Reconciler) watchEvents(p *pod, wanted bool) {
+	if p.watching == wanted {
+		return
+	}
+	p.watching = wanted
+	object := p.evidence.Pod()
+	if wanted {
+		r.config.WatchEvents(timeline.EventWatch{
+			UID: object.UID, InvolvedUID: object.RuntimeUID, Namespace: object.Namespace, Name: object.Name,
+		})
+	} else {
+		r.config.UnwatchEvents(object.UID)
+	}
+}
+
+// settle makes the pod's timeline final. A start-up that was over before the agent first saw the pod
+// is shown but handed to nobody: it may have been counted already.
+func (r *Reconciler) settle(p *pod, now time.Time) {
+	r.watchEvents(p, false)
+	p.settled, _ = p.evidence.Timeline(now)
+	p.evidence = nil
+	r.starting--
+	if p.settled.Reconstructed {
+		return
+	}
+	r.config.Logger.Debug("pod settled", zap.String("namespace", p.settled.Namespace),
+		zap.String("pod", p.settled.Name), zap.String("state", string(p.settled.State)))
+	r.config.Settled(p.settled)
+}
+
+// settleEnded is for the end of the agent: late evidence will not come any more.
+func (r *Reconciler) settleEnded() {
+	now := r.config.Now()
+	for _, p := range r.pods {
+		if p.evidence != nil && p.evidence.Ended() {
+			r.settle(p, now)
+		}
+	}
+}
+
+// forget lets go of a pod whose object is gone. There will be no more evidence, so it settles now.
+func (r *Reconciler) forget(uid string, p *pod) {
+	if p.evidence != nil {
+		r.settle(p, r.config.Now())
+	}
+	delete(r.pods, uid)
+	r.gone = append(r.gone, p.settled)
+	if len(r.gone) > maxGone {
+		r.gone = r.gone[len(r.gone)-maxGone:]
+	}
+}

@@ -1,0 +1,145 @@
+// Package reconcile owns what the agent knows. One goroutine, the one in Run, applies observations to
+// the evidence of each pod, carries the timeline's wants to the sources, and hands out every settled
+// timeline once. It imports no source and no exporter: cmd/agent connects them by functions.
+package reconcile
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"go.uber.org/zap"
+
+	"github.com/podlapse/podlapse/pkg/timeline"
+)
+
+const (
+	// inboxCapacity is how many observations may wait; a source that finds the inbox full waits too.
+	inboxCapacity = 256
+	// tick is how often pods that start are looked at for wants that time brings up. No pod starting,
+	// no tick.
+	tick = time.Second
+	// maxGone bounds the timelines kept of pods that no longer exist; the oldest leave first.
+	maxGone = 128
+)
+
+// Config connects a Reconciler. No function may block: all but Now run on its goroutine.
+type Config struct {
+	Now       func() time.Time
+	Available timeline.Available
+	// AskRuntime asks for one timeline.RuntimeSeen about the pod; repeating a question is harmless.
+	AskRuntime func(timeline.LookUp)
+	// WatchEvents and UnwatchEvents begin and end the stream of timeline.EventSeen about a pod.
+	WatchEvents   func(timeline.EventWatch)
+	UnwatchEvents func(uid string)
+	// Settled gets every start-up that the agent saw end, exactly once.
+	Settled func(timeline.Timeline)
+	Logger  *zap.Logger
+}
+
+// Reconciler is the only owner of evidence.
+type Reconciler struct {
+	config  Config
+	inbox   chan timeline.Observation
+	queries chan func()
+	stopped chan struct{}
+
+	// Of the goroutine in Run only.
+	pods     map[string]*pod
+	starting int
+	gone     []timeline.Timeline
+}
+
+// errStopped answers queries after Run returned.
+var errStopped = errors.New("the agent is stopping")
+
+// New makes a Reconciler; nothing happens before Run.
+func New(config Config) *Reconciler {
+	return &Reconciler{
+		config:  config,
+		inbox:   make(chan timeline.Observation, inboxCapacity),
+		queries: make(chan func()),
+		stopped: make(chan struct{}),
+		pods:    map[string]*pod{},
+	}
+}
+
+// Observe hands in an observation. It waits while the inbox is full, until ctx ends or Run returned.
+func (r *Reconciler) Observe(ctx context.Context, o timeline.Observation) {
+	select {
+	case r.inbox <- o:
+	case <-ctx.Done():
+	case <-r.stopped:
+	}
+}
+
+// Run owns the evidence until ctx ends; then it applies what already waits in the inbox, settles every
+// pod whose start-up is over without waiting for late evidence, and returns nil.
+func (r *Reconciler) Run(ctx context.Context) error {
+	defer close(r.stopped)
+	ticker := time.NewTicker(tick)
+	defer ticker.Stop()
+	for {
+		var ticks <-chan time.Time
+		if r.starting > 0 {
+			ticks = ticker.C
+		}
+		select {
+		case <-ctx.Done():
+			r.drain()
+			r.settleEnded()
+			return nil
+		case o := <-r.inbox:
+			r.observe(o)
+		case answer := <-r.queries:
+			answer()
+		case <-ticks:
+			for _, p := range r.pods {
+				r.advance(p)
+			}
+		}
+	}
+}
+
+func (r *Reconciler) drain() {
+	for {
+		select {
+		case o := <-r.inbox:
+			r.observe(o)
+		default:
+			return
+		}
+	}
+}
+
+// Timelines tells of every pod on the node and the latest that are gone, by namespace and name, the
+// latest of a name first.
+func (r *Reconciler) Timelines(ctx context.Context) ([]timeline.Timeline, error) {
+	answer := make(chan []timeline.Timeline, 1)
+	select {
+	case r.queries <- func() { answer <- r.timelines() }:
+	case <-ctx.Done():
+		return nil, fmt.Errorf("ask for timelines: %w", ctx.Err())
+	case <-r.stopped:
+		return nil, fmt.Errorf("ask for timelines: %w", errStopped)
+	}
+	return <-answer, nil
+}
+
+func (r *Reconciler) timelines() []timeline.Timeline {
+	all := slices.Clone(r.gone)
+	now := r.config.Now()
+	for _, p := range r.pods {
+		if t, ok := p.timeline(now); ok {
+			all = append(all, t)
+		}
+	}
+	slices.SortFunc(all, func(a, b timeline.Timeline) int {
+		return cmp.Or(cmp.Compare(a.Namespace, b.Namespace), cmp.Compare(a.Name, b.Name),
+			b.CreatedAt.Compare(a.CreatedAt), cmp.Compare(a.UID, b.UID))
+	})
+	return all
+}

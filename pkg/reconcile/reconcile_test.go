@@ -1,0 +1,217 @@
+package reconcile
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"go.uber.org/goleak"
+	"go.uber.org/zap"
+
+	"github.com/podlapse/podlapse/pkg/timeline"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+// desk stands in for sources and sinks and notes what it was asked.
+type desk struct {
+	mu      sync.Mutex
+	calls   []string
+	settled []timeline.Timeline
+}
+
+func (d *desk) note(format string, args ...any) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.calls = append(d.calls, fmt.Sprintf(format, args...))
+}
+
+func (d *desk) take() []string {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	calls := d.calls
+	d.calls = nil
+	return calls
+}
+
+// start runs a reconciler in a synctest bubble; the returned function stops it and waits.
+func start(t *testing.T, d *desk, available timeline.Available) (r *Reconciler, observe func(timeline.Observation), stop func()) {
+	t.Helper()
+	r = New(Config{
+		Now: time.Now, Available: available, Logger: zap.NewNop(),
+		AskRuntime:    func(q timeline.LookUp) { d.note("ask %s %v", q.RuntimeUID, q.Images) },
+		WatchEvents:   func(w timeline.EventWatch) { d.note("watch %s", w.InvolvedUID) },
+		UnwatchEvents: func(uid string) { d.note("unwatch %s", uid) },
+		Settled: func(tl timeline.Timeline) {
+			d.note("settled %s %s", tl.Name, tl.State)
+			d.settled = append(d.settled, tl)
+		},
+	})
+	ctx, cancel := context.WithCancel(t.Context())
+	done := make(chan error, 1)
+	go func() { done <- r.Run(ctx) }()
+	observe = func(o timeline.Observation) { r.Observe(ctx, o); synctest.Wait() }
+	return r, observe, func() {
+		cancel()
+		if err := <-done; err != nil {
+			t.Errorf("run: %v", err)
+		}
+	}
+}
+
+// object is a pod with one container of a cold image, as it looks when it was just bound.
+func object() timeline.Pod {
+	return timeline.Pod{
+		UID: "uid-1", RuntimeUID: "runtime-1", Namespace: "ns", Name: "pod", Phase: "Pending",
+		CreatedAt:  time.Now().Truncate(time.Second),
+		Conditions: []timeline.Condition{{Type: "PodScheduled", True: true, TransitionAt: time.Now().Truncate(time.Second)}},
+		Containers: []timeline.Container{{Name: "app", Kind: timeline.KindMain, Image: "cold", PullPolicy: timeline.PullIfNotPresent}},
+	}
+}
+
+func ready(p timeline.Pod) timeline.Pod {
+	now := time.Now().Truncate(time.Second)
+	p.Phase = "Running"
+	p.Containers = slices.Clone(p.Containers)
+	p.Containers[0].State, p.Containers[0].StartedAt = timeline.StateRunning, now
+	p.Containers[0].Started, p.Containers[0].Ready = true, true
+	p.Conditions = append(slices.Clone(p.Conditions), timeline.Condition{Type: "ContainersReady", True: true, TransitionAt: now},
+		timeline.Condition{Type: "Ready", True: true, TransitionAt: now})
+	return p
+}
+
+func expect(t *testing.T, d *desk, want ...string) {
+	t.Helper()
+	if got := d.take(); !slices.Equal(got, want) {
+		t.Errorf("calls %q, want %q", got, want)
+	}
+}
+
+func TestColdPodFromBindingToRecord(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		d := &desk{}
+		r, observe, stop := start(t, d, timeline.Available{Runtime: true, Events: true})
+		pod := object()
+		observe(timeline.PodSeen{ArrivedAt: time.Now(), Live: true, Pod: pod})
+		expect(t, d, "ask runtime-1 [cold]")
+
+		asked := time.Now()
+		observe(timeline.RuntimeSeen{UID: "uid-1", AskedAt: asked, ArrivedAt: asked, Images: []timeline.Image{{Ref: "cold"}}})
+		expect(t, d, "watch runtime-1")
+
+		time.Sleep(3 * time.Second)
+		observe(timeline.EventSeen{UID: "uid-1", ArrivedAt: time.Now(), Live: true, Container: "app", Reason: "Pulled", Count: 1,
+			Message: `Successfully pulled image "cold" in 1s (2s including waiting). Image size: 5 bytes.`,
+			NamedAt: time.Now(), FirstAt: time.Now().Truncate(time.Second)})
+		if calls := d.take(); !slices.Contains(calls, "unwatch uid-1") {
+			t.Errorf("the Event watch stays open: %q", calls)
+		}
+
+		started := time.Now()
+		observe(timeline.PodSeen{ArrivedAt: time.Now(), Live: true, Pod: ready(pod)})
+		expect(t, d, "ask runtime-1 []")
+		time.Sleep(10 * time.Millisecond)
+		observe(timeline.RuntimeSeen{UID: "uid-1", AskedAt: time.Now(), ArrivedAt: time.Now(), Containers: []timeline.ContainerRun{
+			{Name: "app", CreatedAt: started, StartedAt: started}}})
+		expect(t, d, "settled pod ready")
+
+		observe(timeline.PodSeen{ArrivedAt: time.Now(), Live: true, Pod: ready(pod)})
+		observe(timeline.PodGone{UID: "uid-1", ArrivedAt: time.Now(), Live: true})
+		expect(t, d) // counted once
+		all, err := r.Timelines(t.Context())
+		if err != nil || len(all) != 1 || all[0].State != timeline.StateReady {
+			t.Errorf("timelines %+v, %v", all, err)
+		}
+		stop()
+		if _, err := r.Timelines(t.Context()); err == nil {
+			t.Error("a stopped reconciler answers")
+		}
+	})
+}
+
+func TestSilentRuntimeDelaysARecordByItsGraceOnly(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		d := &desk{}
+		_, observe, stop := start(t, d, timeline.Available{Runtime: true, Events: true})
+		defer stop()
+		observe(timeline.PodSeen{ArrivedAt: time.Now(), Live: true, Pod: object()})
+		observe(timeline.PodSeen{ArrivedAt: time.Now(), Live: true, Pod: ready(object())})
+		time.Sleep(10 * time.Second)
+		synctest.Wait()
+		calls := d.take()
+		if calls[len(calls)-1] != "settled pod ready" {
+			t.Errorf("calls %q", calls)
+		}
+		if len(calls) > 8 {
+			t.Errorf("a silent runtime was asked %d times in its grace", len(calls)-1)
+		}
+	})
+}
+
+func TestPodsThatWereReadyBeforeAreShownButNotCounted(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		d := &desk{}
+		r, observe, stop := start(t, d, timeline.Available{Runtime: true, Events: true})
+		defer stop()
+		observe(timeline.PodSeen{ArrivedAt: time.Now(), Pod: ready(object())})
+		expect(t, d)
+		all, _ := r.Timelines(t.Context())
+		if len(all) != 1 || !all[0].Reconstructed {
+			t.Errorf("timelines %+v", all)
+		}
+	})
+}
+
+func TestDeletedWhileStarting(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		d := &desk{}
+		_, observe, stop := start(t, d, timeline.Available{Runtime: true, Events: true})
+		defer stop()
+		observe(timeline.PodSeen{ArrivedAt: time.Now(), Live: true, Pod: object()})
+		observe(timeline.PodGone{UID: "uid-1", ArrivedAt: time.Now(), Live: true})
+		observe(timeline.RuntimeSeen{UID: "uid-1", ArrivedAt: time.Now()}) // late answer
+		expect(t, d, "ask runtime-1 [cold]", "settled pod deleted")
+	})
+}
+
+func TestGoneTimelinesAreBounded(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r, observe, stop := start(t, &desk{}, timeline.Available{})
+		defer stop()
+		for i := range 3 * maxGone {
+			pod := object()
+			pod.UID = fmt.Sprintf("uid-%d", i)
+			observe(timeline.PodSeen{ArrivedAt: time.Now(), Live: true, Pod: pod})
+			observe(timeline.PodGone{UID: pod.UID, ArrivedAt: time.Now(), Live: true})
+		}
+		all, _ := r.Timelines(t.Context())
+		if len(all) != maxGone {
+			t.Errorf("%d timelines kept, want %d", len(all), maxGone)
+		}
+	})
+}
+
+// TestStopLosesNothing shows that what was handed in before the stop still settles, also while a
+// runtime that never answers is waited for.
+func TestStopLosesNothing(t *testing.T) {
+	d := &desk{}
+	r := New(Config{Now: time.Now, Available: timeline.Available{Runtime: true, Events: true}, Logger: zap.NewNop(), AskRuntime: func(timeline.LookUp) {}, UnwatchEvents: func(string) {},
+		WatchEvents: func(timeline.EventWatch) {}, Settled: func(tl timeline.Timeline) { d.settled = append(d.settled, tl) }})
+	for i := range 100 {
+		pod := ready(object())
+		pod.UID = fmt.Sprintf("uid-%d", i)
+		r.Observe(t.Context(), timeline.PodSeen{ArrivedAt: time.Now(), Live: true, Pod: pod})
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	if err := r.Run(ctx); err != nil {
+		t.Fatal(err)
+	}
+	if len(d.settled) != 100 {
+		t.Errorf("%d of 100 settled", len(d.settled))
+	}
+}

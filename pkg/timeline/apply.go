@@ -1,0 +1,181 @@
+package timeline
+
+import "time"
+
+// Apply adds what an observation tells. Observations about other pods are the caller's error.
+func (e *Evidence) Apply(o Observation) {
+	switch o := o.(type) {
+	case PodSeen:
+		e.applyPod(o)
+	case PodGone:
+		e.gone = true
+		e.claim(arrival(podMark(MarkDeleted), originArrival, o.ArrivedAt, o.Live))
+	case EventSeen:
+		e.applyEvent(o)
+	case RuntimeSeen:
+		e.applyRuntime(o)
+	}
+}
+
+func podMark(m Mark) markKey { return markKey{container: podWide, mark: m} }
+
+func (e *Evidence) applyPod(o PodSeen) {
+	e.keepFirstSighting(o)
+	if o.ArrivedAt.After(e.podSeenAt) {
+		e.podSeenAt, e.pod = o.ArrivedAt, o.Pod
+	}
+	told := func(m Mark, stamp time.Time) {
+		if !stamp.IsZero() {
+			e.claim(second(podMark(m), originStatus, stamp))
+			e.claim(arrival(podMark(m), originArrival, o.ArrivedAt, o.Live))
+		}
+	}
+	e.claim(arrival(podMark(MarkCreated), originArrival, o.ArrivedAt, o.Live))
+	told(MarkCreated, o.Pod.CreatedAt)
+	told(MarkAcknowledged, o.Pod.AcknowledgedAt)
+	told(MarkDeleted, o.Pod.DeletedAt)
+	for _, c := range o.Pod.Conditions {
+		if !c.True {
+			continue
+		}
+		switch c.Type {
+		case "PodScheduled":
+			told(MarkScheduled, c.TransitionAt)
+		case "PodReadyToStartContainers":
+			// Prompt only from kubelet 1.36; before, it can come after the pulls: an upper bound.
+			e.claim(arrival(podMark(MarkSandboxRunning), originArrival, o.ArrivedAt, o.Live))
+		case "ContainersReady":
+			told(MarkContainersReady, c.TransitionAt)
+		case "Ready":
+			told(MarkReady, c.TransitionAt)
+		}
+	}
+	switch o.Pod.Phase {
+	case "Succeeded":
+		e.claim(arrival(podMark(MarkSucceeded), originArrival, o.ArrivedAt, o.Live))
+	case "Failed":
+		e.claim(arrival(podMark(MarkFailed), originArrival, o.ArrivedAt, o.Live))
+	}
+	for _, c := range o.Pod.Containers {
+		e.applyStatus(o, c)
+	}
+}
+
+func (e *Evidence) keepFirstSighting(o PodSeen) {
+	if !e.firstSeen.at.IsZero() && !o.ArrivedAt.Before(e.firstSeen.at) {
+		return
+	}
+	over := o.Pod.Phase == "Succeeded" || o.Pod.Phase == "Failed"
+	for _, c := range o.Pod.Conditions {
+		over = over || c.Type == "Ready" && c.True
+	}
+	e.firstSeen = sighting{o.ArrivedAt, o.Live, over}
+}
+
+// applyStatus reads one container's status. Kubelet learns of starts and exits from the runtime's
+// list, up to a second later, so their arrival is only a bound; probes it runs itself, so news of
+// them is fresh.
+func (e *Evidence) applyStatus(o PodSeen, c Container) {
+	index, evidence := e.container(c.Name)
+	if evidence == nil {
+		return
+	}
+	told := func(m Mark, attempt int, stamp time.Time) {
+		if !stamp.IsZero() {
+			k := markKey{container: index, mark: m, attempt: clampAttempt(attempt)}
+			e.claim(second(k, originStatus, stamp))
+			e.claim(arrival(k, originArrival, o.ArrivedAt, false))
+		}
+	}
+	told(MarkRunning, c.Attempt, c.StartedAt)
+	if c.State == StateTerminated {
+		told(MarkFinished, c.Attempt, c.FinishedAt)
+		evidence.exited(c.Attempt, c.ExitCode)
+	}
+	if c.LastRun != nil && c.Attempt > 0 {
+		told(MarkRunning, c.Attempt-1, c.LastRun.StartedAt)
+		told(MarkFinished, c.Attempt-1, c.LastRun.FinishedAt)
+		evidence.exited(c.Attempt-1, c.LastRun.ExitCode)
+	}
+	if c.Kind == KindInit {
+		return
+	}
+	if c.Started {
+		e.claim(arrival(markKey{index, clampAttempt(c.Attempt), MarkStarted}, originArrival, o.ArrivedAt, o.Live))
+	}
+	if c.Ready {
+		e.claim(arrival(markKey{index, clampAttempt(c.Attempt), MarkContainerReady}, originArrival, o.ArrivedAt, o.Live))
+	}
+}
+
+func (e *Evidence) applyRuntime(o RuntimeSeen) {
+	if o.AskedAt.After(e.runtimeAskedAt) {
+		e.runtimeAskedAt = o.AskedAt
+	}
+	running := false
+	for _, s := range o.Sandboxes {
+		running = running || s.Ready
+		e.applySandbox(s)
+	}
+	for _, r := range o.Containers {
+		e.applyRun(r)
+	}
+	for _, image := range o.Images {
+		e.applyImage(o.AskedAt, image, !running && len(o.Containers) == 0)
+	}
+}
+
+func (e *Evidence) applySandbox(s Sandbox) {
+	told := func(m Mark, o origin, stamp time.Time) {
+		if !stamp.IsZero() {
+			e.claim(point(markKey{podWide, clampAttempt(s.Attempt), m}, o, stamp))
+		}
+	}
+	told(MarkSandboxBegun, originStore, s.BegunAt)
+	told(MarkNetworkReady, originRuntime, s.NetworkReadyAt)
+	told(MarkSandboxRunning, originStore, s.RunningAt)
+	if !s.CreatedAt.IsZero() {
+		begun := markKey{podWide, clampAttempt(s.Attempt), MarkSandboxBegun}
+		e.claim(claim{key: begun, origin: originRuntime, earliest: minInstant, latest: at(s.CreatedAt)})
+		ran := markKey{podWide, clampAttempt(s.Attempt), MarkSandboxRunning}
+		e.claim(claim{key: ran, origin: originRuntime, earliest: at(s.CreatedAt), latest: maxInstant})
+	}
+}
+
+func (e *Evidence) applyRun(r ContainerRun) {
+	index, evidence := e.container(r.Name)
+	if evidence == nil {
+		return
+	}
+	told := func(m Mark, stamp time.Time) {
+		if !stamp.IsZero() {
+			e.claim(point(markKey{index, clampAttempt(r.Attempt), m}, originRuntime, stamp))
+		}
+	}
+	told(MarkContainerCreated, r.CreatedAt)
+	told(MarkRunning, r.StartedAt)
+	told(MarkFinished, r.FinishedAt)
+	if !r.FinishedAt.IsZero() {
+		evidence.exited(r.Attempt, r.ExitCode)
+	}
+}
+
+func (e *Evidence) applyImage(askedAt time.Time, image Image, beforeSandbox bool) {
+	known := e.image(image.Ref)
+	if known == nil {
+		if len(e.images) == maxContainers {
+			e.overflow = true
+			return
+		}
+		e.images = append(e.images, imageEvidence{image, askedAt, image, askedAt, beforeSandbox})
+		return
+	}
+	if askedAt.Before(known.askedAt) {
+		known.Image, known.askedAt, known.beforeSandbox = image, askedAt, beforeSandbox
+	}
+	if askedAt.After(known.lastAt) {
+		known.last, known.lastAt = image, askedAt
+	}
+}
+
+func clampAttempt(n int) uint16 { return uint16(min(max(n, 0), 1<<16-1)) }

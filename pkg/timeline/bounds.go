@@ -1,0 +1,143 @@
+package timeline
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"time"
+)
+
+// bound is the interval that all trusted claims about one mark leave, both ends included.
+type bound struct {
+	key              markKey
+	earliest, latest instant
+	lean             lean
+	origins          uint16 // bit set of the origins that agree
+}
+
+// estimate is the best single instant inside the bound.
+func (b *bound) estimate() instant {
+	switch {
+	case b.earliest == minInstant || b.lean == leanLatest:
+		return b.latest
+	case b.latest == maxInstant || b.lean == leanEarliest:
+		return b.earliest
+	}
+	return b.earliest + (b.latest-b.earliest)/2
+}
+
+func (b *bound) sources() []Source {
+	var sources []Source
+	for o, source := range originSources {
+		if b.origins&(1<<o) != 0 && !slices.Contains(sources, source) {
+			sources = append(sources, source)
+		}
+	}
+	return sources
+}
+
+// spanError bounds how far the estimated length between two marks can be from the truth.
+func spanError(from, to *bound) time.Duration {
+	estimate := to.estimate().sub(from.estimate())
+	longest := to.latest.sub(from.earliest)
+	shortest := max(0, to.earliest.sub(from.latest))
+	return max(longest-estimate, estimate-shortest, 0)
+}
+
+// bounds is the evidence of every known mark, sorted by key.
+type bounds []bound
+
+func (bs bounds) find(k markKey) *bound {
+	i, found := slices.BinarySearchFunc(bs, k, func(b bound, k markKey) int {
+		return cmp.Or(cmp.Compare(b.key.container, k.container), cmp.Compare(b.key.mark, k.mark),
+			cmp.Compare(b.key.attempt, k.attempt))
+	})
+	if !found {
+		return nil
+	}
+	return &bs[i]
+}
+
+// disagreement is a contradiction between claims, or between two marks that should be in order.
+type disagreement struct {
+	key    markKey
+	detail string
+}
+
+// closeAt ends what is open: no mark that was told of lies after now.
+func (bs bounds) closeAt(now instant) {
+	for i := range bs {
+		bs[i].latest = max(bs[i].earliest, min(bs[i].latest, now))
+	}
+}
+
+// intersect takes the claims, sorted by key and trust, to one bound per mark. A claim that leaves
+// nothing of what more trusted claims allow is a disagreement and is left out.
+func intersect(claims []claim) (bounds, []disagreement) {
+	var all bounds
+	var disagreements []disagreement
+	for _, c := range claims {
+		if len(all) == 0 || all[len(all)-1].key != c.key {
+			all = append(all, bound{key: c.key, earliest: minInstant, latest: maxInstant})
+		}
+		b := &all[len(all)-1]
+		earliest, latest := max(b.earliest, c.earliest), min(b.latest, c.latest)
+		if earliest > latest {
+			disagreements = append(disagreements, disagreement{c.key, fmt.Sprintf(
+				"%s says %s, %s allow %s", c.origin.source(), interval(c.earliest, c.latest),
+				b.sources(), interval(b.earliest, b.latest))})
+			continue
+		}
+		// The most trusted claim that leans, and sets the end it leans to, decides.
+		if b.lean == leanNone && (c.lean == leanLatest && c.latest == latest || c.lean == leanEarliest && c.earliest == earliest) {
+			b.lean = c.lean
+		}
+		b.earliest, b.latest = earliest, latest
+		b.origins |= 1 << c.origin
+	}
+	return all, disagreements
+}
+
+func interval(earliest, latest instant) string {
+	text := func(i instant) string {
+		if i == minInstant || i == maxInstant {
+			return "…"
+		}
+		return i.time().Format(time.RFC3339Nano)
+	}
+	if earliest == latest {
+		return text(earliest)
+	}
+	return "[" + text(earliest) + ", " + text(latest) + "]"
+}
+
+// order tightens the known ones of marks that must follow each other; it says whether anything
+// changed. Marks that contradict the order stay as they are and are returned.
+func (bs bounds) order(keys []markKey) (changed bool, broken []disagreement) {
+	var before *bound
+	for _, k := range keys {
+		b := bs.find(k)
+		if b == nil {
+			continue
+		}
+		if before != nil {
+			if before.earliest > b.latest {
+				broken = append(broken, disagreement{k, fmt.Sprintf("%s at %s is before %s at %s",
+					k.mark, interval(b.earliest, b.latest), before.key.mark, interval(before.earliest, before.latest))})
+				continue
+			}
+			if before.latest > b.latest {
+				// The one that follows came to its own end no later, so the end is where this one leans.
+				before.latest, changed = b.latest, true
+				if before.lean == leanNone {
+					before.lean = leanLatest
+				}
+			}
+			if b.earliest < before.earliest {
+				b.earliest, changed = before.earliest, true
+			}
+		}
+		before = b
+	}
+	return changed, broken
+}

@@ -1,0 +1,112 @@
+package timeline
+
+import "time"
+
+// instant is a point in time as nanoseconds since the Unix epoch; the evidence of a pod holds many.
+type instant int64
+
+func at(t time.Time) instant { return instant(t.UnixNano()) }
+
+// time is the zero time for an end that is open.
+func (i instant) time() time.Time {
+	if i == minInstant || i == maxInstant {
+		return time.Time{}
+	}
+	return time.Unix(0, int64(i)).UTC()
+}
+
+// sub is i less o; a length that does not fit is the longest that does.
+func (i instant) sub(o instant) time.Duration {
+	return time.Unix(0, int64(i)).Sub(time.Unix(0, int64(o)))
+}
+
+// The widest interval: nothing known.
+const (
+	minInstant = instant(-1 << 63)
+	maxInstant = instant(1<<63 - 1)
+)
+
+// eventSlack bounds how long kubelet takes from the thing that happened to the Event that tells of
+// it: both are in the same function, so it is the time to be scheduled on a loaded node.
+const eventSlack = instant(5 * time.Millisecond)
+
+// origin is how a claim came about. Lower is trusted more where claims contradict each other.
+type origin uint8
+
+const (
+	originRuntime       origin = iota // a runtime's nanosecond stamp
+	originStore                       // a stamp in containerd's stores
+	originEventName                   // the nanoseconds in an Event's name
+	originEventDuration               // a monotonic duration in kubelet's message
+	originEventSecond                 // an Event's floored stamp
+	originStatus                      // a floored stamp in the pod object
+	originEventArrival                // when an Event arrived
+	originArrival                     // when the pod object arrived
+)
+
+var originSources = [...]Source{
+	originRuntime: SourceCRI, originStore: SourceContainerd, originEventName: SourceEventWatch,
+	originEventDuration: SourceEventWatch, originEventSecond: SourceEventWatch,
+	originStatus: SourcePodWatch, originEventArrival: SourceEventWatch, originArrival: SourcePodWatch,
+}
+
+func (o origin) source() Source { return originSources[o] }
+
+// lean says where in its interval a claim's instant most likely lies.
+type lean uint8
+
+const (
+	leanNone     lean = iota // anywhere
+	leanLatest               // just before the end: news that arrived live
+	leanEarliest             // at the start: a request whose stamp is taken first
+)
+
+// podWide is the container index of marks of the whole pod.
+const podWide = int16(-1)
+
+// markKey names one mark of one pod.
+type markKey struct {
+	container int16
+	attempt   uint16
+	mark      Mark
+}
+
+// claim is what one origin says of a mark: an interval, both ends included, that holds the instant.
+type claim struct {
+	key              markKey
+	origin           origin
+	lean             lean
+	earliest, latest instant
+}
+
+func point(k markKey, o origin, t time.Time) claim {
+	return claim{key: k, origin: o, earliest: at(t), latest: at(t)}
+}
+
+// second is a stamp that was floored to a second.
+func second(k markKey, o origin, t time.Time) claim {
+	from := at(t)
+	return claim{key: k, origin: o, earliest: from, latest: from + instant(time.Second) - 1}
+}
+
+// arrival is an upper bound: the mark was in the past when the news of it came.
+func arrival(k markKey, o origin, t time.Time, live bool) claim {
+	c := claim{key: k, origin: o, earliest: minInstant, latest: at(t)}
+	if live {
+		c.lean = leanLatest
+	}
+	return c
+}
+
+// better says whether c tells more than d, a claim of the same origin about the same mark. The first
+// time that something was seen is the one that counts, so the earlier end wins; the order is total,
+// which makes keeping the better of two claims independent of the order they came in.
+func (c claim) better(d claim) bool {
+	if c.latest != d.latest {
+		return c.latest < d.latest
+	}
+	if c.earliest != d.earliest {
+		return c.earliest > d.earliest
+	}
+	return c.lean > d.lean
+}

@@ -1,0 +1,134 @@
+package timeline
+
+import (
+	"cmp"
+	"slices"
+	"time"
+
+	"github.com/podlapse/podlapse/pkg/imagepull"
+)
+
+// pulledEvent is the first Event that says that a container's image is there; zero when none came.
+type pulledEvent struct {
+	window
+	present bool // it was there already
+	message imagepull.Message
+}
+
+// failureEvent is one pull that the runtime gave up.
+type failureEvent struct{ window }
+
+// window is when an Event's subject happened, and who says so.
+type window struct {
+	origin           origin
+	lean             lean
+	earliest, latest instant
+}
+
+func (w window) known() bool { return w.latest != 0 }
+
+func (w window) claim(k markKey) claim {
+	return claim{key: k, origin: w.origin, lean: w.lean, earliest: w.earliest, latest: w.latest}
+}
+
+// applyEvent reads what kubelet says of a container's pulls. Other Events carry nothing that the
+// runtime does not tell better.
+func (e *Evidence) applyEvent(o EventSeen) {
+	if o.Container == "" {
+		return
+	}
+	message := imagepull.ParseMessage(o.Reason, o.Message)
+	if message.Combined {
+		return // fieldPath and message are of another occurrence than the count
+	}
+	switch message.Kind {
+	case imagepull.KindPulling, imagepull.KindPulled, imagepull.KindAlreadyPresent, imagepull.KindPullFailed:
+	default:
+		return
+	}
+	index, evidence := e.container(o.Container)
+	if evidence == nil {
+		return
+	}
+	switch message.Kind {
+	case imagepull.KindPulling:
+		e.applyPulling(index, o)
+	case imagepull.KindPullFailed:
+		evidence.failed(failureEvent{latestOccurrence(o)})
+	default:
+		evidence.gotImage(o, message)
+	}
+}
+
+// applyPulling dates the first request by the Event's name, and the latest by its stamps.
+func (e *Evidence) applyPulling(index int16, o EventSeen) {
+	first := markKey{index, 0, MarkPullRequested}
+	if !o.NamedAt.IsZero() {
+		// The Event is made just before the pull is handed to the queue.
+		named := at(o.NamedAt)
+		e.claim(claim{first, originEventName, leanEarliest, named, named + eventSlack})
+	} else {
+		e.claim(second(first, originEventSecond, o.FirstAt))
+	}
+	if o.Count > 1 {
+		e.claim(latestOccurrence(o).claim(markKey{index, clampAttempt(o.Count - 1), MarkPullRequested}))
+	}
+}
+
+// gotImage keeps the first word that the image is there.
+func (c *containerEvidence) gotImage(o EventSeen, m imagepull.Message) {
+	p := pulledEvent{firstOccurrence(o), m.Kind == imagepull.KindAlreadyPresent, m}
+	if !c.pulled.known() || p.compare(c.pulled) < 0 {
+		c.pulled = p
+	}
+}
+
+// compare is by time; in the same floored second the pull came first, since afterwards there is none.
+func (p pulledEvent) compare(o pulledEvent) int {
+	rank := func(present bool) int {
+		if present {
+			return 1
+		}
+		return 0
+	}
+	return cmp.Or(p.window.compare(o.window), cmp.Compare(rank(p.present), rank(o.present)),
+		cmp.Compare(p.message.Pull, o.message.Pull), cmp.Compare(p.message.Waiting, o.message.Waiting),
+		cmp.Compare(p.message.SizeBytes, o.message.SizeBytes))
+}
+
+func (c *containerEvidence) failed(f failureEvent) {
+	i, found := slices.BinarySearchFunc(c.failures, f, func(a, b failureEvent) int { return a.compare(b.window) })
+	if found || i == maxFailures {
+		return
+	}
+	c.failures = slices.Insert(c.failures, i, f)
+	c.failures = c.failures[:min(len(c.failures), maxFailures)]
+}
+
+func (w window) compare(o window) int {
+	return cmp.Or(cmp.Compare(w.latest, o.latest), cmp.Compare(w.earliest, o.earliest),
+		cmp.Compare(w.origin, o.origin), cmp.Compare(w.lean, o.lean))
+}
+
+// firstOccurrence is the moment that the Event's name tells: kubelet makes the Event right after
+// what it reports.
+func firstOccurrence(o EventSeen) window {
+	if o.NamedAt.IsZero() {
+		return floored(o.FirstAt)
+	}
+	named := at(o.NamedAt)
+	return window{originEventName, leanLatest, named - eventSlack, named}
+}
+
+// latestOccurrence is the moment that the stamps tell once the Event repeats.
+func latestOccurrence(o EventSeen) window {
+	if o.Count <= 1 {
+		return firstOccurrence(o)
+	}
+	return floored(o.LastAt)
+}
+
+func floored(t time.Time) window {
+	c := second(markKey{}, originEventSecond, t)
+	return window{c.origin, leanNone, c.earliest, c.latest}
+}

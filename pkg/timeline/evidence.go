@@ -1,0 +1,164 @@
+package timeline
+
+import (
+	"cmp"
+	"slices"
+	"time"
+)
+
+// Bounds on what one pod may make the agent keep. A start-up that needs more is a crash loop; its
+// first attempts are kept, and Timeline.Missing says that later ones were left out.
+const (
+	maxAttempts   = 16
+	maxContainers = 256
+	maxFailures   = 16
+)
+
+// Available says which optional sources the agent has at all; evidence of others is never waited for.
+type Available struct {
+	Runtime bool
+	Events  bool
+}
+
+// Evidence is all that is known about one pod. Applying the same observations in any order and any
+// number of times gives the same evidence. Not safe for concurrent use.
+type Evidence struct {
+	available Available
+
+	pod       Pod // as last seen
+	podSeenAt time.Time
+	firstSeen sighting
+	gone      bool
+
+	claims     []claim // sorted by key, then origin; at most one each
+	containers []containerEvidence
+	images     []imageEvidence
+	overflow   bool // something was left out for the bounds above
+
+	runtimeAskedAt time.Time // of the latest answer
+}
+
+// sighting is the first time the agent saw the pod.
+type sighting struct {
+	at   time.Time
+	live bool
+	over bool // start-up was over already
+}
+
+// containerEvidence is what is known of one container beside instants.
+type containerEvidence struct {
+	name     string
+	pulled   pulledEvent
+	failures []failureEvent
+	exits    []exit
+}
+
+// imageEvidence is the first answer about an image, which tells what kubelet found, and the last one,
+// which tells whether a pull brought anything new.
+type imageEvidence struct {
+	Image
+	askedAt time.Time
+	last    Image
+	lastAt  time.Time
+	// beforeSandbox says that at that time no sandbox ran, so that kubelet cannot have begun to pull.
+	beforeSandbox bool
+}
+
+// exit is how one run of a container ended.
+type exit struct{ attempt, code int }
+
+// NewEvidence starts with nothing known.
+func NewEvidence(available Available) *Evidence { return &Evidence{available: available} }
+
+// PodSeen says whether any pod object was seen; without one there is nothing to fold.
+func (e *Evidence) PodSeen() bool { return !e.podSeenAt.IsZero() }
+
+// Pod is the pod object as last seen.
+func (e *Evidence) Pod() Pod { return e.pod }
+
+func compareClaims(a, b claim) int {
+	return cmp.Or(
+		cmp.Compare(a.key.container, b.key.container),
+		cmp.Compare(a.key.mark, b.key.mark),
+		cmp.Compare(a.key.attempt, b.key.attempt),
+		cmp.Compare(a.origin, b.origin),
+	)
+}
+
+func compareKeys(c claim, k markKey) int {
+	return cmp.Or(
+		cmp.Compare(c.key.container, k.container),
+		cmp.Compare(c.key.mark, k.mark),
+		cmp.Compare(c.key.attempt, k.attempt),
+	)
+}
+
+// claim keeps the better of the new claim and the one of the same origin.
+func (e *Evidence) claim(c claim) {
+	if c.key.attempt >= maxAttempts {
+		e.overflow = true
+		return
+	}
+	i, found := slices.BinarySearchFunc(e.claims, c, compareClaims)
+	switch {
+	case !found:
+		e.claims = slices.Insert(e.claims, i, c)
+	case c.better(e.claims[i]):
+		e.claims[i] = c
+	}
+}
+
+// has says whether any claim about the mark exists.
+func (e *Evidence) has(k markKey) bool {
+	_, found := slices.BinarySearchFunc(e.claims, k, compareKeys)
+	return found
+}
+
+// container finds or adds the container's evidence; nil when the pod has too many names.
+func (e *Evidence) container(name string) (int16, *containerEvidence) {
+	for i := range e.containers {
+		if e.containers[i].name == name {
+			return int16(i), &e.containers[i]
+		}
+	}
+	if len(e.containers) == maxContainers {
+		e.overflow = true
+		return podWide, nil
+	}
+	e.containers = append(e.containers, containerEvidence{name: name})
+	return int16(len(e.containers) - 1), &e.containers[len(e.containers)-1]
+}
+
+// image finds what is known of a reference as written in the spec; nil when it was never asked about.
+func (e *Evidence) image(ref string) *imageEvidence {
+	for i := range e.images {
+		if e.images[i].Ref == ref {
+			return &e.images[i]
+		}
+	}
+	return nil
+}
+
+// exited keeps how a run ended; of contradicting codes the highest, whichever came first.
+func (c *containerEvidence) exited(attempt, code int) {
+	if attempt >= maxAttempts {
+		return
+	}
+	for i := range c.exits {
+		if c.exits[i].attempt == attempt {
+			c.exits[i].code = max(c.exits[i].code, code)
+			return
+		}
+	}
+	c.exits = append(c.exits, exit{attempt, code})
+}
+
+// exitCode is how the run ended; ok is false while that is not known.
+func (c *containerEvidence) exitCode(attempt int) (code int, ok bool) {
+	for _, x := range c.exits {
+		if x.attempt == attempt {
+			return x.code, true
+		}
+	}
+	return 0, false
+}

@@ -1,0 +1,211 @@
+package timeline
+
+import (
+	"cmp"
+	"slices"
+	"strconv"
+	"time"
+)
+
+// maxTighteningRounds bounds the passes over the order of marks; news travels one chain a pass, so
+// few are ever needed, and stopping early leaves wider but still true intervals.
+const maxTighteningRounds = 8
+
+// maxConflicts bounds a timeline of nonsense; a real pod has one or two.
+const maxConflicts = 32
+
+// fold is one computation of a timeline.
+type fold struct {
+	e             *Evidence
+	asOf          instant
+	claims        []claim // the evidence's, and what several Events tell together
+	bounds        bounds
+	disagreements []disagreement
+}
+
+// Timeline folds the evidence, as of now on the agent's clock. Without a pod object there is nothing
+// to tell and it returns false.
+func (e *Evidence) Timeline(now time.Time) (Timeline, bool) {
+	if !e.PodSeen() {
+		return Timeline{}, false
+	}
+	f := &fold{e: e, asOf: at(now)}
+	f.claims = slices.Clone(e.claims)
+	for i := range e.containers {
+		f.claims = append(f.claims, e.pullClaims(int16(i))...)
+	}
+	slices.SortFunc(f.claims, compareClaims)
+	f.bounds, f.disagreements = intersect(f.claims)
+
+	containers := f.inOrder()
+	var pulls []Pull
+	chains := make([]chain, len(containers))
+	f.tighten(f.podSteps(), containers, nil)
+	for i, c := range containers {
+		chains[i] = f.containerSteps(c, f.pullsOf(c))
+	}
+	f.disagreements = append(f.disagreements, f.tighten(f.podSteps(), containers, chains)...)
+	f.bounds.closeAt(f.asOf)
+	for _, c := range containers {
+		pulls = append(pulls, f.pullsOf(c)...)
+	}
+	return f.assemble(chains, pulls), true
+}
+
+// inOrder is the pod's containers in kubelet's order, without ephemeral ones, which are no part of
+// start-up, and without any that the evidence has no room for.
+func (f *fold) inOrder() []Container {
+	var known []Container
+	for _, c := range f.e.pod.Containers {
+		if c.Kind != KindEphemeral && f.index(c.Name) != podWide {
+			known = append(known, c)
+		}
+	}
+	return known
+}
+
+func (f *fold) index(container string) int16 {
+	for i := range f.e.containers {
+		if f.e.containers[i].name == container {
+			return int16(i)
+		}
+	}
+	return podWide
+}
+
+// tighten applies the order that kubelet keeps: pod steps, init containers one after the other, then
+// the main containers, then readiness. Main containers have no order among themselves: after a failure
+// kubelet goes on with the next.
+func (f *fold) tighten(pod chain, containers []Container, chains []chain) []disagreement {
+	ready := f.readySteps()
+	var sequences [][]markKey
+	prefix := pod.keys()
+	sequences = append(sequences, prefix,
+		[]markKey{podMark(MarkScheduled), podMark(MarkFailed)},
+		[]markKey{podMark(MarkScheduled), podMark(MarkSucceeded)},
+		[]markKey{podMark(MarkCreated), podMark(MarkDeleted)})
+	gate := prefix
+	for i := range chains {
+		keys := chains[i].keys()
+		if containers[i].Kind == KindMain {
+			sequences = append(sequences, slices.Concat(gate, keys))
+			continue
+		}
+		gate = slices.Concat(gate, keys)
+	}
+	sequences = append(sequences, gate)
+	for _, c := range containers {
+		if c.Kind == KindInit {
+			continue
+		}
+		index := f.index(c.Name)
+		run := f.lastAttempt(index, MarkRunning)
+		probed := f.lastAttempt(index, MarkContainerReady)
+		sequences = append(sequences, []markKey{
+			{index, min(run, probed), MarkRunning}, {index, probed, MarkStarted}, {index, probed, MarkContainerReady},
+			podMark(MarkContainersReady), podMark(MarkReady),
+		})
+	}
+	sequences = append(sequences, ready.keys())
+
+	var broken []disagreement
+	for range maxTighteningRounds {
+		changed := false
+		broken = broken[:0]
+		for _, keys := range sequences {
+			c, b := f.bounds.order(keys)
+			changed = changed || c
+			broken = append(broken, b...)
+		}
+		if !changed {
+			break
+		}
+	}
+	return broken
+}
+
+// assemble walks the chains from creation to the end of start-up.
+func (f *fold) assemble(chains []chain, pulls []Pull) Timeline {
+	pod := f.e.pod
+	t := Timeline{
+		Namespace: pod.Namespace, Name: pod.Name, UID: pod.UID, Node: pod.Node, Owner: pod.Owner,
+		Pulls: pulls, Reconstructed: f.e.firstSeen.over && !f.e.firstSeen.live,
+	}
+	path := f.path(chains)
+	start := *f.bounds.find(podMark(MarkCreated))
+	state, end := f.end(path)
+	t.State = state
+	t.CreatedAt = start.estimate().time()
+	t.Phases = f.spans(path, start, end, state)
+	if len(t.Phases) > 0 {
+		t.Total = t.Phases[len(t.Phases)-1].EndAt.Sub(t.CreatedAt)
+	}
+	if state != StateStarting {
+		t.SettledAt = t.CreatedAt.Add(t.Total)
+	}
+	t.TotalError = spanError(&start, &end)
+	for i := range f.bounds {
+		b := &f.bounds[i]
+		t.Marks = append(t.Marks, MarkEvidence{
+			Mark: b.key.mark, Container: f.name(b.key), Attempt: int(b.key.attempt),
+			Earliest: b.earliest.time(), Latest: b.latest.time(), Sources: b.sources(),
+		})
+	}
+	slices.SortStableFunc(t.Marks, func(a, b MarkEvidence) int { return cmp.Compare(a.Container, b.Container) })
+	t.Conflicts = f.conflicts()
+	t.Missing = f.missing(chains)
+	return t
+}
+
+// conflicts lists the disagreements once each: one may be found on several ways through the pod.
+func (f *fold) conflicts() []Conflict {
+	var all []Conflict
+	for _, d := range f.disagreements {
+		all = append(all, Conflict{d.key.mark, f.name(d.key), d.detail})
+	}
+	slices.SortFunc(all, func(a, b Conflict) int {
+		return cmp.Or(cmp.Compare(a.Container, b.Container), cmp.Compare(a.Mark, b.Mark), cmp.Compare(a.Detail, b.Detail))
+	})
+	all = slices.Compact(all)
+	return all[:min(len(all), maxConflicts)]
+}
+
+func (f *fold) name(k markKey) string {
+	if k.container == podWide {
+		return ""
+	}
+	return f.e.containers[k.container].name
+}
+
+// missing names the marks on the way that have no evidence although the pod is past them.
+func (f *fold) missing(chains []chain) []string {
+	var missing []string
+	for _, c := range append([]chain{f.podSteps()}, chains...) {
+		lastKnown := -1
+		for i, s := range c.steps {
+			if f.bounds.find(s.key) != nil {
+				lastKnown = i
+			}
+		}
+		for _, s := range c.steps[:lastKnown+1] {
+			if !s.untold && f.bounds.find(s.key) == nil {
+				missing = append(missing, label(s.key, c.container))
+			}
+		}
+	}
+	if f.e.overflow {
+		missing = append(missing, "attempts beyond the first")
+	}
+	return missing
+}
+
+func label(k markKey, container string) string {
+	text := k.mark.String()
+	if container != "" {
+		text += "/" + container
+	}
+	if k.attempt > 0 {
+		text += "#" + strconv.Itoa(int(k.attempt))
+	}
+	return text
+}

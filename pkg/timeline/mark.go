@@ -1,0 +1,45 @@
+package timeline
+
+// Mark is a named instant in a pod's life.
+type Mark uint8
+
+// The marks of the whole pod, then those of one container; pull marks count pull attempts, the other
+// container marks count runs.
+const (
+	MarkCreated         Mark = iota // the API server stored the pod
+	MarkScheduled                   // bound to the node
+	MarkAcknowledged                // kubelet took the pod up (status.startTime)
+	MarkSandboxBegun                // the runtime was asked for the sandbox
+	MarkNetworkReady                // the network plugin returned
+	MarkSandboxRunning              // the sandbox ran
+	MarkContainersReady             // every container ready
+	MarkReady                       // the pod ready, gates included
+	MarkSucceeded                   // every container ran to completion
+	MarkFailed                      // the pod failed, was rejected or evicted
+	MarkDeleted                     // deletion asked for, or the object gone
+
+	MarkPullRequested    // kubelet wants the image; the pull queue begins
+	MarkPullStarted      // the runtime was asked to pull
+	MarkPullFinished     // the runtime has the image
+	MarkPullFailed       // the runtime gave up
+	MarkContainerCreated // the runtime created the container
+	MarkRunning          // the container's process runs
+	MarkFinished         // the container's process ended
+	MarkStarted          // startup probe passed
+	MarkContainerReady   // readiness probe passed
+)
+
+var markNames = [...]string{
+	"created", "scheduled", "acknowledged", "sandbox_begun", "network_ready", "sandbox_running",
+	"containers_ready", "ready", "succeeded", "failed", "deleted",
+	"pull_requested", "pull_started", "pull_finished", "pull_failed",
+	"container_created", "running", "finished", "started", "container_ready",
+}
+
+// String is the mark's name in records.
+func (m Mark) String() string {
+	if int(m) < len(markNames) {
+		return markNames[m]
+	}
+	return "unknown"
+}

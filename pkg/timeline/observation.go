@@ -1,0 +1,227 @@
+package timeline
+
+import "time"
+
+// Source names who made an observation. The values appear in records and metric labels.
+type Source string
+
+// The sources of a node agent.
+const (
+	SourcePodWatch   Source = "pod_watch"   // pod objects from the API server
+	SourceEventWatch Source = "event_watch" // kubelet's Events from the API server
+	SourceCRI        Source = "cri"         // the container runtime over CRI
+	SourceContainerd Source = "containerd"  // containerd's own stores, beside CRI
+)
+
+// Observation is one dated fact. The set is closed: PodSeen, PodGone, EventSeen, RuntimeSeen.
+type Observation interface {
+	// PodUID is the UID of the pod object in the API server that the fact is about.
+	PodUID() string
+}
+
+// PodSeen is a pod object as the API server had it.
+type PodSeen struct {
+	ArrivedAt time.Time // agent's clock
+	// Live says that the object came through a running watch, milliseconds after the change; false
+	// for a list, which may be told long after the fact.
+	Live bool
+	Pod  Pod
+}
+
+// PodGone says that the pod object no longer exists in the API server.
+type PodGone struct {
+	UID       string
+	ArrivedAt time.Time // agent's clock
+	Live      bool      // as in PodSeen
+}
+
+// EventSeen is one kubelet Event about a pod.
+type EventSeen struct {
+	UID       string
+	ArrivedAt time.Time // agent's clock
+	Live      bool      // as in PodSeen
+	Container string    // from fieldPath; empty for pod-level Events and image volumes
+	Reason    string    // Pulling, Pulled, Failed, BackOff, …
+	Message   string    // as kubelet wrote it, cut at 1 KiB
+	// NamedAt is the first occurrence at nanosecond resolution, from the Event's name; zero when the
+	// name does not carry it. (client-go names an Event <object>.<hex UnixNano>.)
+	NamedAt time.Time
+	FirstAt time.Time // first occurrence, floored to a second
+	LastAt  time.Time // latest occurrence, floored to a second
+	Count   int       // occurrences so far, at least 1
+}
+
+// RuntimeSeen is what the container runtime said of one pod when asked.
+type RuntimeSeen struct {
+	UID        string    // the pod object's UID, also for static pods
+	AskedAt    time.Time // agent's clock, just before the first question
+	ArrivedAt  time.Time // agent's clock, after the last answer
+	Sandboxes  []Sandbox
+	Containers []ContainerRun
+	Images     []Image // answers to LookUp.Images, in no particular order
+}
+
+// PodUID implements Observation.
+func (o PodSeen) PodUID() string { return o.Pod.UID }
+
+// PodUID implements Observation.
+func (o PodGone) PodUID() string { return o.UID }
+
+// PodUID implements Observation.
+func (o EventSeen) PodUID() string { return o.UID }
+
+// PodUID implements Observation.
+func (o RuntimeSeen) PodUID() string { return o.UID }
+
+// Pod is the part of a pod object that start-up timing needs. Instants are floored to a second, as
+// the API server stores them; the zero time means absent.
+type Pod struct {
+	UID        string
+	RuntimeUID string // UID that kubelet and runtime use; differs from UID for static pods only
+	Namespace  string
+	Name       string
+	Node       string
+	Owner      Owner
+
+	CreatedAt      time.Time // metadata.creationTimestamp, control plane's clock
+	AcknowledgedAt time.Time // status.startTime, kubelet's clock
+	DeletedAt      time.Time // metadata.deletionTimestamp less its grace period: when deletion was asked for
+
+	Phase          string // Pending, Running, Succeeded, Failed
+	Reason         string // status.reason, e.g. Evicted, OutOfcpu
+	Conditions     []Condition
+	ReadinessGates bool
+	Containers     []Container // init containers and sidecars, then main, then ephemeral, each in spec order
+}
+
+// Owner is the controller that owns the pod; zero for a bare pod.
+type Owner struct{ Kind, Name string }
+
+// Condition is one status condition.
+type Condition struct {
+	Type         string // PodScheduled, PodReadyToStartContainers, Initialized, ContainersReady, Ready, …
+	True         bool
+	TransitionAt time.Time
+}
+
+// ContainerKind tells the roles a container can have in a pod.
+type ContainerKind string
+
+// The kinds of container.
+const (
+	KindInit      ContainerKind = "init"
+	KindSidecar   ContainerKind = "sidecar" // restartable init container
+	KindMain      ContainerKind = "main"
+	KindEphemeral ContainerKind = "ephemeral"
+)
+
+// ContainerState is the state in a container's status.
+type ContainerState string
+
+// The states of a container; StateUnknown when the status does not list it yet.
+const (
+	StateUnknown    ContainerState = ""
+	StateWaiting    ContainerState = "waiting"
+	StateRunning    ContainerState = "running"
+	StateTerminated ContainerState = "terminated"
+)
+
+// PullPolicy is a container's imagePullPolicy.
+type PullPolicy string
+
+// The pull policies; PullAlways asks the registry at every start even when the image is present.
+const (
+	PullAlways       PullPolicy = "Always"
+	PullIfNotPresent PullPolicy = "IfNotPresent"
+	PullNever        PullPolicy = "Never"
+)
+
+// Container is one container's spec and status in a pod object.
+type Container struct {
+	Name           string
+	Kind           ContainerKind
+	Image          string // as written in the spec
+	PullPolicy     PullPolicy
+	StartupProbe   bool
+	ReadinessProbe bool
+
+	State         ContainerState
+	WaitingReason string    // e.g. ContainerCreating, ImagePullBackOff, CrashLoopBackOff
+	Attempt       int       // status.restartCount: number of the current run, from 0
+	StartedAt     time.Time // of the current run when running or terminated
+	FinishedAt    time.Time // of the current run when terminated
+	ExitCode      int       // of the current run when terminated
+	Started       bool      // startup probe passed, or none; for init containers never of interest
+	Ready         bool
+	LastRun       *Run // the run before the current one, when the status has it
+}
+
+// Run is one finished run of a container.
+type Run struct {
+	StartedAt, FinishedAt time.Time
+	ExitCode              int
+}
+
+// Sandbox is one pod sandbox in the runtime. Stamps are exact instants on the node's clock; the
+// zero time means that this runtime does not tell.
+type Sandbox struct {
+	ID      string
+	Attempt int
+	Ready   bool
+	// BegunAt is when the runtime was asked for the sandbox (containerd ≥ 2.0: the sandbox store's
+	// created_at).
+	BegunAt time.Time
+	// NetworkReadyAt is when the network was set up (containerd ≥ 2.0: CRI created_at, taken when the
+	// sandbox container is created, which is after the CNI plugins returned).
+	NetworkReadyAt time.Time
+	// RunningAt is when the sandbox ran (containerd ≥ 2.0: the sandbox store's updated_at, last
+	// written after the sandbox container was started; only meaningful when Ready).
+	RunningAt time.Time
+	// CreatedAt is CRI's created_at where its place among the three above is not known.
+	CreatedAt time.Time
+}
+
+// ContainerRun is one run of a container in the runtime. Stamps are exact instants on the node's
+// clock; the zero time means not yet.
+type ContainerRun struct {
+	Name       string
+	ID         string
+	Attempt    int // kubelet's restart count, from the container's annotation
+	CreatedAt  time.Time
+	StartedAt  time.Time
+	FinishedAt time.Time
+	ExitCode   int
+}
+
+// Image says whether an image is on the node.
+type Image struct {
+	Ref     string // as written in the spec
+	Present bool
+	// PulledAt is when the latest pull of this reference ended (containerd: the image store's
+	// updated_at); zero when the runtime does not tell.
+	PulledAt  time.Time
+	SizeBytes int64  // compressed in containerd, uncompressed in CRI-O; 0 when unknown
+	Digest    string // repository digest, e.g. sha256:…; empty when unknown
+}
+
+// Wants is the evidence that one pod's timeline lacks and a source could fetch now.
+type Wants struct {
+	Runtime bool     // ask the runtime about the pod
+	Images  []string // when asking: also whether these references, as written in the spec, are present
+	Events  bool     // keep an Event watch open for the pod
+}
+
+// LookUp is one question to the runtime.
+type LookUp struct {
+	UID        string // the pod object's UID, to be repeated in the answer
+	RuntimeUID string // the UID the runtime knows the pod by
+	Images     []string
+}
+
+// EventWatch names the pod whose kubelet Events are wanted.
+type EventWatch struct {
+	UID         string // the pod object's UID, to be repeated in observations
+	InvolvedUID string // involvedObject.uid: for static pods the kubelet's UID
+	Namespace   string
+	Name        string
+}

@@ -1,0 +1,190 @@
+package timeline
+
+import (
+	"cmp"
+	"slices"
+)
+
+// boundary is a known mark on the path, with the phases that lie between the mark before it and
+// itself: one, or several that evidence cannot tell apart.
+type boundary struct {
+	bound     bound
+	phases    []Phase
+	container string
+}
+
+// path is every known boundary from scheduling to readiness in the order of time. A container's
+// boundaries keep their own phases, so that work on one container during another's back-off is
+// charged to the work.
+func (f *fold) path(chains []chain) []boundary {
+	path, untold := f.boundaries(f.podSteps())
+	path = path[1:] // the first is creation itself
+	var work []boundary
+	for _, c := range append(chains, f.readySteps()) {
+		known, _ := f.boundaries(c)
+		work = append(work, known...)
+	}
+	slices.SortStableFunc(work, func(a, b boundary) int {
+		return cmp.Compare(a.bound.estimate(), b.bound.estimate())
+	})
+	if len(work) > 0 && len(untold) > 0 {
+		// What the pod's own steps left untold lies before the first sign of a container.
+		work[0].phases, work[0].container = append(untold, work[0].phases...), ""
+	}
+	return append(path, work...)
+}
+
+// boundaries is the known steps of a chain, and the phases after the last of them.
+func (f *fold) boundaries(c chain) (known []boundary, pending []Phase) {
+	for _, s := range c.steps {
+		if s.phase != "" && !slices.Contains(pending, s.phase) {
+			pending = append(pending, s.phase)
+		}
+		if b := f.bounds.find(s.key); b != nil {
+			known = append(known, boundary{*b, pending, c.container})
+			pending = nil
+		}
+	}
+	return known, pending
+}
+
+// end says how far start-up has come and where it ends.
+func (f *fold) end(path []boundary) (State, bound) {
+	ends := []struct {
+		mark  Mark
+		state State
+	}{
+		{MarkReady, StateReady}, {MarkSucceeded, StateSucceeded}, {MarkFailed, StateFailed}, {MarkDeleted, StateDeleted},
+	}
+	for _, end := range ends {
+		b := f.bounds.find(podMark(end.mark))
+		if b == nil {
+			continue
+		}
+		if end.state == StateSucceeded {
+			// Start-up was over when the last container ran; how long it ran is its own business.
+			for _, last := range slices.Backward(path) {
+				if last.bound.key.mark == MarkRunning {
+					return end.state, last.bound
+				}
+			}
+		}
+		return end.state, *b
+	}
+	return StateStarting, bound{earliest: f.asOf, latest: f.asOf}
+}
+
+// spans partitions the time from start to end: every stretch between two neighbouring boundaries is
+// one phase.
+func (f *fold) spans(path []boundary, start, end bound, state State) []Span {
+	var spans []Span
+	from := start
+	to := max(end.estimate(), start.estimate())
+	for _, b := range path {
+		at := min(b.bound.estimate(), to)
+		if at <= from.estimate() {
+			continue
+		}
+		spans = append(spans, span(from, b.bound, at, b.phases, b.container))
+		from = b.bound
+		if at == to {
+			return spans
+		}
+	}
+	if to > from.estimate() {
+		phases, container := f.waitingFor()
+		last := span(from, end, to, phases, container)
+		last.Open = state == StateStarting
+		spans = append(spans, last)
+	}
+	return spans
+}
+
+func span(from, to bound, until instant, phases []Phase, container string) Span {
+	phase, merged := charge(phases)
+	s := Span{
+		Phase: phase, Cause: CauseOf(phase), MergedWith: merged, Container: container,
+		StartAt: from.estimate().time(), EndAt: until.time(), Error: spanError(&from, &to),
+	}
+	if container != "" {
+		s.Attempt = int(to.key.attempt)
+	}
+	from.origins |= to.origins
+	s.Sources = from.sources()
+	return s
+}
+
+// charge names a stretch that may hold several phases. Neighbours go under the first one's name, but a
+// pull that may or may not be in there is charged to nobody: it is where blame would go wrong.
+func charge(phases []Phase) (name Phase, merged []Phase) {
+	if len(phases) > 1 && slices.Contains(phases, PhasePull) {
+		return PhaseUnattributed, phases
+	}
+	if len(phases) == 0 {
+		return PhaseUnattributed, nil
+	}
+	return phases[0], phases[1:]
+}
+
+// waitingFor is what a pod is in whose next mark has not come: the first step without evidence, of the
+// first container that is not done.
+func (f *fold) waitingFor() ([]Phase, string) {
+	if f.untouched() {
+		return f.nextStep(f.podSteps()), ""
+	}
+	containers := f.inOrder()
+	for _, c := range containers {
+		if phases := f.nextStep(f.containerSteps(c, f.pullsOf(c))); phases != nil {
+			return phases, c.Name
+		}
+		if c.Kind == KindInit && f.crashed(c) || c.WaitingReason == "CrashLoopBackOff" {
+			return []Phase{PhaseCrashBackoff}, c.Name
+		}
+	}
+	for _, c := range containers {
+		switch {
+		case c.Kind == KindInit || c.Ready:
+		case !c.Started:
+			return []Phase{probePhase(c.StartupProbe, PhaseStartupProbe)}, c.Name
+		default:
+			return []Phase{probePhase(c.ReadinessProbe, PhaseReadinessProbe)}, c.Name
+		}
+	}
+	if f.e.pod.ReadinessGates {
+		return []Phase{PhaseReadinessGates}, ""
+	}
+	return []Phase{PhaseKubeletSync}, ""
+}
+
+// untouched says that no container shows any sign of work yet.
+func (f *fold) untouched() bool {
+	return !slices.ContainsFunc(f.bounds, func(b bound) bool { return b.key.container != podWide }) &&
+		f.bounds.find(markKey{podWide, f.lastAttempt(podWide, MarkSandboxRunning), MarkSandboxRunning}) == nil
+}
+
+// nextStep is the phase of the first step after the last known one; none when the last one is known.
+// Nobody tells when the runtime was asked to pull until it answers, so a pull asked for may be either
+// in the queue or on its way.
+func (f *fold) nextStep(c chain) []Phase {
+	next := 0
+	for i, s := range c.steps {
+		if f.bounds.find(s.key) != nil {
+			next = i + 1
+		}
+	}
+	if next == len(c.steps) {
+		return nil
+	}
+	if c.steps[next].key.mark == MarkPullStarted {
+		return []Phase{PhasePullQueue, PhasePull}
+	}
+	return []Phase{c.steps[next].phase}
+}
+
+func (f *fold) crashed(c Container) bool {
+	index := f.index(c.Name)
+	code, known := f.e.containers[index].exitCode(int(f.lastAttempt(index, MarkFinished)))
+	return known && code != 0
+}
+
+func (f *fold) failed() bool { return f.bounds.find(podMark(MarkFailed)) != nil }

@@ -1,0 +1,106 @@
+package timeline
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"reflect"
+	"testing"
+	"time"
+)
+
+// TestAnyEvidencePartitions folds nonsense: whatever sources say, phases must partition the time to
+// the end, nothing may panic, and order must not matter.
+func TestAnyEvidencePartitions(t *testing.T) {
+	for seed := range uint64(3000) {
+		random := rand.New(rand.NewPCG(seed, 7))
+		observations := randomObservations(random)
+		e, shuffled := NewEvidence(Available{true, true}), NewEvidence(Available{true, true})
+		for _, o := range observations {
+			e.Apply(o)
+		}
+		for _, i := range random.Perm(len(observations)) {
+			shuffled.Apply(observations[i])
+		}
+		now := base.Add(100 * time.Second)
+		got, ok := e.Timeline(now)
+		again, _ := shuffled.Timeline(now)
+		if !ok {
+			continue
+		}
+		checkPartition(t, got)
+		if !reflect.DeepEqual(got, again) {
+			t.Fatalf("seed %d: order changes the timeline:\n%+v\n%+v", seed, got, again)
+		}
+		e.Wants(now)
+		if t.Failed() {
+			t.Fatalf("seed %d: %+v", seed, got)
+		}
+	}
+}
+
+func randomObservations(random *rand.Rand) []Observation {
+	stamp := func() time.Time {
+		if random.IntN(4) == 0 {
+			return time.Time{}
+		}
+		return base.Add(time.Duration(random.Int64N(int64(20 * time.Second))))
+	}
+	second := func() time.Time { return stamp().Truncate(time.Second) }
+	flip := func() bool { return random.IntN(2) == 0 }
+	name := func() string { return fmt.Sprintf("c%d", random.IntN(4)) }
+	kinds := []ContainerKind{KindInit, KindSidecar, KindMain, KindMain}
+	states := []ContainerState{StateUnknown, StateWaiting, StateRunning, StateTerminated}
+	phases := []string{"Pending", "Running", "Running", "Succeeded", "Failed"}
+
+	var observations []Observation
+	for n := range 1 + random.IntN(12) {
+		arrivedAt := base.Add(time.Duration(n)*time.Second + time.Duration(random.IntN(1000)))
+		switch random.IntN(4) {
+		case 0:
+			pod := Pod{UID: "uid-1", CreatedAt: base, AcknowledgedAt: second(), Phase: phases[random.IntN(len(phases))],
+				ReadinessGates: flip()}
+			if random.IntN(5) == 0 {
+				pod.CreatedAt = second()
+			}
+			if random.IntN(8) == 0 {
+				pod.DeletedAt = second()
+			}
+			for _, kind := range []string{"PodScheduled", "PodReadyToStartContainers", "ContainersReady", "Ready"} {
+				pod.Conditions = append(pod.Conditions, Condition{kind, random.IntN(4) == 0, second()})
+			}
+			for i, kind := range kinds {
+				pod.Containers = append(pod.Containers, Container{
+					Name: fmt.Sprintf("c%d", i), Kind: kind, Image: "image", PullPolicy: PullIfNotPresent,
+					StartupProbe: flip(), ReadinessProbe: flip(), State: states[random.IntN(len(states))],
+					Attempt: random.IntN(20) - 1, StartedAt: second(), FinishedAt: second(), Started: flip(), Ready: flip(),
+				})
+			}
+			observations = append(observations, PodSeen{arrivedAt, flip(), pod})
+		case 1:
+			messages := [][2]string{
+				{"Pulling", `Pulling image "image"`},
+				{"Pulled", `Successfully pulled image "image" in 1m2.5s (90s including waiting). Image size: 5 bytes.`},
+				{"Pulled", `Container image "image" already present on machine`},
+				{"Failed", `Failed to pull image "image": no`},
+			}
+			m := messages[random.IntN(len(messages))]
+			observations = append(observations, EventSeen{UID: "uid-1", ArrivedAt: arrivedAt, Live: flip(), Container: name(),
+				Reason: m[0], Message: m[1], NamedAt: stamp(), FirstAt: base, LastAt: base.Add(time.Second), Count: random.IntN(4)})
+		case 2:
+			o := RuntimeSeen{UID: "uid-1", AskedAt: arrivedAt, ArrivedAt: arrivedAt}
+			for range random.IntN(3) {
+				o.Sandboxes = append(o.Sandboxes, Sandbox{Attempt: random.IntN(3) - 1, Ready: flip(), BegunAt: stamp(),
+					NetworkReadyAt: stamp(), RunningAt: stamp(), CreatedAt: stamp()})
+				o.Containers = append(o.Containers, ContainerRun{Name: name(), Attempt: random.IntN(20) - 1,
+					CreatedAt: stamp(), StartedAt: stamp(), FinishedAt: stamp(), ExitCode: random.IntN(2)})
+			}
+			o.Images = append(o.Images, Image{Ref: "image", Present: flip(), PulledAt: stamp()})
+			observations = append(observations, o)
+		default:
+			if random.IntN(6) == 0 {
+				observations = append(observations, PodGone{"uid-1", arrivedAt, flip()})
+			}
+		}
+	}
+	return observations
+}

@@ -1,0 +1,394 @@
+package timeline
+
+import (
+	"bufio"
+	"bytes"
+	"flag"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+)
+
+var update = flag.Bool("update", false, "rewrite the expected part of the scripts in testdata")
+
+// TestScripts folds each script in testdata and compares the timeline with the part below "---".
+// All times in a script are seconds since base.
+//
+//	available runtime events                       sources the agent has
+//	spec KIND NAME IMAGE [Always|Never|startup|readiness]…   one container of the pod, in order
+//	gates                                          the pod has readiness gates
+//	AT pod [listed] CHANGE | CHANGE…               the pod object arrives, changed so far:
+//	    scheduled@S acknowledged@S containers_ready@S ready@S deleted@S phase=P
+//	    NAME waiting|running@S|terminated@S-S [attempt=N] [exit=N] [started] [ready]
+//	AT gone                                        the pod object is gone
+//	AT event NAME REASON MESSAGE named@S [count=N last@S]
+//	AT runtime [asked@S] ITEM | ITEM…              the runtime's answer:
+//	    sandbox [ready] [attempt=N] begun@S network@S running@S created@S
+//	    NAME created@S started@S finished@S [attempt=N] [exit=N]
+//	    image REF absent|present [pulled@S] [digest=D] [size=N]
+//	at AT                                          fold as of
+func TestScripts(t *testing.T) {
+	paths, err := filepath.Glob("testdata/*.script")
+	if err != nil || len(paths) == 0 {
+		t.Fatalf("no scripts: %v", err)
+	}
+	for _, path := range paths {
+		t.Run(strings.TrimSuffix(filepath.Base(path), ".script"), func(t *testing.T) {
+			data, err := os.ReadFile(path)
+			if err != nil {
+				t.Fatal(err)
+			}
+			input, want, _ := bytes.Cut(data, []byte("---\n"))
+			s := parseScript(t, input)
+			got := s.print(t)
+			if *update {
+				out := slices.Concat(input, []byte("---\n"), []byte(got))
+				if err := os.WriteFile(path, out, 0o644); err != nil {
+					t.Fatal(err)
+				}
+				return
+			}
+			if got != string(want) {
+				t.Errorf("timeline:\n%s\nwant:\n%s", got, want)
+			}
+		})
+	}
+}
+
+var base = time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
+
+type script struct {
+	available    Available
+	pod          Pod
+	observations []Observation
+	asOf         time.Time
+}
+
+func parseScript(t testing.TB, input []byte) *script {
+	t.Helper()
+	s := &script{pod: Pod{
+		UID: "uid-1", RuntimeUID: "uid-1", Namespace: "ns", Name: "pod", Node: "node-1", CreatedAt: base, Phase: "Pending",
+	}}
+	lines := bufio.NewScanner(bytes.NewReader(input))
+	for n := 1; lines.Scan(); n++ {
+		line := strings.TrimSpace(lines.Text())
+		if line == "" || strings.HasPrefix(line, "#") {
+			continue
+		}
+		if err := s.line(line); err != nil {
+			t.Fatalf("line %d: %s: %v", n, line, err)
+		}
+	}
+	return s
+}
+
+func (s *script) line(line string) error {
+	word, rest, _ := strings.Cut(line, " ")
+	switch word {
+	case "available":
+		s.available = Available{strings.Contains(rest, "runtime"), strings.Contains(rest, "events")}
+		return nil
+	case "gates":
+		s.pod.ReadinessGates = true
+		return nil
+	case "at":
+		at, err := moment(rest)
+		s.asOf = at
+		return err
+	case "spec":
+		return s.spec(strings.Fields(rest))
+	}
+	at, err := moment(word)
+	if err != nil {
+		return err
+	}
+	s.asOf = at
+	kind, rest, _ := strings.Cut(strings.TrimSpace(rest), " ")
+	switch kind {
+	case "pod":
+		return s.podLine(at, rest)
+	case "gone":
+		s.observations = append(s.observations, PodGone{UID: s.pod.UID, ArrivedAt: at, Live: true})
+		return nil
+	case "event":
+		return s.eventLine(at, rest)
+	case "runtime":
+		return s.runtimeLine(at, rest)
+	}
+	return fmt.Errorf("unknown kind %q", kind)
+}
+
+func (s *script) spec(words []string) error {
+	if len(words) < 3 {
+		return fmt.Errorf("spec KIND NAME IMAGE")
+	}
+	c := Container{Kind: ContainerKind(words[0]), Name: words[1], Image: words[2], PullPolicy: PullIfNotPresent}
+	for _, w := range words[3:] {
+		switch w {
+		case "Always", "Never":
+			c.PullPolicy = PullPolicy(w)
+		case "startup":
+			c.StartupProbe = true
+		case "readiness":
+			c.ReadinessProbe = true
+		default:
+			return fmt.Errorf("unknown %q", w)
+		}
+	}
+	s.pod.Containers = append(s.pod.Containers, c)
+	return nil
+}
+
+func (s *script) podLine(at time.Time, rest string) error {
+	live := true
+	for _, change := range strings.Split(rest, "|") {
+		words := strings.Fields(change)
+		if len(words) == 0 {
+			continue
+		}
+		i := slices.IndexFunc(s.pod.Containers, func(c Container) bool { return c.Name == words[0] })
+		if i >= 0 {
+			s.pod.Containers = slices.Clone(s.pod.Containers)
+			if err := containerChange(&s.pod.Containers[i], words[1:]); err != nil {
+				return err
+			}
+			continue
+		}
+		for _, w := range words {
+			if w == "listed" {
+				live = false
+				continue
+			}
+			if phase, ok := strings.CutPrefix(w, "phase="); ok {
+				s.pod.Phase = phase
+				continue
+			}
+			name, stamp, err := stamped(w)
+			if err != nil {
+				return err
+			}
+			switch name {
+			case "acknowledged":
+				s.pod.AcknowledgedAt = stamp
+			case "deleted":
+				s.pod.DeletedAt = stamp
+			default:
+				types := map[string]string{"scheduled": "PodScheduled", "containers_ready": "ContainersReady", "ready": "Ready"}
+				if types[name] == "" {
+					return fmt.Errorf("unknown %q", w)
+				}
+				s.pod.Conditions = append(slices.Clone(s.pod.Conditions), Condition{types[name], true, stamp})
+			}
+		}
+	}
+	s.observations = append(s.observations, PodSeen{ArrivedAt: at, Live: live, Pod: s.pod})
+	return nil
+}
+
+func containerChange(c *Container, words []string) error {
+	for _, w := range words {
+		name, value, _ := strings.Cut(w, "=")
+		var err error
+		switch {
+		case w == "waiting":
+			c.State = StateWaiting
+		case w == "started":
+			c.Started = true
+		case w == "ready":
+			c.Ready = true
+		case name == "attempt":
+			c.Attempt, err = strconv.Atoi(value)
+		case name == "exit":
+			c.ExitCode, err = strconv.Atoi(value)
+		case name == "reason":
+			c.WaitingReason = value
+		case strings.HasPrefix(w, "running@"):
+			c.State = StateRunning
+			_, c.StartedAt, err = stamped(w)
+		case strings.HasPrefix(w, "terminated@"):
+			c.State = StateTerminated
+			from, to, _ := strings.Cut(strings.TrimPrefix(w, "terminated@"), "-")
+			if c.StartedAt, err = moment(from); err == nil {
+				c.FinishedAt, err = moment(to)
+			}
+		default:
+			err = fmt.Errorf("unknown %q", w)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (s *script) eventLine(at time.Time, rest string) error {
+	container, rest, _ := strings.Cut(rest, " ")
+	reason, rest, _ := strings.Cut(rest, " ")
+	message, rest, ok := strings.Cut(strings.TrimPrefix(rest, "'"), "'")
+	if !ok {
+		return fmt.Errorf("message is not in single quotes")
+	}
+	o := EventSeen{UID: s.pod.UID, ArrivedAt: at, Live: true, Container: container, Reason: reason, Message: message, Count: 1}
+	for _, w := range strings.Fields(rest) {
+		if count, ok := strings.CutPrefix(w, "count="); ok {
+			o.Count, _ = strconv.Atoi(count)
+			continue
+		}
+		name, stamp, err := stamped(w)
+		if err != nil {
+			return err
+		}
+		if name == "named" {
+			o.NamedAt = stamp
+		}
+		if name == "first" || name == "named" {
+			o.FirstAt = stamp.Truncate(time.Second)
+		}
+		if name == "last" || o.LastAt.IsZero() {
+			o.LastAt = stamp.Truncate(time.Second)
+		}
+	}
+	s.observations = append(s.observations, o)
+	return nil
+}
+
+func (s *script) runtimeLine(at time.Time, rest string) error {
+	o := RuntimeSeen{UID: s.pod.UID, AskedAt: at.Add(-5 * time.Millisecond), ArrivedAt: at}
+	for _, item := range strings.Split(rest, "|") {
+		words := strings.Fields(item)
+		if len(words) == 0 {
+			continue
+		}
+		stamps, numbers := map[string]time.Time{}, map[string]string{}
+		for _, w := range words {
+			if name, stamp, err := stamped(w); err == nil {
+				stamps[name] = stamp
+			} else if name, value, ok := strings.Cut(w, "="); ok {
+				numbers[name] = value
+			}
+		}
+		attempt, _ := strconv.Atoi(numbers["attempt"])
+		code, _ := strconv.Atoi(numbers["exit"])
+		size, _ := strconv.ParseInt(numbers["size"], 10, 64)
+		switch words[0] {
+		case "sandbox":
+			o.Sandboxes = append(o.Sandboxes, Sandbox{
+				ID: "sandbox-" + numbers["attempt"], Attempt: attempt, Ready: slices.Contains(words, "ready"),
+				BegunAt: stamps["begun"], NetworkReadyAt: stamps["network"], RunningAt: stamps["running"], CreatedAt: stamps["created"],
+			})
+		case "image":
+			o.Images = append(o.Images, Image{
+				Ref: words[1], Present: slices.Contains(words, "present"), PulledAt: stamps["pulled"],
+				Digest: numbers["digest"], SizeBytes: size,
+			})
+		default:
+			o.Containers = append(o.Containers, ContainerRun{
+				Name: words[0], ID: words[0] + numbers["attempt"], Attempt: attempt,
+				CreatedAt: stamps["created"], StartedAt: stamps["started"], FinishedAt: stamps["finished"], ExitCode: code,
+			})
+		}
+	}
+	s.observations = append(s.observations, o)
+	return nil
+}
+
+func stamped(word string) (name string, at time.Time, err error) {
+	name, value, ok := strings.Cut(word, "@")
+	if !ok {
+		return "", time.Time{}, fmt.Errorf("%q is not NAME@SECONDS", word)
+	}
+	at, err = moment(value)
+	return name, at, err
+}
+
+func moment(seconds string) (time.Time, error) {
+	d, err := time.ParseDuration(seconds + "s")
+	return base.Add(d), err
+}
+
+func (s *script) evidence() *Evidence {
+	e := NewEvidence(s.available)
+	for _, o := range s.observations {
+		e.Apply(o)
+	}
+	return e
+}
+
+// print is the timeline as the scripts show it.
+func (s *script) print(t testing.TB) string {
+	e := s.evidence()
+	tl, ok := e.Timeline(s.asOf)
+	if !ok {
+		t.Fatal("no timeline")
+	}
+	checkPartition(t, tl)
+	var out strings.Builder
+	sec := func(d time.Duration) string { return strconv.FormatFloat(d.Seconds(), 'f', 3, 64) }
+	since := func(at time.Time) string {
+		if at.IsZero() {
+			return "?"
+		}
+		return sec(at.Sub(base))
+	}
+	fmt.Fprintf(&out, "%s total %s ±%s", tl.State, sec(tl.Total), sec(tl.TotalError))
+	if tl.Reconstructed {
+		out.WriteString(" reconstructed")
+	}
+	out.WriteByte('\n')
+	for _, p := range tl.Phases {
+		fmt.Fprintf(&out, "%s %s-%s %s ±%s", p.Phase, since(p.StartAt), since(p.EndAt), sec(p.Duration()), sec(p.Error))
+		if p.Container != "" {
+			fmt.Fprintf(&out, " %s/%d", p.Container, p.Attempt)
+		}
+		if len(p.MergedWith) > 0 {
+			fmt.Fprintf(&out, " with %v", p.MergedWith)
+		}
+		if p.Open {
+			out.WriteString(" open")
+		}
+		fmt.Fprintf(&out, " %v\n", p.Sources)
+	}
+	for _, p := range tl.Pulls {
+		fmt.Fprintf(&out, "pull %s/%d %s requested %s started %s finished %s",
+			p.Container, p.Attempt, p.Outcome, since(p.RequestedAt), since(p.StartedAt), since(p.FinishedAt))
+		if p.Timed {
+			fmt.Fprintf(&out, " queue %s pull %s ±%s", sec(p.Queue), sec(p.Pull), sec(p.Error))
+		}
+		out.WriteByte('\n')
+	}
+	for _, c := range tl.Conflicts {
+		fmt.Fprintf(&out, "conflict %s %s: %s\n", c.Mark, c.Container, c.Detail)
+	}
+	if len(tl.Missing) > 0 {
+		fmt.Fprintf(&out, "missing %v\n", tl.Missing)
+	}
+	w := e.Wants(s.asOf)
+	fmt.Fprintf(&out, "wants runtime=%v images=%v events=%v settled=%v\n", w.Runtime, w.Images, w.Events, e.Settled(s.asOf))
+	return out.String()
+}
+
+// checkPartition holds for every timeline: phases touch end to end and add up to the total.
+func checkPartition(t testing.TB, tl Timeline) {
+	t.Helper()
+	at, sum := tl.CreatedAt, time.Duration(0)
+	for _, p := range tl.Phases {
+		if !p.StartAt.Equal(at) || p.Duration() <= 0 {
+			t.Errorf("%s from %s to %s does not follow %s", p.Phase, p.StartAt, p.EndAt, at)
+		}
+		if p.Error < 0 || p.Cause == "" {
+			t.Errorf("%s has error %s and cause %q", p.Phase, p.Error, p.Cause)
+		}
+		at, sum = p.EndAt, sum+p.Duration()
+	}
+	if sum != tl.Total {
+		t.Errorf("phases add up to %s, total is %s", sum, tl.Total)
+	}
+	if !tl.SettledAt.IsZero() && !at.Equal(tl.SettledAt) {
+		t.Errorf("last phase ends at %s, settled at %s", at, tl.SettledAt)
+	}
+}

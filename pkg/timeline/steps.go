@@ -1,0 +1,153 @@
+package timeline
+
+import "slices"
+
+// step is one mark on the way to ready, with the phase that ends there.
+type step struct {
+	key    markKey
+	phase  Phase
+	untold bool // nobody may ever tell of this mark, which is then no evidence missing
+}
+
+// chain is the steps of the pod's common part or of one container, in the order kubelet takes them.
+type chain struct {
+	container string // empty for the pod's own
+	steps     []step
+}
+
+func (c chain) keys() []markKey {
+	keys := make([]markKey, len(c.steps))
+	for i, s := range c.steps {
+		keys[i] = s.key
+	}
+	return keys
+}
+
+// podSteps is the way to a running sandbox. Of several sandboxes the first begins and the last runs.
+func (f *fold) podSteps() chain {
+	last := f.lastAttempt(podWide, MarkSandboxBegun, MarkNetworkReady, MarkSandboxRunning)
+	return chain{steps: []step{
+		{key: podMark(MarkCreated), phase: ""},
+		{key: podMark(MarkScheduled), phase: PhaseScheduling},
+		{key: podMark(MarkAcknowledged), phase: PhaseKubeletPickup},
+		{key: podMark(MarkSandboxBegun), phase: PhaseVolumes},
+		{key: markKey{podWide, last, MarkNetworkReady}, phase: PhaseNetwork},
+		{key: markKey{podWide, last, MarkSandboxRunning}, phase: PhaseSandbox},
+	}}
+}
+
+// containerSteps is the way of one container to running, and of an init container to its end.
+func (f *fold) containerSteps(c Container, pulls []Pull) chain {
+	index := f.index(c.Name)
+	steps := pullSteps(index, pulls)
+	last := f.lastAttempt(index, MarkContainerCreated, MarkRunning, MarkFinished)
+	ended := PhaseFailedRun
+	if c.Kind == KindInit {
+		ended = PhaseInitRun
+	}
+	for attempt := uint16(0); attempt <= last; attempt++ {
+		create := PhaseContainerCreate
+		if attempt > 0 {
+			create = PhaseCrashBackoff
+		}
+		steps = append(steps,
+			step{key: markKey{index, attempt, MarkContainerCreated}, phase: create},
+			step{key: markKey{index, attempt, MarkRunning}, phase: PhaseContainerStart})
+		if attempt < last || c.Kind == KindInit || f.failed() {
+			steps = append(steps, step{key: markKey{index, attempt, MarkFinished}, phase: ended})
+		}
+	}
+	if c.Kind == KindSidecar && c.StartupProbe {
+		// The next init container waits for it.
+		steps = append(steps, step{key: markKey{index, last, MarkStarted}, phase: PhaseStartupProbe})
+	}
+	return chain{c.Name, steps}
+}
+
+// pullSteps is what comes before a container is created. Of an image that was there, only kubelet may
+// tell, with an Event, when it found it.
+func pullSteps(index int16, pulls []Pull) []step {
+	var steps []step
+	for _, p := range pulls {
+		attempt := clampAttempt(p.Attempt)
+		wait, end := PhaseKubeletSync, MarkPullFinished
+		if attempt > 0 {
+			wait = PhaseImageBackoff
+		}
+		if p.present() {
+			steps = append(steps, step{markKey{index, attempt, MarkPullFinished}, wait, true})
+			continue
+		}
+		if p.failed() {
+			end = MarkPullFailed
+		}
+		steps = append(steps,
+			step{key: markKey{index, attempt, MarkPullRequested}, phase: wait},
+			step{key: markKey{index, attempt, MarkPullStarted}, phase: PhasePullQueue},
+			step{key: markKey{index, attempt, end}, phase: PhasePull})
+	}
+	return steps
+}
+
+// readySteps is the way from the last container's start to the pod's readiness, along the container
+// that became ready last. It has no steps while no container was seen ready.
+func (f *fold) readySteps() chain {
+	last, found := f.readyLast()
+	if !found {
+		return chain{}
+	}
+	index := f.index(last.Name)
+	attempt := f.lastAttempt(index, MarkContainerReady)
+	gates := PhaseKubeletSync
+	if f.e.pod.ReadinessGates {
+		gates = PhaseReadinessGates
+	}
+	var steps []step
+	if last.StartupProbe { // without one kubelet calls a container started when it runs
+		steps = append(steps, step{key: markKey{index, attempt, MarkStarted}, phase: PhaseStartupProbe})
+	}
+	// All containers are ready when the last one is, and that moment has a stamp of its own.
+	return chain{last.Name, append(steps,
+		step{key: podMark(MarkContainersReady), phase: probePhase(last.ReadinessProbe, PhaseReadinessProbe)},
+		step{key: podMark(MarkReady), phase: gates})}
+}
+
+// probePhase charges the wait for a probe to the app only if there is a probe.
+func probePhase(probed bool, phase Phase) Phase {
+	if probed {
+		return phase
+	}
+	return PhaseKubeletSync
+}
+
+// readyLast is the container that became ready last; of several at once one with a readiness probe.
+func (f *fold) readyLast() (last Container, found bool) {
+	var lastAt instant
+	for _, c := range f.e.pod.Containers {
+		if c.Kind == KindInit || c.Kind == KindEphemeral {
+			continue
+		}
+		index := f.index(c.Name)
+		b := f.bounds.find(markKey{index, f.lastAttempt(index, MarkContainerReady), MarkContainerReady})
+		if b == nil {
+			continue
+		}
+		later := b.estimate() > lastAt
+		tie := b.estimate() == lastAt && (c.ReadinessProbe || !last.ReadinessProbe)
+		if !found || later || tie {
+			last, lastAt, found = c, b.estimate(), true
+		}
+	}
+	return last, found
+}
+
+// lastAttempt is the highest attempt that any of the marks is known for.
+func (f *fold) lastAttempt(container int16, marks ...Mark) uint16 {
+	var last uint16
+	for _, c := range f.claims {
+		if c.key.container == container && slices.Contains(marks, c.key.mark) {
+			last = max(last, c.key.attempt)
+		}
+	}
+	return last
+}

@@ -1,0 +1,104 @@
+package timeline
+
+import (
+	"time"
+
+	"github.com/podlapse/podlapse/pkg/imagepull"
+)
+
+// State is how far a pod's start-up has come.
+type State string
+
+// The states. All but StateStarting are settled.
+const (
+	StateStarting  State = "starting"
+	StateReady     State = "ready"
+	StateSucceeded State = "succeeded" // ran to completion without ever being seen ready
+	StateFailed    State = "failed"
+	StateDeleted   State = "deleted" // deleted before it was ready
+)
+
+// Timeline is what is known of one pod's start-up. It is a value: never changed after Fold made it.
+type Timeline struct {
+	Namespace, Name, UID, Node string
+	Owner                      Owner
+	State                      State
+
+	CreatedAt time.Time
+	// SettledAt is the end of start-up; zero while StateStarting.
+	SettledAt time.Time
+	// Total is SettledAt less CreatedAt, or the age so far while StateStarting; it equals the sum of
+	// the phases' durations exactly. TotalError bounds |Total − truth|.
+	Total, TotalError time.Duration
+
+	Phases    []Span // end to end from CreatedAt: no gap, no overlap
+	Pulls     []Pull
+	Marks     []MarkEvidence
+	Conflicts []Conflict
+	Missing   []string // marks that lack evidence, as mark[/container][#attempt]
+
+	// Reconstructed says that the agent first saw the pod after its start-up was over, so that the
+	// timeline rests on what could be read afterwards. Such a timeline is shown, never counted.
+	Reconstructed bool
+}
+
+// Span is one phase of a timeline.
+type Span struct {
+	Phase     Phase
+	Cause     Cause
+	Container string // empty for phases of the whole pod
+	Attempt   int    // from 0, for phases of something repeated
+	StartAt   time.Time
+	EndAt     time.Time
+	// Error bounds |EndAt − StartAt − truth|.
+	Error   time.Duration
+	Sources []Source
+	// MergedWith lists the phases that evidence could not tell apart from this one.
+	MergedWith []Phase
+	// Open says that the phase still goes on; EndAt is then the time of asking.
+	Open bool
+}
+
+// Duration is the length of the span.
+func (s Span) Duration() time.Duration { return s.EndAt.Sub(s.StartAt) }
+
+// Pull is one attempt to get one container's image. Instants that are not known are zero, and the
+// lengths between them too.
+type Pull struct {
+	Container string
+	Image     string // as written in the spec
+	Registry  string // host and port
+	Digest    string
+	Outcome   imagepull.Outcome
+	Attempt   int // from 0
+
+	RequestedAt time.Time // kubelet asked for the pull; then it waits for the node's pull queue
+	StartedAt   time.Time // the runtime was asked to pull
+	FinishedAt  time.Time // the runtime answered
+
+	Queue time.Duration // StartedAt less RequestedAt
+	Pull  time.Duration // FinishedAt less StartedAt
+	// Timed says that Queue and Pull are known; each is within Error of the truth.
+	Timed bool
+	Error time.Duration
+
+	SizeBytes int64 // 0 when unknown
+	Sources   []Source
+}
+
+// MarkEvidence is the interval known to hold a mark's true instant.
+type MarkEvidence struct {
+	Mark      Mark
+	Container string
+	Attempt   int
+	Earliest  time.Time
+	Latest    time.Time
+	Sources   []Source
+}
+
+// Conflict is a contradiction between sources.
+type Conflict struct {
+	Mark      Mark
+	Container string
+	Detail    string // both sides with their source, in words
+}
