@@ -2,7 +2,8 @@
 # `make help` lists the targets.
 
 VERSION ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo unknown)
-LDFLAGS := -s -w -X main.version=$(VERSION)
+REVISION ?= $(shell git rev-parse HEAD 2>/dev/null || echo unknown)
+LDFLAGS := -s -w -X main.version=$(VERSION) -X main.revision=$(REVISION)
 AGENT   := bin/podlapse-agent
 LAB     := bin/lab
 # The race detector needs a C compiler.

@@ -1,11 +1,18 @@
-// Package health holds what each part of the agent last said of itself. Parts report a change of
-// state; /readyz and the metrics read. A Board is safe for concurrent use.
+// Package health holds what each part of the agent last said of itself. Parts report their state;
+// /readyz and the metrics read. A Board is safe for concurrent use.
 package health
 
 import (
+	"strings"
 	"sync"
 	"time"
+	"unicode/utf8"
+
+	"go.uber.org/zap"
 )
+
+// maxDetail bounds a detail, in bytes: errors of other programs can be long.
+const maxDetail = 256
 
 // Status is the last report of one part.
 type Status struct {
@@ -15,42 +22,76 @@ type Status struct {
 	Since  time.Time // of the last change between up and down
 }
 
-// Report tells the state of one part; repeated equal reports are free.
+// Report tells the state of one part, with a detail of any form; repeated reports are free.
 type Report func(up bool, detail string)
 
-// Board collects reports. Parts are listed in the order of their registration.
+// Board collects reports and logs the changes between up and down. Parts are listed in the order of
+// their registration.
 type Board struct {
-	now func() time.Time
+	now    func() time.Time
+	logger *zap.Logger
 
-	mu       sync.Mutex
-	statuses []Status
+	mu    sync.Mutex
+	parts []part
+}
+
+type part struct {
+	Status
+	reported bool
 }
 
 // NewBoard makes an empty board that reads the time from now.
-func NewBoard(now func() time.Time) *Board { return &Board{now: now} }
+func NewBoard(now func() time.Time, logger *zap.Logger) *Board {
+	return &Board{now: now, logger: logger}
+}
 
 // Register adds a part, down until its first report, and returns how it reports.
-func (b *Board) Register(part, detail string) Report {
+func (b *Board) Register(name, detail string) Report {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	i := len(b.statuses)
-	b.statuses = append(b.statuses, Status{Part: part, Detail: detail, Since: b.now()})
-	return func(up bool, detail string) { b.report(i, up, detail) }
+	i := len(b.parts)
+	b.parts = append(b.parts, part{Status: Status{Part: name, Detail: oneLine(detail), Since: b.now()}})
+	return func(up bool, detail string) { b.report(i, up, oneLine(detail)) }
 }
 
 func (b *Board) report(i int, up bool, detail string) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	s := &b.statuses[i]
-	if s.Up != up {
-		s.Up, s.Since = up, b.now()
+	p := &b.parts[i]
+	changed := !p.reported || p.Up != up
+	if p.Up != up {
+		p.Since = b.now()
 	}
-	s.Detail = detail
+	p.Up, p.Detail, p.reported = up, detail, true
+	switch {
+	case !changed:
+	case up:
+		b.logger.Info("part is up", zap.String("part", p.Part), zap.String("detail", detail))
+	default:
+		b.logger.Warn("part is down", zap.String("part", p.Part), zap.String("detail", detail))
+	}
 }
 
 // Statuses returns a copy of every part's last report.
 func (b *Board) Statuses() []Status {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	return append([]Status(nil), b.statuses...)
+	statuses := make([]Status, len(b.parts))
+	for i, p := range b.parts {
+		statuses[i] = p.Status
+	}
+	return statuses
+}
+
+// oneLine makes any text one line of at most maxDetail bytes.
+func oneLine(text string) string {
+	text = strings.Join(strings.Fields(strings.ToValidUTF8(text, "�")), " ")
+	if len(text) <= maxDetail {
+		return text
+	}
+	end := maxDetail
+	for !utf8.RuneStart(text[end]) {
+		end--
+	}
+	return text[:end]
 }

@@ -8,8 +8,11 @@ import (
 	"github.com/podlapse/podlapse/pkg/timeline"
 )
 
-// askAgainAfter is how long an answer of the runtime may take before the question is repeated.
-const askAgainAfter = time.Second
+// While a question to the runtime is not answered, or not in full, it is repeated with back-off.
+const (
+	askAgainFirst = time.Second
+	askAgainMax   = time.Minute
+)
 
 // pod is one pod that the node has: its evidence while it starts, then its timeline.
 type pod struct {
@@ -18,7 +21,7 @@ type pod struct {
 
 	watching bool      // an Event watch was asked for
 	askedAt  time.Time // of the last question to the runtime
-	changed  bool      // the pod object changed since that question
+	asked    int       // questions since the pod object changed
 }
 
 func (p *pod) timeline(now time.Time) (timeline.Timeline, bool) {
@@ -42,7 +45,9 @@ func (r *Reconciler) observe(o timeline.Observation) {
 	}
 	if p.evidence != nil {
 		p.evidence.Apply(o)
-		p.changed = p.changed || seen
+		if seen {
+			p.asked = 0
+		}
 		r.advance(p)
 	}
 	if gone {
@@ -62,11 +67,16 @@ func (r *Reconciler) advance(p *pod) {
 	}
 	wants := p.evidence.Wants(now)
 	object := p.evidence.Pod()
-	if wants.Runtime && (p.changed || now.Sub(p.askedAt) > askAgainAfter) {
-		p.askedAt, p.changed = now, false
+	if wants.Runtime && (p.asked == 0 || now.Sub(p.askedAt) > p.askAgainAfter()) {
+		p.askedAt = now
+		p.asked++
 		r.config.AskRuntime(timeline.LookUp{UID: object.UID, RuntimeUID: object.RuntimeUID, Images: wants.Images})
 	}
 	r.watchEvents(p, wants.Events)
+}
+
+func (p *pod) askAgainAfter() time.Duration {
+	return min(askAgainFirst<<min(p.asked-1, 10), askAgainMax)
 }
 
 func (r *Reconciler) watchEvents(p *pod, wanted bool) {

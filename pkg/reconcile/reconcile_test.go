@@ -106,7 +106,7 @@ func TestColdPodFromBindingToRecord(t *testing.T) {
 		time.Sleep(3 * time.Second)
 		observe(timeline.EventSeen{UID: "uid-1", ArrivedAt: time.Now(), Live: true, Container: "app", Reason: "Pulled", Count: 1,
 			Message: `Successfully pulled image "cold" in 1s (2s including waiting). Image size: 5 bytes.`,
-			NamedAt: time.Now(), FirstAt: time.Now().Truncate(time.Second)})
+			NamedAt: time.Now(), FirstAt: time.Now().Truncate(time.Second), LastAt: time.Now().Truncate(time.Second)})
 		if calls := d.take(); !slices.Contains(calls, "unwatch uid-1") {
 			t.Errorf("the Event watch stays open: %q", calls)
 		}

@@ -34,8 +34,8 @@ func (w window) claim(k markKey) claim {
 // applyEvent reads what kubelet says of a container's pulls. Other Events carry nothing that the
 // runtime does not tell better.
 func (e *Evidence) applyEvent(o EventSeen) {
-	if o.Container == "" {
-		return
+	if o.Container == "" || o.FirstAt.IsZero() || o.LastAt.IsZero() {
+		return // of an image volume, or without a stamp
 	}
 	message := imagepull.ParseMessage(o.Reason, o.Message)
 	if message.Combined {

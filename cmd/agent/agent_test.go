@@ -1,0 +1,230 @@
+package main
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/podlapse/podlapse/pkg/cri/critest"
+	"github.com/podlapse/podlapse/pkg/export"
+	"github.com/podlapse/podlapse/pkg/podwatch/podwatchtest"
+)
+
+func TestAgentTellsOfAStartUp(t *testing.T) {
+	cluster := podwatchtest.Start(t)
+	pod := web0(time.Now().Add(-3 * time.Second))
+	cluster.Put(pod)
+	runtime := critest.Start(t, filepath.Join(t.TempDir(), "cri.sock"), critest.Options{})
+	runtime.PutImage("registry.example/web:2", 20<<20)
+	agent := start(t, "--kubeconfig", kubeconfig(t, cluster.URL()), "--cri-endpoint", runtime.Endpoint())
+
+	agent.poll("/readyz?verbose", "[+]cri ok")
+	agent.poll("/readyz?verbose", "[+]pod_watch ok")
+	agent.poll("/api/v1/pods/shop/web-0", `"state":"starting"`)
+
+	now := time.Now()
+	before := func(d time.Duration) time.Time { return now.Add(-d) }
+	runtime.PutSandbox(critest.Sandbox{ID: "s1", PodUID: "uid-web-0", CreatedAt: before(300 * time.Millisecond)})
+	runtime.StoreSandbox("s1", critest.Stamps{CreatedAt: before(500 * time.Millisecond), UpdatedAt: before(200 * time.Millisecond)})
+	runtime.PutContainer(critest.Container{
+		ID: "c1", SandboxID: "s1", PodUID: "uid-web-0", Name: "app",
+		CreatedAt: before(100 * time.Millisecond), StartedAt: now,
+	})
+	cluster.Put(ready(pod, now))
+
+	line, err := agent.records.ReadString('\n')
+	if err != nil {
+		t.Fatal(err)
+	}
+	var record export.Record
+	if err := json.Unmarshal([]byte(line), &record); err != nil {
+		t.Fatal(err)
+	}
+	var sum export.Seconds
+	for _, phase := range record.Phases {
+		sum += phase.Length
+	}
+	if record.Name != "web-0" || record.State != "ready" || sum != record.Total || len(record.Conflicts) > 0 ||
+		record.Total.Duration() < 2*time.Second {
+		t.Errorf("phases add up to %s in %s", sum, line)
+	}
+	if _, body := agent.get("/api/v1/pods/shop/web-0"); body != line {
+		t.Errorf("the API says\n%swhat standard output got is\n%s", body, line)
+	}
+	_, metrics := agent.get("/metrics")
+	for _, want := range []string{
+		"podlapse_pod_startup_duration_seconds_count 1\n",
+		`podlapse_source_up{source="pod_watch"} 1`, `podlapse_source_up{source="event_watch"} 1`,
+		`podlapse_source_up{source="cri"} 1`, "podlapse_records_dropped_total 0", "podlapse_build_info{", "go_goroutines",
+	} {
+		if !strings.Contains(metrics, want) {
+			t.Errorf("no %q in the metrics", want)
+		}
+	}
+	agent.mustEndCleanly()
+	if rest, err := io.ReadAll(agent.records); err != nil || len(rest) > 0 {
+		t.Errorf("more on standard output: %q, %v", rest, err)
+	}
+}
+
+// A start-up that has just ended when the agent is stopped waits for late evidence; it must be
+// written all the same.
+func TestAgentStoppedRightAfterAStartUpLosesNothing(t *testing.T) {
+	cluster := podwatchtest.Start(t)
+	pod := web0(time.Now().Add(-3 * time.Second))
+	cluster.Put(pod)
+	agent := start(t, "--kubeconfig", kubeconfig(t, cluster.URL()), "--cri-endpoint",
+		"unix://"+filepath.Join(t.TempDir(), "never.sock"))
+	agent.poll("/api/v1/pods/shop/web-0", `"state":"starting"`)
+	cluster.Put(ready(pod, time.Now()))
+	agent.poll("/api/v1/pods/shop/web-0", `"state":"ready"`)
+	agent.mustEndCleanly()
+	rest, err := io.ReadAll(agent.records)
+	if err != nil || strings.Count(string(rest), "\n") != 1 || !strings.Contains(string(rest), `"name":"web-0"`) {
+		t.Errorf("standard output got %q, %v; want one record", rest, err)
+	}
+}
+
+func TestAgentWaitsForServerAndRuntime(t *testing.T) {
+	socket := filepath.Join(t.TempDir(), "cri.sock")
+	agent := start(t, "--kubeconfig", kubeconfig(t, "http://"+nobody(t)), "--cri-endpoint", "unix://"+socket)
+	agent.poll("/readyz?verbose", "refused")
+	status, body := agent.get("/readyz?verbose")
+	for _, want := range []string{"[-]pod_watch down since", "[+]event_watch ok", "[-]cri down since", "readyz check failed"} {
+		if status != http.StatusServiceUnavailable || !strings.Contains(body, want) {
+			t.Errorf("readyz %d, no %q in\n%s", status, want, body)
+		}
+	}
+	if status, _ := agent.get("/livez"); status != http.StatusOK {
+		t.Errorf("livez %d", status)
+	}
+	if _, body := agent.get("/api/v1/pods"); body != "{\"items\":[]}\n" {
+		t.Errorf("pods: %s", body)
+	}
+	critest.Start(t, socket, critest.Options{})
+	agent.poll("/readyz?verbose", "[+]cri ok")
+	agent.mustEndCleanly()
+}
+
+func TestAgentWithoutRuntimeOrRecords(t *testing.T) {
+	cluster := podwatchtest.Start(t)
+	agent := start(t, "--kubeconfig", kubeconfig(t, cluster.URL()), "--cri-endpoint", "off", "--records", "none")
+	agent.poll("/readyz", "ok")
+	if _, body := agent.get("/readyz?verbose"); strings.Contains(body, "cri") {
+		t.Errorf("a source that is off shows in\n%s", body)
+	}
+	agent.mustEndCleanly()
+}
+
+func TestAgentStopsWhileTheServerHangs(t *testing.T) {
+	cluster := podwatchtest.Start(t)
+	cluster.Hang()
+	runtime := critest.Start(t, filepath.Join(t.TempDir(), "cri.sock"), critest.Options{})
+	runtime.Fault(critest.Hang)
+	agent := start(t, "--kubeconfig", kubeconfig(t, cluster.URL()), "--cri-endpoint", runtime.Endpoint())
+	agent.mustEndCleanly()
+}
+
+func TestAgentEndsWhenNobodyReadsItsRecords(t *testing.T) {
+	cluster := podwatchtest.Start(t)
+	pod := web0(time.Now().Add(-3 * time.Second))
+	cluster.Put(pod)
+	agent := start(t, "--kubeconfig", kubeconfig(t, cluster.URL()), "--cri-endpoint", "off")
+	agent.poll("/api/v1/pods/shop/web-0", `"state":"starting"`)
+	agent.stdout.Close()
+	cluster.Delete(pod) // settles at once: no evidence can be late
+	reason := fmt.Sprint(agent.await("agent failed")["error"])
+	if !strings.Contains(reason, "standard output") || !strings.Contains(reason, "broken pipe") {
+		t.Errorf("the agent says %q", reason)
+	}
+	if state := agent.wait(); state.ExitCode() != exitFailed {
+		t.Errorf("ended with %s", state)
+	}
+}
+
+// startStuck is an agent that cannot finish a record, since its standard output takes no more.
+func startStuck(t *testing.T) *process {
+	t.Helper()
+	cluster := podwatchtest.Start(t)
+	pod := web0(time.Now().Add(-3 * time.Second))
+	cluster.Put(pod)
+	agent := startWith(t, func(stdout *os.File) {
+		if err := stdout.SetWriteDeadline(time.Now().Add(20 * time.Millisecond)); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := stdout.Write(make([]byte, 4<<20)); !errors.Is(err, os.ErrDeadlineExceeded) {
+			t.Fatalf("fill the pipe: %v", err)
+		}
+	}, "--kubeconfig", kubeconfig(t, cluster.URL()), "--cri-endpoint", "off")
+	agent.poll("/api/v1/pods/shop/web-0", `"state":"starting"`)
+	cluster.Delete(pod)
+	agent.poll("/api/v1/pods/shop/web-0", `"state":"deleted"`)
+	agent.signal(syscall.SIGTERM)
+	agent.await("stopping")
+	return agent
+}
+
+func TestAgentDoesNotWaitForAStuckReader(t *testing.T) {
+	agent := startStuck(t)
+	began := time.Now()
+	reason := fmt.Sprint(agent.await("agent failed")["error"])
+	if state, took := agent.wait(), time.Since(began); state.ExitCode() != exitFailed || took > 5*time.Second {
+		t.Errorf("ended after %s with %s", took, state)
+	}
+	if !strings.Contains(reason, "sinks: did not stop within") {
+		t.Errorf("the agent says %q", reason)
+	}
+}
+
+func TestASecondSignalEndsTheAgentAtOnce(t *testing.T) {
+	agent := startStuck(t)
+	agent.signal(os.Interrupt)
+	var last string
+	for last = range agent.logs { // ends with the process
+	}
+	if state := agent.wait(); state.ExitCode() != exitFailed || !strings.Contains(last, "a second signal") {
+		t.Errorf("ended with %s after saying %s", state, last)
+	}
+}
+
+func TestAgentThatCannotStart(t *testing.T) {
+	taken := start(t, "--kubeconfig", kubeconfig(t, "http://"+nobody(t)), "--cri-endpoint", "off")
+	busy := strings.TrimPrefix(taken.base, "http://")
+	for name, test := range map[string]struct {
+		flags []string
+		want  []string
+	}{
+		"no kubeconfig": {
+			[]string{"--kubeconfig", "/does/not/exist"}, []string{"--kubeconfig", "/does/not/exist"},
+		},
+		"outside a cluster": {nil, []string{"--kubeconfig", "in-cluster"}},
+		"a busy port": {
+			[]string{"--kubeconfig", kubeconfig(t, "http://"+nobody(t)), "--listen-address", busy},
+			[]string{"--listen-address " + busy, "in use"},
+		},
+	} {
+		command := exec.CommandContext(t.Context(), os.Args[0],
+			append([]string{"run", "--node-name", "node-a", "--cri-endpoint", "off"}, test.flags...)...)
+		command.Env = agentEnvironment()
+		output, err := command.CombinedOutput()
+		var exit *exec.ExitError
+		if !errors.As(err, &exit) || exit.ExitCode() != exitFailed {
+			t.Errorf("%s: ended with %v, want exit %d", name, err, exitFailed)
+		}
+		for _, want := range test.want {
+			if !strings.Contains(string(output), want) {
+				t.Errorf("%s: no %q in %s", name, want, output)
+			}
+		}
+	}
+	taken.mustEndCleanly()
+}

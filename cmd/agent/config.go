@@ -1,0 +1,122 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"net"
+	"strconv"
+	"strings"
+
+	"go.uber.org/zap/zapcore"
+	"k8s.io/apimachinery/pkg/util/validation"
+
+	"github.com/podlapse/podlapse/pkg/cri"
+)
+
+// config is how the agent runs, after every value was checked.
+type config struct {
+	nodeName      string
+	kubeconfig    string // a file; empty for the service account of the agent's own pod
+	criEndpoint   cri.Endpoint
+	listenAddress string
+	logLevel      zapcore.Level
+	logFormat     string // formatJSON or formatConsole
+	records       string // recordsTimeline or recordsNone
+}
+
+// The values of --log-format and --records.
+const (
+	formatJSON      = "json"
+	formatConsole   = "console"
+	recordsTimeline = "timeline"
+	recordsNone     = "none"
+)
+
+// settings is the table of the run command's flags.
+func (c *config) settings() []setting {
+	return []setting{
+		{
+			flag: "node-name", variable: "NODE_NAME", value: "NAME", required: true,
+			help: "the node whose pods are watched", set: c.setNodeName,
+		},
+		{
+			flag: "kubeconfig", variable: "KUBECONFIG", value: "FILE",
+			help: "how to reach the API server; without it, the pod's own service account",
+			set:  func(value string) error { c.kubeconfig = value; return nil },
+		},
+		{
+			flag: "cri-endpoint", variable: "CONTAINER_RUNTIME_ENDPOINT", value: "auto|off|unix:///PATH", def: "auto",
+			help: "the container runtime's socket; auto looks where runtimes usually have it", set: c.setCRIEndpoint,
+		},
+		{
+			flag: "listen-address", variable: "LISTEN_ADDRESS", value: "[HOST]:PORT", def: ":9717",
+			help: "where metrics, health and the API are served", set: c.setListenAddress,
+		},
+		{
+			flag: "log-level", variable: "LOG_LEVEL", value: "debug|info|warn|error", def: "info",
+			help: "the least important messages to log, on standard error", set: c.setLogLevel,
+		},
+		{
+			flag: "log-format", variable: "LOG_FORMAT", value: "json|console", def: formatJSON,
+			help: "how messages are written", set: choice(&c.logFormat, formatJSON, formatConsole),
+		},
+		{
+			flag: "records", variable: "RECORDS", value: "timeline|none", def: recordsTimeline,
+			help: "what standard output gets: the timeline of each settled pod as a line of JSON, or nothing",
+			set:  choice(&c.records, recordsTimeline, recordsNone),
+		},
+	}
+}
+
+func (c *config) setNodeName(value string) error {
+	if problems := validation.IsDNS1123Subdomain(value); len(problems) > 0 {
+		return fmt.Errorf("%q is no node name: want a lower case DNS name of letters, digits, '-' and '.'", value)
+	}
+	c.nodeName = value
+	return nil
+}
+
+func (c *config) setCRIEndpoint(value string) error {
+	if value == "" {
+		return errors.New("is empty: want auto, off or unix:///absolute/path/of.sock")
+	}
+	endpoint, err := cri.ParseEndpoint(value)
+	c.criEndpoint = endpoint
+	return err
+}
+
+func (c *config) setListenAddress(value string) error {
+	host, port, err := net.SplitHostPort(value)
+	if err != nil {
+		return fmt.Errorf("%q is no address: want [HOST]:PORT such as :9717 or 127.0.0.1:9717", value)
+	}
+	if _, err := strconv.ParseUint(port, 10, 16); err != nil {
+		return fmt.Errorf("%q has no port from 0 to 65535", value)
+	}
+	if host != "" && net.ParseIP(host) == nil && len(validation.IsDNS1123Subdomain(host)) > 0 {
+		return fmt.Errorf("%q has a host that is neither an IP address nor a DNS name", value)
+	}
+	c.listenAddress = value
+	return nil
+}
+
+func (c *config) setLogLevel(value string) error {
+	switch value {
+	case "debug", "info", "warn", "error":
+		return c.logLevel.Set(value)
+	}
+	return fmt.Errorf("%q is no level: want debug, info, warn or error", value)
+}
+
+// choice accepts one of a few words.
+func choice(target *string, words ...string) func(string) error {
+	return func(value string) error {
+		for _, word := range words {
+			if value == word {
+				*target = value
+				return nil
+			}
+		}
+		return fmt.Errorf("%q is not known: want %s", value, strings.Join(words, " or "))
+	}
+}

@@ -1,0 +1,166 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"strings"
+	"testing"
+
+	"go.uber.org/zap/zapcore"
+)
+
+// environment is what a test's agent finds in its environment.
+type environment map[string]string
+
+func (e environment) get(name string) string { return e[name] }
+
+func TestConfigFrom(t *testing.T) {
+	defaults := config{
+		nodeName: "node-a", listenAddress: ":9717", logLevel: zapcore.InfoLevel,
+		logFormat: formatJSON, records: recordsTimeline,
+	}
+	for name, test := range map[string]struct {
+		args string
+		env  environment
+		want func(*config)
+	}{
+		"defaults":         {args: "--node-name node-a"},
+		"one dash, equals": {args: "-node-name=node-a"},
+		"environment":      {env: environment{"NODE_NAME": "node-a"}},
+		"everything from the environment": {
+			env: environment{
+				"NODE_NAME": "b.example", "KUBECONFIG": "/k", "CONTAINER_RUNTIME_ENDPOINT": "off",
+				"LISTEN_ADDRESS": "[::1]:0", "LOG_LEVEL": "warn", "LOG_FORMAT": "console", "RECORDS": "none",
+			},
+			want: func(c *config) {
+				c.nodeName, c.kubeconfig, c.listenAddress = "b.example", "/k", "[::1]:0"
+				c.logLevel, c.logFormat, c.records = zapcore.WarnLevel, formatConsole, recordsNone
+			},
+		},
+		"the flag wins": {
+			args: "--node-name node-a --log-level debug --kubeconfig=",
+			env:  environment{"NODE_NAME": "Not_A_Name", "LOG_LEVEL": "loud", "KUBECONFIG": "/k"},
+			want: func(c *config) { c.logLevel = zapcore.DebugLevel },
+		},
+		"the last flag counts": {args: "--node-name b --node-name node-a"},
+	} {
+		want := defaults
+		if test.want != nil {
+			test.want(&want)
+		}
+		var got config
+		_, err := settle(got.settings(), strings.Fields(test.args), test.env.get, 0)
+		want.criEndpoint = got.criEndpoint // compared below
+		if err != nil || got != want {
+			t.Errorf("%s: got %+v, %v; want %+v", name, got, err, want)
+		}
+		if off := test.env["CONTAINER_RUNTIME_ENDPOINT"] == "off"; got.criEndpoint.Off() != off {
+			t.Errorf("%s: runtime off is %t, want %t", name, !off, off)
+		}
+	}
+}
+
+func TestConfigRefuses(t *testing.T) {
+	for _, test := range []struct {
+		args string
+		env  environment
+		want string // in the error
+	}{
+		{"", nil, "--node-name (or NODE_NAME): is required"},
+		{"--node-name=", nil, `--node-name: "" is no node name`},
+		{"--node-name Node_A", nil, `--node-name: "Node_A" is no node name`},
+		{"", environment{"NODE_NAME": "a/b"}, `--node-name (from NODE_NAME): "a/b" is no node name`},
+		{"--cri-endpoint /run/x.sock", nil, "--cri-endpoint: "},
+		{"--cri-endpoint=", nil, "--cri-endpoint: is empty"},
+		{"--listen-address 9717", nil, `--listen-address: "9717" is no address`},
+		{"--listen-address :http", nil, `--listen-address: ":http" has no port`},
+		{"--listen-address :65536", nil, `--listen-address: ":65536" has no port`},
+		{"--listen-address a_b:1", nil, `--listen-address: "a_b:1" has a host`},
+		{"--log-level loud", nil, `--log-level: "loud" is no level: want debug, info, warn or error`},
+		{"--log-level fatal", nil, `--log-level: "fatal" is no level`},
+		{"", environment{"LOG_FORMAT": "xml"}, `--log-format (from LOG_FORMAT): "xml" is not known: want json or console`},
+		{"--records all", nil, `--records: "all" is not known: want timeline or none`},
+		{"--nod-name a", nil, "--nod-name: no such flag"},
+		{"--node-name", nil, "--node-name: needs a value"},
+		{"--node-name --log-level=info", nil, "--node-name: needs a value"},
+		{"--node-name a stray", nil, `unexpected argument "stray"`},
+		{"--node-name a -- --records", nil, `unexpected argument "--records"`},
+	} {
+		var c config
+		_, err := settle(c.settings(), strings.Fields(test.args), test.env.get, 0)
+		if err == nil || !strings.Contains(err.Error(), test.want) {
+			t.Errorf("%q %v: got %v, want %q", test.args, test.env, err, test.want)
+		}
+	}
+}
+
+func TestEveryProblemIsTold(t *testing.T) {
+	args := "run --node-name A --cri-endpoint tcp://x --listen-address x --wrong=1 stray --log-level loud"
+	env := environment{"LOG_FORMAT": "xml", "RECORDS": "all"}
+	var stdout, stderr bytes.Buffer
+	if code := run(context.Background(), strings.Fields(args), env.get, &stdout, &stderr); code != exitUsage {
+		t.Errorf("exit code %d, want %d", code, exitUsage)
+	}
+	for _, want := range []string{
+		"8 problems:", "--wrong: no such flag", `"stray"`, "--node-name:", "--cri-endpoint:", "--listen-address:",
+		"--log-level:", "--log-format (from LOG_FORMAT):", "--records (from RECORDS):",
+	} {
+		if !strings.Contains(stderr.String(), want) {
+			t.Errorf("no %s in\n%s", want, stderr.String())
+		}
+	}
+	if stdout.Len() > 0 {
+		t.Errorf("on standard output: %s", stdout.String())
+	}
+}
+
+func TestHelpListsEverySetting(t *testing.T) {
+	var stdout, stderr bytes.Buffer
+	if code := run(context.Background(), []string{"run", "--wrong", "--help"}, environment{}.get, &stdout, &stderr); code != exitOK {
+		t.Errorf("exit code %d: %s", code, stderr.String())
+	}
+	var c config
+	for _, s := range c.settings() {
+		for _, want := range []string{"--" + s.flag + " ", s.variable, s.def, s.help} {
+			if !strings.Contains(stdout.String(), want) {
+				t.Errorf("no %q in\n%s", want, stdout.String())
+			}
+		}
+	}
+}
+
+func TestCommandLine(t *testing.T) {
+	for _, test := range []struct {
+		args           string
+		code           int
+		stdout, stderr string // what each holds; empty for nothing at all
+	}{
+		{"", exitUsage, "", "Commands:"},
+		{"help", exitOK, "Commands:", ""},
+		{"--help", exitOK, "Commands:", ""},
+		{"-h", exitOK, "Commands:", ""},
+		{"help me", exitUsage, "", `unexpected argument "me"`},
+		{"ran", exitUsage, "", `unknown command "ran"`},
+		{"version", exitOK, "podlapse-agent ", ""},
+		{"version now", exitUsage, "", `unexpected argument "now"`},
+		{"explain --help", exitOK, "--server URL", ""},
+		{"explain --server localhost:9717", exitUsage, "", "--server: "},
+		{"explain --width 0 --server x", exitUsage, "", "2 problems:"},
+		{"explain a/b c/d", exitUsage, "", `unexpected argument "c/d"`},
+		{"explain web-0", exitUsage, "", `"web-0" is no pod: want NAMESPACE/POD`},
+		{"explain a/b/c", exitUsage, "", `"a/b/c" is no pod`},
+	} {
+		var stdout, stderr bytes.Buffer
+		code := run(context.Background(), strings.Fields(test.args), environment{}.get, &stdout, &stderr)
+		if code != test.code || !holds(stdout.String(), test.stdout) || !holds(stderr.String(), test.stderr) {
+			t.Errorf("%q: exit %d, stdout %q, stderr %q", test.args, code, stdout.String(), stderr.String())
+		}
+	}
+}
+
+func holds(text, want string) bool {
+	if want == "" {
+		return text == ""
+	}
+	return strings.Contains(text, want)
+}

@@ -1,0 +1,86 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+)
+
+const answerRecord = `{"namespace":"shop","name":"web-0","uid":"1","node":"node-a","state":"ready",` +
+	`"created_at":"2026-03-01T12:00:00Z","settled_at":"2026-03-01T12:00:02Z","total_seconds":2,"total_error_seconds":0.5,` +
+	`"phases":[{"phase":"pull","cause":"registry","container":"app","start_at":"2026-03-01T12:00:00Z",` +
+	`"end_at":"2026-03-01T12:00:02Z","seconds":2,"error_seconds":0.001,"sources":["cri"]}],` +
+	`"pulls":[],"marks":[],"conflicts":[],"missing":[]}`
+
+// explain runs the command against a server that answers every request the same, and returns the
+// path that was asked.
+func explain(t *testing.T, status int, body string, args ...string) (code int, stdout, stderr, path string) {
+	t.Helper()
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		path = r.URL.EscapedPath()
+		w.WriteHeader(status)
+		fmt.Fprint(w, body)
+	}))
+	defer http.DefaultClient.CloseIdleConnections()
+	defer server.Close()
+	var out, errs bytes.Buffer
+	args = append([]string{"explain", "--server", server.URL}, args...)
+	code = run(context.Background(), args, environment{}.get, &out, &errs)
+	return code, out.String(), errs.String(), path
+}
+
+func TestExplainAPod(t *testing.T) {
+	code, stdout, stderr, path := explain(t, http.StatusOK, answerRecord, "shop/web-0")
+	if code != exitOK || path != "/api/v1/pods/shop/web-0" ||
+		!strings.HasPrefix(stdout, "shop/web-0: ready after 2.000 s ±0.500 s; longest: pull of app 2.000 s (registry)\n") {
+		t.Errorf("exit %d, asked %s\n%s%s", code, path, stdout, stderr)
+	}
+}
+
+func TestExplainAllPods(t *testing.T) {
+	code, stdout, stderr, path := explain(t, http.StatusOK, `{"items":[`+answerRecord+`,`+answerRecord+`]}`)
+	if code != exitOK || path != "/api/v1/pods" || strings.Count(stdout, "\nshop/web-0  ready") != 2 {
+		t.Errorf("exit %d, asked %s\n%s%s", code, path, stdout, stderr)
+	}
+}
+
+func TestExplainFails(t *testing.T) {
+	for name, test := range map[string]struct {
+		status     int
+		body, want string
+	}{
+		"no such pod": {
+			http.StatusNotFound, `{"error":"not_found","reason":"no pod a/b is known on this node"}`, "no pod a/b is known on this node",
+		},
+		"another server":     {http.StatusNotFound, "404 page not found", "is that a podlapse agent?"},
+		"not JSON":           {http.StatusOK, "<html>", "is that a podlapse agent?"},
+		"a hostile reason":   {http.StatusNotFound, `{"reason":"\u001b[2J"}`, `\x1b[2J`},
+		"an endless answer":  {http.StatusOK, strings.Repeat(" ", maxAnswer+1), "longer than"},
+		"an impossible time": {http.StatusOK, `{"total_seconds":1e99}`, "plain decimal"},
+	} {
+		code, stdout, stderr, _ := explain(t, test.status, test.body, "a/b")
+		if code != exitFailed || stdout != "" || !strings.Contains(stderr, test.want) {
+			t.Errorf("%s: exit %d, stdout %q, stderr %q; want %q", name, code, stdout, stderr, test.want)
+		}
+	}
+}
+
+func TestExplainEscapesNames(t *testing.T) {
+	if _, _, _, path := explain(t, http.StatusOK, answerRecord, "a/..%2f?x"); path != "/api/v1/pods/a/..%252f%3Fx" {
+		t.Errorf("asked %s", path)
+	}
+}
+
+func TestExplainWithoutAgent(t *testing.T) {
+	server := httptest.NewServer(nil)
+	server.Close()
+	var stdout, stderr bytes.Buffer
+	code := run(context.Background(), []string{"explain", "--server", server.URL}, environment{}.get, &stdout, &stderr)
+	if code != exitFailed || !strings.Contains(stderr.String(), "ask the agent (--server)") {
+		t.Errorf("exit %d, %s", code, stderr.String())
+	}
+}

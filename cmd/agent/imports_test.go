@@ -1,0 +1,97 @@
+package main
+
+import (
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"io/fs"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"testing"
+)
+
+const module = "github.com/podlapse/podlapse/"
+
+// importRules hold the direction of imports. A rule forbids every import that begins with one of the
+// prefixes; ours are written without the module's path.
+var importRules = []struct {
+	pkg    string
+	forbid []string
+	reason string
+}{
+	{"pkg/timeline", []string{"context", "sync", "net", "os", "log", "io", "k8s.io/", "google.golang.org/", "go.uber.org/",
+		"pkg/reconcile", "pkg/podwatch", "pkg/cri", "pkg/export", "pkg/web", "pkg/health"},
+		"the core is a pure function of its evidence: what it prints from a recording is what it printed on the node"},
+	{"pkg/imagepull", []string{"context", "sync", "net", "os", "log", "io", "k8s.io/", "google.golang.org/", "go.uber.org/", "pkg/"},
+		"pull knowledge is pure and serves the core, never the other way round"},
+	{"pkg/podwatch", []string{"pkg/reconcile", "pkg/export", "pkg/web", "pkg/cri"}, "sources observe; they do not know who listens"},
+	{"pkg/cri", []string{"pkg/reconcile", "pkg/export", "pkg/web", "pkg/podwatch"}, "sources observe; they do not know who listens"},
+	{"pkg/reconcile", []string{"pkg/podwatch", "pkg/cri", "pkg/export", "pkg/web", "k8s.io/", "google.golang.org/"},
+		"the owner of state works the same whatever feeds it and whoever reads"},
+	{"pkg/export", []string{"pkg/reconcile", "pkg/podwatch", "pkg/cri", "pkg/web", "k8s.io/"}, "exporters only read timelines"},
+	{"pkg/web", []string{"pkg/reconcile", "pkg/podwatch", "pkg/cri", "k8s.io/"}, "the API serves snapshots; it reaches no source"},
+	{"pkg/health", []string{"pkg/", "k8s.io/"}, "anything may report its health"},
+}
+
+func TestImportsPointInwards(t *testing.T) {
+	for _, rule := range importRules {
+		files := 0
+		for path, file := range sources(t, filepath.Join("../..", rule.pkg)) {
+			files++
+			for _, spec := range file.Imports {
+				name, _ := strconv.Unquote(spec.Path.Value)
+				name = strings.TrimPrefix(name, module)
+				for _, prefix := range rule.forbid {
+					if name == prefix || strings.HasPrefix(name, strings.TrimSuffix(prefix, "/")+"/") {
+						t.Errorf("%s imports %s: %s", path, name, rule.reason)
+					}
+				}
+			}
+		}
+		if files == 0 {
+			t.Errorf("no source files in %s", rule.pkg)
+		}
+	}
+}
+
+// TestCoreReadsNoClock looks for the functions of package time that read the clock or start timers.
+func TestCoreReadsNoClock(t *testing.T) {
+	clock := map[string]bool{"Now": true, "Since": true, "Until": true, "Sleep": true, "After": true, "AfterFunc": true,
+		"Tick": true, "NewTimer": true, "NewTicker": true}
+	for _, pkg := range []string{"pkg/timeline", "pkg/imagepull"} {
+		for path, file := range sources(t, filepath.Join("../..", pkg)) {
+			ast.Inspect(file, func(n ast.Node) bool {
+				if s, ok := n.(*ast.SelectorExpr); ok {
+					if x, ok := s.X.(*ast.Ident); ok && x.Name == "time" && clock[s.Sel.Name] {
+						t.Errorf("%s calls time.%s: time is an argument in the core", path, s.Sel.Name)
+					}
+				}
+				return true
+			})
+		}
+	}
+}
+
+// sources parses the package's files, tests and packages of fakes left out.
+func sources(t *testing.T, dir string) map[string]*ast.File {
+	t.Helper()
+	files := map[string]*ast.File{}
+	err := filepath.WalkDir(dir, func(path string, entry fs.DirEntry, err error) error {
+		if err != nil || entry.IsDir() && path != dir {
+			if err == nil {
+				err = fs.SkipDir
+			}
+			return err
+		}
+		if !strings.HasSuffix(path, ".go") || strings.HasSuffix(path, "_test.go") {
+			return nil
+		}
+		files[path], err = parser.ParseFile(token.NewFileSet(), path, nil, 0)
+		return err
+	})
+	if err != nil {
+		t.Fatalf("read %s: %v", dir, err)
+	}
+	return files
+}

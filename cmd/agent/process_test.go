@@ -1,0 +1,234 @@
+package main
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"errors"
+	"io"
+	"net"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"go.uber.org/goleak"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+// asAgent makes the test binary be the agent, so that signals and broken pipes are real ones.
+const asAgent = "PODLAPSE_TEST_AS_AGENT"
+
+// agentEnvironment also tells the race detector, if it is there, not to wait a second at the end.
+func agentEnvironment() []string { return []string{asAgent + "=1", "GORACE=atexit_sleep_ms=0"} }
+
+func TestMain(m *testing.M) {
+	if os.Getenv(asAgent) != "" {
+		main()
+		return
+	}
+	goleak.VerifyTestMain(m)
+}
+
+// process is an agent in a process of its own.
+type process struct {
+	t       *testing.T
+	cmd     *exec.Cmd
+	base    string // of its HTTP addresses
+	records *bufio.Reader
+	stdout  *os.File    // read end
+	logs    chan string // lines; capacity far beyond what a test makes the agent log
+}
+
+// start runs an agent and waits until it listens.
+func start(t *testing.T, flags ...string) *process {
+	t.Helper()
+	return startWith(t, func(*os.File) {}, flags...)
+}
+
+// startWith also lets prepare write to the agent's standard output first.
+func startWith(t *testing.T, prepare func(stdout *os.File), flags ...string) *process {
+	t.Helper()
+	outReader, outWriter := pipe(t)
+	errReader, errWriter := pipe(t)
+	prepare(outWriter)
+	ctx, cancel := context.WithTimeout(context.Background(), 30*time.Second)
+	p := &process{t: t, records: bufio.NewReader(outReader), stdout: outReader, logs: make(chan string, 1000)}
+	flags = append([]string{"run", "--node-name", "node-a", "--listen-address", "127.0.0.1:0"}, flags...)
+	p.cmd = exec.CommandContext(ctx, os.Args[0], flags...)
+	p.cmd.Env = agentEnvironment()
+	p.cmd.Stdout, p.cmd.Stderr = outWriter, errWriter
+	if err := p.cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	outWriter.Close()
+	errWriter.Close()
+	read := make(chan struct{})
+	go func() {
+		defer close(read)
+		defer close(p.logs)
+		for lines := bufio.NewScanner(errReader); lines.Scan(); {
+			p.logs <- lines.Text()
+		}
+	}()
+	t.Cleanup(func() {
+		cancel()
+		_ = p.cmd.Wait() // a test that failed early did not
+		<-read
+		http.DefaultClient.CloseIdleConnections()
+	})
+	p.base = "http://" + p.await("podlapse agent starts")["address"].(string)
+	return p
+}
+
+// pipe closes both ends when the test ends.
+func pipe(t *testing.T) (reader, writer *os.File) {
+	t.Helper()
+	reader, writer, err := os.Pipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		reader.Close()
+		writer.Close()
+	})
+	return reader, writer
+}
+
+// await reads the log up to a message and returns its fields.
+func (p *process) await(message string) map[string]any {
+	p.t.Helper()
+	for line := range p.logs {
+		var fields map[string]any
+		if err := json.Unmarshal([]byte(line), &fields); err != nil {
+			p.t.Errorf("a log line that is not JSON: %s", line)
+		}
+		if fields["message"] == message {
+			return fields
+		}
+	}
+	p.t.Fatalf("the agent ended without logging %q", message)
+	return nil
+}
+
+// signal sends one.
+func (p *process) signal(signal os.Signal) {
+	p.t.Helper()
+	if err := p.cmd.Process.Signal(signal); err != nil {
+		p.t.Fatal(err)
+	}
+}
+
+// wait returns how the process ended.
+func (p *process) wait() *os.ProcessState {
+	p.t.Helper()
+	var exit *exec.ExitError
+	if err := p.cmd.Wait(); err != nil && !errors.As(err, &exit) {
+		p.t.Fatal(err)
+	}
+	return p.cmd.ProcessState
+}
+
+func (p *process) mustEndCleanly() {
+	p.t.Helper()
+	began := time.Now()
+	p.signal(syscall.SIGTERM)
+	if state, took := p.wait(), time.Since(began); state.ExitCode() != exitOK || took > 5*time.Second {
+		p.t.Errorf("ended after %s with %s, want exit 0 within 5 s", took, state)
+	}
+}
+
+func (p *process) get(path string) (int, string) {
+	p.t.Helper()
+	request, err := http.NewRequestWithContext(p.t.Context(), http.MethodGet, p.base+path, nil)
+	if err != nil {
+		p.t.Fatal(err)
+	}
+	response, err := http.DefaultClient.Do(request)
+	if err != nil {
+		p.t.Fatal(err)
+	}
+	defer response.Body.Close()
+	body, err := io.ReadAll(response.Body)
+	if err != nil {
+		p.t.Fatal(err)
+	}
+	return response.StatusCode, string(body)
+}
+
+// poll asks until the answer holds what is wanted.
+func (p *process) poll(path, want string) {
+	p.t.Helper()
+	body := ""
+	for deadline := time.Now().Add(10 * time.Second); time.Now().Before(deadline); time.Sleep(10 * time.Millisecond) {
+		if _, body = p.get(path); strings.Contains(body, want) {
+			return
+		}
+	}
+	p.t.Fatalf("%s never showed %q, at last:\n%s", path, want, body)
+}
+
+func kubeconfig(t *testing.T, url string) string {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "kubeconfig")
+	text := `{"apiVersion":"v1","kind":"Config","current-context":"c",` +
+		`"contexts":[{"name":"c","context":{"cluster":"c","user":"u"}}],"users":[{"name":"u"}],` +
+		`"clusters":[{"name":"c","cluster":{"server":"` + url + `"}}]}`
+	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
+// nobody is an address where nothing listens.
+func nobody(t *testing.T) string {
+	t.Helper()
+	var listen net.ListenConfig
+	listener, err := listen.Listen(t.Context(), "tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer listener.Close()
+	return listener.Addr().String()
+}
+
+// web0 is a pod of one container that kubelet has just taken up.
+func web0(createdAt time.Time) *corev1.Pod {
+	stamp := metav1.NewTime(createdAt.Truncate(time.Second))
+	return &corev1.Pod{
+		ObjectMeta: metav1.ObjectMeta{
+			Namespace: "shop", Name: "web-0", UID: "uid-web-0", CreationTimestamp: stamp,
+		},
+		Spec: corev1.PodSpec{
+			NodeName:   "node-a",
+			Containers: []corev1.Container{{Name: "app", Image: "registry.example/web:2", ImagePullPolicy: corev1.PullIfNotPresent}},
+		},
+		Status: corev1.PodStatus{
+			Phase: corev1.PodPending, StartTime: &stamp,
+			Conditions: []corev1.PodCondition{
+				{Type: corev1.PodScheduled, Status: corev1.ConditionTrue, LastTransitionTime: stamp},
+			},
+		},
+	}
+}
+
+// ready is the pod once its container runs and is ready.
+func ready(pod *corev1.Pod, at time.Time) *corev1.Pod {
+	pod = pod.DeepCopy()
+	stamp := metav1.NewTime(at.Truncate(time.Second))
+	pod.Status.Phase = corev1.PodRunning
+	for _, condition := range []corev1.PodConditionType{corev1.ContainersReady, corev1.PodReady} {
+		pod.Status.Conditions = append(pod.Status.Conditions,
+			corev1.PodCondition{Type: condition, Status: corev1.ConditionTrue, LastTransitionTime: stamp})
+	}
+	pod.Status.ContainerStatuses = []corev1.ContainerStatus{{
+		Name: "app", Ready: true, Started: new(true),
+		State: corev1.ContainerState{Running: &corev1.ContainerStateRunning{StartedAt: stamp}},
+	}}
+	return pod
+}

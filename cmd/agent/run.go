@@ -1,0 +1,150 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/collectors"
+	"go.uber.org/zap"
+
+	"github.com/podlapse/podlapse/pkg/cri"
+	"github.com/podlapse/podlapse/pkg/export"
+	"github.com/podlapse/podlapse/pkg/health"
+	"github.com/podlapse/podlapse/pkg/podwatch"
+	"github.com/podlapse/podlapse/pkg/reconcile"
+	"github.com/podlapse/podlapse/pkg/timeline"
+	"github.com/podlapse/podlapse/pkg/web"
+)
+
+// How long each stage may take to stop; together less than the 5 s in which the agent must end.
+const (
+	sourcesLimit   = time.Second
+	reconcileLimit = 500 * time.Millisecond
+	sinksLimit     = time.Second // JSONLines drains a little less long
+	webLimit       = 2 * time.Second
+)
+
+func runAgent(ctx context.Context, args []string, getenv func(string) string, stdout, stderr io.Writer) int {
+	var c config
+	_, err := settle(c.settings(), args, getenv, 0)
+	if errors.Is(err, errHelp) {
+		printHelp(stdout, "run [flags]", c.settings())
+		return exitOK
+	}
+	if err != nil {
+		return failUsage(stderr, "run", err)
+	}
+	logger := newLogger(c.logLevel, c.logFormat, stderr)
+	if err := serve(ctx, c, logger, stdout); err != nil {
+		logger.Error("agent failed", zap.Error(err)) // the last message, in the format of the others
+		return exitFailed
+	}
+	logger.Info("stopped")
+	return exitOK
+}
+
+// serve is the agent: it builds the parts, connects them, and returns when all have ended.
+func serve(ctx context.Context, c config, logger *zap.Logger, records io.Writer) error {
+	client, err := podwatch.NewRESTClient(c.kubeconfig)
+	if err != nil {
+		return fmt.Errorf("set up the connection to the API server (--kubeconfig): %w", err)
+	}
+	board := health.NewBoard(time.Now, logger.Named("health"))
+	build := thisBuild()
+
+	registry := prometheus.NewRegistry()
+	registry.MustRegister(
+		collectors.NewGoCollector(),
+		collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}),
+		export.NewBuildInfo(build),
+		export.NewSourceUp(board.Statuses),
+	)
+	metrics := export.NewMetrics(registry)
+	settled := []func(timeline.Timeline){metrics.Observe}
+
+	var lines *export.JSONLines
+	if c.records == recordsTimeline {
+		lines = export.NewJSONLines(export.JSONLinesConfig{
+			Out: records, Registerer: registry, Logger: logger.Named("records"),
+		})
+		settled = append(settled, lines.Offer)
+	}
+
+	// Sources and reconcile know each other by functions; reconciler is set before anything runs.
+	var reconciler *reconcile.Reconciler
+	observe := func(ctx context.Context, o timeline.Observation) { reconciler.Observe(ctx, o) }
+
+	pods := podwatch.NewPods(podwatch.Config{
+		Client: client, NodeName: c.nodeName, Observe: observe, Now: time.Now,
+		Report: board.Register(string(timeline.SourcePodWatch), "not connected to the API server yet"),
+	})
+	events := podwatch.NewEvents(podwatch.EventsConfig{
+		Client: client, Observe: observe, Now: time.Now,
+		Report: board.Register(string(timeline.SourceEventWatch), "not started yet"),
+	})
+	available := timeline.Available{Events: true}
+	askRuntime := func(timeline.LookUp) {}
+	var runtime *cri.Source
+	if !c.criEndpoint.Off() {
+		runtime = cri.New(cri.Config{
+			Endpoint: c.criEndpoint, Observe: observe, Now: time.Now,
+			Report: board.Register(string(timeline.SourceCRI), "not connected to the container runtime yet"),
+			Logger: logger.Named("cri"),
+		})
+		available.Runtime = true
+		askRuntime = runtime.Ask
+	}
+
+	reconciler = reconcile.New(reconcile.Config{
+		Now:           time.Now,
+		Available:     available,
+		AskRuntime:    askRuntime,
+		WatchEvents:   events.Watch,
+		UnwatchEvents: events.Unwatch,
+		Settled: func(t timeline.Timeline) {
+			for _, sink := range settled {
+				sink(t)
+			}
+		},
+		Logger: logger.Named("reconcile"),
+	})
+
+	server, err := web.Listen(ctx, web.Config{
+		ListenAddress: c.listenAddress,
+		Timelines:     reconciler.Timelines,
+		Statuses:      board.Statuses,
+		Required:      []string{string(timeline.SourcePodWatch)},
+		Gatherer:      registry,
+		Logger:        logger.Named("web"),
+	})
+	if err != nil {
+		return err
+	}
+	logger.Info("podlapse agent starts",
+		zap.String("version", build.Version), zap.String("revision", build.Revision),
+		zap.String("node", c.nodeName), zap.Stringer("address", server.Addr()),
+		zap.Stringer("cri_endpoint", c.criEndpoint))
+
+	// The stages stop in this order, so that what came in still goes out. They start the other way.
+	parts := newStages(logger)
+	sources := parts.add("sources", sourcesLimit)
+	core := parts.add("reconcile", reconcileLimit)
+	sinks := parts.add("sinks", sinksLimit)
+	answers := parts.add("web", webLimit)
+
+	answers.start("web", server.Run)
+	if lines != nil {
+		sinks.start("records", lines.Run)
+	}
+	core.start("reconcile", reconciler.Run)
+	if runtime != nil {
+		sources.start("cri", runtime.Run)
+	}
+	sources.start("event_watch", events.Run)
+	sources.start("pod_watch", pods.Run)
+	return parts.wait(ctx)
+}

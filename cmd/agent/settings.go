@@ -1,0 +1,148 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+)
+
+// setting is one flag, one row of a command's table; help and errors are made from it.
+type setting struct {
+	flag     string // without dashes
+	variable string // the environment variable read when the flag is not given; empty for none
+	value    string // what the value is, in capitals, or its choices
+	def      string
+	help     string
+	required bool
+	// set checks the value and keeps it. Its error says what would be right.
+	set func(value string) error
+}
+
+// errHelp is returned when the arguments ask for help.
+var errHelp = errors.New("help wanted")
+
+// given is a value and where it came from.
+type given struct {
+	value string
+	from  string // the flag, or the flag and the variable, as the user wrote them
+}
+
+// settle sets every setting from the flags, else the environment, else its default, and returns the
+// arguments that are no flags. The error tells of every problem, each with the flag's name; it is
+// errHelp when help was asked for.
+func settle(settings []setting, args []string, getenv func(string) string, maxArguments int) ([]string, error) {
+	flags, rest, problems := parse(settings, args)
+	for _, problem := range problems {
+		if errors.Is(problem, errHelp) {
+			return nil, errHelp
+		}
+	}
+	for i := maxArguments; i < len(rest); i++ {
+		problems = append(problems, fmt.Errorf("unexpected argument %q", rest[i]))
+	}
+	for _, s := range settings {
+		g, ok := flags[s.flag]
+		if !ok {
+			g, ok = fromEnvironment(s, getenv)
+		}
+		if !ok {
+			if s.required {
+				problems = append(problems, fmt.Errorf("%s: is required", s.names()))
+				continue
+			}
+			g = given{value: s.def, from: "--" + s.flag}
+		}
+		if err := s.set(g.value); err != nil {
+			problems = append(problems, fmt.Errorf("%s: %w", g.from, err))
+		}
+	}
+	return rest, list(problems)
+}
+
+func fromEnvironment(s setting, getenv func(string) string) (given, bool) {
+	if s.variable == "" {
+		return given{}, false
+	}
+	value := getenv(s.variable)
+	return given{value: value, from: fmt.Sprintf("--%s (from %s)", s.flag, s.variable)}, value != ""
+}
+
+// names is how help and errors call a setting that has no value yet.
+func (s setting) names() string {
+	if s.variable == "" {
+		return "--" + s.flag
+	}
+	return fmt.Sprintf("--%s (or %s)", s.flag, s.variable)
+}
+
+// parse reads --flag value, --flag=value, the same with one dash, and whatever stands after --. Of
+// a flag given twice the last counts. It goes on after a problem to find the others.
+func parse(settings []setting, args []string) (flags map[string]given, rest []string, problems []error) {
+	known := make(map[string]bool, len(settings))
+	for _, s := range settings {
+		known[s.flag] = true
+	}
+	flags = make(map[string]given)
+	for len(args) > 0 {
+		arg := args[0]
+		args = args[1:]
+		if arg == "--" {
+			return flags, append(rest, args...), problems
+		}
+		if len(arg) < 2 || arg[0] != '-' {
+			rest = append(rest, arg)
+			continue
+		}
+		name, value, hasValue := strings.Cut(strings.TrimPrefix(arg[1:], "-"), "=")
+		switch {
+		case name == "h" || name == "help":
+			problems = append(problems, errHelp)
+			continue
+		case !known[name]:
+			problems = append(problems, fmt.Errorf("--%s: no such flag", name))
+			continue
+		case !hasValue && (len(args) == 0 || strings.HasPrefix(args[0], "--")):
+			problems = append(problems, fmt.Errorf("--%s: needs a value", name))
+			continue
+		case !hasValue:
+			value, args = args[0], args[1:]
+		}
+		flags[name] = given{value: value, from: "--" + name}
+	}
+	return flags, rest, problems
+}
+
+// list makes one error of many, a line each; nil of none.
+func list(problems []error) error {
+	switch len(problems) {
+	case 0:
+		return nil
+	case 1:
+		return problems[0]
+	}
+	var text strings.Builder
+	fmt.Fprintf(&text, "%d problems:", len(problems))
+	for _, problem := range problems {
+		text.WriteString("\n  " + problem.Error())
+	}
+	return errors.New(text.String())
+}
+
+// printHelp lists a command's settings.
+func printHelp(out io.Writer, usage string, settings []setting) {
+	fmt.Fprintf(out, "Usage: podlapse-agent %s\n", usage)
+	for _, s := range settings {
+		fmt.Fprintf(out, "\n  --%s %s\n        %s", s.flag, s.value, s.help)
+		if s.variable != "" {
+			fmt.Fprintf(out, "; else from %s", s.variable)
+		}
+		switch {
+		case s.required:
+			fmt.Fprint(out, " (required)")
+		case s.def != "":
+			fmt.Fprintf(out, " (default %s)", s.def)
+		}
+		fmt.Fprintln(out)
+	}
+}

@@ -1,0 +1,53 @@
+package main
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"io"
+	"runtime"
+	"runtime/debug"
+
+	"github.com/podlapse/podlapse/pkg/export"
+)
+
+// The linker sets these: -X main.version=v1.2.3 -X main.revision=COMMIT.
+var version, revision string
+
+// thisBuild says which agent this is, from the linker's stamp or else from what Go recorded.
+func thisBuild() export.Build {
+	build := export.Build{Version: version, Revision: revision, GoVersion: runtime.Version()}
+	if info, ok := debug.ReadBuildInfo(); ok {
+		build.Version = cmp.Or(build.Version, info.Main.Version)
+		build.Revision = cmp.Or(build.Revision, commitOf(info.Settings))
+	}
+	build.Version = cmp.Or(build.Version, "unknown")
+	build.Revision = cmp.Or(build.Revision, "unknown")
+	return build
+}
+
+// commitOf is the commit that Go recorded; empty when it was told not to (-buildvcs=false).
+func commitOf(settings []debug.BuildSetting) string {
+	commit, suffix := "", ""
+	for _, s := range settings {
+		switch {
+		case s.Key == "vcs.revision" && s.Value != "":
+			commit = s.Value
+		case s.Key == "vcs.modified" && s.Value == "true":
+			suffix = "-dirty"
+		}
+	}
+	if commit == "" {
+		return ""
+	}
+	return commit + suffix
+}
+
+func runVersion(_ context.Context, args []string, _ func(string) string, stdout, stderr io.Writer) int {
+	if len(args) > 0 {
+		return failUsage(stderr, "version", fmt.Errorf("unexpected argument %q", args[0]))
+	}
+	build := thisBuild()
+	fmt.Fprintf(stdout, "podlapse-agent %s (revision %s, %s)\n", build.Version, build.Revision, build.GoVersion)
+	return exitOK
+}

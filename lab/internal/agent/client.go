@@ -1,0 +1,76 @@
+package agent
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"time"
+)
+
+// Client asks one agent.
+type Client struct {
+	Server string // such as http://127.0.0.1:9717
+}
+
+// Timeline returns the timeline of one pod.
+func (c Client) Timeline(ctx context.Context, namespace, name string) (Timeline, error) {
+	var timeline Timeline
+	data, err := c.get(ctx, "/api/v1/pods/"+namespace+"/"+name)
+	if err != nil {
+		return Timeline{}, err
+	}
+	if err := decode(data, &timeline); err != nil {
+		return Timeline{}, err
+	}
+	timeline.Raw = data
+	return timeline, nil
+}
+
+// Timelines returns the timelines of all pods the agent knows.
+func (c Client) Timelines(ctx context.Context) ([]Timeline, error) {
+	var list struct {
+		Items []Timeline `json:"items"`
+	}
+	data, err := c.get(ctx, "/api/v1/pods")
+	if err != nil {
+		return nil, err
+	}
+	if err := decode(data, &list); err != nil {
+		return nil, err
+	}
+	return list.Items, nil
+}
+
+func decode(data []byte, value any) error {
+	decoder := json.NewDecoder(bytes.NewReader(data))
+	decoder.UseNumber()
+	if err := decoder.Decode(value); err != nil {
+		return fmt.Errorf("parse the agent's answer: %w", err)
+	}
+	return nil
+}
+
+func (c Client) get(ctx context.Context, path string) ([]byte, error) {
+	ctx, cancel := context.WithTimeout(ctx, 5*time.Second)
+	defer cancel()
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, c.Server+path, nil)
+	if err != nil {
+		return nil, fmt.Errorf("ask the agent: %w", err)
+	}
+	response, err := http.DefaultClient.Do(request)
+	if err != nil {
+		return nil, fmt.Errorf("ask the agent: %w", err)
+	}
+	defer response.Body.Close()
+	data, err := io.ReadAll(io.LimitReader(response.Body, 64<<20))
+	if err != nil {
+		return nil, fmt.Errorf("ask the agent: %w", err)
+	}
+	if response.StatusCode != http.StatusOK {
+		return nil, fmt.Errorf("ask the agent for %s: %s: %s", path, response.Status, bytes.TrimSpace(data))
+	}
+	return data, nil
+}

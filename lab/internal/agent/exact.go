@@ -1,0 +1,63 @@
+package agent
+
+import (
+	"encoding/json"
+	"fmt"
+	"math"
+	"math/big"
+	"time"
+)
+
+// Nanoseconds turns decimal seconds into a duration without rounding; a number that does not fall on
+// a nanosecond, or is not there, is an error.
+func Nanoseconds(seconds json.Number) (time.Duration, error) {
+	// big.Rat takes fractions and huge exponents too; a JSON number is neither.
+	const longest = 40
+	value, ok := new(big.Rat).SetString(seconds.String())
+	if !ok || len(seconds) > longest {
+		return 0, fmt.Errorf("%q is not a number of seconds", seconds)
+	}
+	value.Mul(value, big.NewRat(int64(time.Second), 1))
+	if !value.IsInt() || !value.Num().IsInt64() || value.Num().Int64() == math.MinInt64 {
+		return 0, fmt.Errorf("%q seconds are not a whole number of nanoseconds", seconds)
+	}
+	return time.Duration(value.Num().Int64()), nil
+}
+
+// Problems checks what the contract promises of every settled timeline: the phases touch end to end,
+// each is as long as its ends are apart, and their sum is the total to the nanosecond.
+func (t Timeline) Problems() []string {
+	var problems []string
+	problem := func(format string, arguments ...any) { problems = append(problems, fmt.Sprintf(format, arguments...)) }
+	total, err := Nanoseconds(t.TotalSeconds)
+	if err != nil {
+		problem("total_seconds: %v", err)
+	}
+	if len(t.Phases) == 0 {
+		problem("there are no phases")
+		return problems
+	}
+	var sum time.Duration
+	at := t.CreatedAt
+	for i, p := range t.Phases {
+		length, err := Nanoseconds(p.Seconds)
+		if err != nil {
+			problem("phases[%d] %s: %v", i, p.Phase, err)
+		}
+		sum += length
+		if !p.StartAt.Equal(at) {
+			problem("phases[%d] %s starts %s after the instant before it ended", i, p.Phase, p.StartAt.Sub(at))
+		}
+		if between := p.EndAt.Sub(p.StartAt); between != length || length < 0 {
+			problem("phases[%d] %s says %s seconds, its ends are %s apart", i, p.Phase, p.Seconds, between)
+		}
+		at = p.EndAt
+	}
+	if !t.SettledAt.Equal(at) {
+		problem("settled_at is %s after the last phase ended", t.SettledAt.Sub(at))
+	}
+	if sum != total {
+		problem("the phases sum to %s, total_seconds is %s", sum, total)
+	}
+	return problems
+}

@@ -1,0 +1,87 @@
+// Package agent reads what the agent says, through its public API alone. Its types are written from
+// the published contract and not shared with the agent's code: a change there that breaks the
+// contract has to show here.
+package agent
+
+import (
+	"encoding/json"
+	"time"
+)
+
+// Timeline is one pod's start-up.
+type Timeline struct {
+	Namespace    string      `json:"namespace"`
+	Name         string      `json:"name"`
+	UID          string      `json:"uid"`
+	Node         string      `json:"node"`
+	State        string      `json:"state"` // starting, ready, succeeded, failed, deleted
+	CreatedAt    time.Time   `json:"created_at"`
+	SettledAt    time.Time   `json:"settled_at"`
+	TotalSeconds json.Number `json:"total_seconds"`
+	Phases       []Phase     `json:"phases"`
+	Pulls        []Pull      `json:"pulls"`
+	Missing      []string    `json:"missing"`
+
+	Raw []byte `json:"-"` // the answer as it came
+}
+
+// Phase is one stretch of it.
+type Phase struct {
+	Phase      string      `json:"phase"`
+	Cause      string      `json:"cause"`
+	Container  string      `json:"container"`
+	Attempt    int         `json:"attempt"`
+	StartAt    time.Time   `json:"start_at"`
+	EndAt      time.Time   `json:"end_at"`
+	Seconds    json.Number `json:"seconds"`
+	Sources    []string    `json:"sources"`
+	MergedWith []string    `json:"merged_with"`
+}
+
+// Pull is one pull of an image for one container.
+type Pull struct {
+	Container    string      `json:"container"`
+	Image        string      `json:"image"`
+	Registry     string      `json:"registry"`
+	Digest       string      `json:"digest"`
+	Outcome      string      `json:"outcome"`
+	RequestedAt  time.Time   `json:"requested_at"`
+	StartedAt    time.Time   `json:"started_at"`
+	FinishedAt   time.Time   `json:"finished_at"`
+	QueueSeconds json.Number `json:"queue_seconds"`
+	PullSeconds  json.Number `json:"pull_seconds"`
+	SizeBytes    int64       `json:"size_bytes"`
+	Attempt      int         `json:"attempt"`
+}
+
+// Starting is the state of a pod that has not settled.
+const Starting = "starting"
+
+// Ready is the state of a pod whose start-up ended well.
+const Ready = "ready"
+
+// In sums the lengths of the phases of a name and a container; an empty container means any. ok is
+// false when there is none: no such phase is not the same as one of no length.
+func (t Timeline) In(phase, container string) (sum time.Duration, ok bool, err error) {
+	for _, p := range t.Phases {
+		if p.Phase != phase || container != "" && p.Container != container {
+			continue
+		}
+		length, err := Nanoseconds(p.Seconds)
+		if err != nil {
+			return 0, false, err
+		}
+		sum, ok = sum+length, true
+	}
+	return sum, ok, nil
+}
+
+// PullOf returns the last pull for a container.
+func (t Timeline) PullOf(container string) (Pull, bool) {
+	for i := len(t.Pulls) - 1; i >= 0; i-- {
+		if t.Pulls[i].Container == container {
+			return t.Pulls[i], true
+		}
+	}
+	return Pull{}, false
+}

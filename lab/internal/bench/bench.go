@@ -1,0 +1,142 @@
+// Package bench is what scenarios and the sample stand on: a namespace of their own on the running
+// node, images of their own, faults that end with them, and the agent to ask.
+package bench
+
+import (
+	"context"
+	"crypto/rand"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"time"
+
+	v1 "github.com/google/go-containerregistry/pkg/v1"
+
+	"github.com/podlapse/podlapse/lab/internal/agent"
+	"github.com/podlapse/podlapse/lab/internal/cni"
+	"github.com/podlapse/podlapse/lab/internal/image"
+	"github.com/podlapse/podlapse/lab/internal/kube"
+	"github.com/podlapse/podlapse/lab/internal/layout"
+	"github.com/podlapse/podlapse/lab/internal/node"
+	"github.com/podlapse/podlapse/lab/internal/registry"
+)
+
+// Bench is one use of the node.
+type Bench struct {
+	Node      node.Node
+	Kube      *kube.Client
+	Agent     agent.Client
+	Registry  registry.Client
+	Namespace string
+	BaseImage string // reference of the image without a cold layer
+
+	base v1.Image
+}
+
+// FreshName is a prefix with random characters: a namespace that was never there before.
+func FreshName(prefix string) string {
+	var random [3]byte
+	_, _ = rand.Read(random[:]) // crypto/rand does not fail on Linux
+	return prefix + "-" + hex.EncodeToString(random[:])
+}
+
+// Open makes a bench of a namespace without touching anything. The node is up.
+func Open(n node.Node, namespace string) (*Bench, error) {
+	client, err := n.Kube()
+	if err != nil {
+		return nil, err
+	}
+	return &Bench{Node: n, Kube: client, Registry: n.Registry(), Namespace: namespace,
+		Agent: agent.Client{Server: "http://" + layout.Address(layout.AgentPort)}}, nil
+}
+
+// Set makes a bench without faults, with a namespace in which pods can be created. Clear ends it,
+// also where Set failed half-way and returned a bench together with an error. The purpose is what
+// ClearAll knows the namespace by.
+func Set(ctx context.Context, n node.Node, namespace, purpose string) (*Bench, error) {
+	b, err := Open(n, namespace)
+	if err != nil {
+		return nil, err
+	}
+	if b.BaseImage, err = n.BaseImage(); err != nil {
+		return b, err
+	}
+	if b.base, err = image.Base(n.Programs.Workload()); err != nil {
+		return b, err
+	}
+	if err := b.ResetFaults(ctx); err != nil {
+		return b, err
+	}
+	return b, b.Kube.CreateNamespace(ctx, n.Report, namespace, purpose)
+}
+
+// ClearAll clears what earlier uses for the same purpose left because they were killed.
+func ClearAll(ctx context.Context, n node.Node, purpose string) error {
+	client, err := n.Kube()
+	if err != nil {
+		return err
+	}
+	defer client.Close()
+	left, err := client.NamespacesFor(ctx, purpose)
+	if err != nil {
+		return err
+	}
+	var failures []error
+	for _, namespace := range left {
+		b, err := Open(n, namespace)
+		if err == nil {
+			err = b.Clear(ctx)
+		}
+		failures = append(failures, err)
+	}
+	return errors.Join(failures...)
+}
+
+// ResetFaults ends every injected fault.
+func (b *Bench) ResetFaults(ctx context.Context) error {
+	if err := os.Remove(b.Node.CNIFaults()); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return fmt.Errorf("end network faults: %w", err)
+	}
+	return b.Registry.SetRules(ctx)
+}
+
+// Clear ends the faults and removes the namespace, its images from the node and from the registry.
+func (b *Bench) Clear(ctx context.Context) error {
+	failures := []error{b.ResetFaults(ctx), b.Kube.DeleteNamespace(ctx, b.Node.Report, b.Namespace)}
+	if runtime, err := b.Node.Runtime(); err != nil {
+		failures = append(failures, err)
+	} else {
+		failures = append(failures, runtime.RemoveImages(ctx, b.imagePrefix()))
+		runtime.Close()
+	}
+	failures = append(failures, b.Registry.Forget(ctx, b.Namespace+"/*"))
+	b.Kube.Close()
+	return errors.Join(failures...)
+}
+
+func (b *Bench) imagePrefix() string {
+	return layout.Address(layout.RegistryPort) + "/" + b.Namespace + "/"
+}
+
+// Image pushes an image with one layer of random bytes, which no node has seen, and returns its
+// reference. Its repository is the namespace, a slash and the name.
+func (b *Bench) Image(ctx context.Context, name string, size int) (string, error) {
+	built, err := image.WithRandomLayers(b.base, size)
+	if err != nil {
+		return "", err
+	}
+	reference := b.imagePrefix() + name + ":1"
+	return reference, image.Push(ctx, reference, built)
+}
+
+// Throttle limits each of the registry's answers for this bench's images.
+func (b *Bench) Throttle(ctx context.Context, bytesPerSecond int64) error {
+	return b.Registry.SetRules(ctx, registry.Rule{Repository: b.Namespace + "/*", BytesPerSecond: bytesPerSecond})
+}
+
+// DelayNetwork makes the network plugin slow for this bench's pods.
+func (b *Bench) DelayNetwork(delay time.Duration) error {
+	return cni.WriteFaults(b.Node.CNIFaults(), cni.Faults{Namespace: b.Namespace, Delay: cni.Duration{Duration: delay}})
+}

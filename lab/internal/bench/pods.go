@@ -1,0 +1,98 @@
+package bench
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/podlapse/podlapse/lab/internal/agent"
+)
+
+// CreateDeployment creates a Deployment and returns the names of its pods.
+func (b *Bench) CreateDeployment(ctx context.Context, name string, replicas int32, spec corev1.PodSpec) ([]string, error) {
+	labels := map[string]string{"app": name}
+	deployment := appsv1.Deployment{
+		ObjectMeta: metav1.ObjectMeta{Name: name},
+		Spec: appsv1.DeploymentSpec{
+			Replicas: &replicas, Selector: &metav1.LabelSelector{MatchLabels: labels},
+			Template: corev1.PodTemplateSpec{ObjectMeta: metav1.ObjectMeta{Labels: labels}, Spec: spec},
+		},
+	}
+	if err := b.Kube.Create(ctx, "/apis/apps/v1/namespaces/"+b.Namespace+"/deployments", deployment); err != nil {
+		return nil, fmt.Errorf("create deployment: %w", err)
+	}
+	var names []string
+	err := b.Node.Report.Wait(ctx, "the pods of deployment "+name, 30*time.Second, 50*time.Millisecond, func(ctx context.Context) error {
+		pods, err := b.Kube.Pods(ctx, b.Namespace)
+		if err != nil {
+			return err
+		}
+		if names = nil; len(pods) < int(replicas) {
+			return fmt.Errorf("%d of %d exist", len(pods), replicas)
+		}
+		for _, pod := range pods {
+			names = append(names, pod.Name)
+		}
+		return nil
+	})
+	return names, err
+}
+
+// CreatePod creates a bare pod.
+func (b *Bench) CreatePod(ctx context.Context, name string, spec corev1.PodSpec) error {
+	pod := corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: name}, Spec: spec}
+	if err := b.Kube.Create(ctx, "/api/v1/namespaces/"+b.Namespace+"/pods", pod); err != nil {
+		return fmt.Errorf("create pod: %w", err)
+	}
+	return nil
+}
+
+// AwaitReady waits until the API server calls a pod ready.
+func (b *Bench) AwaitReady(ctx context.Context, name string, limit time.Duration) error {
+	return b.Node.Report.Wait(ctx, "pod "+name+" to be ready", limit, 200*time.Millisecond, func(ctx context.Context) error {
+		var pod corev1.Pod
+		if err := b.Kube.Get(ctx, "/api/v1/namespaces/"+b.Namespace+"/pods/"+name, &pod); err != nil {
+			return err
+		}
+		for _, condition := range pod.Status.Conditions {
+			if condition.Type == corev1.PodReady && condition.Status == corev1.ConditionTrue {
+				return nil
+			}
+		}
+		return errors.New(describe(pod))
+	})
+}
+
+// describe says in one line what a pod is waiting for.
+func describe(pod corev1.Pod) string {
+	text := "it is " + string(pod.Status.Phase)
+	statuses := append(append([]corev1.ContainerStatus(nil), pod.Status.InitContainerStatuses...), pod.Status.ContainerStatuses...)
+	for _, status := range statuses {
+		if waiting := status.State.Waiting; waiting != nil {
+			return fmt.Sprintf("%s, container %s waits: %s %s", text, status.Name, waiting.Reason, waiting.Message)
+		}
+	}
+	return text
+}
+
+// AwaitSettled waits until the agent calls a pod's start-up over and returns its timeline. The pod is
+// ready, so the agent has seen, or is about to see, all there is.
+func (b *Bench) AwaitSettled(ctx context.Context, name string) (agent.Timeline, error) {
+	var timeline agent.Timeline
+	err := b.Node.Report.Wait(ctx, "the agent to settle pod "+name, 30*time.Second, 100*time.Millisecond, func(ctx context.Context) error {
+		var err error
+		if timeline, err = b.Agent.Timeline(ctx, b.Namespace, name); err != nil {
+			return err
+		}
+		if timeline.State == agent.Starting {
+			return errors.New("the agent still calls it starting")
+		}
+		return nil
+	})
+	return timeline, err
+}

@@ -1,0 +1,111 @@
+package bench
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/podlapse/podlapse/lab/internal/cni"
+	"github.com/podlapse/podlapse/lab/internal/image"
+)
+
+// Span is a stretch of the wall clock.
+type Span struct{ StartAt, EndAt time.Time }
+
+// Length is the time between the ends.
+func (s Span) Length() time.Duration { return s.EndAt.Sub(s.StartAt) }
+
+// PullTruth is when the registry was asked for the named image of this bench: from the first request
+// to the last byte it sent.
+func (b *Bench) PullTruth(ctx context.Context, name string) (Span, error) {
+	log, err := b.Registry.Log(ctx, b.Namespace+"/"+name)
+	if err != nil {
+		return Span{}, err
+	}
+	var span Span
+	for _, access := range log {
+		// Pushing asks, too, for what is there already.
+		if strings.HasPrefix(access.Client, image.Pusher) {
+			continue
+		}
+		if span.StartAt.IsZero() || access.StartAt.Before(span.StartAt) {
+			span.StartAt = access.StartAt
+		}
+		if access.LastByteAt.After(span.EndAt) {
+			span.EndAt = access.LastByteAt
+		}
+	}
+	if span.StartAt.IsZero() {
+		return Span{}, fmt.Errorf("find the pull of %s: the registry was never asked for it", name)
+	}
+	return span, nil
+}
+
+// NetworkTruth is how long the network plugin worked on a pod.
+func (b *Bench) NetworkTruth(pod string) (Span, error) {
+	entries, err := cni.ReadLog(b.Node.CNILog(), b.Namespace)
+	if err != nil {
+		return Span{}, err
+	}
+	for _, entry := range entries {
+		if entry.Pod == pod && entry.Error == "" {
+			return Span{entry.StartAt, entry.EndAt}, nil
+		}
+	}
+	return Span{}, fmt.Errorf("find the network of pod %s: the plugin was never called for it", pod)
+}
+
+// PullRequestedAt is when kubelet put a pod's pull into its queue: the nanoseconds in the name of the
+// Pulling Event, on kubelet's clock.
+func (b *Bench) PullRequestedAt(ctx context.Context, pod string) (time.Time, error) {
+	events, err := b.Kube.Events(ctx, b.Namespace)
+	if err != nil {
+		return time.Time{}, err
+	}
+	for _, event := range events {
+		if event.Reason != "Pulling" || event.InvolvedObject.Name != pod {
+			continue
+		}
+		suffix := event.Name[strings.LastIndexByte(event.Name, '.')+1:]
+		nanoseconds, err := strconv.ParseInt(suffix, 16, 64)
+		if err != nil {
+			return time.Time{}, fmt.Errorf("date Event %s: %w", event.Name, err)
+		}
+		return time.Unix(0, nanoseconds), nil
+	}
+	return time.Time{}, errors.New("find when pod " + pod + " asked for its image: it has no Pulling Event")
+}
+
+// KubeletPullSeconds is the sum that kubelet's own metric gives for image pulls since it started.
+func (b *Bench) KubeletPullSeconds(ctx context.Context) (float64, error) {
+	client, err := b.Node.Kubelet()
+	if err != nil {
+		return 0, err
+	}
+	defer client.Close()
+	text, err := client.Text(ctx, "/metrics")
+	if err != nil {
+		return 0, fmt.Errorf("read kubelet's metrics: %w", err)
+	}
+	return sumOf(text, "kubelet_image_pull_duration_seconds_sum")
+}
+
+// sumOf adds the samples of one name in Prometheus' text format, whatever their labels.
+func sumOf(text, name string) (float64, error) {
+	var sum float64
+	for line := range strings.Lines(text) {
+		rest, ok := strings.CutPrefix(strings.TrimSpace(line), name)
+		if !ok || rest == "" || rest[0] != '{' && rest[0] != ' ' {
+			continue
+		}
+		value, err := strconv.ParseFloat(rest[strings.LastIndexByte(rest, ' ')+1:], 64)
+		if err != nil {
+			return 0, fmt.Errorf("parse metric %s: %w", name, err)
+		}
+		sum += value
+	}
+	return sum, nil
+}

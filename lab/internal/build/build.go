@@ -1,0 +1,126 @@
+package build
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+
+	"github.com/podlapse/podlapse/lab/internal/progress"
+)
+
+// Programs are the directories of the built programs.
+type Programs struct {
+	Tools   string
+	Payload string
+}
+
+// Tool returns the path of one of other people's programs.
+func (p Programs) Tool(name string) string { return filepath.Join(p.Tools, name) }
+
+// Workload returns the path of the program that goes into the images.
+func (p Programs) Workload() string { return filepath.Join(p.Payload, WorkloadName) }
+
+// Builder builds what the cache lacks.
+type Builder struct {
+	Source string // the lab's source directory
+	Cache  string
+	Report *progress.Reporter
+}
+
+// Plan says which directories the programs belong in and whether the tools have to be built first.
+func (b Builder) Plan(ctx context.Context) (programs Programs, build bool, err error) {
+	version, err := b.goVersion(ctx)
+	if err != nil {
+		return Programs{}, false, err
+	}
+	tools, err := toolKey(b.Source, version)
+	if err != nil {
+		return Programs{}, false, err
+	}
+	own, err := payloadKey(b.Source, version)
+	if err != nil {
+		return Programs{}, false, err
+	}
+	programs = Programs{Tools: filepath.Join(b.Cache, tools), Payload: filepath.Join(b.Cache, "payload-"+own)}
+	return programs, !exists(programs.Tools), nil
+}
+
+// Build makes sure that the programs of a plan are there. Each directory appears whole or not at all:
+// it is filled under another name and then renamed.
+func (b Builder) Build(ctx context.Context, programs Programs) error {
+	if exists(programs.Tools) && exists(programs.Payload) {
+		return nil
+	}
+	if err := os.MkdirAll(b.Cache, 0o755); err != nil {
+		return fmt.Errorf("create build cache: %w", err)
+	}
+	unlock, err := b.lock(ctx)
+	if err != nil {
+		return err
+	}
+	defer unlock()
+	b.removeHalfBuilt()
+	own := group{module: ".", cgo: "0", programs: payload()}
+	if err := b.fill(ctx, programs.Payload, []group{own}); err != nil {
+		return err
+	}
+	return b.fill(ctx, programs.Tools, groups())
+}
+
+func (b Builder) fill(ctx context.Context, dir string, groups []group) error {
+	if exists(dir) {
+		return nil
+	}
+	half, err := os.MkdirTemp(b.Cache, halfPrefix)
+	if err != nil {
+		return fmt.Errorf("create build directory: %w", err)
+	}
+	defer os.RemoveAll(half)
+	if err := os.Chmod(half, 0o755); err != nil {
+		return fmt.Errorf("create build directory: %w", err)
+	}
+	for _, g := range groups {
+		if err := b.compile(ctx, half, g); err != nil {
+			return err
+		}
+	}
+	if err := os.Rename(half, dir); err != nil {
+		return fmt.Errorf("fill build cache: %w", err)
+	}
+	return nil
+}
+
+const halfPrefix = "half-"
+
+// removeHalfBuilt removes what an interrupted build left. The caller holds the lock, so nobody is
+// filling them.
+func (b Builder) removeHalfBuilt() {
+	left, _ := filepath.Glob(filepath.Join(b.Cache, halfPrefix+"*"))
+	for _, dir := range left {
+		_ = os.RemoveAll(dir)
+	}
+}
+
+func (b Builder) goVersion(ctx context.Context) (string, error) {
+	// The tools' modules may ask for a newer Go than the lab's; each then builds with its own, which
+	// go.mod, part of the key, decides.
+	cmd := exec.CommandContext(ctx, "go", "env", "GOVERSION", "GOARCH")
+	cmd.Dir = b.Source
+	out, err := cmd.Output()
+	if errors.Is(err, exec.ErrNotFound) {
+		return "", errors.New("go is not on PATH: install Go 1.26 or newer, https://go.dev/dl")
+	}
+	if err != nil {
+		return "", fmt.Errorf("ask for the go version: %w", err)
+	}
+	return strings.Join(strings.Fields(string(out)), " "), nil
+}
+
+func exists(path string) bool {
+	_, err := os.Stat(path)
+	return err == nil
+}

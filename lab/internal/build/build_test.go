@@ -1,0 +1,151 @@
+package build
+
+import (
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// copySource makes a source tree with everything that the keys are made of.
+func copySource(t *testing.T) string {
+	t.Helper()
+	source, err := FindSource()
+	if err != nil {
+		t.Fatal(err)
+	}
+	dir := t.TempDir()
+	files := []string{"go.mod", "tools/kubernetes/go.mod", "tools/kubernetes/go.sum", "tools/containerd/go.mod", "tools/containerd/go.sum"}
+	for _, payload := range payloadSources() {
+		found, _ := filepath.Glob(filepath.Join(source, payload, "*.go"))
+		for _, path := range found {
+			files = append(files, filepath.Join(payload, filepath.Base(path)))
+		}
+	}
+	for _, file := range files {
+		data, err := os.ReadFile(filepath.Join(source, file))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := os.MkdirAll(filepath.Join(dir, filepath.Dir(file)), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(filepath.Join(dir, file), data, 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return dir
+}
+
+func add(t *testing.T, path, text string) {
+	t.Helper()
+	data, _ := os.ReadFile(path)
+	if err := os.WriteFile(path, append(data, text...), 0o644); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func TestToolKeyFollowsVersionsOnly(t *testing.T) {
+	dir := copySource(t)
+	key := func(version string) string {
+		k, err := toolKey(dir, version)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return k
+	}
+	first := key("go1")
+	if first != key("go1") {
+		t.Error("the key changes by itself")
+	}
+	if first == key("go2") {
+		t.Error("the key ignores the Go version")
+	}
+	add(t, filepath.Join(dir, "internal/cni/log.go"), "\n")
+	if first != key("go1") {
+		t.Error("the lab's own sources change the key of the tools")
+	}
+	for _, module := range []string{"kubernetes", "containerd"} {
+		before := key("go1")
+		add(t, filepath.Join(dir, "tools", module, "go.sum"), "\n")
+		if before == key("go1") {
+			t.Errorf("the key ignores %s/go.sum", module)
+		}
+	}
+}
+
+func TestPayloadKeyFollowsItsSources(t *testing.T) {
+	dir := copySource(t)
+	key := func() string {
+		k, err := payloadKey(dir, "go1")
+		if err != nil {
+			t.Fatal(err)
+		}
+		return k
+	}
+	first := key()
+	add(t, filepath.Join(dir, "internal/cni/cni_test.go"), "\n")
+	if first != key() {
+		t.Error("a test changes the key")
+	}
+	add(t, filepath.Join(dir, "internal/workload/run.go"), "\n")
+	if first == key() {
+		t.Error("the key ignores the sources")
+	}
+}
+
+func TestPayloadImportsOnlyItsSources(t *testing.T) {
+	source, err := FindSource()
+	if err != nil {
+		t.Fatal(err)
+	}
+	cmd := exec.Command("go", "list", "-deps", "-f", "{{if not .Standard}}{{.ImportPath}}{{end}}", "./cmd/cni", "./cmd/workload")
+	cmd.Dir = source
+	out, err := cmd.Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, pkg := range strings.Fields(string(out)) {
+		dir := strings.TrimPrefix(pkg, modulePath+"/")
+		if !strings.Contains(" "+strings.Join(payloadSources(), " ")+" ", " "+dir+" ") {
+			t.Errorf("the payload imports %s, which its cache key does not cover", pkg)
+		}
+	}
+}
+
+func TestVersionStamp(t *testing.T) {
+	source, err := FindSource()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, g := range groups() {
+		flags, err := g.linkerFlags(source)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if stamped := strings.Contains(flags, "gitVersion=v1."); stamped != (g.module == "tools/kubernetes") {
+			t.Errorf("%s: flags %q", g.module, flags)
+		}
+	}
+}
+
+func TestOutputName(t *testing.T) {
+	for pkg, want := range map[string]string{"go.etcd.io/etcd/server/v3": "server", "github.com/opencontainers/runc": "runc"} {
+		if got := (program{pkg: pkg}).output(); got != want {
+			t.Errorf("%s: got %s, want %s", pkg, got, want)
+		}
+	}
+}
+
+func TestHalfBuiltIsNotTaken(t *testing.T) {
+	b := Builder{Cache: t.TempDir()}
+	half := filepath.Join(b.Cache, halfPrefix+"1")
+	if err := os.MkdirAll(half, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	b.removeHalfBuilt()
+	if exists(half) {
+		t.Error("a half-built directory stays")
+	}
+}

@@ -1,0 +1,121 @@
+package build
+
+import (
+	"bufio"
+	"context"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"sync"
+	"syscall"
+	"time"
+)
+
+// compile runs go build for one group and tells how far it is.
+func (b Builder) compile(ctx context.Context, dir string, g group) error {
+	flags, err := g.linkerFlags(b.Source)
+	if err != nil {
+		return err
+	}
+	arguments := []string{"build", "-v", "-trimpath", "-buildvcs=false", "-tags", g.tags, "-ldflags", flags, "-o", dir + "/"}
+	for _, p := range g.programs {
+		arguments = append(arguments, p.pkg)
+	}
+	cmd := exec.CommandContext(ctx, "go", arguments...)
+	cmd.Dir = filepath.Join(b.Source, g.module)
+	// A workspace or build flags of the user's would build something else than the key says.
+	cmd.Env = append(os.Environ(), "CGO_ENABLED="+g.cgo, "GOWORK=off", "GOFLAGS=")
+	// The build ends with the lab, however that ends. The kernel ties this to the starting thread.
+	cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
+	runtime.LockOSThread()
+	defer runtime.UnlockOSThread()
+
+	output, err := cmd.StderrPipe()
+	if err != nil {
+		return fmt.Errorf("start go build: %w", err)
+	}
+	watch := watcher{builder: b, group: g, dir: dir, startedAt: time.Now()}
+	b.Report.Say("building %s", strings.Join(names(g.programs), ", "))
+	if err := cmd.Start(); err != nil {
+		return fmt.Errorf("start go build: %w", err)
+	}
+	stop := b.Report.Beat(20*time.Second, watch.describe)
+	watch.read(output)
+	err = cmd.Wait()
+	stop()
+	if err != nil {
+		if ctx.Err() != nil {
+			return fmt.Errorf("build %s: %w", g.module, ctx.Err())
+		}
+		return fmt.Errorf("build %s: %w:\n%s", g.module, err, strings.Join(watch.tail, "\n"))
+	}
+	for _, p := range g.programs {
+		if p.output() != p.name {
+			if err := os.Rename(filepath.Join(dir, p.output()), filepath.Join(dir, p.name)); err != nil {
+				return fmt.Errorf("name built program: %w", err)
+			}
+		}
+	}
+	b.Report.Say("built %s in %s", strings.Join(names(g.programs), ", "), time.Since(watch.startedAt).Round(100*time.Millisecond))
+	return nil
+}
+
+// watcher counts what go build says and which programs it has finished.
+type watcher struct {
+	builder   Builder
+	group     group
+	dir       string
+	startedAt time.Time
+
+	mu         sync.Mutex
+	downloaded int
+	compiled   int
+	tail       []string
+}
+
+// read consumes the output until go build closes it. With -v every compiled package is one line.
+func (w *watcher) read(output io.Reader) {
+	lines := bufio.NewScanner(output)
+	lines.Buffer(nil, 1<<20)
+	for lines.Scan() {
+		w.mu.Lock()
+		line := lines.Text()
+		switch {
+		case strings.HasPrefix(line, "go: downloading "):
+			w.downloaded++
+		case !strings.ContainsAny(line, " :#"):
+			w.compiled++
+		default:
+			const most = 40
+			w.tail = append(w.tail, line)
+			w.tail = w.tail[max(0, len(w.tail)-most):]
+		}
+		w.mu.Unlock()
+	}
+	_, _ = io.Copy(io.Discard, output) // an over-long line must not block the build
+}
+
+func (w *watcher) describe() string {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	var pending []string
+	for _, p := range w.group.programs {
+		if info, err := os.Stat(filepath.Join(w.dir, p.output())); err != nil || info.Size() == 0 {
+			pending = append(pending, p.name)
+		}
+	}
+	return fmt.Sprintf("building for %s: %d modules downloaded, %d packages compiled, to do: %s",
+		time.Since(w.startedAt).Round(time.Second), w.downloaded, w.compiled, strings.Join(pending, ", "))
+}
+
+func names(programs []program) []string {
+	var all []string
+	for _, p := range programs {
+		all = append(all, p.name)
+	}
+	return all
+}

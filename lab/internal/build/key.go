@@ -1,0 +1,62 @@
+package build
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"os"
+	"path/filepath"
+	"sort"
+	"strings"
+)
+
+// keyOf hashes files, by their path below root and content, together with words that also decide
+// what comes out of the build.
+func keyOf(root string, files []string, words ...string) (string, error) {
+	hash := sha256.New()
+	fmt.Fprintf(hash, "%q\n", words)
+	files = append([]string(nil), files...)
+	sort.Strings(files)
+	for _, file := range files {
+		data, err := os.ReadFile(filepath.Join(root, file))
+		if err != nil {
+			return "", fmt.Errorf("hash build input: %w", err)
+		}
+		fmt.Fprintf(hash, "%q %d\n", file, len(data))
+		hash.Write(data)
+	}
+	return hex.EncodeToString(hash.Sum(nil))[:16], nil
+}
+
+// toolKey identifies the cached tools: the modules' exact versions, the Go version, and the flags.
+func toolKey(source, goVersion string) (string, error) {
+	var files, words []string
+	for _, g := range groups() {
+		flags, err := g.linkerFlags(source)
+		if err != nil {
+			return "", err
+		}
+		words = append(words, g.module, g.cgo, g.tags, flags, fmt.Sprint(g.programs))
+		if file := g.module + "/go.mod"; !strings.Contains(strings.Join(files, " "), file) {
+			files = append(files, file, g.module+"/go.sum")
+		}
+	}
+	return keyOf(source, files, append(words, goVersion)...)
+}
+
+// payloadKey identifies the cached programs of the lab itself, by their sources.
+func payloadKey(source, goVersion string) (string, error) {
+	files := []string{"go.mod"}
+	for _, dir := range payloadSources() {
+		found, err := filepath.Glob(filepath.Join(source, dir, "*.go"))
+		if err != nil {
+			return "", fmt.Errorf("list payload sources: %w", err)
+		}
+		for _, path := range found {
+			if !strings.HasSuffix(path, "_test.go") {
+				files = append(files, filepath.Join(dir, filepath.Base(path)))
+			}
+		}
+	}
+	return keyOf(source, files, goVersion)
+}

@@ -1,0 +1,40 @@
+package build
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"syscall"
+	"time"
+)
+
+// lock waits until no other lab builds into the same cache. The kernel drops the lock with the
+// process, however that ends.
+func (b Builder) lock(ctx context.Context) (unlock func(), err error) {
+	file, err := os.OpenFile(filepath.Join(b.Cache, "lock"), os.O_CREATE|os.O_RDWR, 0o644)
+	if err != nil {
+		return nil, fmt.Errorf("lock build cache: %w", err)
+	}
+	for said := false; ; {
+		err := syscall.Flock(int(file.Fd()), syscall.LOCK_EX|syscall.LOCK_NB)
+		if err == nil {
+			return func() { _ = file.Close() }, nil
+		}
+		if !errors.Is(err, syscall.EWOULDBLOCK) {
+			_ = file.Close()
+			return nil, fmt.Errorf("lock build cache: %w", err)
+		}
+		if !said {
+			b.Report.Say("waiting for another lab that builds into %s", b.Cache)
+			said = true
+		}
+		select {
+		case <-ctx.Done():
+			_ = file.Close()
+			return nil, fmt.Errorf("wait for another lab that builds into %s: %w", b.Cache, ctx.Err())
+		case <-time.After(200 * time.Millisecond):
+		}
+	}
+}

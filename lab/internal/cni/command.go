@@ -1,0 +1,104 @@
+package cni
+
+import (
+	"slices"
+	"time"
+)
+
+// command is one invocation of the plugin.
+type command struct {
+	getenv        func(string) string
+	configuration Configuration
+}
+
+// run returns the answer to print, if the command has one.
+func (c command) run() (any, *failure) {
+	name := c.getenv("CNI_COMMAND")
+	if name == "VERSION" {
+		return struct {
+			CNIVersion string   `json:"cniVersion"`
+			Supported  []string `json:"supportedVersions"`
+		}{c.configuration.CNIVersion, supported()}, nil
+	}
+	if !slices.Contains(supported(), c.configuration.CNIVersion) {
+		return nil, fail(codeIncompatible, "cniVersion %q is not one of %v", c.configuration.CNIVersion, supported())
+	}
+	leases := leases{dir: c.configuration.LeaseDir}
+	switch name {
+	case "ADD":
+		return c.add(leases)
+	case "DEL":
+		id := c.getenv("CNI_CONTAINERID")
+		if id == "" {
+			return nil, fail(codeEnvironment, "CNI_CONTAINERID is not set")
+		}
+		// The specification wants DEL to do what it can and to succeed.
+		leases.release(id)
+		return nil, nil
+	case "CHECK":
+		id := c.getenv("CNI_CONTAINERID")
+		if leases.find(id) == "" {
+			return nil, fail(codeAddress, "container %q has no address", id)
+		}
+		return nil, nil
+	case "STATUS":
+		return nil, nil
+	case "GC":
+		valid := make(map[string]bool)
+		for _, a := range c.configuration.Valid {
+			valid[a.ContainerID] = true
+		}
+		leases.retain(valid)
+		return nil, nil
+	default:
+		return nil, fail(codeEnvironment, "CNI_COMMAND %q is not one of ADD, DEL, CHECK, STATUS, GC, VERSION", name)
+	}
+}
+
+func (c command) add(leases leases) (any, *failure) {
+	id, sandbox, device := c.getenv("CNI_CONTAINERID"), c.getenv("CNI_NETNS"), c.getenv("CNI_IFNAME")
+	for name, value := range map[string]string{"CNI_CONTAINERID": id, "CNI_NETNS": sandbox, "CNI_IFNAME": device} {
+		if value == "" {
+			return nil, fail(codeEnvironment, "%s is not set", name)
+		}
+	}
+	pairs := arguments(c.getenv("CNI_ARGS"))
+	entry := Entry{Command: "ADD", ContainerID: id, StartAt: time.Now(),
+		Namespace: pairs["K8S_POD_NAMESPACE"], Pod: pairs["K8S_POD_NAME"]}
+	answer, failed := c.attach(leases, id, sandbox, device, entry.Namespace)
+	entry.EndAt = time.Now()
+	if failed != nil {
+		entry.Error = failed.Message
+	}
+	if err := appendEntry(c.configuration.LogFile, entry); err != nil && failed == nil {
+		leases.release(id)
+		return nil, fail(codeInput, "%v", err)
+	}
+	if failed != nil {
+		return nil, failed
+	}
+	return answer, nil
+}
+
+func (c command) attach(leases leases, id, sandbox, device, namespace string) (any, *failure) {
+	faults, err := ReadFaults(c.configuration.FaultsFile)
+	if err != nil {
+		return nil, fail(codeInput, "%v", err)
+	}
+	if faults.matches(namespace) {
+		time.Sleep(faults.Delay.Duration)
+		if faults.Fail != "" {
+			return nil, fail(codeInjected, "%s", faults.Fail)
+		}
+	}
+	ip, err := leases.take(id)
+	if err != nil {
+		return nil, fail(codeAddress, "%v", err)
+	}
+	given := address{Address: ip + "/16"}
+	if c.configuration.CNIVersion == "0.4.0" {
+		given.Version = "4"
+	}
+	return result{CNIVersion: c.configuration.CNIVersion,
+		Interfaces: []networkInterface{{Name: device, Sandbox: sandbox}}, IPs: []address{given}}, nil
+}

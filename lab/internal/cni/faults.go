@@ -1,0 +1,64 @@
+package cni
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"time"
+)
+
+// Faults is the content of the faults file. The plugin reads it anew at every ADD; no file, no fault.
+type Faults struct {
+	Namespace string   `json:"namespace,omitempty"` // only pods of this namespace; empty: all
+	Delay     Duration `json:"delay,omitzero"`      // before anything else
+	Fail      string   `json:"fail,omitempty"`      // the error to answer with, after the delay
+}
+
+func (f Faults) matches(namespace string) bool {
+	return f.Namespace == "" || f.Namespace == namespace
+}
+
+// Duration is written as Go writes it, "2s".
+type Duration struct{ time.Duration }
+
+// MarshalText implements encoding.TextMarshaler.
+func (d Duration) MarshalText() ([]byte, error) { return []byte(d.String()), nil }
+
+// UnmarshalText implements encoding.TextUnmarshaler.
+func (d *Duration) UnmarshalText(text []byte) (err error) {
+	d.Duration, err = time.ParseDuration(string(text))
+	return err
+}
+
+// ReadFaults reads a faults file; a missing one means no fault.
+func ReadFaults(path string) (Faults, error) {
+	var faults Faults
+	data, err := os.ReadFile(path)
+	if errors.Is(err, fs.ErrNotExist) || path == "" {
+		return Faults{}, nil
+	}
+	if err != nil {
+		return Faults{}, fmt.Errorf("read faults: %w", err)
+	}
+	if err := json.Unmarshal(data, &faults); err != nil {
+		return Faults{}, fmt.Errorf("parse faults: %w", err)
+	}
+	return faults, nil
+}
+
+// WriteFaults replaces a faults file in one step: the plugin may read it at any moment.
+func WriteFaults(path string, faults Faults) error {
+	data, err := json.Marshal(faults)
+	if err != nil {
+		return fmt.Errorf("encode faults: %w", err)
+	}
+	if err := os.WriteFile(path+".new", data, 0o600); err != nil {
+		return fmt.Errorf("write faults: %w", err)
+	}
+	if err := os.Rename(path+".new", path); err != nil {
+		return fmt.Errorf("write faults: %w", err)
+	}
+	return nil
+}

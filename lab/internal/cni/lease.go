@@ -1,0 +1,79 @@
+package cni
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+)
+
+// leases keeps one file per address in use; it is named after the address and holds the container's
+// id. Creating a file exclusively is the only lock that is needed.
+type leases struct{ dir string }
+
+// take returns the container's address, the one it has or the first free one.
+func (l leases) take(id string) (string, error) {
+	if ip := l.find(id); ip != "" {
+		return ip, nil
+	}
+	if err := os.MkdirAll(l.dir, 0o700); err != nil {
+		return "", fmt.Errorf("create lease directory: %w", err)
+	}
+	for n := 2; n < 1<<16-1; n++ {
+		ip := fmt.Sprintf("127.2.%d.%d", n>>8, n&0xff)
+		file, err := os.OpenFile(filepath.Join(l.dir, ip), os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o600)
+		if errors.Is(err, fs.ErrExist) {
+			continue
+		}
+		if err != nil {
+			return "", fmt.Errorf("take address: %w", err)
+		}
+		_, err = file.WriteString(id)
+		if closeErr := file.Close(); err == nil {
+			err = closeErr
+		}
+		if err != nil {
+			return "", fmt.Errorf("take address: %w", err)
+		}
+		return ip, nil
+	}
+	return "", errors.New("take address: 127.2.0.0/16 is used up")
+}
+
+// each calls visit for every lease, with its path and the id of its container.
+func (l leases) each(visit func(path, id string)) {
+	paths, _ := filepath.Glob(filepath.Join(l.dir, "127.2.*"))
+	for _, path := range paths {
+		if data, err := os.ReadFile(path); err == nil {
+			visit(path, strings.TrimSpace(string(data)))
+		}
+	}
+}
+
+func (l leases) find(id string) (ip string) {
+	l.each(func(path, holder string) {
+		if holder == id {
+			ip = filepath.Base(path)
+		}
+	})
+	return ip
+}
+
+func (l leases) release(id string) {
+	l.each(func(path, holder string) {
+		if holder == id {
+			_ = os.Remove(path)
+		}
+	})
+}
+
+// retain releases every lease whose container is not in valid.
+func (l leases) retain(valid map[string]bool) {
+	l.each(func(path, holder string) {
+		if !valid[holder] {
+			_ = os.Remove(path)
+		}
+	})
+}

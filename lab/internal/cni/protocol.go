@@ -1,0 +1,120 @@
+// Package cni is the lab's network plugin. It makes no interface: it hands out an address of
+// 127.2.0.0/16, and is slow or fails when a scenario asks for it. What it did it dates in a log, which
+// is the truth that scenarios compare a pod's network phase with.
+//
+// It speaks the Container Network Interface protocol, versions 0.4.0 to 1.1.0. The package uses only
+// the standard library: it is the body of a small static program that containerd runs.
+package cni
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"strings"
+)
+
+// NetworkName is the lab's network; libcni names its cache files after it.
+const NetworkName = "podlapse-lab"
+
+// PluginName is the file name of the program.
+const PluginName = "podlapse-lab-cni"
+
+// Error codes of the CNI specification.
+const (
+	codeIncompatible = 1
+	codeEnvironment  = 4
+	codeInput        = 6
+	codeInjected     = 100 // from 100 on the codes are the plugin's own
+	codeAddress      = 101
+)
+
+// supported are the protocol versions, oldest first.
+func supported() []string { return []string{"0.4.0", "1.0.0", "1.1.0"} }
+
+// Configuration is what the runtime passes on standard input.
+type Configuration struct {
+	CNIVersion string          `json:"cniVersion"`
+	Name       string          `json:"name,omitempty"`
+	Type       string          `json:"type,omitempty"`
+	FaultsFile string          `json:"faultsFile,omitempty"` // see Faults
+	LogFile    string          `json:"logFile,omitempty"`    // see Entry
+	LeaseDir   string          `json:"leaseDir,omitempty"`   // one file per address in use
+	Valid      []attachment    `json:"cni.dev/valid-attachments,omitempty"`
+	Previous   json.RawMessage `json:"prevResult,omitempty"`
+}
+
+type attachment struct {
+	ContainerID string `json:"containerID"`
+	Interface   string `json:"ifname"`
+}
+
+type result struct {
+	CNIVersion string             `json:"cniVersion"`
+	Interfaces []networkInterface `json:"interfaces"`
+	IPs        []address          `json:"ips"`
+}
+
+type networkInterface struct {
+	Name    string `json:"name"`
+	Sandbox string `json:"sandbox"`
+}
+
+type address struct {
+	Version   string `json:"version,omitempty"` // "4" up to 0.4.0, gone since
+	Address   string `json:"address"`
+	Interface int    `json:"interface"`
+}
+
+type failure struct {
+	CNIVersion string `json:"cniVersion"`
+	Code       int    `json:"code"`
+	Message    string `json:"msg"`
+}
+
+func (f *failure) Error() string { return f.Message }
+
+func fail(code int, format string, arguments ...any) *failure {
+	return &failure{Code: code, Message: fmt.Sprintf(format, arguments...)}
+}
+
+// Main runs one command and returns the exit status. Results and errors go to stdout, as the
+// protocol wants it.
+func Main(getenv func(string) string, stdin io.Reader, stdout io.Writer) int {
+	const most = 1 << 20
+	input, err := io.ReadAll(io.LimitReader(stdin, most))
+	if err != nil {
+		return answerFailure(stdout, "1.0.0", fail(codeInput, "read configuration: %v", err))
+	}
+	var configuration Configuration
+	if err := json.Unmarshal(input, &configuration); err != nil {
+		return answerFailure(stdout, "1.0.0", fail(codeInput, "parse configuration: %v", err))
+	}
+	c := command{getenv: getenv, configuration: configuration}
+	answer, failed := c.run()
+	if failed != nil {
+		return answerFailure(stdout, configuration.CNIVersion, failed)
+	}
+	if answer != nil {
+		if err := json.NewEncoder(stdout).Encode(answer); err != nil {
+			return 1
+		}
+	}
+	return 0
+}
+
+func answerFailure(stdout io.Writer, version string, f *failure) int {
+	f.CNIVersion = version
+	_ = json.NewEncoder(stdout).Encode(f)
+	return 1
+}
+
+// arguments parses CNI_ARGS: KEY=VALUE pairs separated by semicolons.
+func arguments(text string) map[string]string {
+	pairs := make(map[string]string)
+	for _, pair := range strings.Split(text, ";") {
+		if key, value, ok := strings.Cut(pair, "="); ok {
+			pairs[key] = value
+		}
+	}
+	return pairs
+}

@@ -1,0 +1,60 @@
+package command
+
+import (
+	"errors"
+	"strings"
+	"testing"
+)
+
+func none(string) string { return "" }
+
+func TestWrongCallsNameTheRemedy(t *testing.T) {
+	for call, want := range map[string]string{
+		"":                        "a command is missing",
+		"rise":                    `no command "rise"`,
+		"up now":                  `"now" is too much`,
+		"up --fast":               "-fast",
+		"down --agent x":          "-agent",
+		"scenario":                "name one of first, second",
+		"scenario third":          "name one of first, second",
+		"scenario first second":   `"second" is too much`,
+		"scenario --agent":        "-agent",
+		"serve-registry":          "for the lab itself",
+		"status --sample":         "-sample",
+		"list everything":         `"everything" is too much`,
+		"scenario first --sample": "-sample",
+	} {
+		_, err := parse(strings.Fields(call), none, []string{"first", "second"})
+		var usageError UsageError
+		if !errors.As(err, &usageError) || !strings.Contains(usageError.Problem, want) || !strings.Contains(err.Error(), "lab help") {
+			t.Errorf("%q: error %v, want %q", call, err, want)
+		}
+	}
+}
+
+func TestRightCalls(t *testing.T) {
+	agent := func(name string) string {
+		if name == "PODLAPSE_AGENT" {
+			return "/from/environment"
+		}
+		return ""
+	}
+	for call, want := range map[string]arguments{
+		"up":                        {command: "up", agent: "/from/environment"},
+		"up --agent /a --sample":    {command: "up", agent: "/a", sample: true},
+		"scenario first --agent /a": {command: "scenario", scenario: "first", agent: "/a"},
+		"scenario --agent=/a first": {command: "scenario", scenario: "first", agent: "/a"},
+		"down":                      {command: "down"},
+		"--help":                    {command: "help"},
+		"up --help":                 {command: "help"},
+		"serve-registry /dir":       {command: "serve-registry", dir: "/dir"},
+	} {
+		got, err := parse(strings.Fields(call), agent, []string{"first"})
+		if call == "up --help" {
+			got.agent = ""
+		}
+		if err != nil || got != want {
+			t.Errorf("%q: got %+v, %v, want %+v", call, got, err, want)
+		}
+	}
+}

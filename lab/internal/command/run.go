@@ -1,0 +1,158 @@
+// Package command is the lab's command line: what can be asked of it, and in which order things are
+// then done.
+package command
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"text/tabwriter"
+
+	"github.com/podlapse/podlapse/lab/internal/build"
+	"github.com/podlapse/podlapse/lab/internal/layout"
+	"github.com/podlapse/podlapse/lab/internal/node"
+	"github.com/podlapse/podlapse/lab/internal/prereq"
+	"github.com/podlapse/podlapse/lab/internal/progress"
+	"github.com/podlapse/podlapse/lab/internal/registry"
+	"github.com/podlapse/podlapse/lab/internal/sample"
+	"github.com/podlapse/podlapse/lab/internal/scenario"
+)
+
+const registryCommand = node.RegistryCommand
+
+// Run does what the words ask for. Progress goes to stderr, results to stdout.
+func Run(ctx context.Context, words []string, getenv func(string) string, stdout, stderr io.Writer) error {
+	a, err := parse(words, getenv, scenario.Names())
+	if err != nil {
+		return err
+	}
+	switch a.command {
+	case "help":
+		fmt.Fprintln(stdout, usage)
+		return nil
+	case "list":
+		return list(stdout)
+	case registryCommand:
+		return registry.Serve(ctx, layout.Address(layout.RegistryPort), layout.Address(layout.ControlPort), a.dir)
+	}
+	if err := prereq.Here(); err != nil {
+		return err
+	}
+	place, err := layout.FromEnvironment(getenv)
+	if err != nil {
+		return UsageError{err.Error()}
+	}
+	n := node.Node{Layout: place, Report: progress.New(stderr)}
+	switch a.command {
+	case "down":
+		return down(ctx, n)
+	case "status":
+		return status(ctx, n, stdout)
+	case "scenario":
+		return play(ctx, n, a, stdout)
+	}
+	return up(ctx, n, a, stdout, stderr)
+}
+
+func list(stdout io.Writer) error {
+	table := tabwriter.NewWriter(stdout, 0, 0, 2, ' ', 0)
+	for _, s := range scenario.Table() {
+		fmt.Fprintf(table, "%s\t%s\n", s.Name, s.Summary)
+	}
+	return table.Flush()
+}
+
+func down(ctx context.Context, n node.Node) error {
+	was, err := n.Down(ctx)
+	if err != nil {
+		return err
+	}
+	if was {
+		n.Report.Say("the lab is down and has left nothing but its build cache")
+	} else {
+		n.Report.Say("the lab was not up")
+	}
+	return nil
+}
+
+func status(ctx context.Context, n node.Node, stdout io.Writer) error {
+	// Only to say where kubectl is; status must work without the source, too.
+	if programs, _, _, err := plan(ctx, n); err == nil {
+		n.Programs = programs
+	}
+	if !n.Status(ctx, stdout) {
+		return Quiet{errors.New("the lab is not well")}
+	}
+	return nil
+}
+
+func plan(ctx context.Context, n node.Node) (build.Programs, build.Builder, bool, error) {
+	source, err := build.FindSource()
+	if err != nil {
+		return build.Programs{}, build.Builder{}, false, err
+	}
+	builder := build.Builder{Source: source, Cache: n.Cache, Report: n.Report}
+	programs, missing, err := builder.Plan(ctx)
+	return programs, builder, missing, err
+}
+
+// raise brings the node up with everything that has to be there before.
+func raise(ctx context.Context, n node.Node, agent string) (node.Node, error) {
+	if agent != "" {
+		path, err := node.CheckAgent(agent)
+		if err != nil {
+			return n, UsageError{err.Error()}
+		}
+		agent = path
+	}
+	programs, builder, missing, err := plan(ctx, n)
+	if err != nil {
+		return n, err
+	}
+	if err := prereq.Packages(ctx, n.Report, missing); err != nil {
+		return n, err
+	}
+	if err := builder.Build(ctx, programs); err != nil {
+		return n, err
+	}
+	n.Programs = programs
+	if err := n.Up(ctx, agent); err != nil {
+		return n, err
+	}
+	n.Report.Say("the node is up")
+	return n, nil
+}
+
+func up(ctx context.Context, n node.Node, a arguments, stdout, stderr io.Writer) error {
+	if a.sample && a.agent == "" && n.Agent() == "" {
+		return UsageError{"up: --sample lets the agent explain the sample: give --agent PATH, or set PODLAPSE_AGENT"}
+	}
+	n, err := raise(ctx, n, a.agent)
+	if err != nil {
+		return err
+	}
+	if a.sample {
+		if err := sample.Show(ctx, n, stdout, stderr); err != nil {
+			return err
+		}
+	}
+	n.Addresses(stdout)
+	return nil
+}
+
+func play(ctx context.Context, n node.Node, a arguments, stdout io.Writer) error {
+	if a.agent == "" && n.Agent() == "" {
+		return UsageError{"scenario: there is no agent to compare: give --agent PATH, or set PODLAPSE_AGENT"}
+	}
+	n, err := raise(ctx, n, a.agent)
+	if err != nil {
+		return err
+	}
+	for _, s := range scenario.Table() {
+		if s.Name == a.scenario {
+			return scenario.Play(ctx, n, s, stdout)
+		}
+	}
+	return UsageError{"scenario: there is no " + a.scenario}
+}

@@ -1,0 +1,112 @@
+// Package cri is the lab's own hand on the container runtime: it warms images, removes the ones that
+// scenarios made, and takes pods down when the node goes.
+package cri
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"sync"
+	"time"
+
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/credentials/insecure"
+	runtimeapi "k8s.io/cri-api/pkg/apis/runtime/v1"
+)
+
+// Client is a connection to the runtime. Safe for concurrent use; Close ends it.
+type Client struct {
+	connection *grpc.ClientConn
+	runtime    runtimeapi.RuntimeServiceClient
+	images     runtimeapi.ImageServiceClient
+}
+
+// Dial makes a client of the socket at an absolute path. It connects at the first call.
+func Dial(socket string) (*Client, error) {
+	connection, err := grpc.NewClient("unix://"+socket, grpc.WithTransportCredentials(insecure.NewCredentials()))
+	if err != nil {
+		return nil, fmt.Errorf("connect to the container runtime: %w", err)
+	}
+	return &Client{connection: connection, runtime: runtimeapi.NewRuntimeServiceClient(connection),
+		images: runtimeapi.NewImageServiceClient(connection)}, nil
+}
+
+// Close ends the connection.
+func (c *Client) Close() { _ = c.connection.Close() }
+
+// Ready returns nil when the runtime and its network are ready for pods.
+func (c *Client) Ready(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, 2*time.Second)
+	defer cancel()
+	answer, err := c.runtime.Status(ctx, &runtimeapi.StatusRequest{})
+	if err != nil {
+		return err
+	}
+	for _, condition := range answer.GetStatus().GetConditions() {
+		// The others are warnings, of deprecations for example.
+		needed := condition.GetType() == runtimeapi.RuntimeReady || condition.GetType() == runtimeapi.NetworkReady
+		if needed && !condition.GetStatus() {
+			return fmt.Errorf("%s is false: %s: %s", condition.GetType(), condition.GetReason(), condition.GetMessage())
+		}
+	}
+	return nil
+}
+
+// Pull makes sure that an image is on the node.
+func (c *Client) Pull(ctx context.Context, reference string) error {
+	spec := &runtimeapi.ImageSpec{Image: reference}
+	have, err := c.images.ImageStatus(ctx, &runtimeapi.ImageStatusRequest{Image: spec})
+	if err == nil && have.GetImage() != nil {
+		return nil
+	}
+	if _, err := c.images.PullImage(ctx, &runtimeapi.PullImageRequest{Image: spec}); err != nil {
+		return fmt.Errorf("pull image %s: %w", reference, err)
+	}
+	return nil
+}
+
+// RemoveImages removes from the node the images whose reference starts with the prefix.
+func (c *Client) RemoveImages(ctx context.Context, prefix string) error {
+	list, err := c.images.ListImages(ctx, &runtimeapi.ListImagesRequest{})
+	if err != nil {
+		return fmt.Errorf("list images: %w", err)
+	}
+	for _, image := range list.GetImages() {
+		for _, tag := range image.GetRepoTags() {
+			if !strings.HasPrefix(tag, prefix) {
+				continue
+			}
+			request := &runtimeapi.RemoveImageRequest{Image: &runtimeapi.ImageSpec{Image: image.GetId()}}
+			if _, err := c.images.RemoveImage(ctx, request); err != nil {
+				return fmt.Errorf("remove image %s: %w", tag, err)
+			}
+			break
+		}
+	}
+	return nil
+}
+
+// RemovePods stops and removes every pod, all at once, and returns the first error of each.
+func (c *Client) RemovePods(ctx context.Context) error {
+	list, err := c.runtime.ListPodSandbox(ctx, &runtimeapi.ListPodSandboxRequest{})
+	if err != nil {
+		return fmt.Errorf("list pods: %w", err)
+	}
+	sandboxes := list.GetItems()
+	failures := make([]error, len(sandboxes))
+	var all sync.WaitGroup
+	for i, sandbox := range sandboxes {
+		all.Go(func() {
+			_, err := c.runtime.StopPodSandbox(ctx, &runtimeapi.StopPodSandboxRequest{PodSandboxId: sandbox.GetId()})
+			if err == nil {
+				_, err = c.runtime.RemovePodSandbox(ctx, &runtimeapi.RemovePodSandboxRequest{PodSandboxId: sandbox.GetId()})
+			}
+			if err != nil {
+				failures[i] = fmt.Errorf("remove pod %s: %w", sandbox.GetMetadata().GetName(), err)
+			}
+		})
+	}
+	all.Wait()
+	return errors.Join(failures...)
+}

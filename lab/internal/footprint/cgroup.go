@@ -1,0 +1,133 @@
+package footprint
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strconv"
+	"strings"
+	"syscall"
+	"time"
+
+	"github.com/podlapse/podlapse/lab/internal/process"
+)
+
+// containerParent is the cgroup below which containerd puts the containers of Kubernetes when kubelet
+// names none. It may hold those of another containerd too, so the lab only ever touches containers
+// that it knows by their id.
+const containerParent = "k8s.io"
+
+// hierarchies returns the mount points of cgroups: one on cgroup v2, one per controller on v1.
+func hierarchies() ([]string, error) {
+	all, err := mounts()
+	if err != nil {
+		return nil, err
+	}
+	var points []string
+	for _, m := range all {
+		if m.kind == "cgroup" || m.kind == "cgroup2" {
+			points = append(points, m.point)
+		}
+	}
+	return points, nil
+}
+
+// groupsExist says whether the parent cgroup exists in any hierarchy.
+func groupsExist() bool {
+	points, _ := hierarchies()
+	for _, point := range points {
+		if _, err := os.Stat(filepath.Join(point, containerParent)); err == nil {
+			return true
+		}
+	}
+	return false
+}
+
+// Containers returns the ids of the containers that a containerd with the given state directory, and
+// a runc with the given root, know or have known.
+func Containers(containerdState, runcRoot string) []string {
+	seen := make(map[string]bool)
+	var ids []string
+	for _, dir := range []string{filepath.Join(containerdState, "io.containerd.runtime.v2.task", "k8s.io"), filepath.Join(runcRoot, "k8s.io")} {
+		entries, _ := os.ReadDir(dir)
+		for _, entry := range entries {
+			if id := entry.Name(); isID(id) && !seen[id] {
+				seen[id] = true
+				ids = append(ids, id)
+			}
+		}
+	}
+	return ids
+}
+
+func isID(name string) bool { return regexp.MustCompile(`^[0-9a-f]{64}$`).MatchString(name) }
+
+// RemoveContainers kills every process of the given containers and removes their cgroups.
+func RemoveContainers(ids []string) error {
+	points, err := hierarchies()
+	if err != nil {
+		return err
+	}
+	const patience = 10 * time.Second
+	for deadline := time.Now().Add(patience); ; time.Sleep(20 * time.Millisecond) {
+		var failures []error
+		for _, point := range points {
+			for _, id := range ids {
+				if isID(id) {
+					failures = append(failures, removeGroup(filepath.Join(point, containerParent, id)))
+				}
+			}
+		}
+		// A killed process leaves its cgroup a moment after the signal.
+		if err := errors.Join(failures...); err == nil || time.Now().After(deadline) {
+			return err
+		}
+	}
+}
+
+// removeParent removes the parent cgroup where it is empty.
+func removeParent() {
+	points, _ := hierarchies()
+	for _, point := range points {
+		_ = syscall.Rmdir(filepath.Join(point, containerParent))
+	}
+}
+
+// removeGroup removes a cgroup of one hierarchy and those below it, deepest first: the kernel refuses
+// one that has children or processes.
+func removeGroup(root string) error {
+	var dirs []string
+	_ = filepath.WalkDir(root, func(path string, entry fs.DirEntry, err error) error {
+		if err == nil && entry.IsDir() {
+			dirs = append(dirs, path)
+		}
+		return nil // what is not there, or vanishes under the walk, needs no removing
+	})
+	var failures []error
+	for i := len(dirs) - 1; i >= 0; i-- {
+		killGroup(dirs[i])
+		if err := syscall.Rmdir(dirs[i]); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			failures = append(failures, fmt.Errorf("remove cgroup %s: %w", dirs[i], err))
+		}
+	}
+	return errors.Join(failures...)
+}
+
+func killGroup(dir string) {
+	data, err := os.ReadFile(filepath.Join(dir, "cgroup.procs"))
+	if err != nil {
+		return
+	}
+	for _, field := range strings.Fields(string(data)) {
+		pid, err := strconv.Atoi(field)
+		if err != nil || pid <= 1 || pid == os.Getpid() {
+			continue
+		}
+		if id, err := process.Identify(pid); err == nil {
+			_ = id.Signal(syscall.SIGKILL)
+		}
+	}
+}

@@ -1,0 +1,135 @@
+package footprint
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+)
+
+// place is a directory outside the lab's own.
+type place struct {
+	path  string
+	whole bool // goes with its content; otherwise only when it is empty
+}
+
+// builtIn are the directories that kubelet and libcni create although they are told to work elsewhere,
+// children before parents.
+func builtIn() []place {
+	return []place{
+		{"/var/lib/kubelet/device-plugins", true}, // kubelet: socket for device plug-ins
+		{"/var/lib/kubelet", false},
+		{"/var/log/containers", true},   // kubelet: links to the containers' logs
+		{"/var/lib/cni/results", false}, // libcni: what plug-ins have answered
+		{"/var/lib/cni", false},
+	}
+}
+
+// settings are the kernel settings that kubelet changes at its start.
+func settings() []string {
+	return []string{"vm/overcommit_memory", "vm/panic_on_oom", "kernel/panic", "kernel/panic_on_oops",
+		"kernel/keys/root_maxkeys", "kernel/keys/root_maxbytes"}
+}
+
+// Before is what the machine looked like before the lab touched it.
+type Before struct {
+	Absent   []string          `json:"absent"`    // built-in directories that did not exist
+	NoGroup  bool              `json:"no_cgroup"` // the parent cgroup of containers did not exist
+	Settings map[string]string `json:"settings"`  // kernel setting → value
+}
+
+// Observe looks at the machine.
+func Observe() Before {
+	before := Before{Settings: make(map[string]string), NoGroup: !groupsExist()}
+	for _, dir := range builtIn() {
+		if _, err := os.Lstat(dir.path); errors.Is(err, fs.ErrNotExist) {
+			before.Absent = append(before.Absent, dir.path)
+		}
+	}
+	for _, name := range settings() {
+		if value, err := os.ReadFile("/proc/sys/" + name); err == nil {
+			before.Settings[name] = strings.TrimSpace(string(value))
+		}
+	}
+	return before
+}
+
+// Save writes it to a file, and reports when that has safely happened.
+func (b Before) Save(path string) error {
+	data, err := json.Marshal(b)
+	if err != nil {
+		return fmt.Errorf("encode footprint: %w", err)
+	}
+	if err := os.WriteFile(path+".new", data, 0o600); err != nil {
+		return fmt.Errorf("write footprint: %w", err)
+	}
+	if err := os.Rename(path+".new", path); err != nil {
+		return fmt.Errorf("write footprint: %w", err)
+	}
+	return nil
+}
+
+// Load reads what Save wrote; no file, nothing to restore.
+func Load(path string) (Before, error) {
+	var before Before
+	data, err := os.ReadFile(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return Before{}, nil
+	}
+	if err != nil {
+		return Before{}, fmt.Errorf("read footprint: %w", err)
+	}
+	if err := json.Unmarshal(data, &before); err != nil {
+		return Before{}, fmt.Errorf("parse footprint: %w", err)
+	}
+	return before, nil
+}
+
+// Restore puts the machine back to what it was: directories that were absent go, settings get their
+// old values, and in directories that were there before only what is known to be the lab's goes.
+// state is the lab's state directory, network the name of its network.
+func (b Before) Restore(state, network string) error {
+	var failures []error
+	removeLinks("/var/log/containers", state)
+	results, _ := filepath.Glob("/var/lib/cni/results/" + network + "-*")
+	for _, result := range results {
+		failures = append(failures, os.Remove(result))
+	}
+	for _, dir := range builtIn() {
+		switch {
+		case !slices.Contains(b.Absent, dir.path):
+		case dir.whole:
+			failures = append(failures, os.RemoveAll(dir.path))
+		default:
+			_ = os.Remove(dir.path) // refused where somebody else has moved in meanwhile
+		}
+	}
+	if b.NoGroup {
+		removeParent()
+	}
+	for name, value := range b.Settings {
+		path := "/proc/sys/" + name
+		if now, err := os.ReadFile(path); err != nil || strings.TrimSpace(string(now)) == value {
+			continue
+		}
+		if err := os.WriteFile(path, []byte(value), 0); err != nil {
+			failures = append(failures, fmt.Errorf("restore kernel setting %s: %w", name, err))
+		}
+	}
+	return errors.Join(failures...)
+}
+
+// removeLinks removes the symbolic links in dir that point into target.
+func removeLinks(dir, target string) {
+	entries, _ := os.ReadDir(dir)
+	for _, entry := range entries {
+		path := filepath.Join(dir, entry.Name())
+		if to, err := os.Readlink(path); err == nil && below(to, []string{target}) {
+			_ = os.Remove(path)
+		}
+	}
+}

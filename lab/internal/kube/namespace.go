@@ -1,0 +1,109 @@
+package kube
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/url"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/podlapse/podlapse/lab/internal/progress"
+)
+
+// Usable returns nil once pods can be created in a namespace and start without a retry: the
+// controller-manager has put the default service account and the authority's certificate there.
+func (c *Client) Usable(ctx context.Context, namespace string) error {
+	for _, path := range []string{"/serviceaccounts/default", "/configmaps/kube-root-ca.crt"} {
+		if err := c.Get(ctx, "/api/v1/namespaces/"+namespace+path, nil); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// purposeLabel says what a namespace was made for.
+const purposeLabel = "podlapse-lab/purpose"
+
+// CreateNamespace makes a namespace and waits until pods can be created in it.
+func (c *Client) CreateNamespace(ctx context.Context, report *progress.Reporter, name, purpose string) error {
+	namespace := corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name, Labels: map[string]string{purposeLabel: purpose}}}
+	if err := c.Create(ctx, "/api/v1/namespaces", namespace); err != nil {
+		return fmt.Errorf("create namespace: %w", err)
+	}
+	return report.Wait(ctx, "the default service account of namespace "+name, time.Minute, 50*time.Millisecond,
+		func(ctx context.Context) error { return c.Usable(ctx, name) })
+}
+
+// NamespacesFor lists the namespaces that were made for a purpose.
+func (c *Client) NamespacesFor(ctx context.Context, purpose string) ([]string, error) {
+	var list corev1.NamespaceList
+	if err := c.Get(ctx, "/api/v1/namespaces?labelSelector="+url.QueryEscape(purposeLabel+"="+purpose), &list); err != nil {
+		return nil, fmt.Errorf("list namespaces: %w", err)
+	}
+	var names []string
+	for _, namespace := range list.Items {
+		names = append(names, namespace.Name)
+	}
+	return names, nil
+}
+
+// DeleteNamespace deletes a namespace, if it exists, and waits until all that was in it is gone.
+func (c *Client) DeleteNamespace(ctx context.Context, report *progress.Reporter, name string) error {
+	if err := c.deletePods(ctx, report, name); err != nil {
+		return err
+	}
+	path := "/api/v1/namespaces/" + name
+	if err := c.Delete(ctx, path); err != nil && !IsNotFound(err) && !IsConflict(err) {
+		return fmt.Errorf("delete namespace: %w", err)
+	}
+	return report.Wait(ctx, "the end of namespace "+name, 90*time.Second, 100*time.Millisecond, func(ctx context.Context) error {
+		var namespace corev1.Namespace
+		err := c.Get(ctx, path, &namespace)
+		if IsNotFound(err) {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+		return fmt.Errorf("it is %s", namespace.Status.Phase)
+	})
+}
+
+// deletePods empties a namespace of pods before it is deleted itself: the namespace controller, once
+// it has found a pod, looks again only after half the pod's grace period.
+func (c *Client) deletePods(ctx context.Context, report *progress.Reporter, name string) error {
+	deployments := "/apis/apps/v1/namespaces/" + name + "/deployments?propagationPolicy=Foreground"
+	pods := "/api/v1/namespaces/" + name + "/pods"
+	return report.Wait(ctx, "the end of the pods of namespace "+name, time.Minute, 200*time.Millisecond, func(ctx context.Context) error {
+		// Again and again: a Deployment on its way out may still replace a pod.
+		if err := errors.Join(c.Delete(ctx, deployments), c.Delete(ctx, pods)); err != nil {
+			return err
+		}
+		left, err := c.Pods(ctx, name)
+		if err != nil || len(left) == 0 {
+			return err
+		}
+		return fmt.Errorf("%d are left", len(left))
+	})
+}
+
+// Pods lists the pods of a namespace.
+func (c *Client) Pods(ctx context.Context, namespace string) ([]corev1.Pod, error) {
+	var list corev1.PodList
+	if err := c.Get(ctx, "/api/v1/namespaces/"+namespace+"/pods", &list); err != nil {
+		return nil, fmt.Errorf("list pods: %w", err)
+	}
+	return list.Items, nil
+}
+
+// Events lists the Events of a namespace.
+func (c *Client) Events(ctx context.Context, namespace string) ([]corev1.Event, error) {
+	var list corev1.EventList
+	if err := c.Get(ctx, "/api/v1/namespaces/"+namespace+"/events", &list); err != nil {
+		return nil, fmt.Errorf("list events: %w", err)
+	}
+	return list.Items, nil
+}

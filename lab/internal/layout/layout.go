@@ -1,0 +1,119 @@
+// Package layout says where the lab keeps things: state, sockets, cache and loopback ports.
+// Everything else asks here, so that moving the lab is one change of environment.
+package layout
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"os"
+	"path/filepath"
+)
+
+// Environment variables that move the lab.
+const (
+	StateVariable = "PODLAPSE_LAB_DIR"
+	CacheVariable = "PODLAPSE_LAB_CACHE"
+)
+
+const defaultState = "/var/lib/podlapse-lab"
+
+// Layout holds the absolute directories of one lab.
+type Layout struct {
+	State string // configuration, data, logs; removed by down
+	Run   string // sockets and containerd's state; short, because a socket path has at most 107 bytes
+	Cache string // built programs; outlives down
+}
+
+// FromEnvironment reads the two variables through getenv, which is os.Getenv outside tests.
+func FromEnvironment(getenv func(string) string) (Layout, error) {
+	state := getenv(StateVariable)
+	if state == "" {
+		state = defaultState
+	}
+	if !filepath.IsAbs(state) {
+		return Layout{}, fmt.Errorf("%s=%q: give an absolute path", StateVariable, state)
+	}
+	state = filepath.Clean(state)
+	if state == "/" {
+		return Layout{}, fmt.Errorf("%s=%q: give a directory of the lab's own, down removes it", StateVariable, state)
+	}
+	cache, err := cacheRoot(getenv)
+	if err != nil {
+		return Layout{}, err
+	}
+	name := "podlapse-lab"
+	if state != defaultState {
+		// The run directory cannot sit below an arbitrary state path (socket path limit), so it
+		// is named after it.
+		sum := sha256.Sum256([]byte(state))
+		name += "-" + hex.EncodeToString(sum[:4])
+	}
+	return Layout{State: state, Run: "/run/" + name, Cache: cache}, nil
+}
+
+func cacheRoot(getenv func(string) string) (string, error) {
+	root := getenv(CacheVariable)
+	if root == "" {
+		root = getenv("XDG_CACHE_HOME")
+	}
+	if root == "" {
+		home := getenv("HOME")
+		if home == "" {
+			home = "/root"
+		}
+		root = filepath.Join(home, ".cache")
+	}
+	if !filepath.IsAbs(root) {
+		return "", fmt.Errorf("%s or XDG_CACHE_HOME is %q: give an absolute path", CacheVariable, root)
+	}
+	return filepath.Join(root, "podlapse-lab"), nil
+}
+
+// In joins path elements below the state directory.
+func (l Layout) In(elements ...string) string {
+	return filepath.Join(append([]string{l.State}, elements...)...)
+}
+
+// ContainerdSocket is the path of the CRI socket.
+func (l Layout) ContainerdSocket() string { return filepath.Join(l.Run, "containerd.sock") }
+
+// ContainerdState is containerd's own state directory: bundles, network namespaces, mounts.
+func (l Layout) ContainerdState() string { return filepath.Join(l.Run, "containerd") }
+
+// RuncRoot is runc's own state directory.
+func (l Layout) RuncRoot() string { return filepath.Join(l.Run, "runc") }
+
+// ShimSockets is where containerd puts the sockets of its shims.
+func (l Layout) ShimSockets() string { return filepath.Join(l.Run, "s") }
+
+// Logs is the directory of the components' logs.
+func (l Layout) Logs() string { return l.In("logs") }
+
+// Processes is the directory of the process records.
+func (l Layout) Processes() string { return l.In("processes") }
+
+// Kubeconfig is the path of the named user's kubeconfig: admin, agent, …
+func (l Layout) Kubeconfig(user string) string { return l.In("kubeconfig", user+".kubeconfig") }
+
+// CNIFaults is the file in which scenarios tell the CNI plugin how to misbehave.
+func (l Layout) CNIFaults() string { return l.In("cni", "faults.json") }
+
+// CNILog is the file in which the CNI plugin dates what it did.
+func (l Layout) CNILog() string { return l.In("cni", "log.jsonl") }
+
+// AgentRecords is the file that collects the agent's standard output.
+func (l Layout) AgentRecords() string { return l.In("agent-records.jsonl") }
+
+// Lock is the path of the file that keeps two lab commands from changing the same node.
+func (l Layout) Lock() string { return l.Run + ".lock" }
+
+// Create makes the state and run directories, readable by root alone: they hold private keys.
+func (l Layout) Create() error {
+	for _, dir := range []string{l.State, l.Run, l.Logs(), l.Processes(), l.In("kubeconfig"), l.In("cni")} {
+		if err := os.MkdirAll(dir, 0o700); err != nil {
+			return fmt.Errorf("create lab directory: %w", err)
+		}
+	}
+	return nil
+}

@@ -1,0 +1,27 @@
+package layout
+
+import "strconv"
+
+// Loopback is the only address the lab listens on.
+const Loopback = "127.0.0.1"
+
+// NodeName is the name of the lab's one node.
+const NodeName = "node-1"
+
+// Fixed ports, far from the usual ones so that the lab lives next to a real cluster, and below the
+// kernel's ephemeral range so that no outgoing connection sits on them by chance.
+const (
+	EtcdPort       = 23790
+	EtcdPeerPort   = 23800
+	RegistryPort   = 25000
+	ControlPort    = 25001
+	KubeletHealth  = 26248
+	KubeletPort    = 26250
+	ControllerPort = 26257
+	SchedulerPort  = 26259
+	APIServerPort  = 26443
+	AgentPort      = 9717
+)
+
+// Address is the loopback address with a port.
+func Address(port int) string { return Loopback + ":" + strconv.Itoa(port) }

@@ -1,0 +1,81 @@
+package node
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"time"
+
+	"github.com/podlapse/podlapse/lab/internal/layout"
+	"github.com/podlapse/podlapse/lab/internal/process"
+)
+
+// agentFile remembers which program the agent was started from, so that a later up without one can
+// bring it back.
+func (n Node) agentFile() string { return n.In("agent-program") }
+
+// Agent returns the path of the program that the agent was last started from, or nothing.
+func (n Node) Agent() string {
+	data, err := os.ReadFile(n.agentFile())
+	if err != nil {
+		return ""
+	}
+	return string(data)
+}
+
+func (n Node) agent(program string) component {
+	return component{
+		Spec: process.Spec{Name: agentProcess, Path: program, Args: []string{"run",
+			"--node-name=" + layout.NodeName, "--kubeconfig=" + n.AgentKubeconfig(),
+			"--cri-endpoint=unix://" + n.ContainerdSocket(), "--listen-address=" + layout.Address(layout.AgentPort)},
+			Inputs: []string{program, n.AgentKubeconfig()}, Stdout: n.AgentRecords()},
+		ports: []int{layout.AgentPort},
+		ready: func(ctx context.Context) error {
+			return get(ctx, "http://"+layout.Address(layout.AgentPort)+"/readyz")
+		},
+		limit: time.Minute,
+	}
+}
+
+// startAgent starts the agent from the given program, else from the one it last ran from.
+func (n Node) startAgent(ctx context.Context, program string) error {
+	if program == "" {
+		program = n.Agent()
+		if _, err := os.Stat(program); program == "" || err != nil {
+			return nil
+		}
+	}
+	program, err := CheckAgent(program)
+	if err != nil {
+		return err
+	}
+	c := n.agent(program)
+	if err := n.ensure(c); err != nil {
+		return err
+	}
+	if err := os.WriteFile(n.agentFile(), []byte(program), 0o600); err != nil {
+		return fmt.Errorf("note the agent's program: %w", err)
+	}
+	return n.await(ctx, c)
+}
+
+// CheckAgent returns the absolute path of an agent program, or an error that says what is wrong with it.
+func CheckAgent(program string) (string, error) {
+	path, err := filepath.Abs(program)
+	if err != nil {
+		return "", fmt.Errorf("find the agent's program: %w", err)
+	}
+	info, err := os.Stat(path)
+	if err != nil {
+		return "", fmt.Errorf("find the agent's program (build it with \"make build\"): %w", err)
+	}
+	if info.IsDir() || info.Mode()&0o111 == 0 {
+		return "", errors.New(path + " is not a program: give the path of podlapse-agent")
+	}
+	return path, nil
+}
+
+// AgentLog is the file that collects what the agent logs.
+func (n Node) AgentLog() string { return filepath.Join(n.Logs(), agentProcess+".log") }

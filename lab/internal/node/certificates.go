@@ -1,0 +1,77 @@
+package node
+
+import (
+	"fmt"
+	"os"
+
+	"github.com/podlapse/podlapse/lab/internal/layout"
+	"github.com/podlapse/podlapse/lab/internal/pki"
+)
+
+// Names of certificates, which are also names of kubeconfigs.
+const (
+	adminUser      = "admin"
+	agentUser      = "agent"
+	controllerUser = "controller-manager"
+	schedulerUser  = "scheduler"
+	kubeletUser    = "kubelet"
+	serving        = "serving"
+	etcdClient     = "etcd-client"
+	tokenKey       = "service-account"
+)
+
+// agentName is what the API server calls the agent.
+const agentName = "podlapse-agent"
+
+// writeCertificates makes the node's authority and every certificate of it, and the kubeconfigs. The
+// user names and groups are the ones that Kubernetes' built-in roles are bound to.
+func (n Node) writeCertificates() error {
+	authority, err := pki.NewAuthority(n.certificates())
+	if err != nil {
+		return err
+	}
+	clients := []struct {
+		file, user string
+		groups     []string
+	}{
+		{adminUser, "podlapse-lab-admin", []string{"system:masters"}},
+		{controllerUser, "system:kube-controller-manager", nil},
+		{schedulerUser, "system:kube-scheduler", nil},
+		{kubeletUser, "system:node:" + layout.NodeName, []string{"system:nodes"}},
+		{agentUser, agentName, nil},
+		{etcdClient, "etcd-client", nil},
+	}
+	for _, client := range clients {
+		if err := authority.Issue(client.file, client.user, client.groups); err != nil {
+			return err
+		}
+	}
+	hosts := []string{layout.Loopback, "localhost", layout.NodeName, firstServiceAddress, "kubernetes.default.svc"}
+	if err := authority.Issue(serving, "podlapse-lab", nil, hosts...); err != nil {
+		return err
+	}
+	if err := authority.IssueKeyPair(tokenKey); err != nil {
+		return err
+	}
+	server := "https://" + layout.Address(layout.APIServerPort)
+	for _, user := range []string{adminUser, agentUser, controllerUser, schedulerUser, kubeletUser} {
+		if err := pki.WriteKubeconfig(n.Kubeconfig(user), server, n.certificates(), user); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// AdminKubeconfig and AgentKubeconfig are the files to use as KUBECONFIG.
+func (n Node) AdminKubeconfig() string { return n.Kubeconfig(adminUser) }
+
+// AgentKubeconfig is the file that the agent is started with: least privilege.
+func (n Node) AgentKubeconfig() string { return n.Kubeconfig(agentUser) }
+
+// writeFile writes one configuration file.
+func writeFile(path, content string) error {
+	if err := os.WriteFile(path, []byte(content), 0o600); err != nil {
+		return fmt.Errorf("write configuration: %w", err)
+	}
+	return nil
+}

@@ -1,0 +1,128 @@
+package node
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+
+	"github.com/podlapse/podlapse/lab/internal/cni"
+	"github.com/podlapse/podlapse/lab/internal/layout"
+	"github.com/podlapse/podlapse/lab/internal/process"
+)
+
+func (n Node) containerd() component {
+	config := n.In("containerd.toml")
+	return component{
+		Spec: process.Spec{Name: containerdName, Path: n.Programs.Tool(containerdName),
+			Args: []string{"--config", config}, Inputs: []string{config},
+			// An older shim or runc of the system does not understand this containerd.
+			Search: n.Programs.Tools},
+		ready: func(ctx context.Context) error {
+			client, err := n.Runtime()
+			if err != nil {
+				return err
+			}
+			defer client.Close()
+			return client.Ready(ctx)
+		},
+		limit: startLimit,
+	}
+}
+
+// writeContainerdConfig writes containerd's configuration, the address of its one registry, and the
+// network's.
+func (n Node) writeContainerdConfig(baseImage string) error {
+	registryHost := layout.Address(layout.RegistryPort)
+	hosts := n.In("registry-hosts", registryHost)
+	network := n.In("cni", "net.d")
+	for _, dir := range []string{hosts, network} {
+		if err := os.MkdirAll(dir, 0o700); err != nil {
+			return fmt.Errorf("create configuration directory: %w", err)
+		}
+	}
+	server := fmt.Sprintf("server = %q\n[host.%q]\n  capabilities = [\"pull\", \"resolve\"]\n", "http://"+registryHost, "http://"+registryHost)
+	if err := writeFile(filepath.Join(hosts, "hosts.toml"), server); err != nil {
+		return err
+	}
+	conflist, err := json.MarshalIndent(map[string]any{
+		"cniVersion": "1.0.0", "name": cni.NetworkName,
+		"plugins": []map[string]any{{"type": cni.PluginName, "faultsFile": n.CNIFaults(),
+			"logFile": n.CNILog(), "leaseDir": n.In("cni", "leases")}},
+	}, "", " ")
+	if err != nil {
+		return fmt.Errorf("encode network configuration: %w", err)
+	}
+	if err := writeFile(filepath.Join(network, "10-podlapse-lab.conflist"), string(conflist)+"\n"); err != nil {
+		return err
+	}
+	return writeFile(n.In("containerd.toml"), n.containerdConfig(baseImage))
+}
+
+func (n Node) containerdConfig(baseImage string) string {
+	replace := strings.NewReplacer(
+		"@root@", n.In("containerd"), "@state@", n.ContainerdState(), "@socket@", n.ContainerdSocket(),
+		"@opt@", n.In("containerd-opt"), "@shims@", n.ShimSockets(), "@image@", baseImage,
+		"@snapshotter@", n.snapshotter(), "@hosts@", n.In("registry-hosts"),
+		"@runc@", n.Programs.Tool("runc"), "@runcroot@", n.RuncRoot(), "@bin@", n.Programs.Payload, "@net@", n.In("cni", "net.d"),
+	)
+	return replace.Replace(`version = 3
+root = "@root@"
+state = "@state@"
+# NRI would open a socket outside the lab's directories; the lab needs none of these.
+disabled_plugins = ["io.containerd.nri.v1.nri", "io.containerd.image-verifier.v1.bindir", "io.containerd.snapshotter.v1.blockfile", "io.containerd.snapshotter.v1.erofs"]
+
+[grpc]
+  address = "@socket@"
+
+[plugins."io.containerd.internal.v1.opt"]
+  path = "@opt@"
+
+[plugins."io.containerd.shim.v1.manager"]
+  socket_dir = "@shims@"
+
+[plugins."io.containerd.cri.v1.images"]
+  snapshotter = "@snapshotter@"
+  [plugins."io.containerd.cri.v1.images".pinned_images]
+    sandbox = "@image@"
+  [plugins."io.containerd.cri.v1.images".registry]
+    config_path = "@hosts@"
+
+[plugins."io.containerd.cri.v1.runtime"]
+  # Where the lab itself runs in a container it may not lower the score, and runc would fail.
+  restrict_oom_score_adj = true
+  # AppArmor would load a profile into the kernel that nobody removes.
+  disable_apparmor = true
+  enable_unprivileged_ports = false
+  enable_unprivileged_icmp = false
+  netns_mounts_under_state_dir = true
+  cdi_spec_dirs = []
+  [plugins."io.containerd.cri.v1.runtime".containerd]
+    default_runtime_name = "runc"
+    [plugins."io.containerd.cri.v1.runtime".containerd.runtimes.runc]
+      runtime_type = "io.containerd.runc.v2"
+      [plugins."io.containerd.cri.v1.runtime".containerd.runtimes.runc.options]
+        BinaryName = "@runc@"
+        Root = "@runcroot@"
+        SystemdCgroup = false
+  [plugins."io.containerd.cri.v1.runtime".cni]
+    bin_dirs = ["@bin@"]
+    conf_dir = "@net@"
+    # Otherwise the loopback plugin of the system would have to be installed.
+    use_internal_loopback = true
+`)
+}
+
+// snapshotter is overlayfs, except where the state directory itself lies on an overlay, as in a
+// container without a volume: the kernel stacks no overlay on another.
+func (n Node) snapshotter() string {
+	const overlayMagic = 0x794c7630
+	var fs syscall.Statfs_t
+	if syscall.Statfs(n.State, &fs) == nil && int64(fs.Type) == overlayMagic {
+		return "native"
+	}
+	return "overlayfs"
+}

@@ -1,0 +1,125 @@
+package node
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/podlapse/podlapse/lab/internal/kube"
+	"github.com/podlapse/podlapse/lab/internal/layout"
+	"github.com/podlapse/podlapse/lab/internal/process"
+)
+
+// serviceRange holds the addresses of Services; firstServiceAddress is the API server's own.
+const (
+	serviceRange        = "127.1.0.0/16"
+	firstServiceAddress = "127.1.0.1"
+	dnsServiceAddress   = "127.1.0.10" // nobody answers there, but without one kubelet complains in Events
+)
+
+// startLimit is how long a component may take to serve; it is generous because other work may share
+// the machine.
+const startLimit = 90 * time.Second
+
+func (n Node) etcd() component {
+	client, peer := "https://"+layout.Address(layout.EtcdPort), "https://"+layout.Address(layout.EtcdPeerPort)
+	ca, crt, key := n.certificate("ca.crt"), n.certificate(serving+".crt"), n.certificate(serving+".key")
+	return component{
+		Spec: process.Spec{Name: etcdName, Path: n.Programs.Tool("etcd"), Args: []string{
+			"--name=" + layout.NodeName, "--data-dir=" + n.In("etcd"),
+			"--listen-client-urls=" + client, "--advertise-client-urls=" + client,
+			"--listen-peer-urls=" + peer, "--initial-advertise-peer-urls=" + peer,
+			"--initial-cluster=" + layout.NodeName + "=" + peer,
+			"--cert-file=" + crt, "--key-file=" + key, "--trusted-ca-file=" + ca, "--client-cert-auth",
+			"--peer-cert-file=" + crt, "--peer-key-file=" + key, "--peer-trusted-ca-file=" + ca, "--peer-client-cert-auth",
+			// Nothing here has to survive a power cut, and slow disks would show up in what is measured.
+			"--unsafe-no-fsync", "--log-level=warn",
+		}, Inputs: []string{crt}},
+		ports: []int{layout.EtcdPort, layout.EtcdPeerPort},
+		ready: n.healthOf(layout.EtcdPort, etcdClient, "/health"),
+		limit: startLimit,
+	}
+}
+
+func (n Node) apiServer() component {
+	ca := n.certificate("ca.crt")
+	return component{
+		Spec: process.Spec{Name: apiServerName, Path: n.Programs.Tool(apiServerName), Args: []string{
+			"--bind-address=" + layout.Loopback, "--advertise-address=" + layout.Loopback,
+			fmt.Sprintf("--secure-port=%d", layout.APIServerPort),
+			"--tls-cert-file=" + n.certificate(serving+".crt"), "--tls-private-key-file=" + n.certificate(serving+".key"),
+			"--client-ca-file=" + ca,
+			"--etcd-servers=https://" + layout.Address(layout.EtcdPort), "--etcd-cafile=" + ca,
+			"--etcd-certfile=" + n.certificate(etcdClient+".crt"), "--etcd-keyfile=" + n.certificate(etcdClient+".key"),
+			// A loopback address is no endpoint that others could use; do not publish it.
+			"--endpoint-reconciler-type=none",
+			"--service-cluster-ip-range=" + serviceRange,
+			"--authorization-mode=Node,RBAC", "--enable-admission-plugins=NodeRestriction", "--allow-privileged=true",
+			"--service-account-issuer=https://kubernetes.default.svc",
+			"--service-account-key-file=" + n.certificate(tokenKey+".pub"),
+			"--service-account-signing-key-file=" + n.certificate(tokenKey+".key"),
+			// Nobody authenticates through a front proxy, but controller-manager and scheduler log an
+			// error every few seconds where this is not configured.
+			"--requestheader-client-ca-file=" + ca, "--requestheader-allowed-names=nobody",
+			"--requestheader-username-headers=X-Remote-User",
+			"--kubelet-client-certificate=" + n.certificate(adminUser+".crt"),
+			"--kubelet-client-key=" + n.certificate(adminUser+".key"), "--kubelet-certificate-authority=" + ca,
+		}, Inputs: []string{ca}},
+		ports: []int{layout.APIServerPort},
+		ready: n.healthOf(layout.APIServerPort, adminUser, "/readyz"),
+		limit: startLimit,
+	}
+}
+
+func (n Node) controllerManager() component {
+	kubeconfig := n.Kubeconfig(controllerUser)
+	return component{
+		Spec: process.Spec{Name: controllerName, Path: n.Programs.Tool(controllerName), Args: append(
+			n.controllerFlags(kubeconfig, layout.ControllerPort),
+			"--root-ca-file="+n.certificate("ca.crt"), "--use-service-account-credentials",
+			"--service-account-private-key-file="+n.certificate(tokenKey+".key"),
+			// Its many controllers make their accounts one by one: at the default rate this takes five seconds.
+			"--kube-api-qps=200", "--kube-api-burst=400",
+			"--flex-volume-plugin-dir="+n.In("flex-volumes"), // the default lies outside the lab and is created
+		), Inputs: []string{kubeconfig}},
+		ports: []int{layout.ControllerPort},
+		ready: n.healthOf(layout.ControllerPort, adminUser, "/healthz"),
+		limit: startLimit,
+	}
+}
+
+func (n Node) scheduler() component {
+	kubeconfig := n.Kubeconfig(schedulerUser)
+	return component{
+		Spec: process.Spec{Name: schedulerName, Path: n.Programs.Tool(schedulerName),
+			Args: n.controllerFlags(kubeconfig, layout.SchedulerPort), Inputs: []string{kubeconfig}},
+		ports: []int{layout.SchedulerPort},
+		ready: n.healthOf(layout.SchedulerPort, adminUser, "/healthz"),
+		limit: startLimit,
+	}
+}
+
+// controllerFlags are the flags that controller-manager and scheduler have in common.
+func (n Node) controllerFlags(kubeconfig string, port int) []string {
+	return []string{
+		"--kubeconfig=" + kubeconfig, "--authentication-kubeconfig=" + kubeconfig, "--authorization-kubeconfig=" + kubeconfig,
+		"--bind-address=" + layout.Loopback, fmt.Sprintf("--secure-port=%d", port),
+		"--tls-cert-file=" + n.certificate(serving+".crt"), "--tls-private-key-file=" + n.certificate(serving+".key"),
+		"--leader-elect=false", // there is nobody to be elected against
+	}
+}
+
+// healthOf asks a TLS health address with the certificate of a user.
+func (n Node) healthOf(port int, user, path string) func(context.Context) error {
+	return func(ctx context.Context) error {
+		ctx, cancel := context.WithTimeout(ctx, 2*time.Second)
+		defer cancel()
+		client, err := kube.New(layout.Address(port), n.certificates(), user)
+		if err != nil {
+			return err
+		}
+		defer client.Close()
+		_, err = client.Text(ctx, path)
+		return err
+	}
+}

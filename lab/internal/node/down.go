@@ -1,0 +1,136 @@
+package node
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"sync"
+	"time"
+
+	"github.com/podlapse/podlapse/lab/internal/cni"
+	"github.com/podlapse/podlapse/lab/internal/footprint"
+	"github.com/podlapse/podlapse/lab/internal/process"
+)
+
+func (n Node) beforeFile() string { return n.In("before.json") }
+
+// Down ends the node and removes everything it made except the build cache. It says false when there
+// was nothing to end.
+func (n Node) Down(ctx context.Context) (bool, error) {
+	release, err := n.Hold(ctx)
+	if err != nil {
+		return false, err
+	}
+	defer release()
+	defer os.Remove(n.Lock())
+	if !n.traces() {
+		return false, nil
+	}
+	return true, n.clean(ctx)
+}
+
+// traces says whether there is anything of this lab on the machine.
+func (n Node) traces() bool {
+	for _, dir := range []string{n.State, n.Run} {
+		if _, err := os.Lstat(dir); err == nil {
+			return true
+		}
+	}
+	return len(process.FindMarked(n.Run)) > 0
+}
+
+// clean ends everything, gently as far as that goes, and then takes away whatever is still there.
+func (n Node) clean(ctx context.Context) error {
+	// From here on the state is that of an interrupted lab.
+	if err := os.Remove(n.readyFile()); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return fmt.Errorf("remove lab state: %w", err)
+	}
+	// kubelet first, or it would start again what is taken from it.
+	gently := n.stop(5*time.Second, agentProcess, kubeletName, schedulerName, controllerName)
+	containers := footprint.Containers(n.ContainerdState(), n.RuncRoot())
+	n.removePods(ctx)
+	// What these hold is thrown away, there is nothing for them to finish.
+	quickly := errors.Join(n.stop(2*time.Second, containerdName, registryName), n.stop(0, apiServerName, etcdName))
+	n.Report.Say("processes ended, removing mounts, cgroups and files")
+	if err := errors.Join(gently, quickly, n.killMarked(), footprint.RemoveContainers(containers)); err != nil {
+		return err
+	}
+	if err := footprint.Unmount(n.State, n.Run); err != nil {
+		return err
+	}
+	before, err := footprint.Load(n.beforeFile())
+	if err != nil {
+		return err
+	}
+	if err := before.Restore(n.State, cni.NetworkName); err != nil {
+		return fmt.Errorf("restore the machine: %w", err)
+	}
+	for _, dir := range []string{n.Run, n.State} {
+		if err := os.RemoveAll(dir); err != nil {
+			return fmt.Errorf("remove lab state: %w", err)
+		}
+	}
+	return nil
+}
+
+// stop ends components side by side.
+func (n Node) stop(grace time.Duration, names ...string) error {
+	failures := make([]error, len(names))
+	var all sync.WaitGroup
+	for i, name := range names {
+		record, ok := n.table().Get(name)
+		if !ok {
+			continue
+		}
+		all.Go(func() {
+			if record.Boot == process.BootID() {
+				if failures[i] = record.Stop(grace); failures[i] != nil {
+					failures[i] = fmt.Errorf("%s: %w", name, failures[i])
+					return
+				}
+			}
+			failures[i] = n.table().Remove(name)
+		})
+	}
+	all.Wait()
+	return errors.Join(failures...)
+}
+
+// removePods asks containerd to take down the pods: it then also removes what only it knows about.
+// When it cannot, the rest of clean does it the hard way.
+func (n Node) removePods(ctx context.Context) {
+	record, ok := n.table().Get(containerdName)
+	if !ok || !record.Alive() {
+		return
+	}
+	ctx, cancel := context.WithTimeout(ctx, 20*time.Second)
+	defer cancel()
+	runtime, err := n.Runtime()
+	if err != nil {
+		return
+	}
+	defer runtime.Close()
+	if err := runtime.RemovePods(ctx); err != nil {
+		n.Report.Say("containerd could not remove every pod, removing them by force: %v", err)
+	}
+}
+
+// killMarked ends every process that carries the lab's mark, until a look finds none: shims, and what
+// an interrupted lab could not record.
+func (n Node) killMarked() error {
+	const looks = 50
+	for range looks {
+		found := process.FindMarked(n.Run)
+		if len(found) == 0 {
+			return nil
+		}
+		for _, p := range found {
+			if err := p.Stop(0); err != nil {
+				return err
+			}
+		}
+	}
+	return fmt.Errorf("end processes: new ones appear: %+v", process.FindMarked(n.Run))
+}

@@ -1,0 +1,62 @@
+package node
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+
+	"github.com/podlapse/podlapse/lab/internal/layout"
+	"github.com/podlapse/podlapse/lab/internal/process"
+)
+
+func (n Node) kubelet() component {
+	config, kubeconfig := n.In("kubelet.json"), n.Kubeconfig(kubeletUser)
+	return component{
+		Spec: process.Spec{Name: kubeletName, Path: n.Programs.Tool(kubeletName), Args: []string{
+			"--config=" + config, "--kubeconfig=" + kubeconfig, "--root-dir=" + n.In("kubelet"),
+			"--cert-dir=" + n.In("kubelet", "pki"), "--hostname-override=" + layout.NodeName,
+		}, Inputs: []string{config, kubeconfig}},
+		ports: []int{layout.KubeletPort, layout.KubeletHealth},
+		ready: func(ctx context.Context) error {
+			return get(ctx, "http://"+layout.Address(layout.KubeletHealth)+"/healthz")
+		},
+		limit: startLimit,
+	}
+}
+
+// writeKubeletConfig writes kubelet's configuration. Images are pulled one after the other, as by
+// default: that is what the lab is there to show.
+func (n Node) writeKubeletConfig() error {
+	type object = map[string]any
+	config := object{
+		"apiVersion": "kubelet.config.k8s.io/v1beta1", "kind": "KubeletConfiguration",
+		"address": layout.Loopback, "port": layout.KubeletPort, "readOnlyPort": 0,
+		"healthzBindAddress": layout.Loopback, "healthzPort": layout.KubeletHealth,
+		"tlsCertFile": n.certificate(serving + ".crt"), "tlsPrivateKeyFile": n.certificate(serving + ".key"),
+		"authentication": object{"anonymous": object{"enabled": false}, "webhook": object{"enabled": false},
+			"x509": object{"clientCAFile": n.certificate("ca.crt")}},
+		// Ask the API server: the agent has a certificate of the same authority, and no business here.
+		"authorization":            object{"mode": "Webhook"},
+		"containerRuntimeEndpoint": "unix://" + n.ContainerdSocket(),
+
+		// The machine's cgroups belong to somebody else: keep no hierarchy of pods in them, containerd's
+		// one cgroup per container is enough. cgroup v1 and v2 both do.
+		"failCgroupV1": false, "cgroupDriver": "cgroupfs", "cgroupsPerQOS": false, "enforceNodeAllocatable": []string{},
+
+		// Keep out of what else the machine does.
+		"failSwapOn": false, "localStorageCapacityIsolation": false, "makeIPTablesUtilChains": false,
+		"oomScoreAdj": 0, "shutdownGracePeriod": "0s", "enableSystemLogHandler": false,
+		// A full disk must not start the removal of images while something is measured.
+		"imageGCHighThresholdPercent": 100, "imageGCLowThresholdPercent": 99,
+		"evictionHard": object{"memory.available": "1Mi", "nodefs.available": "1Mi", "imagefs.available": "1Mi"},
+
+		"podLogsDir": n.In("pod-logs"), "volumePluginDir": n.In("kubelet", "volume-plugins"), "staticPodPath": n.In("static-pods"),
+		"clusterDomain": "cluster.local", "clusterDNS": []string{dnsServiceAddress},
+		"rotateCertificates": false, "registerNode": true,
+	}
+	data, err := json.MarshalIndent(config, "", " ")
+	if err != nil {
+		return fmt.Errorf("encode kubelet configuration: %w", err)
+	}
+	return writeFile(n.In("kubelet.json"), string(data)+"\n")
+}

@@ -1,0 +1,84 @@
+// Package node is the lab's Kubernetes node: its components and their configuration, how they come
+// up, what state they are in, and how they go without a trace.
+package node
+
+import (
+	"context"
+	"fmt"
+	"net"
+	"net/http"
+	"path/filepath"
+	"time"
+
+	"github.com/podlapse/podlapse/lab/internal/build"
+	"github.com/podlapse/podlapse/lab/internal/cri"
+	"github.com/podlapse/podlapse/lab/internal/kube"
+	"github.com/podlapse/podlapse/lab/internal/layout"
+	"github.com/podlapse/podlapse/lab/internal/process"
+	"github.com/podlapse/podlapse/lab/internal/progress"
+	"github.com/podlapse/podlapse/lab/internal/registry"
+)
+
+// Node is one lab on this machine. Up and Down hold its lock; who uses the node for longer takes it
+// with Hold.
+type Node struct {
+	layout.Layout
+	Programs build.Programs // empty for down and status, which start nothing
+	Report   *progress.Reporter
+}
+
+func (n Node) table() process.Table { return process.Table{Dir: n.Processes()} }
+
+func (n Node) starter() process.Starter {
+	return process.Starter{Table: n.table(), Run: n.Run, Logs: n.Logs()}
+}
+
+func (n Node) certificates() string { return n.In("pki") }
+
+func (n Node) certificate(file string) string { return filepath.Join(n.certificates(), file) }
+
+// Kube is a client of the API server for its administrator.
+func (n Node) Kube() (*kube.Client, error) {
+	return kube.New(layout.Address(layout.APIServerPort), n.certificates(), adminUser)
+}
+
+// Kubelet is a client of the kubelet's own API, for its metrics.
+func (n Node) Kubelet() (*kube.Client, error) {
+	return kube.New(layout.Address(layout.KubeletPort), n.certificates(), adminUser)
+}
+
+// Registry is a client of the registry's control address.
+func (n Node) Registry() registry.Client {
+	return registry.Client{Address: layout.Address(layout.ControlPort)}
+}
+
+// Runtime is a client of containerd.
+func (n Node) Runtime() (*cri.Client, error) { return cri.Dial(n.ContainerdSocket()) }
+
+// get returns nil when a plain HTTP address answers 200.
+func get(ctx context.Context, url string) error {
+	ctx, cancel := context.WithTimeout(ctx, 2*time.Second)
+	defer cancel()
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
+	if err != nil {
+		return err
+	}
+	response, err := http.DefaultClient.Do(request)
+	if err != nil {
+		return err
+	}
+	defer response.Body.Close()
+	if response.StatusCode != http.StatusOK {
+		return fmt.Errorf("%s answers %s", url, response.Status)
+	}
+	return nil
+}
+
+// free returns an error when somebody listens on a loopback port.
+func free(port int) error {
+	listener, err := net.Listen("tcp", layout.Address(port))
+	if err != nil {
+		return err
+	}
+	return listener.Close()
+}

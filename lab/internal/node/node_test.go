@@ -1,0 +1,100 @@
+package node
+
+import (
+	"encoding/json"
+	"net"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/podlapse/podlapse/lab/internal/build"
+	"github.com/podlapse/podlapse/lab/internal/layout"
+	"github.com/podlapse/podlapse/lab/internal/progress"
+)
+
+func testNode(t *testing.T) Node {
+	t.Helper()
+	dir := t.TempDir()
+	place := layout.Layout{State: filepath.Join(dir, "state"), Run: filepath.Join(dir, "run"), Cache: filepath.Join(dir, "cache")}
+	if err := place.Create(); err != nil {
+		t.Fatal(err)
+	}
+	return Node{Layout: place, Programs: build.Programs{Tools: "/tools", Payload: "/payload"}, Report: progress.New(os.Stderr)}
+}
+
+func TestConfigurationIsComplete(t *testing.T) {
+	n := testNode(t)
+	config := n.containerdConfig("127.0.0.1:25000/image:tag")
+	if strings.Contains(config, "@") {
+		t.Errorf("a placeholder is left in\n%s", config)
+	}
+	if err := n.writeContainerdConfig("image"); err != nil {
+		t.Error(err)
+	}
+	if err := n.writeKubeletConfig(); err != nil {
+		t.Fatal(err)
+	}
+	data, _ := os.ReadFile(n.In("kubelet.json"))
+	if !json.Valid(data) {
+		t.Errorf("kubelet's configuration is not JSON:\n%s", data)
+	}
+}
+
+func TestPortsAreApart(t *testing.T) {
+	n := testNode(t)
+	taken := make(map[int]string)
+	for _, c := range append(n.components(), n.agent("/agent")) {
+		for _, port := range c.ports {
+			if other := taken[port]; other != "" {
+				t.Errorf("%s and %s share port %d", c.Name, other, port)
+			}
+			taken[port] = c.Name
+		}
+		if c.limit <= 0 || c.ready == nil {
+			t.Errorf("%s: no limit or no check", c.Name)
+		}
+	}
+}
+
+func TestTakenPortIsNamed(t *testing.T) {
+	n := testNode(t)
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer listener.Close()
+	c := n.agent("/bin/true")
+	c.Inputs, c.ports = nil, []int{listener.Addr().(*net.TCPAddr).Port}
+	if err := n.ensure(c); err == nil || !strings.Contains(err.Error(), agentProcess) || !strings.Contains(err.Error(), listener.Addr().String()) {
+		t.Errorf("error %v names neither component nor port", err)
+	}
+}
+
+func TestDeathWhileStartingIsTold(t *testing.T) {
+	n := testNode(t)
+	c := n.agent("/bin/sh")
+	c.Args, c.Inputs, c.ports = []string{"-c", "echo what went wrong >&2; exit 1"}, nil, nil
+	if err := n.ensure(c); err != nil {
+		t.Fatal(err)
+	}
+	err := n.await(t.Context(), c)
+	if err == nil || !strings.Contains(err.Error(), agentProcess+" died") || !strings.Contains(err.Error(), "what went wrong") {
+		t.Errorf("error %v", err)
+	}
+}
+
+func TestAgentHasToBeAProgram(t *testing.T) {
+	plain := filepath.Join(t.TempDir(), "plain")
+	if err := os.WriteFile(plain, nil, 0o644); err != nil {
+		t.Fatal(err)
+	}
+	for _, path := range []string{plain, filepath.Dir(plain), plain + "-missing"} {
+		if _, err := CheckAgent(path); err == nil {
+			t.Errorf("%s is accepted", path)
+		}
+	}
+	if path, err := CheckAgent("/bin/sh"); err != nil || path != "/bin/sh" {
+		t.Errorf("got %s, %v", path, err)
+	}
+}

@@ -1,0 +1,33 @@
+package node
+
+import (
+	"context"
+	"fmt"
+
+	rbacv1 "k8s.io/api/rbac/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/podlapse/podlapse/lab/internal/kube"
+)
+
+// grantAgent lets the agent read pods and Events and nothing else, as its manifest does.
+func grantAgent(ctx context.Context, client *kube.Client) error {
+	const path = "/apis/rbac.authorization.k8s.io/v1/"
+	role := rbacv1.ClusterRole{
+		ObjectMeta: metav1.ObjectMeta{Name: agentName},
+		Rules: []rbacv1.PolicyRule{{APIGroups: []string{""}, Resources: []string{"pods", "events"},
+			Verbs: []string{"get", "list", "watch"}}},
+	}
+	binding := rbacv1.ClusterRoleBinding{
+		ObjectMeta: metav1.ObjectMeta{Name: agentName},
+		RoleRef:    rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: agentName},
+		Subjects:   []rbacv1.Subject{{APIGroup: rbacv1.GroupName, Kind: rbacv1.UserKind, Name: agentName}},
+	}
+	if err := client.Create(ctx, path+"clusterroles", role); err != nil && !kube.IsConflict(err) {
+		return fmt.Errorf("create the agent's role: %w", err)
+	}
+	if err := client.Create(ctx, path+"clusterrolebindings", binding); err != nil && !kube.IsConflict(err) {
+		return fmt.Errorf("bind the agent's role: %w", err)
+	}
+	return nil
+}

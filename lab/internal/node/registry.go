@@ -1,0 +1,86 @@
+package node
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"os"
+
+	"github.com/podlapse/podlapse/lab/internal/image"
+	"github.com/podlapse/podlapse/lab/internal/layout"
+	"github.com/podlapse/podlapse/lab/internal/process"
+)
+
+// RegistryCommand is the internal sub-command that serves the registry.
+const RegistryCommand = "serve-registry"
+
+func (n Node) registryComponent() component {
+	self := n.In("bin", "lab")
+	return component{
+		Spec: process.Spec{Name: registryName, Path: self,
+			Args: []string{RegistryCommand, n.In("registry")}, Inputs: []string{self}},
+		ports: []int{layout.RegistryPort, layout.ControlPort},
+		ready: n.Registry().Healthy,
+		limit: startLimit,
+	}
+}
+
+// installSelf copies the running program to where the registry is started from: "go run" removes the
+// original when it ends.
+func (n Node) installSelf() error {
+	source, err := os.Open("/proc/self/exe")
+	if err != nil {
+		return fmt.Errorf("open own program: %w", err)
+	}
+	defer source.Close()
+	if err := os.MkdirAll(n.In("bin"), 0o700); err != nil {
+		return fmt.Errorf("create program directory: %w", err)
+	}
+	path := n.In("bin", "lab")
+	target, err := os.OpenFile(path+".new", os.O_CREATE|os.O_TRUNC|os.O_WRONLY, 0o700)
+	if err != nil {
+		return fmt.Errorf("copy own program: %w", err)
+	}
+	_, err = io.Copy(target, source)
+	if closeErr := target.Close(); err == nil {
+		err = closeErr
+	}
+	if err == nil {
+		err = os.Rename(path+".new", path)
+	}
+	if err != nil {
+		return fmt.Errorf("copy own program: %w", err)
+	}
+	return nil
+}
+
+// BaseImage is the reference of the image that holds the workload program alone. The tag follows its
+// content.
+func (n Node) BaseImage() (string, error) {
+	base, err := image.Base(n.Programs.Workload())
+	if err != nil {
+		return "", err
+	}
+	digest, err := base.Digest()
+	if err != nil {
+		return "", fmt.Errorf("name base image: %w", err)
+	}
+	return layout.Address(layout.RegistryPort) + "/podlapse-lab/workload:" + digest.Hex[:12], nil
+}
+
+// warmBaseImage pushes the base image and has the node pull it.
+func (n Node) warmBaseImage(ctx context.Context, reference string) error {
+	base, err := image.Base(n.Programs.Workload())
+	if err != nil {
+		return err
+	}
+	if err := image.Push(ctx, reference, base); err != nil {
+		return err
+	}
+	runtime, err := n.Runtime()
+	if err != nil {
+		return err
+	}
+	defer runtime.Close()
+	return runtime.Pull(ctx, reference)
+}

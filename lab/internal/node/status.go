@@ -1,0 +1,109 @@
+package node
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"sync"
+	"text/tabwriter"
+
+	"github.com/podlapse/podlapse/lab/internal/layout"
+	"github.com/podlapse/podlapse/lab/internal/process"
+)
+
+// state is one line of status.
+type state struct {
+	component
+	record process.Record
+	health string
+	well   bool
+}
+
+// components lists what runs, or should. The agent is among them once it has been started.
+func (n Node) components() []component {
+	all := []component{n.registryComponent(), n.etcd(), n.containerd(), n.apiServer(), n.controllerManager(), n.scheduler(), n.kubelet()}
+	if program := n.Agent(); program != "" {
+		all = append(all, n.agent(program))
+	}
+	return all
+}
+
+// Status prints every component with its process and health, and the addresses to use. It returns
+// whether all is well.
+func (n Node) Status(ctx context.Context, out io.Writer) bool {
+	if !n.complete() {
+		if n.traces() {
+			fmt.Fprintln(out, "The lab is not up; what is here is left from an interrupted start. \"lab up\" or \"lab down\" cleans it.")
+		} else {
+			fmt.Fprintln(out, "The lab is down. \"lab up\" starts it.")
+		}
+		return false
+	}
+	states := n.look(ctx)
+	table := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
+	fmt.Fprintln(table, "COMPONENT\tPID\tHEALTH\tLISTENS ON")
+	well := true
+	for _, s := range states {
+		fmt.Fprintf(table, "%s\t%d\t%s\t%s\n", s.Name, s.record.PID, s.health, s.listensOn())
+		well = well && s.well
+	}
+	_ = table.Flush()
+	for _, s := range states {
+		if !s.well {
+			fmt.Fprintf(out, "\n%s, the end of %s:\n%s\n", s.Name, s.record.Log, indent(process.Tail(s.record.Log, 15)))
+		}
+	}
+	fmt.Fprintln(out)
+	n.Addresses(out)
+	return well
+}
+
+func (n Node) look(ctx context.Context) []state {
+	all := n.components()
+	states := make([]state, len(all))
+	var looks sync.WaitGroup
+	for i, c := range all {
+		looks.Go(func() {
+			s := state{component: c}
+			record, ok := n.table().Get(c.Name)
+			s.record = record
+			s.health, s.well = n.healthWords(ctx, c, record, ok)
+			states[i] = s
+		})
+	}
+	looks.Wait()
+	return states
+}
+
+func (n Node) healthWords(ctx context.Context, c component, record process.Record, known bool) (words string, well bool) {
+	switch {
+	case !known:
+		return "never started", false
+	case !record.Alive():
+		return "dead", false
+	}
+	if err := c.ready(ctx); err != nil {
+		return "not ready: " + err.Error(), false
+	}
+	return "ready", true
+}
+
+// Addresses prints what a person needs to look at the node and the agent.
+func (n Node) Addresses(out io.Writer) {
+	table := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
+	defer table.Flush()
+	fmt.Fprintf(table, "Kubernetes\texport KUBECONFIG=%s\n", n.AdminKubeconfig())
+	if n.Programs.Tools != "" {
+		fmt.Fprintf(table, "kubectl\t%s\n", n.Programs.Tool("kubectl"))
+	}
+	fmt.Fprintf(table, "CRI\tunix://%s\n", n.ContainerdSocket())
+	fmt.Fprintf(table, "images\t%s\n", layout.Address(layout.RegistryPort))
+	if n.Agent() != "" {
+		agent := "http://" + layout.Address(layout.AgentPort)
+		fmt.Fprintf(table, "metrics\t%s/metrics\n", agent)
+		fmt.Fprintf(table, "API\t%s/api/v1/pods\n", agent)
+		fmt.Fprintf(table, "readiness\t%s/readyz?verbose\n", agent)
+		fmt.Fprintf(table, "records\t%s\n", n.AgentRecords())
+	}
+	fmt.Fprintf(table, "logs\t%s\n", n.Logs())
+}

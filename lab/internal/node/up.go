@@ -1,0 +1,179 @@
+package node
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"strings"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"golang.org/x/sync/errgroup"
+
+	"github.com/podlapse/podlapse/lab/internal/footprint"
+	"github.com/podlapse/podlapse/lab/internal/kube"
+	"github.com/podlapse/podlapse/lab/internal/layout"
+	"github.com/podlapse/podlapse/lab/internal/process"
+)
+
+// readyFile says that the node once came up completely, and in which boot. Without it the state is
+// that of an interrupted start, which is thrown away rather than repaired.
+func (n Node) readyFile() string { return n.In("ready") }
+
+func (n Node) complete() bool {
+	data, err := os.ReadFile(n.readyFile())
+	return err == nil && strings.TrimSpace(string(data)) == process.BootID()
+}
+
+// Up brings the node up, or repairs the one that is up, and returns when pods can be created. With
+// an agent, a path of its program, the agent runs too. Without one, an agent that already runs stays.
+func (n Node) Up(ctx context.Context, agent string) error {
+	release, err := n.Hold(ctx)
+	if err != nil {
+		return err
+	}
+	defer release()
+	if !n.complete() {
+		if err := n.reset(ctx); err != nil {
+			return err
+		}
+	}
+	if err := n.start(ctx, agent); err != nil {
+		if errors.Is(ctx.Err(), context.Canceled) {
+			return errors.New("interrupted; the next up or down cleans what was started")
+		}
+		return err
+	}
+	return nil
+}
+
+// reset removes what an interrupted start left, and lays the foundations of a new one.
+func (n Node) reset(ctx context.Context) error {
+	if n.traces() {
+		n.Report.Say("removing what an earlier, interrupted lab left")
+		if err := n.clean(ctx); err != nil {
+			return err
+		}
+	}
+	if err := n.Create(); err != nil {
+		return err
+	}
+	// Before anything is started: an interrupted start must find it.
+	if err := footprint.Observe().Save(n.beforeFile()); err != nil {
+		return err
+	}
+	if err := n.writeCertificates(); err != nil {
+		return err
+	}
+	if err := os.MkdirAll(n.In("static-pods"), 0o700); err != nil {
+		return fmt.Errorf("create static pod directory: %w", err)
+	}
+	return nil
+}
+
+// start starts whatever does not run yet, in the order of dependence, side by side where there is none.
+func (n Node) start(ctx context.Context, agent string) error {
+	if err := n.Create(); err != nil { // again: a repair may have to bring back a directory
+		return err
+	}
+	base, err := n.BaseImage()
+	if err != nil {
+		return err
+	}
+	if err := errors.Join(n.installSelf(), n.writeContainerdConfig(base), n.writeKubeletConfig()); err != nil {
+		return err
+	}
+	images, etcd, runtime, server := n.registryComponent(), n.etcd(), n.containerd(), n.apiServer()
+	for _, c := range []component{images, etcd, runtime} {
+		if err := n.ensure(c); err != nil {
+			return err
+		}
+	}
+	tasks, together := errgroup.WithContext(ctx)
+	tasks.Go(func() error {
+		if err := n.await(together, images); err != nil {
+			return err
+		}
+		if err := n.await(together, runtime); err != nil {
+			return err
+		}
+		return n.warmBaseImage(together, base)
+	})
+	tasks.Go(func() error {
+		if err := n.await(together, etcd); err != nil {
+			return err
+		}
+		if err := n.ensure(server); err != nil {
+			return err
+		}
+		return n.await(together, server)
+	})
+	if err := tasks.Wait(); err != nil {
+		return err
+	}
+	return n.startNode(ctx, agent)
+}
+
+// startNode starts what needs a serving API server.
+func (n Node) startNode(ctx context.Context, agent string) error {
+	clients := []component{n.kubelet(), n.controllerManager(), n.scheduler()}
+	for _, c := range clients {
+		if err := n.ensure(c); err != nil {
+			return err
+		}
+	}
+	client, err := n.Kube()
+	if err != nil {
+		return err
+	}
+	defer client.Close()
+	if err := grantAgent(ctx, client); err != nil {
+		return err
+	}
+	for _, c := range clients {
+		if err := n.await(ctx, c); err != nil {
+			return err
+		}
+	}
+	if err := n.awaitNode(ctx, client); err != nil {
+		return err
+	}
+	if err := n.startAgent(ctx, agent); err != nil {
+		return err
+	}
+	if err := os.WriteFile(n.readyFile(), []byte(process.BootID()+"\n"), 0o600); err != nil {
+		return fmt.Errorf("note that the node is up: %w", err)
+	}
+	return nil
+}
+
+// awaitNode waits until pods would be scheduled and would start at the first try.
+func (n Node) awaitNode(ctx context.Context, client *kube.Client) error {
+	err := n.Report.Wait(ctx, "node "+layout.NodeName+" to be ready", startLimit, 100*time.Millisecond, func(ctx context.Context) error {
+		var node corev1.Node
+		if err := client.Get(ctx, "/api/v1/nodes/"+layout.NodeName, &node); err != nil {
+			return err
+		}
+		for _, condition := range node.Status.Conditions {
+			if condition.Type == corev1.NodeReady && condition.Status != corev1.ConditionTrue {
+				return errors.New(condition.Message)
+			}
+		}
+		if len(node.Status.Conditions) == 0 {
+			return errors.New("kubelet has not reported yet")
+		}
+		// The scheduler goes by taints, which the node lifecycle controller removes a moment later.
+		for _, taint := range node.Spec.Taints {
+			return fmt.Errorf("it still has the taint %s", taint.Key)
+		}
+		return nil
+	})
+	if err != nil {
+		return err
+	}
+	return n.Report.Wait(ctx, "the default service account", startLimit, 50*time.Millisecond, func(ctx context.Context) error {
+		return client.Usable(ctx, "default")
+	})
+}

@@ -1,0 +1,132 @@
+// Package pki makes the node's certificates and the kubeconfigs that carry them. They live as long
+// as the lab's state: one authority, made anew by every fresh start.
+package pki
+
+import (
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rand"
+	"crypto/x509"
+	"crypto/x509/pkix"
+	"encoding/pem"
+	"fmt"
+	"math/big"
+	"net"
+	"os"
+	"path/filepath"
+	"time"
+)
+
+const lifetime = 10 * 365 * 24 * time.Hour
+
+// Authority signs the lab's certificates.
+type Authority struct {
+	certificate *x509.Certificate
+	key         *ecdsa.PrivateKey
+	dir         string
+}
+
+// NewAuthority makes a certificate authority and writes ca.crt to dir. Its key is not written: what
+// it signs is signed now.
+func NewAuthority(dir string) (*Authority, error) {
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		return nil, fmt.Errorf("create certificate directory: %w", err)
+	}
+	template, err := template("podlapse-lab")
+	if err != nil {
+		return nil, err
+	}
+	template.IsCA, template.BasicConstraintsValid = true, true
+	template.KeyUsage = x509.KeyUsageCertSign | x509.KeyUsageDigitalSignature
+	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	if err != nil {
+		return nil, fmt.Errorf("make authority key: %w", err)
+	}
+	der, err := x509.CreateCertificate(rand.Reader, template, template, key.Public(), key)
+	if err != nil {
+		return nil, fmt.Errorf("make authority certificate: %w", err)
+	}
+	certificate, err := x509.ParseCertificate(der)
+	if err != nil {
+		return nil, fmt.Errorf("make authority certificate: %w", err)
+	}
+	a := &Authority{certificate: certificate, key: key, dir: dir}
+	return a, write(filepath.Join(dir, "ca.crt"), "CERTIFICATE", der)
+}
+
+// Issue writes NAME.crt and NAME.key for a subject: user names and groups for clients, addresses for
+// servers. Every certificate serves both ways, as etcd's peers need it.
+func (a *Authority) Issue(name, user string, groups []string, hosts ...string) error {
+	template, err := template(user)
+	if err != nil {
+		return err
+	}
+	template.Subject.Organization = groups
+	template.KeyUsage = x509.KeyUsageDigitalSignature
+	template.ExtKeyUsage = []x509.ExtKeyUsage{x509.ExtKeyUsageClientAuth}
+	for _, host := range hosts {
+		if ip := net.ParseIP(host); ip != nil {
+			template.IPAddresses = append(template.IPAddresses, ip)
+		} else {
+			template.DNSNames = append(template.DNSNames, host)
+		}
+	}
+	if len(hosts) > 0 {
+		template.ExtKeyUsage = append(template.ExtKeyUsage, x509.ExtKeyUsageServerAuth)
+	}
+	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	if err != nil {
+		return fmt.Errorf("make key of %s: %w", name, err)
+	}
+	der, err := x509.CreateCertificate(rand.Reader, template, a.certificate, key.Public(), a.key)
+	if err != nil {
+		return fmt.Errorf("make certificate of %s: %w", name, err)
+	}
+	if err := write(filepath.Join(a.dir, name+".crt"), "CERTIFICATE", der); err != nil {
+		return err
+	}
+	return writeKey(filepath.Join(a.dir, name+".key"), key)
+}
+
+// IssueKeyPair writes NAME.key and NAME.pub, for signing service account tokens.
+func (a *Authority) IssueKeyPair(name string) error {
+	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	if err != nil {
+		return fmt.Errorf("make key of %s: %w", name, err)
+	}
+	der, err := x509.MarshalPKIXPublicKey(key.Public())
+	if err != nil {
+		return fmt.Errorf("encode key of %s: %w", name, err)
+	}
+	if err := write(filepath.Join(a.dir, name+".pub"), "PUBLIC KEY", der); err != nil {
+		return err
+	}
+	return writeKey(filepath.Join(a.dir, name+".key"), key)
+}
+
+func template(user string) (*x509.Certificate, error) {
+	serial, err := rand.Int(rand.Reader, new(big.Int).Lsh(big.NewInt(1), 120))
+	if err != nil {
+		return nil, fmt.Errorf("make serial number: %w", err)
+	}
+	// An hour back: the clock of a fresh virtual machine may still be corrected.
+	notBefore := time.Now().Add(-time.Hour)
+	return &x509.Certificate{SerialNumber: serial, Subject: pkix.Name{CommonName: user},
+		NotBefore: notBefore, NotAfter: notBefore.Add(lifetime)}, nil
+}
+
+func writeKey(path string, key *ecdsa.PrivateKey) error {
+	der, err := x509.MarshalECPrivateKey(key)
+	if err != nil {
+		return fmt.Errorf("encode key: %w", err)
+	}
+	return write(path, "EC PRIVATE KEY", der)
+}
+
+func write(path, kind string, der []byte) error {
+	data := pem.EncodeToMemory(&pem.Block{Type: kind, Bytes: der})
+	if err := os.WriteFile(path, data, 0o600); err != nil {
+		return fmt.Errorf("write certificate: %w", err)
+	}
+	return nil
+}

@@ -1,0 +1,126 @@
+// Package prereq makes sure that the machine can run the lab, before anything is started.
+package prereq
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"strings"
+
+	"github.com/podlapse/podlapse/lab/internal/progress"
+)
+
+// Supported returns an error that says why this machine cannot run a node, or nil.
+func Supported(system string, uid int) error {
+	if system != "linux" {
+		return fmt.Errorf("the lab runs real containers and needs Linux; this is %s", system)
+	}
+	if uid != 0 {
+		return errors.New("the lab runs real containers and needs root; run it with sudo")
+	}
+	return nil
+}
+
+// Here is Supported for this machine and user.
+func Here() error { return Supported(runtime.GOOS, os.Getuid()) }
+
+// requirement is a Debian package, and how to see that what it brings is there.
+type requirement struct {
+	pkg     string
+	why     string
+	present func() bool
+}
+
+func program(name string) func() bool {
+	return func() bool { _, err := exec.LookPath(name); return err == nil }
+}
+
+func file(pattern string) func() bool {
+	return func() bool { found, _ := filepath.Glob(pattern); return len(found) > 0 }
+}
+
+// toRun is needed whenever the node runs; toBuild only while the cache lacks its programs.
+func toRun() []requirement {
+	return []requirement{
+		{"mount", "kubelet mounts volumes with it", program("mount")},
+		{"libseccomp2", "runc is linked with it", file("/usr/lib/*/libseccomp.so.2")},
+	}
+}
+
+func toBuild() []requirement {
+	return []requirement{
+		{"ca-certificates", "go downloads modules over TLS", file("/etc/ssl/certs/ca-certificates.crt")},
+		{"gcc", "runc has C parts", program("gcc")},
+		{"libc6-dev", "runc has C parts", file("/usr/include/stdlib.h")},
+		{"libseccomp-dev", "runc is linked with it", file("/usr/include/seccomp.h")},
+		{"pkg-config", "finds libseccomp", program("pkg-config")},
+	}
+}
+
+// Packages installs the missing Debian packages, or names all of them in one error where it cannot.
+func Packages(ctx context.Context, report *progress.Reporter, build bool) error {
+	wanted := toRun()
+	if build {
+		wanted = append(wanted, toBuild()...)
+	}
+	missing := absent(wanted)
+	if len(missing) == 0 {
+		return nil
+	}
+	if !program("apt-get")() {
+		return describe(missing)
+	}
+	report.Say("installing %s", strings.Join(names(missing), " "))
+	if out, err := install(ctx, names(missing)); err != nil {
+		return fmt.Errorf("%w; apt-get failed (%w):\n%s", describe(missing), err, out)
+	}
+	if still := absent(missing); len(still) > 0 {
+		return fmt.Errorf("%w; apt-get installed the packages without bringing them", describe(still))
+	}
+	return nil
+}
+
+func absent(wanted []requirement) []requirement {
+	var missing []requirement
+	for _, r := range wanted {
+		if !r.present() {
+			missing = append(missing, r)
+		}
+	}
+	return missing
+}
+
+func names(requirements []requirement) []string {
+	var all []string
+	for _, r := range requirements {
+		all = append(all, r.pkg)
+	}
+	return all
+}
+
+func describe(missing []requirement) error {
+	var parts []string
+	for _, r := range missing {
+		parts = append(parts, fmt.Sprintf("%s (%s)", r.pkg, r.why))
+	}
+	return fmt.Errorf("install these packages, or what your distribution calls them: %s", strings.Join(parts, ", "))
+}
+
+func install(ctx context.Context, packages []string) (string, error) {
+	commands := [][]string{{"update"}, append([]string{"install", "-y", "--no-install-recommends"}, packages...)}
+	for _, arguments := range commands {
+		// Another apt may be at work, as just after boot: wait for it instead of failing.
+		arguments = append([]string{"-o", "DPkg::Lock::Timeout=120", "-q"}, arguments...)
+		cmd := exec.CommandContext(ctx, "apt-get", arguments...)
+		cmd.Env = append(os.Environ(), "DEBIAN_FRONTEND=noninteractive")
+		if out, err := cmd.CombinedOutput(); err != nil {
+			lines := strings.Split(strings.TrimSpace(string(out)), "\n")
+			return strings.Join(lines[max(0, len(lines)-15):], "\n"), err
+		}
+	}
+	return "", nil
+}

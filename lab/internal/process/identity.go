@@ -1,0 +1,81 @@
+// Package process starts the lab's background processes, remembers them, and ends them.
+//
+// A process is identified by its pid together with the clock tick at which it started, so that a pid
+// that the kernel has given to somebody else is never signalled. Every process also carries a
+// variable in its environment that names the lab it belongs to; that finds the ones started just
+// before an interrupted lab could write them down, and the shims that containerd starts by itself.
+package process
+
+import (
+	"bytes"
+	"fmt"
+	"os"
+	"strconv"
+	"strings"
+)
+
+// Identity tells one process from every other of the same boot.
+type Identity struct {
+	PID   int    `json:"pid"`
+	Start uint64 `json:"start_ticks"` // field 22 of /proc/PID/stat: clock ticks since boot
+}
+
+// stat is what the lab needs from /proc/PID/stat.
+type stat struct {
+	state byte // R, S, D, Z, …
+	start uint64
+}
+
+// parseStat reads one /proc/PID/stat line. The command name is in parentheses and may itself hold
+// spaces and parentheses, so fields are counted from the last one.
+func parseStat(line string) (stat, error) {
+	end := strings.LastIndexByte(line, ')')
+	if end < 0 {
+		return stat{}, fmt.Errorf("parse process stat %q: no command name", line)
+	}
+	fields := strings.Fields(line[end+1:])
+	const startField = 22 - 3 // the first field after the name is number 3
+	if len(fields) <= startField || len(fields[0]) != 1 {
+		return stat{}, fmt.Errorf("parse process stat %q: too few fields", line)
+	}
+	start, err := strconv.ParseUint(fields[startField], 10, 64)
+	if err != nil {
+		return stat{}, fmt.Errorf("parse process stat %q: %w", line, err)
+	}
+	return stat{state: fields[0][0], start: start}, nil
+}
+
+func readStat(pid int) (stat, error) {
+	line, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
+	if err != nil {
+		return stat{}, err
+	}
+	return parseStat(string(line))
+}
+
+// Identify returns the identity of a running process.
+func Identify(pid int) (Identity, error) {
+	s, err := readStat(pid)
+	if err != nil {
+		return Identity{}, fmt.Errorf("identify process %d: %w", pid, err)
+	}
+	return Identity{PID: pid, Start: s.start}, nil
+}
+
+// Alive says whether exactly this process still runs. A zombie does not.
+func (id Identity) Alive() bool {
+	if id.PID <= 0 {
+		return false
+	}
+	s, err := readStat(id.PID)
+	return err == nil && s.start == id.Start && s.state != 'Z' && s.state != 'X'
+}
+
+// BootID changes at every boot; clock ticks compare only within one.
+func BootID() string {
+	id, err := os.ReadFile("/proc/sys/kernel/random/boot_id")
+	if err != nil {
+		return ""
+	}
+	return string(bytes.TrimSpace(id))
+}

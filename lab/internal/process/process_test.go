@@ -1,0 +1,128 @@
+package process
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+)
+
+func starter(t *testing.T) Starter {
+	dir := t.TempDir()
+	return Starter{Table: Table{Dir: dir}, Run: dir, Logs: dir}
+}
+
+func sleeper(name string) Spec {
+	return Spec{Name: name, Path: "/bin/sh", Args: []string{"-c", "echo hello; exec sleep 60"}}
+}
+
+func TestLifeOfAProcess(t *testing.T) {
+	s := starter(t)
+	record, err := s.Start(sleeper("one"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = record.Stop(0) })
+	known, ok := s.Table.Get("one")
+	if !ok || known.Identity != record.Identity || !known.Alive() {
+		t.Fatalf("the table says %+v", known)
+	}
+	found := FindMarked(s.Run)
+	if len(found) != 1 || found[0].Identity != record.Identity || found[0].Component != "one" {
+		t.Errorf("found by mark: %+v", found)
+	}
+	if len(FindMarked(s.Run+"x")) != 0 {
+		t.Error("another lab's mark finds it too")
+	}
+	if err := known.Stop(5 * time.Second); err != nil || known.Alive() {
+		t.Errorf("after stop: alive %v, %v", known.Alive(), err)
+	}
+	if Tail(record.Log, 1) != "hello" {
+		t.Errorf("log %q", Tail(record.Log, 1))
+	}
+}
+
+func TestReusedPidIsNobody(t *testing.T) {
+	s := starter(t)
+	record, err := s.Start(sleeper("one"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = record.Stop(0) })
+	// The same pid, started at another time: what a record looks like after the kernel has given
+	// the number to somebody else.
+	other := record
+	other.Start++
+	if other.Alive() {
+		t.Error("the new owner of the pid counts as the recorded process")
+	}
+	if err := other.Stop(0); err != nil {
+		t.Error(err)
+	}
+	if !record.Alive() {
+		t.Error("the new owner of the pid was killed")
+	}
+	other = record
+	other.Boot = "an earlier one"
+	if other.Alive() {
+		t.Error("a process of an earlier boot counts as alive")
+	}
+}
+
+func TestStopWakesAndKills(t *testing.T) {
+	s := starter(t)
+	stubborn := Spec{Name: "stubborn", Path: "/bin/sh", Args: []string{"-c", "trap '' TERM; echo up; while :; do sleep 0.05; done"}}
+	record, err := s.Start(stubborn)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for deadline := time.Now().Add(5 * time.Second); Tail(record.Log, 1) != "up" && time.Now().Before(deadline); {
+		time.Sleep(5 * time.Millisecond)
+	}
+	if err := record.Stop(50 * time.Millisecond); err != nil || record.Alive() {
+		t.Errorf("alive %v, %v", record.Alive(), err)
+	}
+}
+
+func TestParseStat(t *testing.T) {
+	tail := " S 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 4711 20"
+	for _, name := range []string{"(sh)", "(a b)", "(odd ) Z 1 (name))"} {
+		got, err := parseStat("123 " + name + tail)
+		if err != nil || got.state != 'S' || got.start != 4711 {
+			t.Errorf("%s: %+v, %v", name, got, err)
+		}
+	}
+	for _, line := range []string{"", "1 (sh", "1 (sh) S 1", "1 (sh) S" + strings.Repeat(" x", 30)} {
+		if _, err := parseStat(line); err == nil {
+			t.Errorf("%q is accepted", line)
+		}
+	}
+}
+
+func TestFingerprintFollowsArgumentsAndInputs(t *testing.T) {
+	input := filepath.Join(t.TempDir(), "config")
+	if err := os.WriteFile(input, []byte("a"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	spec := Spec{Name: "one", Path: "/p", Args: []string{"a b"}, Inputs: []string{input}}
+	of := func(s Spec) string {
+		f, err := s.Fingerprint()
+		if err != nil {
+			t.Fatal(err)
+		}
+		return f
+	}
+	first := of(spec)
+	changed := spec
+	changed.Args = []string{"a", "b"}
+	if of(changed) == first {
+		t.Error("the arguments do not count")
+	}
+	if err := os.WriteFile(input, []byte("b"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if of(spec) == first {
+		t.Error("the input file does not count")
+	}
+}

@@ -1,0 +1,114 @@
+package process
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"time"
+)
+
+// Spec says how to start one background process.
+type Spec struct {
+	Name   string
+	Path   string   // absolute path of the program
+	Args   []string // without the program's name
+	Env    []string // added to a minimal environment; nothing of the caller's is inherited
+	Inputs []string // files whose content decides whether a running process is still the right one
+	Stdout string   // file that standard output is appended to; empty: the log
+	Search string   // directory that comes first on PATH
+}
+
+// Fingerprint changes when the process would have to be restarted to be what the spec says.
+func (s Spec) Fingerprint() (string, error) {
+	hash := sha256.New()
+	fmt.Fprintf(hash, "%q %q %q %q %q\n", s.Path, s.Args, s.Env, s.Stdout, s.Search)
+	for _, path := range s.Inputs {
+		file, err := os.Open(path)
+		if err != nil {
+			return "", fmt.Errorf("fingerprint %s: %w", s.Name, err)
+		}
+		_, err = io.Copy(hash, file)
+		_ = file.Close()
+		if err != nil {
+			return "", fmt.Errorf("fingerprint %s: %w", s.Name, err)
+		}
+	}
+	return hex.EncodeToString(hash.Sum(nil)), nil
+}
+
+// Starter starts processes of one lab and records them.
+type Starter struct {
+	Table Table
+	Run   string // the lab's run directory, which marks its processes
+	Logs  string
+}
+
+// Start starts the process detached in its own session, so that it outlives the caller, records it,
+// and reaps it should it end while the caller still runs.
+func (s Starter) Start(spec Spec) (Record, error) {
+	fingerprint, err := spec.Fingerprint()
+	if err != nil {
+		return Record{}, err
+	}
+	logPath := filepath.Join(s.Logs, spec.Name+".log")
+	log, err := os.OpenFile(logPath, os.O_CREATE|os.O_WRONLY|os.O_APPEND, 0o600)
+	if err != nil {
+		return Record{}, fmt.Errorf("open log of %s: %w", spec.Name, err)
+	}
+	defer log.Close()
+	cmd := exec.Command(spec.Path, spec.Args...)
+	cmd.Dir = "/"
+	cmd.Env = append(environment(spec), mark(s.Run, spec.Name))
+	cmd.Stdout, cmd.Stderr = log, log
+	if spec.Stdout != "" {
+		out, err := os.OpenFile(spec.Stdout, os.O_CREATE|os.O_WRONLY|os.O_APPEND, 0o600)
+		if err != nil {
+			return Record{}, fmt.Errorf("open output of %s: %w", spec.Name, err)
+		}
+		defer out.Close()
+		cmd.Stdout = out
+	}
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
+	if err := cmd.Start(); err != nil {
+		return Record{}, fmt.Errorf("start %s: %w", spec.Name, err)
+	}
+	// Until it is reaped the pid cannot change hands, so reading the start tick here is safe.
+	id, err := Identify(cmd.Process.Pid)
+	go func() { _ = cmd.Wait() }()
+	if err != nil {
+		return Record{}, fmt.Errorf("start %s: %w", spec.Name, err)
+	}
+	record := Record{Name: spec.Name, Identity: id, Boot: BootID(), Fingerprint: fingerprint,
+		Log: logPath, StartedAt: time.Now()}
+	return record, s.Table.Put(record)
+}
+
+func environment(spec Spec) []string {
+	search := "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
+	if spec.Search != "" {
+		search = spec.Search + ":" + search
+	}
+	return append([]string{"PATH=" + search, "HOME=/root", "LANG=C.UTF-8"}, spec.Env...)
+}
+
+// Tail returns at most the last n lines of a file, for error messages.
+func Tail(path string, n int) string {
+	const most = 64 << 10
+	file, err := os.Open(path)
+	if err != nil {
+		return ""
+	}
+	defer file.Close()
+	if info, err := file.Stat(); err == nil && info.Size() > most {
+		_, _ = file.Seek(-most, io.SeekEnd)
+	}
+	data, _ := io.ReadAll(io.LimitReader(file, most))
+	lines := strings.Split(strings.TrimRight(string(data), "\n"), "\n")
+	return strings.Join(lines[max(0, len(lines)-n):], "\n")
+}

@@ -1,0 +1,77 @@
+package process
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"sort"
+	"time"
+)
+
+// Record is what the lab remembers about one background process.
+type Record struct {
+	Name        string    `json:"name"`
+	Identity              // pid and start
+	Boot        string    `json:"boot_id"`
+	Fingerprint string    `json:"fingerprint"` // of everything it was started with
+	Log         string    `json:"log"`
+	StartedAt   time.Time `json:"started_at"`
+}
+
+// Alive says whether the recorded process still runs, in this boot.
+func (r Record) Alive() bool { return r.Boot == BootID() && r.Identity.Alive() }
+
+// Table keeps one file per process in a directory, so that a crash in the middle of one write can
+// lose at most the record that was being written.
+type Table struct{ Dir string }
+
+// Put stores a record, replacing the one of the same name.
+func (t Table) Put(r Record) error {
+	data, err := json.Marshal(r)
+	if err != nil {
+		return fmt.Errorf("encode process record: %w", err)
+	}
+	path := filepath.Join(t.Dir, r.Name+".json")
+	if err := os.WriteFile(path+".new", data, 0o600); err != nil {
+		return fmt.Errorf("write process record: %w", err)
+	}
+	if err := os.Rename(path+".new", path); err != nil {
+		return fmt.Errorf("write process record: %w", err)
+	}
+	return nil
+}
+
+// Get returns the record of a process; ok is false when there is none that can be read.
+func (t Table) Get(name string) (r Record, ok bool) {
+	data, err := os.ReadFile(filepath.Join(t.Dir, name+".json"))
+	if err != nil || json.Unmarshal(data, &r) != nil || r.Name != name {
+		return Record{}, false
+	}
+	return r, true
+}
+
+// Remove forgets a process.
+func (t Table) Remove(name string) error {
+	err := os.Remove(filepath.Join(t.Dir, name+".json"))
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return fmt.Errorf("remove process record: %w", err)
+	}
+	return nil
+}
+
+// All returns every readable record, oldest process first.
+func (t Table) All() []Record {
+	paths, _ := filepath.Glob(filepath.Join(t.Dir, "*.json"))
+	var records []Record
+	for _, path := range paths {
+		name := filepath.Base(path)
+		if r, ok := t.Get(name[:len(name)-len(".json")]); ok {
+			records = append(records, r)
+		}
+	}
+	sort.Slice(records, func(i, j int) bool { return records[i].StartedAt.Before(records[j].StartedAt) })
+	return records
+}

@@ -1,0 +1,96 @@
+// Package progress tells a person, or a log file, what the lab is doing and for how long already.
+// It writes plain lines: they read the same on a terminal, in a pipe and in a CI log.
+package progress
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"sync"
+	"time"
+)
+
+// Reporter prefixes lines with the time since it was made. Its methods may be called concurrently.
+type Reporter struct {
+	mu        sync.Mutex
+	out       io.Writer
+	startedAt time.Time
+}
+
+// New makes a reporter whose clock starts now.
+func New(out io.Writer) *Reporter { return &Reporter{out: out, startedAt: time.Now()} }
+
+// Say prints one line.
+func (r *Reporter) Say(format string, arguments ...any) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	fmt.Fprintf(r.out, "[%7s] %s\n", elapsed(time.Since(r.startedAt)), fmt.Sprintf(format, arguments...))
+}
+
+func elapsed(d time.Duration) string {
+	if d < time.Minute {
+		return fmt.Sprintf("%.1fs", d.Seconds())
+	}
+	return fmt.Sprintf("%dm%02ds", int(d.Minutes()), int(d.Seconds())%60)
+}
+
+// Beat calls describe every period and says what it returns, until the returned function is called,
+// which waits for the last call to end.
+func (r *Reporter) Beat(period time.Duration, describe func() string) (stop func()) {
+	ctx, cancel := context.WithCancel(context.Background())
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		ticker := time.NewTicker(period)
+		defer ticker.Stop()
+		for {
+			select {
+			case <-ctx.Done():
+				return
+			case <-ticker.C:
+				r.Say("%s", describe())
+			}
+		}
+	}()
+	return func() { cancel(); <-done }
+}
+
+// Wait polls check until it returns nil, the limit is over or ctx ends. While it waits it says every
+// ten seconds what is missing. The error names what was waited for and why it is not there.
+func (r *Reporter) Wait(ctx context.Context, what string, limit, every time.Duration, check func(context.Context) error) error {
+	startedAt := time.Now()
+	ctx, cancel := context.WithTimeout(ctx, limit)
+	defer cancel()
+	nextBeat := startedAt.Add(10 * time.Second)
+	var last error
+	for {
+		err := check(ctx)
+		if err == nil {
+			return nil
+		}
+		// A check cut short by the end of the wait says less than the one before it.
+		if last == nil || ctx.Err() == nil {
+			last = err
+		}
+		if fatal, ok := err.(interface{ Fatal() bool }); ok && fatal.Fatal() {
+			return fmt.Errorf("wait for %s: %w", what, err)
+		}
+		if time.Now().After(nextBeat) {
+			r.Say("still waiting for %s: %v", what, last)
+			nextBeat = nextBeat.Add(10 * time.Second)
+		}
+		select {
+		case <-ctx.Done():
+			return fmt.Errorf("wait for %s: gave up after %s: %w", what, time.Since(startedAt).Round(time.Second), last)
+		case <-time.After(every):
+		}
+	}
+}
+
+// Hopeless wraps an error of a check that makes further waiting pointless.
+func Hopeless(err error) error { return hopeless{err} }
+
+type hopeless struct{ error }
+
+func (hopeless) Fatal() bool     { return true }
+func (h hopeless) Unwrap() error { return h.error }

@@ -1,0 +1,58 @@
+package registry
+
+import (
+	"path"
+	"sync"
+	"time"
+)
+
+// Access is one answered request. Its stamps are the truth about a pull.
+type Access struct {
+	Sequence    uint64    `json:"sequence"`
+	Method      string    `json:"method"`
+	Repository  string    `json:"repository"`
+	Kind        string    `json:"kind"`
+	Reference   string    `json:"reference"`        // tag or digest
+	Client      string    `json:"client,omitempty"` // the User-Agent header
+	Range       string    `json:"range,omitempty"`
+	Status      int       `json:"status"`
+	Bytes       int64     `json:"bytes"`
+	StartAt     time.Time `json:"start_at"`               // request read
+	FirstByteAt time.Time `json:"first_byte_at,omitzero"` // first byte of the body written
+	LastByteAt  time.Time `json:"last_byte_at"`           // last byte written, or the handler's end
+	Failure     string    `json:"failure,omitempty"`
+}
+
+// accessLog keeps the latest requests. Safe for concurrent use.
+type accessLog struct {
+	mu      sync.Mutex
+	entries []Access
+	next    uint64
+}
+
+// accessLogSize bounds the log; the oldest entries go first.
+const accessLogSize = 8192
+
+func (l *accessLog) add(a Access) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.next++
+	a.Sequence = l.next
+	if len(l.entries) >= accessLogSize {
+		l.entries = append(l.entries[:0], l.entries[accessLogSize/4:]...)
+	}
+	l.entries = append(l.entries, a)
+}
+
+// list returns the entries whose repository matches the pattern, in the order they ended.
+func (l *accessLog) list(pattern string) []Access {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	found := []Access{}
+	for _, a := range l.entries {
+		if ok, err := path.Match(pattern, a.Repository); ok && err == nil {
+			found = append(found, a)
+		}
+	}
+	return found
+}

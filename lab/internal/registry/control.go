@@ -1,0 +1,58 @@
+package registry
+
+import (
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"path"
+)
+
+// Control is the handler for scenarios:
+//
+//	GET    /healthz                  200 when the registry serves
+//	GET    /rules                    the rules in force
+//	PUT    /rules                    replace them all by a JSON list of Rule
+//	GET    /log?repository=PATTERN   what was asked of matching repositories, a JSON list of Access
+//	DELETE /blobs?repository=PATTERN forget what matching repositories hold
+func (s *Server) Control() http.Handler {
+	mux := http.NewServeMux()
+	mux.HandleFunc("GET /healthz", func(response http.ResponseWriter, _ *http.Request) {
+		_, _ = fmt.Fprintln(response, "ok")
+	})
+	mux.HandleFunc("GET /rules", func(response http.ResponseWriter, _ *http.Request) {
+		writeJSON(response, s.rules.list())
+	})
+	mux.HandleFunc("PUT /rules", func(response http.ResponseWriter, request *http.Request) {
+		var next []Rule
+		if err := json.NewDecoder(http.MaxBytesReader(response, request.Body, 1<<20)).Decode(&next); err != nil {
+			http.Error(response, fmt.Sprintf("parse rules: %v", err), http.StatusBadRequest)
+			return
+		}
+		if err := s.rules.replace(next); err != nil {
+			http.Error(response, err.Error(), http.StatusBadRequest)
+		}
+	})
+	mux.HandleFunc("GET /log", withPattern(func(response http.ResponseWriter, pattern string) {
+		writeJSON(response, s.accesses.list(pattern))
+	}))
+	mux.HandleFunc("DELETE /blobs", withPattern(func(_ http.ResponseWriter, pattern string) {
+		s.blobs.forget(pattern)
+	}))
+	return mux
+}
+
+func withPattern(handle func(http.ResponseWriter, string)) http.HandlerFunc {
+	return func(response http.ResponseWriter, request *http.Request) {
+		pattern := request.URL.Query().Get("repository")
+		if _, err := path.Match(pattern, ""); err != nil || pattern == "" {
+			http.Error(response, fmt.Sprintf("repository=%q is not a pattern", pattern), http.StatusBadRequest)
+			return
+		}
+		handle(response, pattern)
+	}
+}
+
+func writeJSON(response http.ResponseWriter, value any) {
+	response.Header().Set("Content-Type", "application/json")
+	_ = json.NewEncoder(response).Encode(value)
+}

@@ -1,0 +1,146 @@
+package registry
+
+import (
+	"errors"
+	"net"
+	"net/http"
+	"time"
+)
+
+// errReset ends the handler after its connection has been reset.
+var errReset = errors.New("connection reset by rule")
+
+// faulty is a response writer that applies a rule to the body, and notes for the access log when the
+// first and the last byte went out.
+type faulty struct {
+	http.ResponseWriter
+	request *http.Request
+	rule    Rule
+
+	status  int
+	sent    int64
+	startAt time.Time // of the body; the throttle counts from here
+	firstAt time.Time
+	lastAt  time.Time
+	stalled bool
+	failure string
+}
+
+// chunk is the most that is written between two looks at the clock: small enough that the stream is
+// smooth, large enough that a fast one is not slowed down by the looking.
+func (f *faulty) chunk() int64 {
+	const most = 32 << 10
+	if f.rule.BytesPerSecond == 0 {
+		return most
+	}
+	return min(max(f.rule.BytesPerSecond/100, 1), most)
+}
+
+// WriteHeader implements http.ResponseWriter.
+func (f *faulty) WriteHeader(status int) {
+	if f.status == 0 {
+		f.status = status
+	}
+	f.ResponseWriter.WriteHeader(status)
+}
+
+// Write implements http.ResponseWriter.
+func (f *faulty) Write(body []byte) (int, error) {
+	if f.status == 0 {
+		f.WriteHeader(http.StatusOK)
+	}
+	if f.startAt.IsZero() {
+		f.startAt = time.Now()
+	}
+	written := 0
+	for written < len(body) {
+		n := min(int64(len(body)-written), f.chunk(), f.untilNextFault())
+		if n == 0 {
+			if err := f.fault(); err != nil {
+				return written, err
+			}
+			continue
+		}
+		if err := f.pace(n); err != nil {
+			return written, err
+		}
+		if f.firstAt.IsZero() {
+			f.firstAt = time.Now()
+		}
+		m, err := f.ResponseWriter.Write(body[written : written+int(n)])
+		written += m
+		f.sent += int64(m)
+		if err == nil && f.rule.BytesPerSecond > 0 {
+			err = http.NewResponseController(f.ResponseWriter).Flush()
+		}
+		if err != nil {
+			f.failure = err.Error()
+			return written, err
+		}
+		f.lastAt = time.Now()
+	}
+	return written, nil
+}
+
+// untilNextFault returns how many more bytes may go out before a stall or a reset is due.
+func (f *faulty) untilNextFault() int64 {
+	left := int64(1) << 62
+	if f.rule.Stall.Duration > 0 && !f.stalled {
+		left = min(left, f.rule.StallAfterBytes-f.sent)
+	}
+	if f.rule.ResetAfterBytes > 0 {
+		left = min(left, f.rule.ResetAfterBytes-f.sent)
+	}
+	return max(left, 0)
+}
+
+// fault applies the stall or the reset that is due.
+func (f *faulty) fault() error {
+	if f.rule.Stall.Duration > 0 && !f.stalled && f.sent >= f.rule.StallAfterBytes {
+		f.stalled = true
+		_ = http.NewResponseController(f.ResponseWriter).Flush()
+		pausedAt := time.Now()
+		err := f.sleep(f.rule.Stall.Duration)
+		// The throttle must not make up for the pause with a burst.
+		f.startAt = f.startAt.Add(time.Since(pausedAt))
+		return err
+	}
+	f.failure = errReset.Error()
+	control := http.NewResponseController(f.ResponseWriter)
+	_ = control.Flush()
+	connection, _, err := control.Hijack()
+	if err != nil {
+		return errReset
+	}
+	if tcp, ok := connection.(*net.TCPConn); ok {
+		_ = tcp.SetLinger(0) // close with RST instead of FIN
+	}
+	_ = connection.Close()
+	return errReset
+}
+
+// pace waits until n more bytes are due. It counts from the start of the body and not from the last
+// write, so that oversleeping does not add up.
+func (f *faulty) pace(n int64) error {
+	if f.rule.BytesPerSecond == 0 {
+		return nil
+	}
+	due := time.Duration(float64(f.sent+n) / float64(f.rule.BytesPerSecond) * float64(time.Second))
+	return f.sleep(time.Until(f.startAt.Add(due)))
+}
+
+// sleep returns early when the client goes away.
+func (f *faulty) sleep(d time.Duration) error {
+	if d <= 0 {
+		return nil
+	}
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+		return nil
+	case <-f.request.Context().Done():
+		f.failure = "client went away"
+		return f.request.Context().Err()
+	}
+}

@@ -1,0 +1,232 @@
+package registry
+
+import (
+	"bytes"
+	"crypto/rand"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+	"time"
+)
+
+type bench struct {
+	t      *testing.T
+	url    string
+	client Client
+}
+
+func newBench(t *testing.T, limit int64) bench {
+	t.Helper()
+	server, err := New(t.TempDir()+"/blobs", limit)
+	if err != nil {
+		t.Fatal(err)
+	}
+	images, control := httptest.NewServer(http.HandlerFunc(server.Images)), httptest.NewServer(server.Control())
+	t.Cleanup(images.Close)
+	t.Cleanup(control.Close)
+	return bench{t, images.URL, Client{Address: strings.TrimPrefix(control.URL, "http://")}}
+}
+
+// push stores size random bytes and returns the blob's path and content.
+func (b bench) push(repository string, size int) (string, []byte) {
+	b.t.Helper()
+	content := make([]byte, size)
+	_, _ = rand.Read(content)
+	sum := sha256.Sum256(content)
+	digest := "sha256:" + hex.EncodeToString(sum[:])
+	response, err := http.Post(b.url+"/v2/"+repository+"/blobs/uploads/?digest="+digest, "application/octet-stream", bytes.NewReader(content))
+	if err != nil {
+		b.t.Fatal(err)
+	}
+	defer response.Body.Close()
+	if response.StatusCode != http.StatusCreated {
+		text, _ := io.ReadAll(response.Body)
+		b.t.Fatalf("push: %s %s", response.Status, text)
+	}
+	return "/v2/" + repository + "/blobs/" + digest, content
+}
+
+func (b bench) get(path, byteRange string) (status int, body []byte, took time.Duration, err error) {
+	b.t.Helper()
+	request, _ := http.NewRequestWithContext(b.t.Context(), http.MethodGet, b.url+path, nil)
+	if byteRange != "" {
+		request.Header.Set("Range", byteRange)
+	}
+	startedAt := time.Now()
+	response, err := http.DefaultClient.Do(request)
+	if err != nil {
+		return 0, nil, 0, err
+	}
+	defer response.Body.Close()
+	body, err = io.ReadAll(response.Body)
+	return response.StatusCode, body, time.Since(startedAt), err
+}
+
+func (b bench) rules(rules ...Rule) {
+	b.t.Helper()
+	if err := b.client.SetRules(b.t.Context(), rules...); err != nil {
+		b.t.Fatal(err)
+	}
+}
+
+// logged waits for the n-th entry of a repository: the log gets it a moment after the client has the
+// last byte.
+func (b bench) logged(pattern string, n int) []Access {
+	b.t.Helper()
+	for deadline := time.Now().Add(5 * time.Second); ; time.Sleep(time.Millisecond) {
+		log, err := b.client.Log(b.t.Context(), pattern)
+		if err != nil {
+			b.t.Fatal(err)
+		}
+		if len(log) >= n {
+			return log
+		}
+		if time.Now().After(deadline) {
+			b.t.Fatalf("log has %d entries, want %d", len(log), n)
+		}
+	}
+}
+
+func TestThrottleIsAccurate(t *testing.T) {
+	for _, test := range []struct {
+		size int
+		rate int64
+	}{{4 << 20, 8 << 20}, {20 << 20, 40 << 20}, {100 << 10, 200 << 10}} {
+		b := newBench(t, 1<<30)
+		path, content := b.push("slow/image", test.size)
+		b.rules(Rule{Repository: "slow/*", BytesPerSecond: test.rate})
+		want := time.Duration(float64(test.size) / float64(test.rate) * float64(time.Second))
+		// Too early is always wrong. Too late may be a busy machine: one good attempt is enough.
+		var late []time.Duration
+		for attempt := range 4 {
+			_, body, took, err := b.get(path, "")
+			if err != nil || !bytes.Equal(body, content) {
+				t.Fatalf("got %d bytes, %v", len(body), err)
+			}
+			if took < want-want/100 {
+				t.Fatalf("%d bytes at %d/s took %s, want %s", test.size, test.rate, took, want)
+			}
+			last := b.logged("slow/*", attempt+1)[attempt]
+			if logged := last.LastByteAt.Sub(last.StartAt); logged < want-want/100 || logged > took+5*time.Millisecond {
+				t.Errorf("the log says %s, the client %s", logged, took)
+			}
+			if last.Bytes != int64(test.size) || last.Status != http.StatusOK || last.Kind != KindBlob {
+				t.Errorf("log entry %+v", last)
+			}
+			if took <= want+want/50 {
+				late = nil
+				break
+			}
+			late = append(late, took)
+		}
+		if late != nil {
+			t.Errorf("%d bytes at %d/s took %s, want %s", test.size, test.rate, late, want)
+		}
+	}
+}
+
+func TestStatuses(t *testing.T) {
+	b := newBench(t, 1<<20)
+	path, _ := b.push("red/image", 10)
+	for _, status := range []int{401, 403, 404, 429, 500} {
+		b.rules(Rule{Repository: "red/*", Status: status})
+		got, body, _, err := b.get(path, "")
+		if err != nil || got != status || !bytes.Contains(body, []byte(`"errors"`)) {
+			t.Errorf("status %d: got %d %s %v", status, got, body, err)
+		}
+	}
+}
+
+func TestOnlyWhatMatches(t *testing.T) {
+	b := newBench(t, 1<<20)
+	red, _ := b.push("red/image", 10)
+	blue, _ := b.push("blue/image", 10)
+	b.rules(Rule{Repository: "red/*", Kind: KindBlob, Status: 500, Times: 1})
+	for _, step := range []struct {
+		path string
+		want int
+	}{{blue, 200}, {"/v2/red/image/manifests/none", 404}, {red, 500}, {red, 200}} {
+		if got, _, _, err := b.get(step.path, ""); err != nil || got != step.want {
+			t.Errorf("%s: got %d, %v, want %d", step.path, got, err, step.want)
+		}
+	}
+	b.rules()
+	if got, _, _, _ := b.get(red, ""); got != 200 {
+		t.Errorf("without rules: got %d", got)
+	}
+}
+
+func TestStall(t *testing.T) {
+	b := newBench(t, 1<<20)
+	path, content := b.push("red/image", 1000)
+	for _, after := range []int64{0, 500} {
+		b.rules(Rule{Repository: "red/*", Stall: Duration{150 * time.Millisecond}, StallAfterBytes: after})
+		_, body, took, err := b.get(path, "")
+		if err != nil || !bytes.Equal(body, content) || took < 150*time.Millisecond || took > time.Second {
+			t.Errorf("after %d: %d bytes in %s, %v", after, len(body), took, err)
+		}
+	}
+}
+
+func TestResetAndResume(t *testing.T) {
+	b := newBench(t, 1<<20)
+	path, content := b.push("red/image", 100_000)
+	b.rules(Rule{Repository: "red/*", ResetAfterBytes: 40_000, Times: 1})
+	_, body, _, err := b.get(path, "")
+	if err == nil || len(body) > 40_000 {
+		t.Fatalf("got %d bytes, %v, want a broken connection", len(body), err)
+	}
+	// What containerd asks for next.
+	status, rest, _, err := b.get(path, "bytes=40000-")
+	if err != nil || status != http.StatusPartialContent || !bytes.Equal(rest, content[40_000:]) {
+		t.Errorf("resume: %d, %d bytes, %v", status, len(rest), err)
+	}
+	log := b.logged("red/*", 2)
+	if n := len(log); n != 2 || log[n-2].Failure == "" || log[n-2].Bytes != 40_000 || log[n-1].Failure != "" {
+		t.Errorf("log %+v", log)
+	}
+}
+
+func TestWrongRulesChangeNothing(t *testing.T) {
+	b := newBench(t, 1<<20)
+	path, _ := b.push("red/image", 10)
+	b.rules(Rule{Repository: "red/*", Status: 500})
+	for _, wrong := range []Rule{{}, {Repository: "["}, {Repository: "*", Status: 418}, {Repository: "*", Kind: "tag"},
+		{Repository: "*", BytesPerSecond: -1}, {Repository: "*", StallAfterBytes: 3}} {
+		if err := b.client.SetRules(t.Context(), Rule{Repository: "*"}, wrong); err == nil || !strings.Contains(err.Error(), "rule 1") {
+			t.Errorf("%+v: error %v", wrong, err)
+		}
+	}
+	if got, _, _, _ := b.get(path, ""); got != 500 {
+		t.Errorf("the rules in force changed: got %d", got)
+	}
+}
+
+func TestFullAndForget(t *testing.T) {
+	b := newBench(t, 1000)
+	kept, _ := b.push("blue/image", 300)
+	gone, _ := b.push("red/image", 600)
+	if err := b.client.Forget(t.Context(), "red/*"); err != nil {
+		t.Fatal(err)
+	}
+	b.push("red/image", 600) // there is room again
+	if got, _, _, _ := b.get(kept, ""); got != 200 {
+		t.Errorf("another repository's blob: %d", got)
+	}
+	if got, _, _, _ := b.get(gone, ""); got != 404 {
+		t.Errorf("forgotten blob: %d", got)
+	}
+	store, err := newBlobs(t.TempDir(), 10)
+	if err != nil {
+		t.Fatal(err)
+	}
+	content := io.NopCloser(strings.NewReader("eleven byte"))
+	if err := store.Put(t.Context(), "red", hashOf(t), content); err == nil || errors.Is(err, io.EOF) {
+		t.Errorf("a full registry takes more: %v", err)
+	}
+}

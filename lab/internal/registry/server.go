@@ -1,0 +1,125 @@
+package registry
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"log"
+	"net/http"
+	"regexp"
+	"strings"
+	"time"
+
+	upstream "github.com/google/go-containerregistry/pkg/registry"
+	v1 "github.com/google/go-containerregistry/pkg/v1"
+)
+
+// Server is the registry with its faults and its log. Images serves pulls and pushes, Control what
+// scenarios ask of it.
+type Server struct {
+	rules    rules
+	accesses accessLog
+	blobs    *blobs
+	inner    http.Handler
+}
+
+// New makes a registry that keeps its blobs in dir, emptied first, and refuses to hold more than
+// limit bytes.
+func New(dir string, limit int64) (*Server, error) {
+	store, err := newBlobs(dir, limit)
+	if err != nil {
+		return nil, err
+	}
+	quiet := log.New(io.Discard, "", 0)
+	return &Server{blobs: store, inner: upstream.New(upstream.WithBlobHandler(store), upstream.Logger(quiet))}, nil
+}
+
+// Images implements http.Handler for the registry protocol.
+func (s *Server) Images(response http.ResponseWriter, request *http.Request) {
+	repository, kind, reference := parsePath(request.URL.Path)
+	access := Access{Method: request.Method, Repository: repository, Kind: kind, Reference: reference,
+		Client: request.UserAgent(), Range: request.Header.Get("Range"), StartAt: time.Now()}
+	writer := &faulty{ResponseWriter: response, request: request}
+	if kind != KindOther && (request.Method == http.MethodGet || request.Method == http.MethodHead) {
+		writer.rule = s.rules.take(repository, kind)
+	}
+	s.answer(writer, request, kind, reference)
+	access.Status, access.Bytes, access.Failure = writer.status, writer.sent, writer.failure
+	access.FirstByteAt, access.LastByteAt = writer.firstAt, writer.lastAt
+	if access.LastByteAt.IsZero() {
+		access.LastByteAt = time.Now()
+	}
+	s.accesses.add(access)
+}
+
+func (s *Server) answer(writer *faulty, request *http.Request, kind, reference string) {
+	if writer.rule.Stall.Duration > 0 && writer.rule.StallAfterBytes == 0 {
+		// Before the handler, which holds a lock while it writes a manifest.
+		writer.stalled = true
+		if writer.sleep(writer.rule.Stall.Duration) != nil {
+			return
+		}
+	}
+	if status := writer.rule.Status; status != 0 {
+		writeStatus(writer, status)
+		return
+	}
+	if kind == KindBlob {
+		s.closeRange(request, reference)
+	}
+	s.inner.ServeHTTP(writer, request)
+}
+
+// writeStatus answers as a registry does, so that clients report the reason.
+func writeStatus(response http.ResponseWriter, status int) {
+	codes := map[int]string{http.StatusUnauthorized: "UNAUTHORIZED", http.StatusForbidden: "DENIED",
+		http.StatusNotFound: "MANIFEST_UNKNOWN", http.StatusTooManyRequests: "TOOMANYREQUESTS"}
+	code, ok := codes[status]
+	if !ok {
+		code = "UNKNOWN"
+	}
+	if status == http.StatusUnauthorized {
+		response.Header().Set("WWW-Authenticate", `Basic realm="podlapse-lab"`)
+	}
+	response.Header().Set("Content-Type", "application/json")
+	response.WriteHeader(status)
+	_ = json.NewEncoder(response).Encode(map[string]any{
+		"errors": []map[string]string{{"code": code, "message": "injected by rule"}}})
+}
+
+func openRange() *regexp.Regexp { return regexp.MustCompile(`^bytes=(\d+)-$`) }
+
+// closeRange gives an open range its end: a client that resumes a broken download asks for
+// "bytes=N-", which upstream's handler does not understand.
+func (s *Server) closeRange(request *http.Request, digest string) {
+	match := openRange().FindStringSubmatch(request.Header.Get("Range"))
+	if match == nil {
+		return
+	}
+	hash, err := v1.NewHash(digest)
+	if err != nil {
+		return
+	}
+	if size, err := s.blobs.Stat(request.Context(), "", hash); err == nil {
+		request.Header.Set("Range", fmt.Sprintf("bytes=%s-%d", match[1], size-1))
+	}
+}
+
+// parsePath takes a registry path apart: /v2/REPOSITORY/(manifests|blobs)/REFERENCE.
+func parsePath(path string) (repository, kind, reference string) {
+	rest, ok := strings.CutPrefix(path, "/v2/")
+	if !ok {
+		return "", KindOther, ""
+	}
+	elements := strings.Split(rest, "/")
+	if n := len(elements); n >= 3 {
+		repository, reference = strings.Join(elements[:n-2], "/"), elements[n-1]
+		switch elements[n-2] {
+		case "manifests":
+			return repository, KindManifest, reference
+		case "blobs":
+			return repository, KindBlob, reference
+		}
+	}
+	return "", KindOther, ""
+}

@@ -1,0 +1,103 @@
+// Package sample shows a newcomer what podlapse does: it starts a small workload and lets the agent
+// explain where its start-up time went.
+package sample
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os/exec"
+	"slices"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/podlapse/podlapse/lab/internal/agent"
+	"github.com/podlapse/podlapse/lab/internal/bench"
+	"github.com/podlapse/podlapse/lab/internal/node"
+)
+
+// Namespace is where the sample lives. It stays, for a person to look at, until the next one.
+const Namespace = "sample"
+
+const replicas = 2
+
+// Show starts the sample anew, waits until the agent has settled its pods, and runs the agent's own
+// explanation of each, whose output goes to out.
+func Show(ctx context.Context, n node.Node, out, log io.Writer) error {
+	program := n.Agent()
+	if program == "" {
+		return errors.New("show the sample: no agent runs")
+	}
+	release, err := n.Hold(ctx)
+	if err != nil {
+		return err
+	}
+	defer release()
+	// The pods of an earlier time would not start again.
+	if err := bench.ClearAll(ctx, n, Namespace); err != nil {
+		return fmt.Errorf("remove the earlier sample: %w", err)
+	}
+	b, err := bench.Set(ctx, n, Namespace, Namespace)
+	if b != nil {
+		defer b.Kube.Close()
+	}
+	if err != nil {
+		return fmt.Errorf("prepare the sample: %w", err)
+	}
+	pods, err := start(ctx, b)
+	if resetErr := b.ResetFaults(ctx); err == nil {
+		err = resetErr
+	}
+	if err != nil {
+		return fmt.Errorf("start the sample: %w", err)
+	}
+	slices.Sort(pods)
+	for _, pod := range pods {
+		fmt.Fprintln(out)
+		cmd := exec.CommandContext(ctx, program, "explain", "--server="+b.Agent.Server, Namespace+"/"+pod)
+		cmd.Stdout, cmd.Stderr = out, log
+		if err := cmd.Run(); err != nil {
+			return fmt.Errorf("let the agent explain pod %s: %w", pod, err)
+		}
+	}
+	fmt.Fprintln(out)
+	return nil
+}
+
+// start deploys the sample and returns its pods when the agent calls them ready. The registry is
+// slow enough that the pull, and the queue behind it, can be seen.
+func start(ctx context.Context, b *bench.Bench) ([]string, error) {
+	image, err := b.Image(ctx, "shop", 12<<20)
+	if err != nil {
+		return nil, err
+	}
+	if err := b.Throttle(ctx, 8<<20); err != nil {
+		return nil, err
+	}
+	b.Node.Report.Say("starting the sample, two pods in namespace %s", Namespace)
+	pods, err := b.CreateDeployment(ctx, "shop", replicas, corev1.PodSpec{
+		InitContainers: []corev1.Container{
+			bench.InitContainer("migrate", b.BaseImage, 800*time.Millisecond),
+			bench.Sidecar("proxy", b.BaseImage),
+		},
+		Containers: []corev1.Container{bench.MainContainer("shop", image, 1500*time.Millisecond)},
+	})
+	if err != nil {
+		return nil, err
+	}
+	for _, pod := range pods {
+		if err := b.AwaitReady(ctx, pod, time.Minute); err != nil {
+			return nil, err
+		}
+		timeline, err := b.AwaitSettled(ctx, pod)
+		if err != nil {
+			return nil, err
+		}
+		if timeline.State != agent.Ready {
+			return nil, fmt.Errorf("pod %s is ready, the agent calls it %s", pod, timeline.State)
+		}
+	}
+	return pods, nil
+}

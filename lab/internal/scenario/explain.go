@@ -1,0 +1,71 @@
+package scenario
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"os"
+	"sort"
+	"strings"
+	"time"
+
+	"github.com/podlapse/podlapse/lab/internal/bench"
+	"github.com/podlapse/podlapse/lab/internal/process"
+)
+
+// explain prints and keeps what a person needs to find out why a scenario failed. It runs before the
+// namespace is cleared, and goes on with the rest when one part cannot be had.
+func explain(ctx context.Context, b *bench.Bench, out io.Writer) {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), 20*time.Second)
+	defer cancel()
+	keepTimelines(ctx, b, out)
+	printEvents(ctx, b, out)
+	fmt.Fprintln(out, "\nThe end of the agent's log:")
+	fmt.Fprintln(out, process.Tail(b.Node.AgentLog(), 30))
+}
+
+// keepTimelines writes each timeline to a file that outlives the namespace, though not the lab.
+func keepTimelines(ctx context.Context, b *bench.Bench, out io.Writer) {
+	pods, err := b.Kube.Pods(ctx, b.Namespace)
+	if err != nil {
+		fmt.Fprintf(out, "\nno timelines: %v\n", err)
+		return
+	}
+	dir := b.Node.In("scenarios", b.Namespace)
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		fmt.Fprintf(out, "\nno timelines: %v\n", err)
+		return
+	}
+	fmt.Fprintln(out, "\nTimelines:")
+	for _, pod := range pods {
+		timeline, err := b.Agent.Timeline(ctx, b.Namespace, pod.Name)
+		if err == nil {
+			path := dir + "/" + pod.Name + ".json"
+			if err = os.WriteFile(path, timeline.Raw, 0o600); err == nil {
+				fmt.Fprintf(out, "  %s\n", path)
+			}
+		}
+		if err != nil {
+			fmt.Fprintf(out, "  %s: %v\n", pod.Name, err)
+		}
+	}
+}
+
+func printEvents(ctx context.Context, b *bench.Bench, out io.Writer) {
+	events, err := b.Kube.Events(ctx, b.Namespace)
+	if err != nil {
+		fmt.Fprintf(out, "\nno Events: %v\n", err)
+		return
+	}
+	sort.SliceStable(events, func(i, j int) bool {
+		return events[i].CreationTimestamp.Before(&events[j].CreationTimestamp)
+	})
+	fmt.Fprintln(out, "\nEvents:")
+	for _, event := range events {
+		if event.InvolvedObject.Kind != "Pod" {
+			continue
+		}
+		fmt.Fprintf(out, "  %s %s %s %s %s: %s\n", event.CreationTimestamp.UTC().Format("15:04:05"), event.Type,
+			event.InvolvedObject.Name, event.InvolvedObject.FieldPath, event.Reason, strings.TrimSpace(event.Message))
+	}
+}

@@ -1,0 +1,75 @@
+package scenario
+
+import (
+	"context"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/podlapse/podlapse/lab/internal/bench"
+)
+
+// limit is how far the agent may be off. It leaves room for what belongs to a phase but was not
+// injected: making a network namespace, unpacking a layer, starting a process on a busy machine.
+const limit = 250 * time.Millisecond
+
+// Sizes and rate of the cold images: five seconds for each.
+const (
+	coldLayer = 20 << 20 // bytes
+	pullRate  = 4 << 20  // bytes per second
+)
+
+// pullTime is what the cold layer alone takes.
+const pullTime = coldLayer / pullRate * time.Second
+
+// firstLight starts one pod with every ingredient of a start-up, each of known size.
+func firstLight(ctx context.Context, b *bench.Bench, v *Verdict) error {
+	const (
+		networkDelay = 2 * time.Second
+		initRun      = 1500 * time.Millisecond
+		readyAfter   = 2 * time.Second
+	)
+	cold, err := b.Image(ctx, "main", coldLayer)
+	if err != nil {
+		return err
+	}
+	if err := b.Throttle(ctx, pullRate); err != nil {
+		return err
+	}
+	if err := b.DelayNetwork(networkDelay); err != nil {
+		return err
+	}
+	pods, err := b.CreateDeployment(ctx, "first-light", 1, corev1.PodSpec{
+		InitContainers: []corev1.Container{
+			bench.InitContainer("init", b.BaseImage, initRun),
+			bench.Sidecar("sidecar", b.BaseImage),
+		},
+		Containers: []corev1.Container{bench.MainContainer("main", cold, readyAfter)},
+	})
+	if err != nil {
+		return err
+	}
+	pod := pods[0]
+	if err := b.AwaitReady(ctx, pod, time.Minute); err != nil {
+		return err
+	}
+	timeline, err := b.AwaitSettled(ctx, pod)
+	if err != nil {
+		return err
+	}
+	network, err := b.NetworkTruth(pod)
+	if err != nil {
+		return err
+	}
+	pull, err := b.PullTruth(ctx, "main")
+	if err != nil {
+		return err
+	}
+	v.Phase(timeline, "network", "", networkDelay, network.Length(), limit)
+	v.Phase(timeline, "init_run", "init", initRun, initRun, limit)
+	v.Phase(timeline, "pull", "main", pullTime, pull.Length(), limit)
+	v.Phase(timeline, "readiness_probe", "main", readyAfter, readyAfter, limit)
+	v.Contract(timeline)
+	v.downloaded(timeline, "main")
+	return nil
+}

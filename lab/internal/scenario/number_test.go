@@ -1,0 +1,12 @@
+package scenario
+
+import (
+	"encoding/json"
+	"fmt"
+	"time"
+)
+
+// number writes a duration as the agent's API does: decimal seconds, exact.
+func number(d time.Duration) json.Number {
+	return json.Number(fmt.Sprintf("%d.%09d", d/time.Second, d%time.Second))
+}

@@ -1,0 +1,95 @@
+// Package scenario holds the lab's scenarios: each injects faults whose size is known, and compares
+// what the agent makes of them with the truth.
+//
+// A new scenario is one file with a function of type Run and one row in Table.
+package scenario
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"time"
+
+	"github.com/podlapse/podlapse/lab/internal/bench"
+	"github.com/podlapse/podlapse/lab/internal/node"
+)
+
+// Run injects and measures on a fresh bench. An error means that it could not be carried out; a
+// disagreement between agent and truth goes into the verdict.
+type Run func(ctx context.Context, b *bench.Bench, v *Verdict) error
+
+// Scenario is one row of the table.
+type Scenario struct {
+	Name    string
+	Summary string // one line
+	Run     Run
+}
+
+// Table lists all scenarios in the order in which a person would try them.
+func Table() []Scenario {
+	return []Scenario{
+		{"first-light", "one pod of every ingredient: slow network, slow pull, init container, sidecar, readiness", firstLight},
+		{"serial-queue", "four pods, four cold images, one pull at a time: who waited, and who pulled", serialQueue},
+	}
+}
+
+// Names are the names of the table.
+func Names() []string {
+	var names []string
+	for _, s := range Table() {
+		names = append(names, s.Name)
+	}
+	return names
+}
+
+// ErrDisagree says that the agent and the truth differ by more than the limit; the verdict that was
+// printed says where.
+var ErrDisagree = errors.New("the agent disagrees with the truth")
+
+// purpose marks the namespaces of scenarios.
+const purpose = "scenario"
+
+// Play runs one scenario on a node that is up and prints what came out. Whatever happens, faults and
+// namespace are gone afterwards.
+func Play(ctx context.Context, n node.Node, s Scenario, out io.Writer) error {
+	release, err := n.Hold(ctx) // two scenarios at once would spoil each other's numbers
+	if err != nil {
+		return err
+	}
+	defer release()
+	if err := bench.ClearAll(ctx, n, purpose); err != nil {
+		return fmt.Errorf("clear earlier scenarios: %w", err)
+	}
+	startedAt := time.Now()
+	b, err := bench.Set(ctx, n, bench.FreshName(s.Name), purpose)
+	if b != nil {
+		defer clear(b)
+	}
+	if err != nil {
+		return fmt.Errorf("prepare scenario %s: %w", s.Name, err)
+	}
+	n.Report.Say("scenario %s in namespace %s", s.Name, b.Namespace)
+	verdict := &Verdict{}
+	err = s.Run(ctx, b, verdict)
+	verdict.Print(out)
+	if err == nil && !verdict.Failed() {
+		fmt.Fprintf(out, "%s: passed in %s\n", s.Name, time.Since(startedAt).Round(time.Second))
+		return nil
+	}
+	fmt.Fprintf(out, "%s: FAILED after %s\n", s.Name, time.Since(startedAt).Round(time.Second))
+	explain(ctx, b, out)
+	if err != nil {
+		return fmt.Errorf("scenario %s: %w", s.Name, err)
+	}
+	return fmt.Errorf("scenario %s: %w", s.Name, ErrDisagree)
+}
+
+// clear gets a context of its own: an interrupted scenario has to clear, too.
+func clear(b *bench.Bench) {
+	ctx, cancel := context.WithTimeout(context.Background(), 2*time.Minute)
+	defer cancel()
+	if err := b.Clear(ctx); err != nil {
+		b.Node.Report.Say("clearing namespace %s: %v", b.Namespace, err)
+	}
+}

@@ -1,0 +1,133 @@
+package scenario
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"golang.org/x/sync/errgroup"
+
+	"github.com/podlapse/podlapse/lab/internal/agent"
+	"github.com/podlapse/podlapse/lab/internal/bench"
+)
+
+// queued is one pod of the queue and what really happened to its pull.
+type queued struct {
+	name        string
+	requestedAt time.Time  // kubelet put it into its queue
+	pull        bench.Span // what the registry saw
+	timeline    agent.Timeline
+}
+
+// serialQueue creates four pods at once, each with a cold image of its own. Kubelet pulls one image
+// at a time, so the fourth waits for three pulls: that is queue time, not pull time.
+func serialQueue(ctx context.Context, b *bench.Bench, v *Verdict) error {
+	const count = 4
+	pods := make([]queued, count)
+	images := make([]string, count)
+	for i := range pods {
+		pods[i].name = fmt.Sprintf("pod-%d", i+1)
+		var err error
+		if images[i], err = b.Image(ctx, pods[i].name, coldLayer); err != nil {
+			return err
+		}
+	}
+	if err := b.Throttle(ctx, pullRate); err != nil {
+		return err
+	}
+	before, err := b.KubeletPullSeconds(ctx)
+	if err != nil {
+		return err
+	}
+	create, together := errgroup.WithContext(ctx)
+	for i, pod := range pods {
+		create.Go(func() error {
+			spec := corev1.PodSpec{Containers: []corev1.Container{{Name: "main", Image: images[i]}}}
+			return b.CreatePod(together, pod.name, spec)
+		})
+	}
+	if err := create.Wait(); err != nil {
+		return err
+	}
+	for i := range pods {
+		if err := pods[i].observe(ctx, b); err != nil {
+			return err
+		}
+	}
+	after, err := b.KubeletPullSeconds(ctx)
+	if err != nil {
+		return err
+	}
+	slices.SortFunc(pods, func(a, b queued) int { return a.pull.StartAt.Compare(b.pull.StartAt) })
+	judgeQueue(pods, v)
+	var truth time.Duration
+	for _, pod := range pods {
+		truth += pod.pull.Length()
+	}
+	v.Note("kubelet's own metric kubelet_image_pull_duration_seconds calls it %.1f s of pulling; the registry was busy for %.1f s",
+		after-before, truth.Seconds())
+	return nil
+}
+
+func (q *queued) observe(ctx context.Context, b *bench.Bench) error {
+	if err := b.AwaitReady(ctx, q.name, 2*time.Minute); err != nil {
+		return err
+	}
+	var err error
+	if q.timeline, err = b.AwaitSettled(ctx, q.name); err != nil {
+		return err
+	}
+	if q.pull, err = b.PullTruth(ctx, q.name); err != nil {
+		return err
+	}
+	q.requestedAt, err = b.PullRequestedAt(ctx, q.name)
+	return err
+}
+
+// judgeQueue compares the pulls, given in the order in which the registry saw them.
+func judgeQueue(pods []queued, v *Verdict) {
+	for i, pod := range pods {
+		// The next one also waits for what a pull takes besides its bytes: resolving and unpacking.
+		const besides = 70 * time.Millisecond
+		turn := time.Duration(i) * (pullTime + besides)
+		v.pull(pod, "queue", turn, pod.pull.StartAt.Sub(pod.requestedAt), func(p agent.Pull) (time.Duration, error) {
+			return agent.Nanoseconds(p.QueueSeconds)
+		})
+		v.pull(pod, "pull", pullTime, pod.pull.Length(), func(p agent.Pull) (time.Duration, error) {
+			return agent.Nanoseconds(p.PullSeconds)
+		})
+		if i > 0 && pod.pull.StartAt.Before(pods[i-1].pull.EndAt) {
+			v.Problem("the pulls of %s and %s overlap: kubelet does not pull serially, the scenario proves nothing", pods[i-1].name, pod.name)
+		}
+		v.Contract(pod.timeline)
+		v.downloaded(pod.timeline, "main")
+	}
+}
+
+// pull compares one number of the pull of a pod's main container.
+func (v *Verdict) pull(pod queued, what string, injected, truth time.Duration, measure func(agent.Pull) (time.Duration, error)) {
+	entry, there := pod.timeline.PullOf("main")
+	var measured time.Duration
+	if there {
+		var err error
+		if measured, err = measure(entry); err != nil {
+			there = false
+			v.Problem("pod %s: %s of its pull: %v", pod.name, what, err)
+		}
+	}
+	v.Compare(pod.name+" "+what, injected, truth, measured, there, limit)
+}
+
+// downloaded wants the container's image to be told as one that came from the registry.
+func (v *Verdict) downloaded(timeline agent.Timeline, container string) {
+	entry, there := timeline.PullOf(container)
+	switch {
+	case !there:
+		v.Problem("pod %s: no pull for container %s", timeline.Name, container)
+	case entry.Outcome != "downloaded":
+		v.Problem("pod %s: the image of container %s was downloaded, the agent says %q", timeline.Name, container, entry.Outcome)
+	}
+}

@@ -1,0 +1,109 @@
+package scenario
+
+import (
+	"fmt"
+	"io"
+	"time"
+
+	"github.com/podlapse/podlapse/lab/internal/agent"
+)
+
+// Row compares one number of the agent's with the truth.
+type Row struct {
+	What     string
+	Injected time.Duration // what the scenario asked for, rounded as a person would say it
+	Truth    time.Duration // what really happened, where something dated it; else what was injected
+	Measured time.Duration // what the agent says
+	Missing  bool          // the agent says nothing
+	Limit    time.Duration // how far Measured may be from Truth
+}
+
+// Off is how much the agent says too much.
+func (r Row) Off() time.Duration { return r.Measured - r.Truth }
+
+// OK says whether the agent is right.
+func (r Row) OK() bool { return !r.Missing && r.Off().Abs() <= r.Limit }
+
+// Verdict collects what a scenario finds.
+type Verdict struct {
+	Rows     []Row
+	Problems []string // what is wrong besides numbers
+	Notes    []string // what a reader should know in addition
+}
+
+// Compare adds a row. measured comes as the agent's API gives it: with whether it is there.
+func (v *Verdict) Compare(what string, injected, truth, measured time.Duration, there bool, limit time.Duration) {
+	v.Rows = append(v.Rows, Row{What: what, Injected: injected, Truth: truth, Measured: measured, Missing: !there, Limit: limit})
+}
+
+// Phase compares a phase of a timeline.
+func (v *Verdict) Phase(timeline agent.Timeline, phase, container string, injected, truth, limit time.Duration) {
+	measured, there, err := timeline.In(phase, container)
+	if err != nil {
+		v.Problem("phase %s: %v", phase, err)
+	}
+	what := phase
+	if container != "" {
+		what += " " + container
+	}
+	v.Compare(what, injected, truth, measured, there, limit)
+}
+
+// Problem adds something that is wrong.
+func (v *Verdict) Problem(format string, arguments ...any) {
+	v.Problems = append(v.Problems, fmt.Sprintf(format, arguments...))
+}
+
+// Note adds something worth knowing.
+func (v *Verdict) Note(format string, arguments ...any) {
+	v.Notes = append(v.Notes, fmt.Sprintf(format, arguments...))
+}
+
+// Contract adds what is wrong with the form of a timeline, whatever its numbers are, and with its end.
+func (v *Verdict) Contract(timeline agent.Timeline) {
+	if timeline.State != agent.Ready {
+		v.Problem("pod %s is ready, the agent calls it %s", timeline.Name, timeline.State)
+	}
+	for _, problem := range timeline.Problems() {
+		v.Problem("pod %s: %s", timeline.Name, problem)
+	}
+}
+
+// Failed says whether anything is wrong, or nothing was compared at all.
+func (v *Verdict) Failed() bool {
+	for _, row := range v.Rows {
+		if !row.OK() {
+			return true
+		}
+	}
+	return len(v.Problems) > 0 || len(v.Rows) == 0
+}
+
+// Print writes the table and what else there is to say.
+func (v *Verdict) Print(out io.Writer) {
+	width := 0
+	for _, row := range v.Rows {
+		width = max(width, len(row.What))
+	}
+	const columns = "%-*s  %9s  %9s  %9s  %8s  %6s  %s\n"
+	fmt.Fprintf(out, columns, width, "SECONDS", "INJECTED", "TRUTH", "MEASURED", "OFF", "LIMIT", "")
+	for _, row := range v.Rows {
+		word := "ok"
+		if !row.OK() {
+			word = "WRONG"
+		}
+		measured, off := seconds(row.Measured), fmt.Sprintf("%+.3f", row.Off().Seconds())
+		if row.Missing {
+			measured, off = "nothing", ""
+		}
+		fmt.Fprintf(out, columns, width, row.What, seconds(row.Injected), seconds(row.Truth), measured, off, seconds(row.Limit), word)
+	}
+	for _, problem := range v.Problems {
+		fmt.Fprintf(out, "wrong: %s\n", problem)
+	}
+	for _, note := range v.Notes {
+		fmt.Fprintf(out, "note: %s\n", note)
+	}
+}
+
+func seconds(d time.Duration) string { return fmt.Sprintf("%.3f", d.Seconds()) }

@@ -1,0 +1,71 @@
+// Package workload plays every container of the lab: pause, init, sidecar, main, and their probes.
+//
+// Environment variables say what the container does, so that one image stands for all of them. The
+// package uses only the standard library: it is the body of a small static program.
+package workload
+
+import (
+	"fmt"
+	"strconv"
+	"time"
+)
+
+// Environment variables, set in the pod's spec.
+const (
+	RunFor     = "WORKLOAD_RUN_FOR"     // Go duration; the container ends after it. Unset: it runs until SIGTERM.
+	ExitCode   = "WORKLOAD_EXIT_CODE"   // exit status after RUN_FOR or CRASH_AFTER
+	CrashAfter = "WORKLOAD_CRASH_AFTER" // Go duration; the container dies after it with status 139, or EXIT_CODE
+	ReadyAfter = "WORKLOAD_READY_AFTER" // Go duration from the start of the main process to readiness
+)
+
+// Path is where the program lies in the image, Probe the argument that makes it a readiness probe.
+const (
+	Path  = "/workload"
+	Probe = "ready"
+)
+
+// Plan is what the environment asks for.
+type Plan struct {
+	RunFor     time.Duration
+	Runs       bool // RunFor was given
+	CrashAfter time.Duration
+	Crashes    bool // CrashAfter was given
+	ReadyAfter time.Duration
+	ExitCode   int
+}
+
+// ReadPlan reads the variables through getenv, which is os.Getenv outside tests.
+func ReadPlan(getenv func(string) string) (Plan, error) {
+	var plan Plan
+	var err error
+	duration := func(name string) (time.Duration, bool) {
+		text := getenv(name)
+		if text == "" || err != nil {
+			return 0, false
+		}
+		d, parseErr := time.ParseDuration(text)
+		if parseErr != nil || d < 0 {
+			err = fmt.Errorf("%s=%q: give a duration such as 1.5s", name, text)
+			return 0, false
+		}
+		return d, true
+	}
+	plan.RunFor, plan.Runs = duration(RunFor)
+	plan.CrashAfter, plan.Crashes = duration(CrashAfter)
+	plan.ReadyAfter, _ = duration(ReadyAfter)
+	if err != nil {
+		return Plan{}, err
+	}
+	const segmentationFault = 128 + 11 // what a crashed C program looks like
+	if plan.Crashes {
+		plan.ExitCode = segmentationFault
+	}
+	if text := getenv(ExitCode); text != "" {
+		code, err := strconv.ParseUint(text, 10, 8)
+		if err != nil {
+			return Plan{}, fmt.Errorf("%s=%q: give a number from 0 to 255", ExitCode, text)
+		}
+		plan.ExitCode = int(code)
+	}
+	return plan, nil
+}

@@ -1,0 +1,68 @@
+package workload
+
+import (
+	"os"
+	"strings"
+	"testing"
+	"time"
+)
+
+func from(variables map[string]string) func(string) string {
+	return func(name string) string { return variables[name] }
+}
+
+func TestPlan(t *testing.T) {
+	for name, test := range map[string]struct {
+		variables map[string]string
+		want      Plan
+	}{
+		"pause":        {nil, Plan{}},
+		"init":         {map[string]string{RunFor: "1.5s"}, Plan{RunFor: 1500 * time.Millisecond, Runs: true}},
+		"init at once": {map[string]string{RunFor: "0s"}, Plan{Runs: true}},
+		"failing init": {map[string]string{RunFor: "1s", ExitCode: "3"}, Plan{RunFor: time.Second, Runs: true, ExitCode: 3}},
+		"crash":        {map[string]string{CrashAfter: "1s"}, Plan{CrashAfter: time.Second, Crashes: true, ExitCode: 139}},
+		"ready":        {map[string]string{ReadyAfter: "2s"}, Plan{ReadyAfter: 2 * time.Second}},
+	} {
+		got, err := ReadPlan(from(test.variables))
+		if err != nil || got != test.want {
+			t.Errorf("%s: got %+v, %v, want %+v", name, got, err, test.want)
+		}
+	}
+}
+
+func TestPlanNamesTheWrongVariable(t *testing.T) {
+	for name, value := range map[string]string{RunFor: "soon", CrashAfter: "-1s", ReadyAfter: "2", ExitCode: "256"} {
+		if _, err := ReadPlan(from(map[string]string{name: value})); err == nil || !strings.Contains(err.Error(), name) {
+			t.Errorf("%s=%s: error %v does not name it", name, value, err)
+		}
+	}
+}
+
+func TestTerminateEndsAtOnce(t *testing.T) {
+	if os.Getuid() != 0 {
+		t.Skip("writes its note to the root directory, as in a container")
+	}
+	t.Cleanup(func() { _ = os.Remove(startFile) })
+	terminate := make(chan os.Signal, 1)
+	terminate <- os.Interrupt
+	if status := Run(Plan{Runs: true, RunFor: time.Hour, ExitCode: 7}, time.Now(), terminate); status != 0 {
+		t.Errorf("status %d, want 0", status)
+	}
+}
+
+func TestProbeBlocksUntilReady(t *testing.T) {
+	if os.Getuid() != 0 {
+		t.Skip("writes its note to the root directory, as in a container")
+	}
+	t.Cleanup(func() { _ = os.Remove(startFile) })
+	startedAt := time.Now()
+	terminate := make(chan os.Signal, 1)
+	terminate <- os.Interrupt
+	Run(Plan{ReadyAfter: 50 * time.Millisecond}, startedAt, terminate)
+	if err := WaitReady(Plan{ReadyAfter: 50 * time.Millisecond}, time.Second); err != nil {
+		t.Fatal(err)
+	}
+	if waited := time.Since(startedAt); waited < 50*time.Millisecond {
+		t.Errorf("ready after %s", waited)
+	}
+}

@@ -1,0 +1,101 @@
+package cri
+
+import (
+	"context"
+	"time"
+
+	"go.uber.org/zap"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+	runtimeapi "k8s.io/cri-api/pkg/apis/runtime/v1"
+
+	"github.com/podlapse/podlapse/pkg/imagepull"
+	"github.com/podlapse/podlapse/pkg/timeline"
+)
+
+// stores says which of containerd's own stores a runtime has. It starts from the runtime's version
+// and is taken back when the runtime does not know the call. Each session has its own.
+type stores struct {
+	sandboxes degradable // containerd ≥ 2.0
+	images    degradable // containerd
+}
+
+// storesOf trusts the version for what the stamps mean: the sandbox store exists in 1.7 as well, but
+// CRI's created_at is taken before the network plugins there.
+func storesOf(version *runtimeapi.VersionResponse, logger *zap.Logger) *stores {
+	s := &stores{}
+	if version.GetRuntimeName() != "containerd" {
+		return s
+	}
+	s.images.enable(logger, "images")
+	if major, ok := majorVersion(version.GetRuntimeVersion()); ok && major >= 2 {
+		s.sandboxes.enable(logger, "sandboxes")
+	}
+	return s
+}
+
+// sandboxStamps is what containerd's sandbox store told of one sandbox.
+type sandboxStamps struct{ begunAt, runningAt time.Time }
+
+// stampSandbox fills in the stamps of a sandbox of which CRI told createdAt, and whose first
+// container was created at firstContainerAt, zero when there is none yet.
+//
+// containerd ≥ 2.0, internal/cri/server/sandbox_run.go: the store's created_at is taken before the
+// network is set up, CRI's created_at when the sandbox container is created after it, and updated_at
+// is written last right after that container was started. Only a change of the pod's resources
+// writes it again, so the first one seen counts, and none that is later than a container.
+func (l *lookUp) stampSandbox(ctx context.Context, sandbox *timeline.Sandbox, createdAt, firstContainerAt time.Time) error {
+	sandbox.CreatedAt = createdAt
+	if !l.stores.sandboxes.on() {
+		return nil
+	}
+	stamps, known := l.stamps.get(sandbox.ID)
+	if !known {
+		stored, err := l.client.storedSandbox(ctx, sandbox.ID)
+		switch status.Code(err) {
+		case codes.OK:
+		case codes.NotFound:
+			return nil
+		case codes.Unimplemented:
+			l.stores.sandboxes.disable()
+			return nil
+		default:
+			return ifBroken(err)
+		}
+		stamps.begunAt = fromTimestamp(stored.GetCreatedAt())
+		if sandbox.Ready {
+			stamps.runningAt = fromTimestamp(stored.GetUpdatedAt())
+			l.stamps.add(sandbox.ID, stamps)
+		}
+	}
+	if !firstContainerAt.IsZero() && stamps.runningAt.After(firstContainerAt) {
+		stamps.runningAt = time.Time{}
+	}
+	sandbox.BegunAt, sandbox.NetworkReadyAt, sandbox.RunningAt = stamps.begunAt, createdAt, stamps.runningAt
+	sandbox.CreatedAt = time.Time{}
+	return nil
+}
+
+// stampImage fills in when the latest pull of an image that is on the node ended, and its digest.
+// containerd writes the image under its full name when a pull is complete, also when nothing new came.
+func (l *lookUp) stampImage(ctx context.Context, image *timeline.Image) error {
+	name, err := imagepull.Normalize(image.Ref)
+	if err != nil || !image.Present || !l.stores.images.on() {
+		return nil // e.g. a bare image ID: there is no such name
+	}
+	stored, err := l.client.storedImage(ctx, name)
+	switch status.Code(err) {
+	case codes.OK:
+		image.PulledAt = fromTimestamp(stored.GetUpdatedAt())
+		if digest := stored.GetTarget().GetDigest(); digest != "" {
+			image.Digest = digest
+		}
+		return nil
+	case codes.NotFound:
+		return nil
+	case codes.Unimplemented:
+		l.stores.images.disable()
+		return nil
+	}
+	return ifBroken(err)
+}

@@ -1,0 +1,161 @@
+// Package critest is a container runtime that runs nothing: it serves, on a unix socket, the calls of
+// CRI that read and containerd's sandbox and image stores, from what a test has put there. It can be
+// slow, dead, hanging or wrong on demand. Every method is safe for concurrent use.
+package critest
+
+import (
+	"context"
+	"maps"
+	"net"
+	"os"
+	"slices"
+	"sync"
+	"testing"
+	"time"
+
+	imagesapi "github.com/containerd/containerd/api/services/images/v1"
+	sandboxapi "github.com/containerd/containerd/api/services/sandbox/v1"
+	"google.golang.org/grpc"
+	runtimeapi "k8s.io/cri-api/pkg/apis/runtime/v1"
+)
+
+// Runtime is the fake. The zero value is not usable; Start makes one.
+type Runtime struct {
+	path   string
+	server *grpc.Server
+
+	mu         sync.Mutex
+	name       string
+	version    string
+	sandboxes  map[string]*runtimeapi.PodSandbox
+	containers map[string]*runtimeapi.ContainerStatus
+	owners     map[string]string // sandbox by container
+	images     map[string]*runtimeapi.Image
+	stored     map[string]Stamps // containerd's sandbox store
+	pulled     map[string]Stored // containerd's image store, by full name
+	calls      map[string]int
+	fault      func(ctx context.Context, method string) error
+}
+
+// Stamps are created_at and updated_at in a store of containerd.
+type Stamps struct{ CreatedAt, UpdatedAt time.Time }
+
+// Stored is an image in containerd's store.
+type Stored struct {
+	Stamps
+	Digest string
+}
+
+// Options say which runtime to be.
+type Options struct {
+	Name     string // `containerd` when empty
+	Version  string // `v2.4.2` when empty
+	NoStores bool   // serve CRI alone
+}
+
+// Start serves on a unix socket at path until the test ends or Stop is called. A file that is there
+// already is replaced, as a restarted runtime does: the socket then has another inode.
+func Start(t testing.TB, path string, options Options) *Runtime {
+	t.Helper()
+	r := &Runtime{
+		path:       path,
+		name:       options.Name,
+		version:    options.Version,
+		sandboxes:  map[string]*runtimeapi.PodSandbox{},
+		containers: map[string]*runtimeapi.ContainerStatus{},
+		owners:     map[string]string{},
+		images:     map[string]*runtimeapi.Image{},
+		stored:     map[string]Stamps{},
+		pulled:     map[string]Stored{},
+		calls:      map[string]int{},
+	}
+	if r.name == "" {
+		r.name = "containerd"
+	}
+	if r.version == "" {
+		r.version = "v2.4.2"
+	}
+	_ = os.Remove(path)
+	listener, err := net.Listen("unix", path)
+	if err != nil {
+		t.Fatalf("listen for the fake runtime: %v", err)
+	}
+	r.server = grpc.NewServer(grpc.UnaryInterceptor(r.intercept))
+	runtimeapi.RegisterRuntimeServiceServer(r.server, runtimeService{r: r})
+	runtimeapi.RegisterImageServiceServer(r.server, imageService{r: r})
+	if !options.NoStores {
+		sandboxapi.RegisterStoreServer(r.server, sandboxStore{r: r})
+		imagesapi.RegisterImagesServer(r.server, imageStore{r: r})
+	}
+	served := make(chan struct{})
+	go func() {
+		defer close(served)
+		_ = r.server.Serve(listener)
+	}()
+	t.Cleanup(func() {
+		r.Stop()
+		<-served
+	})
+	return r
+}
+
+// Stop breaks every connection and removes the socket, as a runtime that is killed and cleaned up.
+func (r *Runtime) Stop() {
+	r.Fault(nil)
+	r.server.Stop()
+}
+
+// Endpoint is what an agent is configured with.
+func (r *Runtime) Endpoint() string { return "unix://" + r.path }
+
+// Fault makes every call go through f first, which may wait or return what the call then fails with;
+// nil heals.
+func (r *Runtime) Fault(f func(ctx context.Context, method string) error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.fault = f
+}
+
+// Hang is a fault: no answer until the caller gives up.
+func Hang(ctx context.Context, _ string) error {
+	<-ctx.Done()
+	return ctx.Err()
+}
+
+// Calls is how often each method was called, by its full name.
+func (r *Runtime) Calls() map[string]int {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return maps.Clone(r.calls)
+}
+
+func (r *Runtime) intercept(ctx context.Context, request any, info *grpc.UnaryServerInfo, handle grpc.UnaryHandler) (any, error) {
+	r.mu.Lock()
+	r.calls[info.FullMethod]++
+	fault := r.fault
+	r.mu.Unlock()
+	if fault != nil {
+		if err := fault(ctx, info.FullMethod); err != nil {
+			return nil, err
+		}
+	}
+	return handle(ctx, request)
+}
+
+// sorted lists values by key, as a runtime lists in no order that would help the caller.
+func sorted[V any](m map[string]V) []V {
+	values := make([]V, 0, len(m))
+	for _, key := range slices.Sorted(maps.Keys(m)) {
+		values = append(values, m[key])
+	}
+	return values
+}
+
+func matches(labels, selector map[string]string) bool {
+	for key, value := range selector {
+		if labels[key] != value {
+			return false
+		}
+	}
+	return true
+}

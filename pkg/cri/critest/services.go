@@ -1,0 +1,124 @@
+package critest
+
+import (
+	"context"
+
+	imagesapi "github.com/containerd/containerd/api/services/images/v1"
+	sandboxapi "github.com/containerd/containerd/api/services/sandbox/v1"
+	"github.com/containerd/containerd/api/types"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/metadata"
+	"google.golang.org/grpc/status"
+	"google.golang.org/protobuf/types/known/timestamppb"
+	runtimeapi "k8s.io/cri-api/pkg/apis/runtime/v1"
+)
+
+type runtimeService struct {
+	runtimeapi.UnimplementedRuntimeServiceServer
+	r *Runtime
+}
+
+func (s runtimeService) Version(context.Context, *runtimeapi.VersionRequest) (*runtimeapi.VersionResponse, error) {
+	return &runtimeapi.VersionResponse{
+		Version: "0.1.0", RuntimeName: s.r.name, RuntimeVersion: s.r.version, RuntimeApiVersion: "v1",
+	}, nil
+}
+
+func (s runtimeService) ListPodSandbox(_ context.Context, request *runtimeapi.ListPodSandboxRequest) (*runtimeapi.ListPodSandboxResponse, error) {
+	s.r.mu.Lock()
+	defer s.r.mu.Unlock()
+	answer := &runtimeapi.ListPodSandboxResponse{}
+	for _, sandbox := range sorted(s.r.sandboxes) {
+		if matches(sandbox.Labels, request.GetFilter().GetLabelSelector()) {
+			answer.Items = append(answer.Items, sandbox)
+		}
+	}
+	return answer, nil
+}
+
+func (s runtimeService) ListContainers(_ context.Context, request *runtimeapi.ListContainersRequest) (*runtimeapi.ListContainersResponse, error) {
+	s.r.mu.Lock()
+	defer s.r.mu.Unlock()
+	answer := &runtimeapi.ListContainersResponse{}
+	for _, c := range sorted(s.r.containers) {
+		if matches(c.Labels, request.GetFilter().GetLabelSelector()) {
+			answer.Containers = append(answer.Containers, &runtimeapi.Container{
+				Id: c.Id, PodSandboxId: s.r.owners[c.Id], Metadata: c.Metadata, State: c.State,
+				CreatedAt: c.CreatedAt, Labels: c.Labels, Annotations: c.Annotations,
+			})
+		}
+	}
+	return answer, nil
+}
+
+func (s runtimeService) ContainerStatus(_ context.Context, request *runtimeapi.ContainerStatusRequest) (*runtimeapi.ContainerStatusResponse, error) {
+	s.r.mu.Lock()
+	defer s.r.mu.Unlock()
+	c, ok := s.r.containers[request.GetContainerId()]
+	if !ok {
+		return nil, status.Error(codes.NotFound, "no such container")
+	}
+	return &runtimeapi.ContainerStatusResponse{Status: c}, nil
+}
+
+type imageService struct {
+	runtimeapi.UnimplementedImageServiceServer
+	r *Runtime
+}
+
+func (s imageService) ImageStatus(_ context.Context, request *runtimeapi.ImageStatusRequest) (*runtimeapi.ImageStatusResponse, error) {
+	s.r.mu.Lock()
+	defer s.r.mu.Unlock()
+	return &runtimeapi.ImageStatusResponse{Image: s.r.images[request.GetImage().GetImage()]}, nil
+}
+
+type sandboxStore struct {
+	sandboxapi.UnimplementedStoreServer
+	r *Runtime
+}
+
+func (s sandboxStore) Get(ctx context.Context, request *sandboxapi.StoreGetRequest) (*sandboxapi.StoreGetResponse, error) {
+	if err := inNamespace(ctx); err != nil {
+		return nil, err
+	}
+	s.r.mu.Lock()
+	defer s.r.mu.Unlock()
+	stamps, ok := s.r.stored[request.GetSandboxID()]
+	if !ok {
+		return nil, status.Error(codes.NotFound, "no such sandbox")
+	}
+	return &sandboxapi.StoreGetResponse{Sandbox: &types.Sandbox{
+		SandboxID: request.GetSandboxID(),
+		CreatedAt: timestamppb.New(stamps.CreatedAt), UpdatedAt: timestamppb.New(stamps.UpdatedAt),
+	}}, nil
+}
+
+type imageStore struct {
+	imagesapi.UnimplementedImagesServer
+	r *Runtime
+}
+
+func (s imageStore) Get(ctx context.Context, request *imagesapi.GetImageRequest) (*imagesapi.GetImageResponse, error) {
+	if err := inNamespace(ctx); err != nil {
+		return nil, err
+	}
+	s.r.mu.Lock()
+	defer s.r.mu.Unlock()
+	image, ok := s.r.pulled[request.GetName()]
+	if !ok {
+		return nil, status.Error(codes.NotFound, "no such image")
+	}
+	return &imagesapi.GetImageResponse{Image: &imagesapi.Image{
+		Name: request.GetName(), Target: &types.Descriptor{Digest: image.Digest},
+		CreatedAt: timestamppb.New(image.CreatedAt), UpdatedAt: timestamppb.New(image.UpdatedAt),
+	}}, nil
+}
+
+// inNamespace refuses what containerd would refuse: its stores are per namespace.
+func inNamespace(ctx context.Context) error {
+	md, _ := metadata.FromIncomingContext(ctx)
+	if got := md.Get("containerd-namespace"); len(got) != 1 || got[0] != "k8s.io" {
+		return status.Error(codes.FailedPrecondition, "namespace is required")
+	}
+	return nil
+}

@@ -1,0 +1,109 @@
+package cri
+
+import (
+	"context"
+	"time"
+
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+	runtimeapi "k8s.io/cri-api/pkg/apis/runtime/v1"
+
+	"github.com/podlapse/podlapse/pkg/timeline"
+)
+
+// lookUp answers questions about pods over one connection. It is safe for concurrent use.
+type lookUp struct {
+	client   *client
+	stores   *stores
+	stamps   *cache[sandboxStamps]               // of ready sandboxes, by sandbox ID
+	finished *cache[*runtimeapi.ContainerStatus] // of exited containers, by container ID
+	now      func() time.Time
+}
+
+// answer asks everything that one question wants. It fails as a whole: a part of an answer would
+// look like a pod that has lost something.
+func (l *lookUp) answer(ctx context.Context, question timeline.LookUp) (timeline.RuntimeSeen, error) {
+	seen := timeline.RuntimeSeen{UID: question.UID, AskedAt: l.now()}
+	sandboxes, err := l.client.listSandboxes(ctx, question.RuntimeUID)
+	if err != nil {
+		return timeline.RuntimeSeen{}, err
+	}
+	containers, err := l.client.listContainers(ctx, question.RuntimeUID)
+	if err != nil {
+		return timeline.RuntimeSeen{}, err
+	}
+	for _, listed := range sandboxes {
+		sandbox := convertSandbox(listed)
+		if err := l.stampSandbox(ctx, &sandbox, fromNanos(listed.GetCreatedAt()), earliestCreated(containers, sandbox.ID)); err != nil {
+			return timeline.RuntimeSeen{}, err
+		}
+		seen.Sandboxes = append(seen.Sandboxes, sandbox)
+	}
+	for _, listed := range containers {
+		state, err := l.containerStatus(ctx, listed)
+		if err != nil {
+			return timeline.RuntimeSeen{}, err
+		}
+		seen.Containers = append(seen.Containers, convertContainer(listed, state))
+	}
+	for _, ref := range question.Images {
+		image, known, err := l.image(ctx, ref)
+		if err != nil {
+			return timeline.RuntimeSeen{}, err
+		}
+		if known {
+			seen.Images = append(seen.Images, image)
+		}
+	}
+	seen.ArrivedAt = l.now()
+	sortAnswer(&seen)
+	return seen, nil
+}
+
+// containerStatus is nil when the container was removed after it was listed. What has exited does
+// not change any more and is asked for once.
+func (l *lookUp) containerStatus(ctx context.Context, listed *runtimeapi.Container) (*runtimeapi.ContainerStatus, error) {
+	if known, ok := l.finished.get(listed.GetId()); ok {
+		return known, nil
+	}
+	state, err := l.client.containerStatus(ctx, listed.GetId())
+	if status.Code(err) == codes.NotFound {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	if state.GetState() == runtimeapi.ContainerState_CONTAINER_EXITED {
+		l.finished.add(listed.GetId(), &runtimeapi.ContainerStatus{
+			State: state.GetState(), StartedAt: state.GetStartedAt(), FinishedAt: state.GetFinishedAt(), ExitCode: state.GetExitCode(),
+		})
+	}
+	return state, nil
+}
+
+// ifBroken is err when the runtime did not answer, and nil when it did, with a fault of its own. What
+// an answer can do without is then left out instead of asked for again.
+func ifBroken(err error) error {
+	switch status.Code(err) {
+	case codes.Unavailable, codes.DeadlineExceeded, codes.Canceled:
+		return err
+	}
+	return nil
+}
+
+// image says not known when the runtime cannot make sense of the reference.
+func (l *lookUp) image(ctx context.Context, ref string) (image timeline.Image, known bool, err error) {
+	answer, err := l.client.imageStatus(ctx, ref)
+	switch status.Code(err) {
+	case codes.OK:
+	case codes.NotFound: // of runtimes that do not keep to CRI here
+		answer = nil
+	default:
+		return timeline.Image{}, false, ifBroken(err)
+	}
+	image = convertImage(ref, answer)
+	if err := l.stampImage(ctx, &image); err != nil {
+		return timeline.Image{}, false, err
+	}
+	return image, true, nil
+}

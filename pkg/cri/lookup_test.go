@@ -1,0 +1,216 @@
+package cri
+
+import (
+	"context"
+	"path/filepath"
+	"reflect"
+	"testing"
+	"time"
+
+	"go.uber.org/zap"
+	"go.uber.org/zap/zaptest/observer"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+	runtimeapi "k8s.io/cri-api/pkg/apis/runtime/v1"
+
+	"github.com/podlapse/podlapse/pkg/cri/critest"
+	"github.com/podlapse/podlapse/pkg/timeline"
+)
+
+// second is an instant of the test's pod, whose sandbox was begun at second 1.
+func second(s float64) time.Time {
+	return time.Unix(1_700_000_000, 0).Add(time.Duration(s * float64(time.Second))).UTC()
+}
+
+// newLookUp connects to a fake, as a session would.
+func newLookUp(t *testing.T, fake *critest.Runtime) (*lookUp, *observer.ObservedLogs) {
+	t.Helper()
+	c, err := dial(fake.Endpoint()[len("unix://"):], time.Second)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(c.close)
+	version, err := c.version(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	core, logs := observer.New(zap.InfoLevel)
+	return &lookUp{
+		client: c, stores: storesOf(version, zap.New(core)),
+		stamps: newCache[sandboxStamps](8), finished: newCache[*runtimeapi.ContainerStatus](8),
+		now: func() time.Time { return second(99) },
+	}, logs
+}
+
+func answer(t *testing.T, l *lookUp, images ...string) timeline.RuntimeSeen {
+	t.Helper()
+	seen, err := l.answer(t.Context(), timeline.LookUp{UID: "pod", RuntimeUID: "runtime-pod", Images: images})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return seen
+}
+
+func TestAnswer(t *testing.T) {
+	fake := critest.Start(t, filepath.Join(t.TempDir(), "c.sock"), critest.Options{})
+	fake.PutSandbox(critest.Sandbox{ID: "s1", PodUID: "runtime-pod", Attempt: 1, CreatedAt: second(3)})
+	fake.PutSandbox(critest.Sandbox{ID: "other", PodUID: "other", CreatedAt: second(1)})
+	fake.StoreSandbox("s1", critest.Stamps{CreatedAt: second(1), UpdatedAt: second(3.5)})
+	fake.PutContainer(critest.Container{ID: "c2", SandboxID: "s1", PodUID: "runtime-pod", Name: "app", Restarts: 2, CreatedAt: second(9), StartedAt: second(10)})
+	fake.PutContainer(critest.Container{ID: "c3", SandboxID: "s1", PodUID: "runtime-pod", Name: "init", CreatedAt: second(4), StartedAt: second(5), FinishedAt: second(6), ExitCode: 1})
+	fake.PutContainer(critest.Container{ID: "x", SandboxID: "other", PodUID: "other", Name: "app", CreatedAt: second(1)})
+	fake.PutImage("app", 20)
+	fake.StoreImage("docker.io/library/app:latest", critest.Stored{Stamps: critest.Stamps{CreatedAt: second(-9), UpdatedAt: second(8)}, Digest: "sha256:aa"})
+	l, _ := newLookUp(t, fake)
+
+	got := answer(t, l, "app", "absent:1", "Not A Ref")
+	want := timeline.RuntimeSeen{
+		UID: "pod", AskedAt: second(99), ArrivedAt: second(99),
+		Sandboxes: []timeline.Sandbox{{ID: "s1", Attempt: 1, Ready: true, BegunAt: second(1), NetworkReadyAt: second(3), RunningAt: second(3.5)}},
+		Containers: []timeline.ContainerRun{
+			{Name: "init", ID: "c3", CreatedAt: second(4), StartedAt: second(5), FinishedAt: second(6), ExitCode: 1},
+			{Name: "app", ID: "c2", Attempt: 2, CreatedAt: second(9), StartedAt: second(10)},
+		},
+		Images: []timeline.Image{
+			{Ref: "app", Present: true, PulledAt: second(8), SizeBytes: 20, Digest: "sha256:aa"},
+			{Ref: "absent:1"}, {Ref: "Not A Ref"},
+		},
+	}
+	if !reflect.DeepEqual(got, want) {
+		t.Errorf("got %+v\nwant %+v", got, want)
+	}
+
+	// What cannot change any more is not asked again.
+	before := fake.Calls()
+	answer(t, l)
+	after := fake.Calls()
+	if n := after["/runtime.v1.RuntimeService/ContainerStatus"] - before["/runtime.v1.RuntimeService/ContainerStatus"]; n != 1 {
+		t.Errorf("%d container statuses the second time, want that of the running one", n)
+	}
+	if n := after["/containerd.services.sandbox.v1.Store/Get"] - before["/containerd.services.sandbox.v1.Store/Get"]; n != 0 {
+		t.Errorf("%d sandboxes from the store the second time", n)
+	}
+}
+
+func TestSandboxStamps(t *testing.T) {
+	coarse := timeline.Sandbox{ID: "s", Ready: true, CreatedAt: second(3)}
+	fine := timeline.Sandbox{ID: "s", Ready: true, BegunAt: second(1), NetworkReadyAt: second(3), RunningAt: second(3.5)}
+	noRunning := fine
+	noRunning.RunningAt = time.Time{}
+	stopped := noRunning
+	stopped.Ready = false
+	tests := []struct {
+		name             string
+		options          critest.Options
+		updatedAt        time.Time
+		firstContainerAt time.Time
+		notReady         bool
+		notStored        bool
+		want             timeline.Sandbox
+	}{
+		{name: "containerd 2", want: fine},
+		{name: "containerd 2, a container later", firstContainerAt: second(4), want: fine},
+		{name: "containerd 2, resources changed", updatedAt: second(50), firstContainerAt: second(4), want: noRunning},
+		{name: "containerd 2, stopped before it was looked at", notReady: true, want: stopped},
+		{name: "containerd 2, not in the store", notStored: true, want: coarse},
+		{name: "containerd 2 without the store", options: critest.Options{NoStores: true}, want: coarse},
+		{name: "containerd 1.7", options: critest.Options{Version: "1.7.27"}, want: coarse},
+		{name: "containerd of unknown version", options: critest.Options{Version: "unknown"}, want: coarse},
+		{name: "cri-o", options: critest.Options{Name: "cri-o", Version: "1.36.0", NoStores: true}, want: coarse},
+	}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			fake := critest.Start(t, filepath.Join(t.TempDir(), "c.sock"), test.options)
+			fake.PutSandbox(critest.Sandbox{ID: "s", PodUID: "runtime-pod", CreatedAt: second(3), NotReady: test.notReady})
+			if !test.notStored {
+				updatedAt := test.updatedAt
+				if updatedAt.IsZero() {
+					updatedAt = second(3.5)
+				}
+				fake.StoreSandbox("s", critest.Stamps{CreatedAt: second(1), UpdatedAt: updatedAt})
+			}
+			if !test.firstContainerAt.IsZero() {
+				fake.PutContainer(critest.Container{ID: "c", SandboxID: "s", PodUID: "runtime-pod", Name: "app", CreatedAt: test.firstContainerAt})
+			}
+			l, _ := newLookUp(t, fake)
+			for range 2 {
+				if got := answer(t, l).Sandboxes; len(got) != 1 || got[0] != test.want {
+					t.Errorf("got %+v\nwant %+v", got, test.want)
+				}
+			}
+		})
+	}
+}
+
+func TestFirstRunningStampStays(t *testing.T) {
+	fake := critest.Start(t, filepath.Join(t.TempDir(), "c.sock"), critest.Options{})
+	fake.PutSandbox(critest.Sandbox{ID: "s", PodUID: "runtime-pod", CreatedAt: second(3)})
+	fake.StoreSandbox("s", critest.Stamps{CreatedAt: second(1), UpdatedAt: second(3.5)})
+	l, _ := newLookUp(t, fake)
+	answer(t, l)
+
+	fake.StoreSandbox("s", critest.Stamps{CreatedAt: second(1), UpdatedAt: second(50)}) // resources changed
+	fake.PutSandbox(critest.Sandbox{ID: "s", PodUID: "runtime-pod", CreatedAt: second(3), NotReady: true})
+	if got := answer(t, l).Sandboxes[0]; got.RunningAt != second(3.5) || got.Ready {
+		t.Errorf("got %+v, want the first stamp of running", got)
+	}
+}
+
+func TestStoreMissingIsSaidOnce(t *testing.T) {
+	fake := critest.Start(t, filepath.Join(t.TempDir(), "c.sock"), critest.Options{NoStores: true})
+	fake.PutSandbox(critest.Sandbox{ID: "s", PodUID: "runtime-pod", CreatedAt: second(3)})
+	fake.PutImage("app", 1)
+	l, logs := newLookUp(t, fake)
+	for range 3 {
+		answer(t, l, "app")
+	}
+	if got := logs.Len(); got != 2 {
+		t.Errorf("%d log lines, want one for each store: %v", got, logs.All())
+	}
+}
+
+// TestFaultsOfTheRuntime tells what an answer can do without from what makes it no answer.
+func TestFaultsOfTheRuntime(t *testing.T) {
+	const (
+		list  = "/runtime.v1.RuntimeService/ListPodSandbox"
+		state = "/runtime.v1.RuntimeService/ContainerStatus"
+		image = "/runtime.v1.ImageService/ImageStatus"
+		store = "/containerd.services.sandbox.v1.Store/Get"
+		names = "/containerd.services.images.v1.Images/Get"
+	)
+	tests := []struct {
+		method string
+		code   codes.Code
+		fails  bool
+	}{
+		{list, codes.Unknown, true},
+		{state, codes.Unknown, true},
+		{state, codes.NotFound, false}, // removed after it was listed
+		{image, codes.Unknown, false},  // cannot make sense of the reference
+		{image, codes.NotFound, false},
+		{image, codes.Unavailable, true},
+		{store, codes.Internal, false},
+		{store, codes.Unavailable, true},
+		{names, codes.PermissionDenied, false},
+		{names, codes.DeadlineExceeded, true},
+	}
+	for _, test := range tests {
+		t.Run(test.method+" "+test.code.String(), func(t *testing.T) {
+			fake := critest.Start(t, filepath.Join(t.TempDir(), "c.sock"), critest.Options{})
+			fake.PutSandbox(critest.Sandbox{ID: "s", PodUID: "runtime-pod", CreatedAt: second(3)})
+			fake.PutContainer(critest.Container{ID: "c", SandboxID: "s", PodUID: "runtime-pod", Name: "app", CreatedAt: second(4)})
+			fake.PutImage("app", 1)
+			l, _ := newLookUp(t, fake)
+			fake.Fault(func(_ context.Context, method string) error {
+				if method == test.method {
+					return status.Error(test.code, "fault")
+				}
+				return nil
+			})
+			_, err := l.answer(t.Context(), timeline.LookUp{UID: "pod", RuntimeUID: "runtime-pod", Images: []string{"app"}})
+			if (err != nil) != test.fails {
+				t.Errorf("%v, want it to fail: %t", err, test.fails)
+			}
+		})
+	}
+}

@@ -1,0 +1,159 @@
+package cri
+
+import (
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/podlapse/podlapse/pkg/timeline"
+)
+
+const (
+	maxPending = 1024 // pods with an open question
+	maxImages  = 256  // references in one question; a pod has few
+	// giveUpAfter is how long a question that fails is tried again: whoever still wants the answer
+	// asks again.
+	giveUpAfter = 30 * time.Second
+)
+
+// question is one open look-up. The lock of pending guards it.
+type question struct {
+	lookUp    timeline.LookUp
+	askedAt   time.Time
+	notBefore time.Time // after a failure
+	failures  int
+	running   bool
+	next      *timeline.LookUp // asked while running
+}
+
+// pending holds one question per pod: what is asked again meanwhile is merged, so that it stays
+// small however fast pods change. It is safe for concurrent use.
+type pending struct {
+	wake chan struct{} // capacity 1, dropped when full: something may be ready
+
+	mu      sync.Mutex
+	byUID   map[string]*question
+	line    []*question // not running, in the order asked
+	dropped uint64
+}
+
+func newPending() *pending {
+	return &pending{wake: make(chan struct{}, 1), byUID: map[string]*question{}}
+}
+
+// ask adds or merges a question; it returns false when there are too many and this one is dropped.
+func (p *pending) ask(lookUp timeline.LookUp, now time.Time) bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	q, ok := p.byUID[lookUp.UID]
+	switch {
+	case !ok && len(p.byUID) >= maxPending:
+		p.dropped++
+		return false
+	case !ok:
+		lookUp = merge(lookUp, nil)
+		q = &question{lookUp: lookUp, askedAt: now}
+		p.byUID[lookUp.UID] = q
+		p.line = append(p.line, q)
+	case q.running && q.next == nil:
+		lookUp = merge(lookUp, nil)
+		q.next, q.askedAt = &lookUp, now
+	case q.running:
+		lookUp = merge(lookUp, q.next.Images)
+		q.next, q.askedAt = &lookUp, now
+	default:
+		q.lookUp, q.askedAt = merge(lookUp, q.lookUp.Images), now
+	}
+	p.nudge()
+	return true
+}
+
+// wait is how long until a question may be asked, and false when there is none in line.
+func (p *pending) wait(now time.Time) (time.Duration, bool) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if len(p.line) == 0 {
+		return 0, false
+	}
+	least := p.line[0].notBefore.Sub(now)
+	for _, q := range p.line[1:] {
+		least = min(least, q.notBefore.Sub(now))
+	}
+	return max(0, least), true
+}
+
+// take takes the first question that may be asked now out of line; nil when there is none.
+func (p *pending) take(now time.Time) (*question, timeline.LookUp) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for i, q := range p.line {
+		if !q.notBefore.After(now) {
+			q.running = true
+			p.line = slices.Delete(p.line, i, i+1)
+			return q, q.lookUp
+		}
+	}
+	return nil, timeline.LookUp{}
+}
+
+// done ends a running question that was answered.
+func (p *pending) done(q *question) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	q.running, q.failures, q.notBefore = false, 0, time.Time{}
+	if q.next == nil {
+		delete(p.byUID, q.lookUp.UID)
+		return
+	}
+	q.lookUp, q.next = *q.next, nil
+	p.line = append(p.line, q)
+	p.nudge()
+}
+
+// failed ends a running question without an answer: it is asked again after a while, or given up,
+// which the result says.
+func (p *pending) failed(q *question, now time.Time) (givenUp bool) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	q.running = false
+	q.failures++
+	if q.next != nil {
+		q.lookUp, q.next = merge(*q.next, q.lookUp.Images), nil
+	}
+	if now.Sub(q.askedAt) > giveUpAfter {
+		delete(p.byUID, q.lookUp.UID)
+		return true
+	}
+	q.notBefore = now.Add(retries.Delay(q.failures))
+	p.line = append(p.line, q)
+	p.nudge()
+	return false
+}
+
+// count returns how many questions are open, and how many were dropped so far.
+func (p *pending) count() (open int, dropped uint64) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return len(p.byUID), p.dropped
+}
+
+func (p *pending) nudge() {
+	select {
+	case p.wake <- struct{}{}:
+	default:
+	}
+}
+
+// merge adds images to a question, each once, in the order asked.
+func merge(lookUp timeline.LookUp, images []string) timeline.LookUp {
+	union := make([]string, 0, len(images)+len(lookUp.Images))
+	for _, list := range [][]string{images, lookUp.Images} {
+		for _, ref := range list {
+			if len(union) < maxImages && !slices.Contains(union, ref) {
+				union = append(union, ref)
+			}
+		}
+	}
+	lookUp.Images = union
+	return lookUp
+}

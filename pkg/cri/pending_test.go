@@ -1,0 +1,118 @@
+package cri
+
+import (
+	"fmt"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/podlapse/podlapse/pkg/timeline"
+)
+
+func TestPendingMerges(t *testing.T) {
+	p, now := newPending(), time.Unix(1000, 0)
+	p.ask(timeline.LookUp{UID: "a", RuntimeUID: "old", Images: []string{"x", "y"}}, now)
+	p.ask(timeline.LookUp{UID: "b", RuntimeUID: "b"}, now)
+	p.ask(timeline.LookUp{UID: "a", RuntimeUID: "new", Images: []string{"y", "z"}}, now)
+
+	q, lookUp := p.take(now)
+	if lookUp.UID != "a" || lookUp.RuntimeUID != "new" || !slices.Equal(lookUp.Images, []string{"x", "y", "z"}) {
+		t.Fatalf("took %+v", lookUp)
+	}
+	// Asked while it runs: the running answer may be too old, so it is asked once more, and not beside.
+	p.ask(timeline.LookUp{UID: "a", RuntimeUID: "new", Images: []string{"1"}}, now)
+	p.ask(timeline.LookUp{UID: "a", RuntimeUID: "new", Images: []string{"2"}}, now)
+	if other, lookUp := p.take(now); lookUp.UID != "b" {
+		t.Fatalf("took %+v while a runs", lookUp)
+	} else {
+		p.done(other)
+	}
+	if other, _ := p.take(now); other != nil {
+		t.Fatalf("took a while it runs")
+	}
+	p.done(q)
+	q, lookUp = p.take(now)
+	if q == nil || !slices.Equal(lookUp.Images, []string{"1", "2"}) {
+		t.Fatalf("took %+v after the first answer", lookUp)
+	}
+	p.done(q)
+	if open, _ := p.count(); open != 0 {
+		t.Errorf("%d open at the end", open)
+	}
+	if _, some := p.wait(now); some {
+		t.Error("something waits at the end")
+	}
+}
+
+func TestPendingRetriesAndGivesUp(t *testing.T) {
+	p, now := newPending(), time.Unix(1000, 0)
+	p.ask(timeline.LookUp{UID: "a"}, now)
+	q, _ := p.take(now)
+	p.ask(timeline.LookUp{UID: "a", Images: []string{"x"}}, now)
+	if p.failed(q, now) {
+		t.Fatal("given up at the first failure")
+	}
+	wait, some := p.wait(now)
+	if !some || wait <= 0 || wait > retries.Max {
+		t.Fatalf("waits %v, %t", wait, some)
+	}
+	if q, _ := p.take(now); q != nil {
+		t.Fatal("asked again at once")
+	}
+	now = now.Add(wait)
+	q, lookUp := p.take(now)
+	if q == nil || !slices.Equal(lookUp.Images, []string{"x"}) {
+		t.Fatalf("took %+v after the wait", lookUp)
+	}
+	now = now.Add(giveUpAfter + time.Second)
+	if !p.failed(q, now) {
+		t.Fatal("not given up")
+	}
+	if open, _ := p.count(); open != 0 {
+		t.Errorf("%d open at the end", open)
+	}
+}
+
+func TestPendingIsBounded(t *testing.T) {
+	p, now := newPending(), time.Unix(1000, 0)
+	for i := range maxPending {
+		if !p.ask(timeline.LookUp{UID: fmt.Sprint(i)}, now) {
+			t.Fatalf("dropped number %d", i)
+		}
+	}
+	if p.ask(timeline.LookUp{UID: "one more"}, now) {
+		t.Error("took one too many")
+	}
+	if !p.ask(timeline.LookUp{UID: "0"}, now) {
+		t.Error("dropped what only merges")
+	}
+	if open, dropped := p.count(); open != maxPending || dropped != 1 {
+		t.Errorf("open %d, dropped %d", open, dropped)
+	}
+	refs := make([]string, 2*maxImages)
+	for i := range refs {
+		refs[i] = fmt.Sprint(i)
+	}
+	if got := merge(timeline.LookUp{Images: refs}, nil); len(got.Images) != maxImages {
+		t.Errorf("%d images in one question", len(got.Images))
+	}
+}
+
+func TestCacheIsBounded(t *testing.T) {
+	c := newCache[int](2)
+	for i, key := range []string{"a", "b", "a", "c"} {
+		c.add(key, i)
+	}
+	if _, ok := c.get("a"); ok {
+		t.Error("the oldest key is still there")
+	}
+	for key, want := range map[string]int{"b": 1, "c": 3} {
+		if got, ok := c.get(key); !ok || got != want {
+			t.Errorf("%s = %d, %t", key, got, ok)
+		}
+	}
+	c.add("b", 9)
+	if got, _ := c.get("b"); got != 1 {
+		t.Errorf("the first value of b became %d", got)
+	}
+}

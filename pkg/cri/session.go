@@ -1,0 +1,125 @@
+package cri
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"time"
+
+	"go.uber.org/zap"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+	runtimeapi "k8s.io/cri-api/pkg/apis/runtime/v1"
+)
+
+const (
+	// workers is how many questions are asked at once. Kubelet shares the runtime with us.
+	workers = 2
+	// heartbeat is how often a runtime that is not asked anything is asked for its version.
+	heartbeat = 10 * time.Second
+)
+
+// session is the time with one runtime, from its proof until its connection breaks. What the version
+// says of the runtime holds for one session: an upgrade breaks the connection.
+type session struct {
+	source  *Source
+	client  *client
+	lookUp  *lookUp
+	runtime string        // name and version, for people
+	work    chan struct{} // no capacity: a question stays in line until a worker is free
+	broken  chan error    // capacity 1, dropped when full: the first reason is enough
+}
+
+func newSession(s *Source, client *client, version *runtimeapi.VersionResponse) *session {
+	return &session{
+		source: s,
+		client: client,
+		lookUp: &lookUp{
+			client: client, stores: storesOf(version, s.config.Logger),
+			stamps: s.stamps, finished: s.finished, now: s.config.Now,
+		},
+		runtime: describe(version),
+		work:    make(chan struct{}),
+		broken:  make(chan error, 1),
+	}
+}
+
+func (s *session) close() { s.client.close() }
+
+// serve hands questions to the workers until ctx ends or the connection breaks, and returns why.
+func (s *session) serve(ctx context.Context) error {
+	ctx, cancel := context.WithCancel(ctx)
+	var running sync.WaitGroup
+	defer running.Wait()
+	defer cancel()
+	for range workers {
+		running.Go(func() { s.answerAll(ctx) })
+	}
+	beat := time.NewTicker(heartbeat)
+	defer beat.Stop()
+	for {
+		var work chan<- struct{}
+		var ready <-chan time.Time
+		if wait, some := s.source.pending.wait(s.source.config.Now()); some && wait == 0 {
+			work = s.work
+		} else if some {
+			ready = time.After(wait)
+		}
+		select {
+		case work <- struct{}{}: // a worker woken once too often finds nothing to take
+		case <-ready:
+		case <-s.source.pending.wake:
+		case <-beat.C:
+			if _, err := s.client.version(ctx); err != nil {
+				return err
+			}
+			s.source.config.Report(true, s.runtime)
+		case err := <-s.broken:
+			return err
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	}
+}
+
+// answerAll is one worker.
+func (s *session) answerAll(ctx context.Context) {
+	for {
+		select {
+		case <-s.work:
+			s.answerOne(ctx)
+		case <-ctx.Done():
+			return
+		}
+	}
+}
+
+func (s *session) answerOne(ctx context.Context) {
+	source := s.source
+	q, lookUp := source.pending.take(source.config.Now())
+	if q == nil {
+		return
+	}
+	seen, err := s.lookUp.answer(ctx, lookUp)
+	if err == nil {
+		source.config.Report(true, s.runtime)
+		source.answered.Add(1)
+		source.config.Observe(ctx, seen)
+		source.pending.done(q)
+		return
+	}
+	if source.pending.failed(q, source.config.Now()) {
+		source.givenUp.Add(1)
+		source.config.Logger.Warn("container runtime question given up", zap.String("uid", lookUp.UID), zap.Error(err))
+	}
+	switch {
+	case ctx.Err() != nil: // the end of the session, not a fault of the runtime
+	case status.Code(err) == codes.Unavailable:
+		select {
+		case s.broken <- fmt.Errorf("connection lost: %w", err):
+		default:
+		}
+	default:
+		source.config.Report(false, err.Error())
+	}
+}

@@ -1,0 +1,152 @@
+package cri
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"sync/atomic"
+	"time"
+
+	"go.uber.org/zap"
+	runtimeapi "k8s.io/cri-api/pkg/apis/runtime/v1"
+
+	"github.com/podlapse/podlapse/pkg/backoff"
+	"github.com/podlapse/podlapse/pkg/health"
+	"github.com/podlapse/podlapse/pkg/timeline"
+)
+
+const (
+	defaultTimeout = 2 * time.Second
+	maxStamps      = 1024 // sandboxes remembered; a node runs a few hundred
+	maxFinished    = 4096 // exited containers remembered
+)
+
+// retries bounds how often a runtime that is away is asked, and how long one that came back is missed.
+var retries = backoff.Policy{First: 200 * time.Millisecond, Max: 5 * time.Second}
+
+// Config is what a Source needs; Sockets and Timeout have defaults.
+type Config struct {
+	Endpoint Endpoint
+	// Observe takes RuntimeSeen, from one of a few workers. While it blocks, that worker asks nothing;
+	// it must return when the context ends.
+	Observe func(context.Context, timeline.Observation)
+	Report  health.Report
+	Logger  *zap.Logger
+	Now     func() time.Time
+
+	Sockets []string      // where Auto looks, in order; Sockets() when nil
+	Timeout time.Duration // of one call; 2 s when zero
+}
+
+// Source answers questions about pods with what the node's container runtime knows.
+type Source struct {
+	config   Config
+	pending  *pending
+	stamps   *cache[sandboxStamps]
+	finished *cache[*runtimeapi.ContainerStatus]
+	full     atomic.Bool // the latest question was dropped
+	answered atomic.Uint64
+	givenUp  atomic.Uint64
+}
+
+// Stats counts what a Source does.
+type Stats struct {
+	Pending  int    // pods with an open question
+	Answered uint64 // questions answered so far
+	Dropped  uint64 // questions not taken so far because too many were open
+	GivenUp  uint64 // questions given up so far because the runtime kept failing
+}
+
+// New makes a source that is not connected yet.
+func New(config Config) *Source {
+	if config.Sockets == nil {
+		config.Sockets = Sockets()
+	}
+	config.Timeout = cmp.Or(config.Timeout, defaultTimeout)
+	return &Source{
+		config:   config,
+		pending:  newPending(),
+		stamps:   newCache[sandboxStamps](maxStamps),
+		finished: newCache[*runtimeapi.ContainerStatus](maxFinished),
+	}
+}
+
+// Ask wants one RuntimeSeen about a pod. It does not block and may be called before Run and from any
+// goroutine. Questions about one pod that are not yet answered become one, about the images of all;
+// beyond 1024 pods, questions are dropped and counted. A question is given up 30 s after it was
+// last asked if the runtime keeps failing, so who still wants the answer asks again.
+func (s *Source) Ask(lookUp timeline.LookUp) {
+	if s.config.Endpoint.Off() {
+		return
+	}
+	taken := s.pending.ask(lookUp, s.config.Now())
+	if s.full.Swap(!taken) == taken && !taken {
+		s.config.Logger.Warn("too many open questions to the container runtime, dropping")
+	}
+}
+
+// Stats may be called from any goroutine.
+func (s *Source) Stats() Stats {
+	open, dropped := s.pending.count()
+	return Stats{Pending: open, Answered: s.answered.Load(), Dropped: dropped, GivenUp: s.givenUp.Load()}
+}
+
+// Run looks for the runtime and asks it until ctx ends; it never fails and returns nil. It may be
+// called once.
+func (s *Source) Run(ctx context.Context) error {
+	if s.config.Endpoint.Off() {
+		s.config.Report(false, "switched off")
+		<-ctx.Done()
+		return nil
+	}
+	for failures := 0; ; failures++ {
+		served, err := s.serveAny(ctx)
+		if ctx.Err() != nil {
+			return nil
+		}
+		s.config.Report(false, err.Error())
+		if served {
+			failures = 0
+		}
+		if !backoff.Sleep(ctx, retries.Delay(failures)) {
+			return nil
+		}
+	}
+}
+
+// serveAny serves with the first socket behind which a runtime proves itself, until that is lost. It
+// says whether it served, and what was wrong at last.
+func (s *Source) serveAny(ctx context.Context) (served bool, err error) {
+	paths := s.config.Endpoint.Discover(s.config.Sockets)
+	if len(paths) == 0 {
+		return false, fmt.Errorf("no container runtime socket found, looked for %s", strings.Join(s.config.Sockets, ", "))
+	}
+	var errs []error
+	for _, path := range paths {
+		session, err := s.connect(ctx, path)
+		if err != nil {
+			errs = append(errs, fmt.Errorf("%s: %w", path, err))
+			continue
+		}
+		defer session.close()
+		return true, session.serve(ctx)
+	}
+	return false, errors.Join(errs...)
+}
+
+// connect proves with Version that a runtime serves CRI at path.
+func (s *Source) connect(ctx context.Context, path string) (*session, error) {
+	client, err := dial(path, s.config.Timeout)
+	if err != nil {
+		return nil, err
+	}
+	version, err := client.version(ctx)
+	if err != nil {
+		client.close()
+		return nil, err
+	}
+	s.config.Report(true, describe(version))
+	return newSession(s, client, version), nil
+}

@@ -1,0 +1,265 @@
+package cri_test
+
+import (
+	"context"
+	"net"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"go.uber.org/zap/zaptest"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+
+	"github.com/podlapse/podlapse/pkg/cri"
+	"github.com/podlapse/podlapse/pkg/cri/critest"
+	"github.com/podlapse/podlapse/pkg/timeline"
+)
+
+const patience = 10 * time.Second
+
+// harness runs a source and collects what it says.
+type harness struct {
+	t        *testing.T
+	source   *cri.Source
+	seen     chan timeline.RuntimeSeen // capacity 64, beyond what a test asks
+	reports  chan report               // capacity 1024, beyond what a test waits for
+	stop     context.CancelFunc
+	finished chan struct{}
+}
+
+type report struct {
+	up     bool
+	detail string
+}
+
+func run(t *testing.T, config cri.Config) *harness {
+	t.Helper()
+	h := &harness{
+		t: t, seen: make(chan timeline.RuntimeSeen, 64), reports: make(chan report, 1024), finished: make(chan struct{}),
+	}
+	config.Observe = func(ctx context.Context, o timeline.Observation) {
+		select {
+		case h.seen <- o.(timeline.RuntimeSeen):
+		case <-ctx.Done():
+		}
+	}
+	config.Report = func(up bool, detail string) { h.reports <- report{up, detail} }
+	config.Logger = zaptest.NewLogger(t)
+	config.Now = time.Now
+	h.source = cri.New(config)
+	ctx, stop := context.WithCancel(t.Context())
+	h.stop = stop
+	go func() {
+		defer close(h.finished)
+		if err := h.source.Run(ctx); err != nil {
+			t.Errorf("Run: %v", err)
+		}
+	}()
+	t.Cleanup(h.end)
+	return h
+}
+
+// end stops the source and fails when that takes long.
+func (h *harness) end() {
+	h.stop()
+	select {
+	case <-h.finished:
+	case <-time.After(patience):
+		h.t.Error("Run did not return")
+	}
+}
+
+func (h *harness) next() timeline.RuntimeSeen {
+	h.t.Helper()
+	select {
+	case seen := <-h.seen:
+		return seen
+	case <-time.After(patience):
+		h.t.Fatal("no answer")
+		return timeline.RuntimeSeen{}
+	}
+}
+
+// until waits for a report of that kind whose detail contains text.
+func (h *harness) until(up bool, text string) {
+	h.t.Helper()
+	deadline := time.After(patience)
+	for {
+		select {
+		case r := <-h.reports:
+			if r.up == up && strings.Contains(r.detail, text) {
+				return
+			}
+		case <-deadline:
+			h.t.Fatalf("no report of up=%t with %q", up, text)
+		}
+	}
+}
+
+func explicit(t *testing.T, path string) cri.Endpoint {
+	t.Helper()
+	endpoint, err := cri.ParseEndpoint("unix://" + path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return endpoint
+}
+
+func put(fake *critest.Runtime, uid string) {
+	fake.PutSandbox(critest.Sandbox{ID: "s-" + uid, PodUID: uid, CreatedAt: time.Unix(1_700_000_000, 0)})
+}
+
+func TestRuntimeAppearsLater(t *testing.T) {
+	dir := t.TempDir()
+	path := filepath.Join(dir, "c.sock")
+	for name, config := range map[string]cri.Config{
+		"auto":     {Sockets: []string{filepath.Join(dir, "none.sock"), path}},
+		"explicit": {Endpoint: explicit(t, path)},
+	} {
+		t.Run(name, func(t *testing.T) {
+			h := run(t, config)
+			h.until(false, path)
+			h.source.Ask(timeline.LookUp{UID: "pod", RuntimeUID: "runtime-pod"})
+			fake := critest.Start(t, path, critest.Options{})
+			put(fake, "runtime-pod")
+			h.until(true, "containerd 2.4.2")
+			if seen := h.next(); seen.UID != "pod" || len(seen.Sandboxes) != 1 || seen.AskedAt.After(seen.ArrivedAt) {
+				t.Errorf("saw %+v", seen)
+			}
+		})
+	}
+}
+
+func TestRuntimeRestarts(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "c.sock")
+	old := critest.Start(t, path, critest.Options{Version: "1.7.27"})
+	put(old, "pod")
+	h := run(t, cri.Config{Endpoint: explicit(t, path)})
+	h.until(true, "containerd 1.7.27")
+	h.source.Ask(timeline.LookUp{UID: "pod", RuntimeUID: "pod"})
+	if seen := h.next(); seen.Sandboxes[0].CreatedAt.IsZero() {
+		t.Errorf("1.7 told %+v", seen)
+	}
+
+	old.Stop()
+	h.source.Ask(timeline.LookUp{UID: "pod", RuntimeUID: "pod"})
+	h.until(false, "")
+	upgraded := critest.Start(t, path, critest.Options{})
+	put(upgraded, "pod")
+	upgraded.StoreSandbox("s-pod", critest.Stamps{CreatedAt: time.Unix(1_699_999_999, 0), UpdatedAt: time.Unix(1_700_000_001, 0)})
+	h.until(true, "containerd 2.4.2")
+	// The question that was open is still answered, and by what the new version means.
+	for seen := h.next(); ; seen = h.next() {
+		if len(seen.Sandboxes) == 1 && !seen.Sandboxes[0].BegunAt.IsZero() {
+			return
+		}
+		h.source.Ask(timeline.LookUp{UID: "pod", RuntimeUID: "pod"})
+	}
+}
+
+func TestAutoTriesTheNextSocket(t *testing.T) {
+	dir := t.TempDir()
+	deaf, path := filepath.Join(dir, "a.sock"), filepath.Join(dir, "b.sock")
+	listener, err := net.Listen("unix", deaf) // takes connections and never answers
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer listener.Close()
+	critest.Start(t, path, critest.Options{Name: "cri-o", Version: "1.36.1"})
+	h := run(t, cri.Config{Sockets: []string{deaf, path}, Timeout: 100 * time.Millisecond})
+	h.until(true, "cri-o 1.36.1")
+}
+
+func TestHangingRuntime(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "c.sock")
+	fake := critest.Start(t, path, critest.Options{})
+	put(fake, "pod")
+	h := run(t, cri.Config{Endpoint: explicit(t, path), Timeout: 100 * time.Millisecond})
+	h.until(true, "containerd")
+	fake.Fault(critest.Hang)
+	h.source.Ask(timeline.LookUp{UID: "pod", RuntimeUID: "pod"})
+	h.until(false, "list sandboxes")
+	fake.Fault(nil)
+	if seen := h.next(); seen.UID != "pod" {
+		t.Errorf("saw %+v", seen)
+	}
+	h.until(true, "containerd")
+	fake.Fault(critest.Hang) // must not keep Run from returning
+	h.source.Ask(timeline.LookUp{UID: "pod", RuntimeUID: "pod"})
+}
+
+func TestFailingRuntimeKeepsTheQuestion(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "c.sock")
+	fake := critest.Start(t, path, critest.Options{})
+	put(fake, "pod")
+	h := run(t, cri.Config{Endpoint: explicit(t, path)})
+	h.until(true, "containerd")
+	fake.Fault(func(context.Context, string) error { return status.Error(codes.Internal, "disk full") })
+	h.source.Ask(timeline.LookUp{UID: "pod", RuntimeUID: "pod"})
+	h.until(false, "disk full")
+	if stats := h.source.Stats(); stats.Pending != 1 || stats.Answered != 0 {
+		t.Errorf("stats %+v", stats)
+	}
+	fake.Fault(nil)
+	h.next()
+	if stats := h.source.Stats(); stats.Answered != 1 || stats.GivenUp != 0 || stats.Dropped != 0 {
+		t.Errorf("stats %+v", stats)
+	}
+}
+
+func TestFewAtOnce(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "c.sock")
+	fake := critest.Start(t, path, critest.Options{})
+	var mu sync.Mutex
+	now, most := 0, 0
+	entered := make(chan struct{}, 64)
+	release := make(chan struct{})
+	fake.Fault(func(ctx context.Context, method string) error {
+		if !strings.HasSuffix(method, "/ListPodSandbox") {
+			return nil
+		}
+		mu.Lock()
+		now++
+		most = max(most, now)
+		mu.Unlock()
+		entered <- struct{}{}
+		select {
+		case <-release:
+		case <-ctx.Done():
+		}
+		mu.Lock()
+		now--
+		mu.Unlock()
+		return nil
+	})
+	h := run(t, cri.Config{Endpoint: explicit(t, path), Timeout: patience})
+	const pods = 10
+	for _, uid := range strings.Split("abcdefghij", "") {
+		h.source.Ask(timeline.LookUp{UID: uid, RuntimeUID: uid})
+	}
+	<-entered
+	<-entered
+	for range pods { // one by one, so that the others have time to push in
+		release <- struct{}{}
+		h.next()
+	}
+	if most != 2 {
+		t.Errorf("%d questions at once, want 2", most)
+	}
+}
+
+func TestOff(t *testing.T) {
+	endpoint, err := cri.ParseEndpoint("off")
+	if err != nil {
+		t.Fatal(err)
+	}
+	h := run(t, cri.Config{Endpoint: endpoint})
+	h.until(false, "switched off")
+	h.source.Ask(timeline.LookUp{UID: "pod"})
+	if stats := h.source.Stats(); stats != (cri.Stats{}) {
+		t.Errorf("stats %+v", stats)
+	}
+}

@@ -1,0 +1,101 @@
+package export
+
+import (
+	"testing"
+	"time"
+
+	"go.uber.org/goleak"
+
+	"github.com/podlapse/podlapse/pkg/imagepull"
+	"github.com/podlapse/podlapse/pkg/timeline"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+var createdAt = time.Date(2026, time.March, 1, 12, 0, 0, 0, time.UTC)
+
+// after is the instant so long after the fixture pod's creation.
+func after(d time.Duration) time.Time { return createdAt.Add(d) }
+
+// coldStart is a pod of one init container and one main container whose image came from a registry:
+//
+//	0.5 s scheduling, 0.25 s pick-up, 2.25 s volumes+network+sandbox, 1 s queue, 5 s pull,
+//	0.1 s create, 0.9 s start, 2.000000001 s readiness probe; 12.000000001 s in all
+func coldStart() timeline.Timeline {
+	const ms = time.Millisecond
+	watch, cri := timeline.SourcePodWatch, timeline.SourceCRI
+	at := time.Duration(0)
+	span := func(phase timeline.Phase, container string, length, bound time.Duration, sources ...timeline.Source) timeline.Span {
+		s := timeline.Span{
+			Phase: phase, Cause: timeline.CauseOf(phase), Container: container,
+			StartAt: after(at), EndAt: after(at + length), Error: bound, Sources: sources,
+		}
+		at += length
+		return s
+	}
+	t := timeline.Timeline{
+		Namespace: "shop", Name: "web-0", UID: "0b1c", Node: "node-a",
+		Owner:      timeline.Owner{Kind: "StatefulSet", Name: "web"},
+		State:      timeline.StateReady,
+		CreatedAt:  createdAt,
+		SettledAt:  after(12*time.Second + 1),
+		Total:      12*time.Second + 1,
+		TotalError: time.Second,
+		Phases: []timeline.Span{
+			span(timeline.PhaseScheduling, "", 500*ms, time.Second, watch),
+			span(timeline.PhaseKubeletPickup, "", 250*ms, 250*ms, watch),
+			span(timeline.PhaseVolumes, "", 2250*ms, 250*ms, cri),
+			span(timeline.PhasePullQueue, "app", time.Second, 3*ms, timeline.SourceEventWatch),
+			span(timeline.PhasePull, "app", 5*time.Second, ms, timeline.SourceEventWatch, timeline.SourceContainerd),
+			span(timeline.PhaseContainerCreate, "app", 100*ms, 0, cri),
+			span(timeline.PhaseContainerStart, "app", 900*ms, 0, cri),
+			span(timeline.PhaseReadinessProbe, "app", 2*time.Second+1, 20*ms, watch),
+		},
+		Pulls: []timeline.Pull{
+			{
+				Container: "setup", Image: "registry.example/tools:1", Registry: "registry.example",
+				Outcome: imagepull.OutcomePresent, Sources: []timeline.Source{timeline.SourceEventWatch},
+			},
+			{
+				Container: "app", Image: "registry.example/web:2", Registry: "registry.example",
+				Digest: "sha256:aa", Outcome: imagepull.OutcomeDownloaded, Attempt: 1,
+				RequestedAt: after(3 * time.Second), StartedAt: after(4 * time.Second), FinishedAt: after(9 * time.Second),
+				Queue: time.Second, Pull: 5 * time.Second, Timed: true, Error: ms,
+				SizeBytes: 20 << 20,
+				Sources:   []timeline.Source{timeline.SourceEventWatch, timeline.SourceContainerd},
+			},
+		},
+		Marks: []timeline.MarkEvidence{
+			{Mark: timeline.MarkCreated, Earliest: createdAt, Latest: after(time.Second), Sources: []timeline.Source{watch}},
+			{Mark: timeline.MarkStarted, Container: "app", Latest: after(10 * time.Second), Sources: []timeline.Source{watch}},
+		},
+	}
+	t.Phases[2].MergedWith = []timeline.Phase{timeline.PhaseNetwork, timeline.PhaseSandbox}
+	return t
+}
+
+// stillPulling is a bare pod whose first pull goes on, with a contradiction and a gap.
+func stillPulling() timeline.Timeline {
+	return timeline.Timeline{
+		Namespace: "shop", Name: "batch", UID: "0b1d", Node: "node-a",
+		State: timeline.StateStarting, CreatedAt: createdAt, Total: 4 * time.Second, TotalError: time.Second,
+		Phases: []timeline.Span{
+			{
+				Phase: timeline.PhaseUnattributed, Cause: timeline.CauseUnknown,
+				StartAt: createdAt, EndAt: after(time.Second), Error: time.Second,
+			},
+			{
+				Phase: timeline.PhasePull, Cause: timeline.CauseRegistry, Container: "job",
+				StartAt: after(time.Second), EndAt: after(4 * time.Second), Open: true,
+			},
+		},
+		Pulls: []timeline.Pull{{
+			Container: "job", Image: "job:1", Registry: "docker.io", Outcome: imagepull.OutcomePulling,
+			RequestedAt: after(time.Second),
+		}},
+		Conflicts: []timeline.Conflict{{
+			Mark: timeline.MarkRunning, Container: "job", Detail: "cri says 3 s, pod_watch at least 5 s",
+		}},
+		Missing: []string{"scheduled", "sandbox_begun"},
+	}
+}

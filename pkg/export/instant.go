@@ -1,0 +1,18 @@
+package export
+
+import "time"
+
+// instantLayout always has nine decimals, so that instants sort as text too.
+const instantLayout = "2006-01-02T15:04:05.000000000Z"
+
+// Instant is a point in time as records print it: RFC 3339 in UTC with nine decimals. The zero
+// Instant is unknown; fields leave it out.
+type Instant struct{ time.Time }
+
+// instantOf drops the monotonic clock reading, so that differences are those of what is printed.
+func instantOf(t time.Time) Instant { return Instant{t.Round(0).UTC()} }
+
+// MarshalJSON implements json.Marshaler. Reading any RFC 3339 time is time.Time's own.
+func (i Instant) MarshalJSON() ([]byte, error) {
+	return []byte(`"` + i.UTC().Format(instantLayout) + `"`), nil
+}

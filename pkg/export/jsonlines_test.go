@@ -1,0 +1,141 @@
+package export
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"os"
+	"strings"
+	"syscall"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/testutil"
+	"go.uber.org/zap"
+
+	"github.com/podlapse/podlapse/pkg/timeline"
+)
+
+func newLines(out interface{ Write([]byte) (int, error) }) *JSONLines {
+	return NewJSONLines(JSONLinesConfig{Out: out, Registerer: prometheus.NewRegistry(), Logger: zap.NewNop()})
+}
+
+func named(name string) timeline.Timeline { return timeline.Timeline{Name: name} }
+
+func TestJSONLinesWritesWholeLinesInOrder(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var out bytes.Buffer
+		lines := newLines(&out)
+		ctx, stop := context.WithCancel(t.Context())
+		ended := make(chan error, 1)
+		go func() { ended <- lines.Run(ctx) }()
+		lines.Offer(named("a"))
+		synctest.Wait()
+		if !strings.HasSuffix(out.String(), "}\n") {
+			t.Fatalf("not written at once: %q", out.String())
+		}
+		lines.Offer(coldStart())
+		synctest.Wait()
+		stop()
+		if err := <-ended; err != nil {
+			t.Fatal(err)
+		}
+		got := strings.Split(strings.TrimSuffix(out.String(), "\n"), "\n")
+		if len(got) != 2 {
+			t.Fatalf("got %d lines", len(got))
+		}
+		for i, want := range []string{"a", "web-0"} {
+			var record Record
+			if err := json.Unmarshal([]byte(got[i]), &record); err != nil || record.Name != want {
+				t.Errorf("line %d: %q, %v; want %s", i, record.Name, err, want)
+			}
+		}
+	})
+}
+
+func TestJSONLinesDrainsWhenStopped(t *testing.T) {
+	var out bytes.Buffer
+	lines := newLines(&out)
+	for range jsonLinesQueue {
+		lines.Offer(named("late"))
+	}
+	stopped, stop := context.WithCancel(t.Context())
+	stop()
+	if err := lines.Run(stopped); err != nil {
+		t.Fatal(err)
+	}
+	if got := strings.Count(out.String(), "\n"); got != jsonLinesQueue {
+		t.Errorf("got %d lines, want %d", got, jsonLinesQueue)
+	}
+}
+
+func TestJSONLinesDropsTheNewestWhenFull(t *testing.T) {
+	var out bytes.Buffer
+	lines := newLines(&out)
+	for range jsonLinesQueue {
+		lines.Offer(named("kept"))
+	}
+	lines.Offer(named("surplus"))
+	lines.Offer(named("surplus"))
+	if got := testutil.ToFloat64(lines.dropped); got != 2 {
+		t.Errorf("dropped %v, want 2", got)
+	}
+	stopped, stop := context.WithCancel(t.Context())
+	stop()
+	if err := lines.Run(stopped); err != nil {
+		t.Fatal(err)
+	}
+	if strings.Contains(out.String(), "surplus") {
+		t.Error("a surplus record was written")
+	}
+}
+
+// slowWriter takes so long for each line that draining runs out of time.
+type slowWriter struct{ written int }
+
+func (w *slowWriter) Write(line []byte) (int, error) {
+	time.Sleep(jsonLinesDrain * 2 / 3)
+	w.written++
+	return len(line), nil
+}
+
+func TestJSONLinesGivesUpOnASlowReader(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		slow := &slowWriter{}
+		lines := newLines(slow)
+		for range 5 {
+			lines.Offer(named("late"))
+		}
+		stopped, stop := context.WithCancel(t.Context())
+		stop()
+		err := lines.Run(stopped)
+		if err == nil || !strings.Contains(err.Error(), "lost") {
+			t.Errorf("got %v, want what was lost", err)
+		}
+		if got := testutil.ToFloat64(lines.dropped); slow.written+int(got) != 5 || got == 0 {
+			t.Errorf("%d written, %v dropped of 5", slow.written, got)
+		}
+	})
+}
+
+func TestJSONLinesEndsWhenTheReaderIsGone(t *testing.T) {
+	reader, writer, err := os.Pipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer writer.Close()
+	reader.Close()
+	lines := newLines(writer)
+	lines.Offer(named("a"))
+	lines.Offer(named("b"))
+	err = lines.Run(t.Context())
+	if !errors.Is(err, syscall.EPIPE) || !strings.Contains(err.Error(), "standard output") {
+		t.Errorf("got %v, want a broken pipe on standard output", err)
+	}
+	if got := testutil.ToFloat64(lines.dropped); got != 2 {
+		t.Errorf("dropped %v, want 2", got)
+	}
+}

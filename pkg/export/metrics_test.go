@@ -1,0 +1,180 @@
+package export
+
+import (
+	"bytes"
+	"fmt"
+	"os"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/testutil"
+	"github.com/prometheus/common/expfmt"
+
+	"github.com/podlapse/podlapse/pkg/health"
+	"github.com/podlapse/podlapse/pkg/imagepull"
+	"github.com/podlapse/podlapse/pkg/timeline"
+)
+
+func all(t *testing.T) (*prometheus.Registry, *Metrics) {
+	t.Helper()
+	registry := prometheus.NewPedanticRegistry()
+	metrics := NewMetrics(registry)
+	NewJSONLines(JSONLinesConfig{Registerer: registry})
+	registry.MustRegister(
+		NewBuildInfo(Build{Version: "v1.2.3", Revision: "abc", GoVersion: "go1.26"}),
+		NewSourceUp(func() []health.Status {
+			return []health.Status{{Part: "pod_watch", Up: true}, {Part: "cri"}}
+		}),
+	)
+	return registry, metrics
+}
+
+func TestMetricsAreClean(t *testing.T) {
+	registry, metrics := all(t)
+	metrics.Observe(coldStart())
+	problems, err := testutil.GatherAndLint(registry)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, problem := range problems {
+		t.Errorf("%s: %s", problem.Metric, problem.Text)
+	}
+}
+
+func TestMetricsExposition(t *testing.T) {
+	registry, metrics := all(t)
+	metrics.Observe(coldStart())
+	if *update {
+		families, err := registry.Gather()
+		if err != nil {
+			t.Fatal(err)
+		}
+		var text bytes.Buffer
+		for _, family := range families {
+			if _, err := expfmt.MetricFamilyToText(&text, family); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if err := os.WriteFile("testdata/cold-start.metrics", text.Bytes(), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	want, err := os.Open("testdata/cold-start.metrics")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer want.Close()
+	if err := testutil.GatherAndCompare(registry, want); err != nil {
+		t.Error(err)
+	}
+}
+
+// count returns how many observations a histogram has, over all its labels that match.
+func count(t *testing.T, registry *prometheus.Registry, name string, labels ...string) (n uint64, sum float64) {
+	t.Helper()
+	families, err := registry.Gather()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, family := range families {
+		if family.GetName() != name {
+			continue
+		}
+		for _, metric := range family.GetMetric() {
+			have := ""
+			for _, pair := range metric.GetLabel() {
+				have += pair.GetName() + "=" + pair.GetValue() + " "
+			}
+			matches := true
+			for _, label := range labels {
+				matches = matches && strings.Contains(have, label+" ")
+			}
+			if matches {
+				n += metric.GetHistogram().GetSampleCount()
+				sum += metric.GetHistogram().GetSampleSum()
+			}
+		}
+	}
+	return n, sum
+}
+
+func TestMetricsPhasesAreThereFromTheStart(t *testing.T) {
+	registry, _ := all(t)
+	got, err := testutil.GatherAndCount(registry, "podlapse_pod_phase_duration_seconds")
+	if err != nil || got != len(timeline.Phases()) {
+		t.Errorf("%d phases, %v; want %d", got, err, len(timeline.Phases()))
+	}
+}
+
+func TestMetricsCountOnlyStartsThatCameToSomething(t *testing.T) {
+	for state, want := range map[timeline.State]uint64{
+		timeline.StateReady: 1, timeline.StateSucceeded: 1, timeline.StateFailed: 0, timeline.StateDeleted: 0,
+	} {
+		registry, metrics := all(t)
+		in := coldStart()
+		in.State = state
+		metrics.Observe(in)
+		startups, _ := count(t, registry, "podlapse_pod_startup_duration_seconds")
+		phases, _ := count(t, registry, "podlapse_pod_phase_duration_seconds", "phase=pull")
+		pulls, _ := count(t, registry, "podlapse_image_pull_duration_seconds")
+		if startups != want || phases != want || pulls != 1 {
+			t.Errorf("%s: %d starts, %d pull phases, %d pulls; want %d, %d, 1", state, startups, phases, pulls, want, want)
+		}
+	}
+}
+
+func TestMetricsAddUpTheStretchesOfAPhase(t *testing.T) {
+	registry, metrics := all(t)
+	in := coldStart()
+	in.Phases = append(in.Phases, timeline.Span{
+		Phase: timeline.PhasePull, Container: "other", StartAt: after(20 * time.Second), EndAt: after(23 * time.Second),
+	})
+	metrics.Observe(in)
+	if n, sum := count(t, registry, "podlapse_pod_phase_duration_seconds", "phase=pull"); n != 1 || sum != 8 {
+		t.Errorf("%d observations of %v s in all, want one of 8 s", n, sum)
+	}
+	if n, _ := count(t, registry, "podlapse_pod_phase_duration_seconds", "phase=network"); n != 0 {
+		t.Error("a phase that was merged into another is counted as well")
+	}
+}
+
+func TestMetricsLeaveOutPullsNobodyTimed(t *testing.T) {
+	for _, pull := range []timeline.Pull{
+		{Outcome: imagepull.OutcomeDownloaded},
+		{Outcome: imagepull.OutcomePresent, Timed: true},
+		{Outcome: imagepull.OutcomeUnknown, Timed: true},
+		{Outcome: imagepull.OutcomePulling, Timed: true},
+	} {
+		registry, metrics := all(t)
+		metrics.Observe(timeline.Timeline{State: timeline.StateReady, Pulls: []timeline.Pull{pull}})
+		pulls, _ := count(t, registry, "podlapse_image_pull_duration_seconds")
+		queues, _ := count(t, registry, "podlapse_image_pull_queue_seconds")
+		if pulls != 0 || queues != 0 {
+			t.Errorf("%+v: counted", pull)
+		}
+	}
+}
+
+func TestMetricsBoundRegistries(t *testing.T) {
+	registry, metrics := all(t)
+	observe := func(host string) {
+		metrics.Observe(timeline.Timeline{Pulls: []timeline.Pull{{
+			Registry: host, Outcome: imagepull.OutcomeFailed, Timed: true, Pull: time.Second,
+		}}})
+	}
+	for i := range 100 {
+		observe(fmt.Sprintf("r%d.example", i))
+	}
+	observe("r0.example")
+	observe("\xff")
+	for label, want := range map[string]uint64{
+		"registry=r0.example": 2, "registry=r15.example": 1, "registry=r16.example": 0,
+		"registry=other": 100 - maxRegistries, "registry=unknown": 1,
+	} {
+		if got, _ := count(t, registry, "podlapse_image_pull_duration_seconds", label, "outcome=failed"); got != want {
+			t.Errorf("%s: %d, want %d", label, got, want)
+		}
+	}
+}

@@ -1,0 +1,93 @@
+package export
+
+import (
+	"github.com/podlapse/podlapse/pkg/imagepull"
+	"github.com/podlapse/podlapse/pkg/timeline"
+)
+
+// Record is one pod's timeline as JSON: the contract with everything outside the agent. Lists are
+// never null. What is unknown or does not apply is left out: the owner of a bare pod, the end of a
+// start-up that still goes on, the instants and lengths of a pull that nobody timed.
+type Record struct {
+	Namespace string         `json:"namespace"`
+	Name      string         `json:"name"`
+	UID       string         `json:"uid"`
+	Node      string         `json:"node"`
+	Owner     OwnerRecord    `json:"owner,omitzero"`
+	State     timeline.State `json:"state"`
+
+	CreatedAt  Instant `json:"created_at"`
+	SettledAt  Instant `json:"settled_at,omitzero"`
+	Total      Seconds `json:"total_seconds"` // the age so far while starting
+	TotalError Seconds `json:"total_error_seconds"`
+	// Reconstructed says that the agent came after the start-up was over; see timeline.Timeline.
+	Reconstructed bool `json:"reconstructed,omitempty"`
+
+	Phases    []PhaseRecord    `json:"phases"` // their seconds add up to total_seconds exactly
+	Pulls     []PullRecord     `json:"pulls"`
+	Marks     []MarkRecord     `json:"marks"`
+	Conflicts []ConflictRecord `json:"conflicts"`
+	Missing   []string         `json:"missing"`
+}
+
+// RecordList is the answer to a request for all pods.
+type RecordList struct {
+	Items []Record `json:"items"`
+}
+
+// OwnerRecord is the controller that owns the pod.
+type OwnerRecord struct {
+	Kind string `json:"kind"`
+	Name string `json:"name"`
+}
+
+// PhaseRecord is one stretch of the start-up.
+type PhaseRecord struct {
+	Phase      timeline.Phase    `json:"phase"`
+	Cause      timeline.Cause    `json:"cause"`
+	Container  string            `json:"container,omitempty"`
+	Attempt    int               `json:"attempt,omitempty"` // from 0
+	StartAt    Instant           `json:"start_at"`
+	EndAt      Instant           `json:"end_at"`
+	Length     Seconds           `json:"seconds"`
+	Error      Seconds           `json:"error_seconds"`
+	Open       bool              `json:"open,omitempty"` // still going on when the record was made
+	Sources    []timeline.Source `json:"sources"`
+	MergedWith []timeline.Phase  `json:"merged_with,omitempty"`
+}
+
+// PullRecord is one attempt to get one container's image.
+type PullRecord struct {
+	Container   string            `json:"container"`
+	Image       string            `json:"image"`
+	Registry    string            `json:"registry"`
+	Digest      string            `json:"digest,omitempty"`
+	Outcome     imagepull.Outcome `json:"outcome"`
+	RequestedAt Instant           `json:"requested_at,omitzero"`
+	StartedAt   Instant           `json:"started_at,omitzero"`
+	FinishedAt  Instant           `json:"finished_at,omitzero"`
+	Queue       *Seconds          `json:"queue_seconds,omitempty"` // nil when not timed, like the two below
+	Pull        *Seconds          `json:"pull_seconds,omitempty"`
+	Error       *Seconds          `json:"error_seconds,omitempty"`
+	SizeBytes   int64             `json:"size_bytes,omitempty"`
+	Sources     []timeline.Source `json:"sources"`
+	Attempt     int               `json:"attempt"` // from 0
+}
+
+// MarkRecord is the interval known to hold a mark's true instant; a bound that is not known is left
+// out.
+type MarkRecord struct {
+	Mark      string            `json:"mark"`
+	Container string            `json:"container,omitempty"`
+	Attempt   int               `json:"attempt,omitempty"`
+	Earliest  Instant           `json:"earliest,omitzero"`
+	Latest    Instant           `json:"latest,omitzero"`
+	Sources   []timeline.Source `json:"sources"`
+}
+
+// ConflictRecord is a contradiction between sources.
+type ConflictRecord struct {
+	Mark      string `json:"mark"`
+	Container string `json:"container,omitempty"`
+	Detail    string `json:"detail"`
+}

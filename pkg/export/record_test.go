@@ -1,0 +1,134 @@
+package export
+
+import (
+	"bytes"
+	"encoding/json"
+	"flag"
+	"math/big"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"reflect"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/podlapse/podlapse/pkg/timeline"
+)
+
+var update = flag.Bool("update", false, "rewrite the files in testdata; read the difference by eye")
+
+// golden compares got with a file in testdata.
+func golden(t *testing.T, name, got string) {
+	t.Helper()
+	path := filepath.Join("testdata", name)
+	if *update {
+		if err := os.WriteFile(path, []byte(got), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	want, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got != string(want) {
+		t.Errorf("%s differs; got:\n%s\nwant:\n%s", path, got, want)
+	}
+}
+
+func indented(t *testing.T, record Record) string {
+	t.Helper()
+	line, err := encodeLine(record)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var out bytes.Buffer
+	if err := json.Indent(&out, line, "", "  "); err != nil {
+		t.Fatal(err)
+	}
+	return out.String()
+}
+
+func TestRecordJSON(t *testing.T) {
+	golden(t, "cold-start.json", indented(t, NewRecord(coldStart())))
+	golden(t, "still-pulling.json", indented(t, NewRecord(stillPulling())))
+}
+
+func TestRecordRoundTrip(t *testing.T) {
+	reconstructed := coldStart()
+	reconstructed.Reconstructed = true
+	for _, in := range []timeline.Timeline{coldStart(), stillPulling(), reconstructed, {}} {
+		want := NewRecord(in)
+		line, err := encodeLine(want)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var got Record
+		if err := json.Unmarshal(line, &got); err != nil {
+			t.Fatal(err)
+		}
+		if !reflect.DeepEqual(got, want) {
+			t.Errorf("%s: got\n%s\nwant\n%s", in.Name, indented(t, got), line)
+		}
+	}
+}
+
+func TestRecordNeverNull(t *testing.T) {
+	for _, in := range []timeline.Timeline{{}, {
+		Phases: make([]timeline.Span, 1), Pulls: make([]timeline.Pull, 1), Marks: make([]timeline.MarkEvidence, 1),
+	}} {
+		if text := indented(t, NewRecord(in)); strings.Contains(text, "null") {
+			t.Errorf("null in %s", text)
+		}
+	}
+	line, err := json.Marshal(NewRecordList(nil))
+	if err != nil || string(line) != `{"items":[]}` {
+		t.Errorf("empty list: %s, %v", line, err)
+	}
+}
+
+func TestRecordTimes(t *testing.T) {
+	in := coldStart()
+	in.CreatedAt = time.Date(2026, 3, 1, 13, 0, 0, 5, time.FixedZone("", 3600))
+	got := indented(t, NewRecord(in))
+	if want := `"created_at": "2026-03-01T12:00:00.000000005Z"`; !strings.Contains(got, want) {
+		t.Errorf("no %s in %s", want, got)
+	}
+}
+
+// Whatever lengths the phases have, what a reader of the JSON adds up is the total.
+func TestRecordPhasesAddUp(t *testing.T) {
+	random := rand.New(rand.NewPCG(3, 4))
+	for range 300 {
+		at := createdAt.Add(time.Duration(random.Int64N(int64(time.Second))))
+		in := timeline.Timeline{CreatedAt: at}
+		for range 1 + random.IntN(30) {
+			next := at.Add(time.Duration(random.Int64N(int64(time.Minute))))
+			in.Phases = append(in.Phases, timeline.Span{Phase: timeline.PhaseKubeletSync, StartAt: at, EndAt: next})
+			at = next
+		}
+		in.SettledAt, in.Total = at, at.Sub(in.CreatedAt)
+
+		line, err := encodeLine(NewRecord(in))
+		if err != nil {
+			t.Fatal(err)
+		}
+		var plain struct {
+			Total  json.Number `json:"total_seconds"`
+			Phases []struct {
+				Seconds json.Number `json:"seconds"`
+			} `json:"phases"`
+		}
+		if err := json.Unmarshal(line, &plain); err != nil {
+			t.Fatal(err)
+		}
+		sum, total := new(big.Rat), new(big.Rat)
+		for _, phase := range plain.Phases {
+			addDecimal(t, sum, phase.Seconds.String())
+		}
+		addDecimal(t, total, plain.Total.String())
+		if sum.Cmp(total) != 0 {
+			t.Fatalf("phases add up to %s, total is %s", sum.FloatString(12), total.FloatString(12))
+		}
+	}
+}

@@ -1,0 +1,80 @@
+package export
+
+import (
+	"fmt"
+	"math"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// Seconds is a length of time that JSON shows as a decimal number of seconds, exact to the
+// nanosecond: a float64 could not hold every sum of lengths, so none is involved on either way.
+type Seconds time.Duration
+
+const nanosPerSecond = uint64(time.Second)
+
+// Duration returns the length as Go counts it.
+func (s Seconds) Duration() time.Duration { return time.Duration(s) }
+
+// String returns the decimal without unit and without trailing zeros.
+func (s Seconds) String() string {
+	sign, n := "", uint64(s)
+	if s < 0 {
+		sign, n = "-", -n // two's complement: also right for the least int64
+	}
+	text := sign + strconv.FormatUint(n/nanosPerSecond, 10)
+	if fraction := n % nanosPerSecond; fraction != 0 {
+		text += "." + strings.TrimRight(fmt.Sprintf("%09d", fraction), "0")
+	}
+	return text
+}
+
+// MarshalJSON implements json.Marshaler.
+func (s Seconds) MarshalJSON() ([]byte, error) { return []byte(s.String()), nil }
+
+// UnmarshalJSON implements json.Unmarshaler. It takes plain decimals of at most nine digits after
+// the point and refuses whatever it could not keep exactly.
+func (s *Seconds) UnmarshalJSON(data []byte) error {
+	text := string(data)
+	if text == "null" { // by the convention of encoding/json
+		return nil
+	}
+	parsed, err := parseSeconds(text)
+	if err != nil {
+		return fmt.Errorf("read seconds %.40q: %w", text, err)
+	}
+	*s = parsed
+	return nil
+}
+
+func parseSeconds(text string) (Seconds, error) {
+	digits, negative := strings.CutPrefix(text, "-")
+	whole, fraction, pointed := strings.Cut(digits, ".")
+	if pointed && (fraction == "" || len(fraction) > 9) {
+		return 0, fmt.Errorf("want one to nine digits after the point")
+	}
+	w, err := strconv.ParseUint(whole, 10, 64)
+	if err != nil {
+		return 0, fmt.Errorf("want a plain decimal number")
+	}
+	var f uint64
+	if pointed {
+		padded := fraction + strings.Repeat("0", 9-len(fraction))
+		if f, err = strconv.ParseUint(padded, 10, 64); err != nil {
+			return 0, fmt.Errorf("want a plain decimal number")
+		}
+	}
+	limit := uint64(math.MaxInt64)
+	if negative {
+		limit++
+	}
+	if w > limit/nanosPerSecond || w*nanosPerSecond+f > limit {
+		return 0, fmt.Errorf("too long to count in nanoseconds")
+	}
+	n := Seconds(w*nanosPerSecond + f)
+	if negative {
+		n = -n
+	}
+	return n, nil
+}

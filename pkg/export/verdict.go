@@ -1,0 +1,76 @@
+package export
+
+import (
+	"strings"
+
+	"github.com/podlapse/podlapse/pkg/timeline"
+)
+
+// verdict is the one line that answers where the time went.
+func verdict(record Record) string {
+	text := clean(record.Namespace+"/"+record.Name) + ": " + outcome(record)
+	if longest, ok := longestPhase(record); ok {
+		text += "; longest: " + phaseText(longest) + " " + secondsText(longest.Length.Duration()) +
+			" (" + clean(string(longest.Cause)) + ")"
+	}
+	return text
+}
+
+func outcome(record Record) string {
+	took := secondsText(record.Total.Duration()) + " " + errorText(record.TotalError.Duration())
+	switch record.State {
+	case timeline.StateStarting:
+		return "still starting, " + took + " so far"
+	case timeline.StateReady:
+		return "ready after " + took
+	case timeline.StateSucceeded:
+		return "succeeded after " + took
+	case timeline.StateFailed:
+		return "failed after " + took
+	case timeline.StateDeleted:
+		return "deleted after " + took + ", never ready"
+	default:
+		return clean(string(record.State)) + " after " + took
+	}
+}
+
+// longestPhase finds the longest single stretch; of equals, the first.
+func longestPhase(record Record) (PhaseRecord, bool) {
+	var longest PhaseRecord
+	found := false
+	for _, phase := range record.Phases {
+		if !found || phase.Length > longest.Length {
+			longest, found = phase, true
+		}
+	}
+	return longest, found
+}
+
+func phaseText(phase PhaseRecord) string {
+	text := clean(string(phase.Phase))
+	if phase.Container != "" {
+		text += " of " + attemptText(phase.Container, phase.Attempt)
+	}
+	return text
+}
+
+// Summary lists records as plain text, one line each, in their order.
+func Summary(records []Record) string {
+	layout := table{right: []bool{false, false, true, true, false}}
+	layout.add("POD", "STATE", "TOTAL", "ERROR", "LONGEST PHASE")
+	for _, record := range records {
+		longest := "-"
+		if phase, ok := longestPhase(record); ok {
+			longest = phaseText(phase) + " " + secondsText(phase.Length.Duration())
+		}
+		state := clean(string(record.State))
+		if record.Reconstructed {
+			state += " (reconstructed)"
+		}
+		layout.add(clean(record.Namespace+"/"+record.Name), state,
+			secondsText(record.Total.Duration()), errorText(record.TotalError.Duration()), longest)
+	}
+	var out strings.Builder
+	layout.write(&out)
+	return out.String()
+}

@@ -1,0 +1,134 @@
+package export
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/podlapse/podlapse/pkg/imagepull"
+)
+
+// minBar is the narrowest useful time axis, in terminal cells; a narrower terminal wraps.
+const minBar = 12
+
+// Waterfall draws a record as plain text about columns wide: a line that says how it went, then
+// each phase as a bar on a common time axis, the pulls, and what the evidence lacks. The record may
+// come from anywhere: nothing in it can control the terminal.
+func Waterfall(record Record, columns int) string {
+	var out strings.Builder
+	out.WriteString(verdict(record) + "\n" + origin(record) + "\n\n")
+	writePhases(&out, record, columns)
+	if len(record.Pulls) > 0 {
+		out.WriteString("\n")
+		writePulls(&out, record.Pulls)
+	}
+	if len(record.Conflicts) > 0 {
+		out.WriteString("\nCONFLICTS\n")
+	}
+	for _, conflict := range record.Conflicts {
+		at := clean(conflict.Mark)
+		if conflict.Container != "" {
+			at += " of " + clean(conflict.Container)
+		}
+		out.WriteString("  " + at + ": " + clean(conflict.Detail) + "\n")
+	}
+	if len(record.Missing) > 0 {
+		out.WriteString("\nNO EVIDENCE FOR\n  " + strings.Join(convert(record.Missing, clean), ", ") + "\n")
+	}
+	return out.String()
+}
+
+// origin says where the pod ran and what came before.
+func origin(record Record) string {
+	text := "on node " + clean(record.Node)
+	if record.Owner.Kind != "" {
+		text += ", owned by " + clean(record.Owner.Kind) + "/" + clean(record.Owner.Name)
+	}
+	text += ", created " + record.CreatedAt.UTC().Format("2006-01-02 15:04:05.000 MST")
+	if record.Reconstructed {
+		text += "\nthe agent came after this start-up: reconstructed from what could still be read"
+	}
+	return text
+}
+
+func writePhases(out *strings.Builder, record Record, columns int) {
+	layout := table{right: []bool{false, false, true, true, false, false}}
+	layout.add("PHASE", "CONTAINER", "TIME", "ERROR", "", "CAUSE")
+	for _, phase := range record.Phases {
+		names := append([]string{string(phase.Phase)}, convert(phase.MergedWith, asString)...)
+		cause := clean(string(phase.Cause))
+		if phase.Open {
+			cause += ", goes on"
+		}
+		layout.add(
+			clean(strings.Join(names, "+")),
+			attemptText(phase.Container, phase.Attempt),
+			secondsText(phase.Length.Duration()), errorText(phase.Error.Duration()), "", cause,
+		)
+	}
+
+	taken := 0
+	for _, w := range layout.widths() {
+		taken += w + len(columnGap)
+	}
+	axis := axis{
+		start: record.CreatedAt.Time,
+		total: record.Total.Duration(),
+		cells: max(columns-taken+len(columnGap), minBar),
+	}
+	const barColumn = 4
+	layout.rows[0][barColumn] = axis.heading()
+	for i, phase := range record.Phases {
+		layout.rows[i+1][barColumn] = axis.bar(phase.StartAt.Time, phase.EndAt.Time, phase.Open)
+	}
+	layout.write(out)
+}
+
+func writePulls(out *strings.Builder, pulls []PullRecord) {
+	layout := table{right: []bool{false, false, true, true, true, true, true, false}}
+	layout.add("IMAGE OF", "OUTCOME", "QUEUE", "PULL", "ERROR", "SIZE", "SPEED", "IMAGE")
+	for _, pull := range pulls {
+		queue, length, bound := "-", "-", "-"
+		if pull.Queue != nil && pull.Pull != nil && pull.Error != nil {
+			queue = secondsText(pull.Queue.Duration())
+			length = secondsText(pull.Pull.Duration())
+			bound = errorText(pull.Error.Duration())
+		}
+		layout.add(attemptText(pull.Container, pull.Attempt), clean(string(pull.Outcome)),
+			queue, length, bound, sizeText(pull.SizeBytes), speedText(pull), clean(pull.Image))
+	}
+	layout.write(out)
+}
+
+// attemptText names a container and, from its second attempt on, which attempt this is.
+func attemptText(container string, attempt int) string {
+	if attempt > 0 {
+		return clean(container) + " #" + strconv.Itoa(attempt+1)
+	}
+	return clean(container)
+}
+
+func secondsText(d time.Duration) string { return fmt.Sprintf("%.3f s", d.Seconds()) }
+
+func errorText(d time.Duration) string { return "±" + secondsText(d) }
+
+const mebibyte = 1 << 20
+
+func sizeText(bytes int64) string {
+	if bytes <= 0 {
+		return "-"
+	}
+	return fmt.Sprintf("%.1f MiB", float64(bytes)/mebibyte)
+}
+
+// speedText is size by pull time where the registry sent the whole image.
+func speedText(pull PullRecord) string {
+	if pull.Outcome != imagepull.OutcomeDownloaded || pull.SizeBytes <= 0 ||
+		pull.Pull == nil || *pull.Pull <= 0 {
+		return "-"
+	}
+	return fmt.Sprintf("%.1f MiB/s", float64(pull.SizeBytes)/mebibyte/pull.Pull.Duration().Seconds())
+}
+
+func asString[S ~string](s S) string { return string(s) }

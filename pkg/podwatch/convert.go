@@ -1,0 +1,136 @@
+package podwatch
+
+import (
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/podlapse/podlapse/pkg/timeline"
+)
+
+// mirrorAnnotation holds, on the mirror of a static pod, the UID under which kubelet and the runtime
+// know the pod (kubelet: pkg/kubelet/types, ConfigMirrorAnnotationKey).
+const mirrorAnnotation = "kubernetes.io/config.mirror"
+
+// convertPod keeps the part of a pod object that start-up timing needs. Statuses of containers that
+// the spec does not have are dropped.
+func convertPod(pod *corev1.Pod) timeline.Pod {
+	converted := timeline.Pod{
+		UID:            string(pod.UID),
+		RuntimeUID:     string(pod.UID),
+		Namespace:      pod.Namespace,
+		Name:           pod.Name,
+		Node:           pod.Spec.NodeName,
+		Owner:          convertOwner(pod),
+		CreatedAt:      instant(pod.CreationTimestamp),
+		DeletedAt:      deletedAt(pod),
+		Phase:          string(pod.Status.Phase),
+		Reason:         pod.Status.Reason,
+		ReadinessGates: len(pod.Spec.ReadinessGates) > 0,
+		Conditions:     convertConditions(pod.Status.Conditions),
+		Containers:     convertContainers(pod),
+	}
+	if uid := pod.Annotations[mirrorAnnotation]; uid != "" {
+		converted.RuntimeUID = uid
+	}
+	if pod.Status.StartTime != nil {
+		converted.AcknowledgedAt = instant(*pod.Status.StartTime)
+	}
+	return converted
+}
+
+// instant is a stamp of the API server in UTC, and zero when it is absent or no later than the epoch.
+func instant(t metav1.Time) time.Time {
+	if t.Unix() <= 0 {
+		return time.Time{}
+	}
+	return t.UTC()
+}
+
+// deletedAt is when deletion was asked for: the API server stores when the grace period will be over.
+func deletedAt(pod *corev1.Pod) time.Time {
+	if pod.DeletionTimestamp == nil {
+		return time.Time{}
+	}
+	at := instant(*pod.DeletionTimestamp)
+	if grace := pod.DeletionGracePeriodSeconds; grace != nil && !at.IsZero() {
+		at = at.Add(-time.Duration(*grace) * time.Second)
+	}
+	return at
+}
+
+func convertConditions(conditions []corev1.PodCondition) []timeline.Condition {
+	converted := make([]timeline.Condition, 0, len(conditions))
+	for _, c := range conditions {
+		converted = append(converted, timeline.Condition{
+			Type: string(c.Type), True: c.Status == corev1.ConditionTrue, TransitionAt: instant(c.LastTransitionTime),
+		})
+	}
+	return converted
+}
+
+func convertContainers(pod *corev1.Pod) []timeline.Container {
+	spec, status := &pod.Spec, &pod.Status
+	converted := make([]timeline.Container, 0, len(spec.InitContainers)+len(spec.Containers)+len(spec.EphemeralContainers))
+	for i := range spec.InitContainers {
+		c := &spec.InitContainers[i]
+		kind := timeline.KindInit
+		if c.RestartPolicy != nil && *c.RestartPolicy == corev1.ContainerRestartPolicyAlways {
+			kind = timeline.KindSidecar
+		}
+		converted = append(converted, convertContainer(c, kind, status.InitContainerStatuses))
+	}
+	for i := range spec.Containers {
+		converted = append(converted, convertContainer(&spec.Containers[i], timeline.KindMain, status.ContainerStatuses))
+	}
+	for i := range spec.EphemeralContainers {
+		c := corev1.Container(spec.EphemeralContainers[i].EphemeralContainerCommon)
+		converted = append(converted, convertContainer(&c, timeline.KindEphemeral, status.EphemeralContainerStatuses))
+	}
+	return converted
+}
+
+func convertContainer(c *corev1.Container, kind timeline.ContainerKind, statuses []corev1.ContainerStatus) timeline.Container {
+	converted := timeline.Container{
+		Name:           c.Name,
+		Kind:           kind,
+		Image:          c.Image,
+		PullPolicy:     timeline.PullPolicy(c.ImagePullPolicy),
+		StartupProbe:   c.StartupProbe != nil,
+		ReadinessProbe: c.ReadinessProbe != nil,
+	}
+	for i := range statuses {
+		if statuses[i].Name == c.Name {
+			applyStatus(&converted, &statuses[i])
+			break
+		}
+	}
+	return converted
+}
+
+func applyStatus(c *timeline.Container, status *corev1.ContainerStatus) {
+	c.Attempt = int(status.RestartCount)
+	c.Started = status.Started != nil && *status.Started
+	c.Ready = status.Ready
+	switch state := status.State; {
+	case state.Running != nil:
+		c.State = timeline.StateRunning
+		c.StartedAt = instant(state.Running.StartedAt)
+	case state.Terminated != nil:
+		c.State = timeline.StateTerminated
+		c.StartedAt = instant(state.Terminated.StartedAt)
+		c.FinishedAt = instant(state.Terminated.FinishedAt)
+		c.ExitCode = int(state.Terminated.ExitCode)
+	case state.Waiting != nil:
+		c.State = timeline.StateWaiting
+		c.WaitingReason = state.Waiting.Reason
+	}
+	if last := status.LastTerminationState.Terminated; last != nil {
+		c.LastRun = &timeline.Run{
+			StartedAt:  instant(last.StartedAt),
+			FinishedAt: instant(last.FinishedAt),
+			ExitCode:   int(last.ExitCode),
+		}
+	}
+}

@@ -1,0 +1,164 @@
+package podwatch
+
+import (
+	"reflect"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/podlapse/podlapse/pkg/timeline"
+)
+
+func at(second int) time.Time { return time.Date(2026, 8, 17, 12, 0, second, 0, time.UTC) }
+
+// stamp is the same instant as the API server's decoder makes it, in the local zone.
+func stamp(second int) metav1.Time {
+	return metav1.NewTime(at(second).In(time.FixedZone("somewhere", 7200)))
+}
+
+func to[T any](v T) *T { return &v }
+
+func TestConvertPod(t *testing.T) {
+	got := convertPod(&corev1.Pod{
+		ObjectMeta: metav1.ObjectMeta{
+			UID: "uid", Namespace: "ns", Name: "web-abc12-x", CreationTimestamp: stamp(0),
+			DeletionTimestamp: to(stamp(50)), DeletionGracePeriodSeconds: to(int64(30)),
+			Labels:          map[string]string{podTemplateHash: "abc12"},
+			OwnerReferences: []metav1.OwnerReference{{Kind: "ReplicaSet", Name: "web-abc12", Controller: to(true)}},
+		},
+		Spec: corev1.PodSpec{
+			NodeName:       "node-a",
+			ReadinessGates: []corev1.PodReadinessGate{{ConditionType: "g"}},
+			InitContainers: []corev1.Container{
+				{Name: "init", Image: "i", ImagePullPolicy: corev1.PullAlways},
+				{Name: "proxy", Image: "p", RestartPolicy: to(corev1.ContainerRestartPolicyAlways), StartupProbe: &corev1.Probe{}},
+				{Name: "once", Image: "o", RestartPolicy: to(corev1.ContainerRestartPolicy("OnFailure"))},
+			},
+			Containers: []corev1.Container{
+				{Name: "app", Image: "a:1", ImagePullPolicy: corev1.PullIfNotPresent, ReadinessProbe: &corev1.Probe{}},
+				{Name: "slow", Image: "s"},
+				{Name: "new", Image: "n"},
+			},
+			EphemeralContainers: []corev1.EphemeralContainer{{
+				EphemeralContainerCommon: corev1.EphemeralContainerCommon{Name: "debug", Image: "d", ImagePullPolicy: corev1.PullNever},
+			}},
+		},
+		Status: corev1.PodStatus{
+			Phase: corev1.PodPending, Reason: "why", StartTime: to(stamp(1)),
+			Conditions: []corev1.PodCondition{
+				{Type: corev1.PodScheduled, Status: corev1.ConditionTrue, LastTransitionTime: stamp(1)},
+				{Type: corev1.PodReady, Status: corev1.ConditionUnknown},
+			},
+			InitContainerStatuses: []corev1.ContainerStatus{
+				{Name: "init", State: corev1.ContainerState{Terminated: &corev1.ContainerStateTerminated{ExitCode: 3, StartedAt: stamp(5), FinishedAt: stamp(6)}}},
+				{Name: "proxy", RestartCount: 1, Started: to(true), Ready: true,
+					State:                corev1.ContainerState{Running: &corev1.ContainerStateRunning{StartedAt: stamp(8)}},
+					LastTerminationState: corev1.ContainerState{Terminated: &corev1.ContainerStateTerminated{ExitCode: 1, StartedAt: stamp(6), FinishedAt: stamp(7)}}},
+				{Name: "app", Ready: true}, // of no init container
+			},
+			ContainerStatuses: []corev1.ContainerStatus{
+				{Name: "ghost", RestartCount: 9},
+				{Name: "slow", State: corev1.ContainerState{Waiting: &corev1.ContainerStateWaiting{Reason: "ImagePullBackOff"}}, Started: to(false)},
+				{Name: "app", State: corev1.ContainerState{Terminated: &corev1.ContainerStateTerminated{ExitCode: 137, Reason: "ContainerStatusUnknown"}}},
+			},
+		},
+	})
+	want := timeline.Pod{
+		UID: "uid", RuntimeUID: "uid", Namespace: "ns", Name: "web-abc12-x", Node: "node-a",
+		Owner:     timeline.Owner{Kind: "Deployment", Name: "web"},
+		CreatedAt: at(0), AcknowledgedAt: at(1), DeletedAt: at(20),
+		Phase: "Pending", Reason: "why", ReadinessGates: true,
+		Conditions: []timeline.Condition{{Type: "PodScheduled", True: true, TransitionAt: at(1)}, {Type: "Ready"}},
+		Containers: []timeline.Container{
+			{Name: "init", Kind: timeline.KindInit, Image: "i", PullPolicy: timeline.PullAlways,
+				State: timeline.StateTerminated, StartedAt: at(5), FinishedAt: at(6), ExitCode: 3},
+			{Name: "proxy", Kind: timeline.KindSidecar, Image: "p", StartupProbe: true, State: timeline.StateRunning,
+				Attempt: 1, StartedAt: at(8), Started: true, Ready: true,
+				LastRun: &timeline.Run{StartedAt: at(6), FinishedAt: at(7), ExitCode: 1}},
+			{Name: "once", Kind: timeline.KindInit, Image: "o"},
+			{Name: "app", Kind: timeline.KindMain, Image: "a:1", PullPolicy: timeline.PullIfNotPresent, ReadinessProbe: true,
+				State: timeline.StateTerminated, ExitCode: 137},
+			{Name: "slow", Kind: timeline.KindMain, Image: "s", State: timeline.StateWaiting, WaitingReason: "ImagePullBackOff"},
+			{Name: "new", Kind: timeline.KindMain, Image: "n"},
+			{Name: "debug", Kind: timeline.KindEphemeral, Image: "d", PullPolicy: timeline.PullNever},
+		},
+	}
+	if !reflect.DeepEqual(got, want) {
+		t.Errorf("got %+v\nwant %+v", got, want)
+	}
+}
+
+func TestConvertEmptyPod(t *testing.T) {
+	want := timeline.Pod{Conditions: []timeline.Condition{}, Containers: []timeline.Container{}}
+	if got := convertPod(&corev1.Pod{}); !reflect.DeepEqual(got, want) {
+		t.Errorf("got %+v\nwant %+v", got, want)
+	}
+}
+
+func TestConvertStaticPod(t *testing.T) {
+	got := convertPod(&corev1.Pod{ObjectMeta: metav1.ObjectMeta{
+		UID: "mirror", Annotations: map[string]string{mirrorAnnotation: "hash", "kubernetes.io/config.hash": "hash"},
+		OwnerReferences: []metav1.OwnerReference{{Kind: "Node", Name: "node-a", Controller: to(true)}},
+	}})
+	if got.UID != "mirror" || got.RuntimeUID != "hash" || got.Owner != (timeline.Owner{Kind: "Node", Name: "node-a"}) {
+		t.Errorf("got %+v", got)
+	}
+}
+
+func TestDeletedAt(t *testing.T) {
+	for _, test := range []struct {
+		name string
+		meta metav1.ObjectMeta
+		want time.Time
+	}{
+		{"not", metav1.ObjectMeta{DeletionGracePeriodSeconds: to(int64(30))}, time.Time{}},
+		{"with grace", metav1.ObjectMeta{DeletionTimestamp: to(stamp(40)), DeletionGracePeriodSeconds: to(int64(30))}, at(10)},
+		{"at once", metav1.ObjectMeta{DeletionTimestamp: to(stamp(40)), DeletionGracePeriodSeconds: to(int64(0))}, at(40)},
+		{"grace unknown", metav1.ObjectMeta{DeletionTimestamp: to(stamp(40))}, at(40)},
+		{"garbage", metav1.ObjectMeta{DeletionTimestamp: &metav1.Time{}, DeletionGracePeriodSeconds: to(int64(30))}, time.Time{}},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			if got := deletedAt(&corev1.Pod{ObjectMeta: test.meta}); got != test.want {
+				t.Errorf("got %v, want %v", got, test.want)
+			}
+		})
+	}
+}
+
+func TestConvertOwner(t *testing.T) {
+	const due = "29782800" // the Unix minute of at(0)
+	if time.Unix(29782800*60, 0).UTC() != at(0) {
+		t.Fatalf("at(0) is minute %d", at(0).Unix()/60)
+	}
+	for _, test := range []struct {
+		name, kind, owner, hash string
+		notController           bool
+		want                    timeline.Owner
+	}{
+		{name: "none"},
+		{name: "not the controller", kind: "ReplicaSet", owner: "web-abc", hash: "abc", notController: true},
+		{name: "deployment", kind: "ReplicaSet", owner: "web-abc", hash: "abc", want: timeline.Owner{Kind: "Deployment", Name: "web"}},
+		{name: "replica set of its own", kind: "ReplicaSet", owner: "web-abc", want: timeline.Owner{Kind: "ReplicaSet", Name: "web-abc"}},
+		{name: "another hash", kind: "ReplicaSet", owner: "web-abc", hash: "bc", want: timeline.Owner{Kind: "ReplicaSet", Name: "web-abc"}},
+		{name: "nothing but the hash", kind: "ReplicaSet", owner: "-abc", hash: "abc", want: timeline.Owner{Kind: "ReplicaSet", Name: "-abc"}},
+		{name: "cron job", kind: "Job", owner: "backup-" + due, want: timeline.Owner{Kind: "CronJob", Name: "backup"}},
+		{name: "job", kind: "Job", owner: "backup", want: timeline.Owner{Kind: "Job", Name: "backup"}},
+		{name: "job with a number", kind: "Job", owner: "backup-12", want: timeline.Owner{Kind: "Job", Name: "backup-12"}},
+		{name: "job with a date", kind: "Job", owner: "backup-20260817", want: timeline.Owner{Kind: "Job", Name: "backup-20260817"}},
+		{name: "job with a later minute", kind: "Job", owner: "backup-29782802", want: timeline.Owner{Kind: "Job", Name: "backup-29782802"}},
+		{name: "job with a long number", kind: "Job", owner: "backup-297828000000", want: timeline.Owner{Kind: "Job", Name: "backup-297828000000"}},
+		{name: "daemon set", kind: "DaemonSet", owner: "agent", want: timeline.Owner{Kind: "DaemonSet", Name: "agent"}},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			p := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{CreationTimestamp: stamp(1), Labels: map[string]string{podTemplateHash: test.hash}}}
+			if test.kind != "" {
+				p.OwnerReferences = []metav1.OwnerReference{{Kind: test.kind, Name: test.owner, Controller: to(!test.notController)}}
+			}
+			if got := convertOwner(p); got != test.want {
+				t.Errorf("got %+v, want %+v", got, test.want)
+			}
+		})
+	}
+}

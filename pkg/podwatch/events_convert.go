@@ -1,0 +1,86 @@
+package podwatch
+
+import (
+	"strconv"
+	"strings"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/podlapse/podlapse/pkg/timeline"
+)
+
+const (
+	// maxMessage is what is kept of a message, in bytes.
+	maxMessage = 1024
+	// maxLiveAge is how old an Event may be on arrival to count as just happened: kubelet sends Events
+	// from a queue, at --event-qps.
+	maxLiveAge = 2 * time.Second
+)
+
+// convertEvent reads a kubelet Event that arrived through a watch opened at openedAt. It is live when
+// it came after the burst with which a watch begins, and its stamps do not contradict that.
+func convertEvent(event *corev1.Event, uid string, openedAt, arrivedAt time.Time) timeline.EventSeen {
+	seen := timeline.EventSeen{
+		UID:       uid,
+		ArrivedAt: arrivedAt,
+		Container: containerOf(event.InvolvedObject.FieldPath),
+		Reason:    event.Reason,
+		Message:   cut(strings.ToValidUTF8(event.Message, "�"), maxMessage),
+		FirstAt:   instant(event.FirstTimestamp),
+		LastAt:    instant(event.LastTimestamp),
+		Count:     max(1, int(event.Count)),
+	}
+	if seen.FirstAt.IsZero() && event.EventTime.Unix() > 0 {
+		// The events.k8s.io form; kubelet does not use it up to 1.36.
+		seen.FirstAt = event.EventTime.UTC().Truncate(time.Second)
+	}
+	if seen.LastAt.Before(seen.FirstAt) {
+		seen.LastAt = seen.FirstAt
+	}
+	seen.NamedAt = namedAt(event.Name, seen.FirstAt)
+
+	latest := seen.LastAt
+	if seen.NamedAt.After(latest) {
+		latest = seen.NamedAt
+	}
+	seen.Live = arrivedAt.Sub(openedAt) >= catchUp && arrivedAt.Sub(latest) < maxLiveAge
+	return seen
+}
+
+// namedAt reads <object>.<hex UnixNano>, the name that client-go (tools/record) gives an Event. The
+// same reading of the clock is stored, cut to seconds, as the first occurrence; a name that
+// disagrees was made otherwise.
+func namedAt(name string, firstAt time.Time) time.Time {
+	dot := strings.LastIndexByte(name, '.')
+	if dot < 0 || firstAt.IsZero() {
+		return time.Time{}
+	}
+	nanos, err := strconv.ParseInt(name[dot+1:], 16, 64)
+	if err != nil || nanos <= 0 {
+		return time.Time{}
+	}
+	at := time.Unix(0, nanos).UTC()
+	if !at.Truncate(time.Second).Equal(firstAt.Truncate(time.Second)) {
+		return time.Time{}
+	}
+	return at
+}
+
+// containerOf reads spec.containers{name}, and the same of init and ephemeral containers.
+func containerOf(fieldPath string) string {
+	list, rest, ok := strings.Cut(fieldPath, "{")
+	if !ok {
+		return ""
+	}
+	switch list {
+	case "spec.containers", "spec.initContainers", "spec.ephemeralContainers":
+	default:
+		return ""
+	}
+	name, ok := strings.CutSuffix(rest, "}")
+	if !ok {
+		return ""
+	}
+	return name
+}

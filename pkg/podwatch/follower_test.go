@@ -1,0 +1,76 @@
+package podwatch
+
+import (
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/watch"
+)
+
+// TestTurn reads a watch that nothing comes from, while others wait and while none does.
+func TestTurn(t *testing.T) {
+	for name, test := range map[string]struct {
+		others   bool
+		breaksAt time.Duration // when the watch ends by itself
+		want     time.Duration
+	}{
+		"others wait":            {others: true, breaksAt: time.Hour, want: turn},
+		"others wait, but later": {others: true, breaksAt: time.Second * 10, want: time.Second * 10},
+		"nobody waits":           {breaksAt: time.Hour, want: time.Hour},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				e := NewEvents(EventsConfig{Report: func(bool, string) {}, Now: time.Now})
+				if test.others {
+					e.Watch(watchOf("other"))
+				}
+				w := watch.NewFake()
+				breaking := time.AfterFunc(test.breaksAt, w.Stop)
+				defer breaking.Stop()
+				began := time.Now()
+				if !e.read(t.Context(), &follower{seen: map[string]string{}}, w) {
+					t.Error("ended with a fault")
+				}
+				if got := time.Since(began); got != test.want {
+					t.Errorf("read for %v, want %v", got, test.want)
+				}
+			})
+		})
+	}
+}
+
+// TestFaults tells the end of one watch from an API server that does not let us watch.
+func TestFaults(t *testing.T) {
+	for name, test := range map[string]struct {
+		after   time.Duration
+		reports []report
+	}{
+		"at once":       {0, []report{{false, "watch events: The resourceVersion for the provided watch is too old."}}},
+		"after a while": {time.Minute, []report{{true, "watching"}}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				var reports []report
+				e := NewEvents(EventsConfig{
+					Report: func(up bool, detail string) { reports = append(reports, report{up, detail}) },
+					Now:    time.Now,
+				})
+				w := watch.NewFake()
+				defer w.Stop()
+				go func() {
+					time.Sleep(test.after)
+					status := errors.NewResourceExpired("The resourceVersion for the provided watch is too old.").Status()
+					w.Error(&status)
+				}()
+				if e.read(t.Context(), &follower{}, w) {
+					t.Error("ended without a fault")
+				}
+				if len(reports) != 1 || reports[0] != test.reports[0] {
+					t.Errorf("reported %v, want %v", reports, test.reports)
+				}
+			})
+		})
+	}
+}

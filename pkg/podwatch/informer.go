@@ -1,0 +1,133 @@
+package podwatch
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync/atomic"
+	"time"
+
+	"github.com/go-logr/logr"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/fields"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/util/wait"
+	"k8s.io/apimachinery/pkg/watch"
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/cache"
+	"k8s.io/klog/v2"
+
+	"github.com/podlapse/podlapse/pkg/backoff"
+	"github.com/podlapse/podlapse/pkg/health"
+	"github.com/podlapse/podlapse/pkg/timeline"
+)
+
+// retries keeps a dead API server from being asked too often, and one that is back from being missed.
+var retries = backoff.Policy{First: 500 * time.Millisecond, Max: 15 * time.Second}
+
+// Config is what Pods needs; every field is required.
+type Config struct {
+	Client   rest.Interface
+	NodeName string // pods bound to this node are observed
+	// Observe takes PodSeen and PodGone, one at a time and in order. While it blocks, what follows
+	// waits in the connection to the API server; it must return when the context ends.
+	Observe func(context.Context, timeline.Observation)
+	Report  health.Report
+	Now     func() time.Time
+}
+
+// Pods observes the pods of one node. It keeps of each only what timeline.Pod holds.
+type Pods struct {
+	config   Config
+	resource resource
+	synced   atomic.Bool  // a list or the initial events of a watch were taken in
+	openedAt atomic.Int64 // when the running watch was opened, agent's clock, Unix nanoseconds
+}
+
+// NewPods makes a source of PodSeen and PodGone.
+func NewPods(config Config) *Pods {
+	return &Pods{
+		config:   config,
+		resource: resource{client: config.Client, name: "pods"},
+	}
+}
+
+// Run observes until ctx ends and then returns nil; it never fails. It may be called once.
+func (p *Pods) Run(ctx context.Context) error {
+	// The reflector words each retry for its own log; the health board tells changes of state.
+	ctx = klog.NewContext(ctx, logr.Discard())
+	discard := logr.Discard()
+	reflector := cache.NewReflectorWithOptions(p, &corev1.Pod{}, newStore(ctx, p), cache.ReflectorOptions{
+		Name:    "pods",
+		Logger:  &discard,
+		Backoff: &wait.Backoff{Duration: retries.First, Factor: 2, Jitter: 0.5, Steps: 6, Cap: retries.Max},
+	})
+	for failures := 0; ; failures++ {
+		p.synced.Store(false)
+		err := reflector.ListAndWatchWithContext(ctx)
+		if ctx.Err() != nil {
+			return nil
+		}
+		if p.synced.Load() {
+			failures = 0
+		}
+		if err != nil {
+			p.config.Report(false, err.Error())
+		}
+		if !backoff.Sleep(ctx, retries.Delay(failures)) {
+			return nil
+		}
+	}
+}
+
+// onSynced is told how many pods a list or the initial events of a watch held.
+func (p *Pods) onSynced(count int) {
+	p.synced.Store(true)
+	p.config.Report(true, fmt.Sprintf("watching, %d pods at the latest list", count))
+}
+
+// ListWithContext implements cache.ListerWatcherWithContext.
+func (p *Pods) ListWithContext(ctx context.Context, options metav1.ListOptions) (runtime.Object, error) {
+	options.FieldSelector = p.selector()
+	return p.resource.list(ctx, options)
+}
+
+// WatchWithContext implements cache.ListerWatcherWithContext. With SendInitialEvents the reflector
+// takes a watch's first events as a list (streaming lists, client-go ≥ 1.35 by default).
+func (p *Pods) WatchWithContext(ctx context.Context, options metav1.ListOptions) (watch.Interface, error) {
+	options.FieldSelector = p.selector()
+	w, err := p.resource.watch(ctx, options)
+	if err != nil {
+		if ctx.Err() == nil && p.synced.Load() {
+			p.config.Report(false, "watch pods: "+err.Error())
+		}
+		if options.SendInitialEvents != nil {
+			// For a refused connection the reflector would wait inside, deaf to the end of ctx. An
+			// error that it does not know makes it try a plain list and then come back to Run.
+			return nil, errors.New(err.Error())
+		}
+		return nil, err
+	}
+	p.openedAt.Store(p.config.Now().UnixNano())
+	proof := time.AfterFunc(provenAfter, func() {
+		if ctx.Err() == nil && p.synced.Load() {
+			p.config.Report(true, "watching")
+		}
+	})
+	return stoppable{w, func() { proof.Stop() }}, nil
+}
+
+// List implements cache.ListerWatcher, which the reflector's constructor asks for and never uses.
+func (p *Pods) List(options metav1.ListOptions) (runtime.Object, error) {
+	return p.ListWithContext(context.Background(), options)
+}
+
+// Watch implements cache.ListerWatcher like List.
+func (p *Pods) Watch(options metav1.ListOptions) (watch.Interface, error) {
+	return p.WatchWithContext(context.Background(), options)
+}
+
+func (p *Pods) selector() string {
+	return fields.OneTermEqualSelector("spec.nodeName", p.config.NodeName).String()
+}

@@ -1,0 +1,198 @@
+package podwatch
+
+import (
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/podlapse/podlapse/pkg/podwatch/podwatchtest"
+	"github.com/podlapse/podlapse/pkg/timeline"
+)
+
+func TestPods(t *testing.T) {
+	for name, prepare := range map[string]func(*podwatchtest.Server){
+		"streaming list": func(*podwatchtest.Server) {},
+		"plain list":     (*podwatchtest.Server).NoStreamingLists,
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			server := podwatchtest.Start(t)
+			prepare(server)
+			server.Put(pod("a", "1"))
+			other := pod("other", "9")
+			other.Spec.NodeName = "node-b"
+			server.Put(other)
+
+			h := newHarness(t)
+			h.runPods(server.URL())
+			h.nextPod("a", false)
+			h.until(true, "1 pods")
+			eventually(t, "watching", func() bool { return server.Watches() == 1 })
+
+			// What comes right after a watch was opened may be from before.
+			server.Put(pod("b", "2"))
+			h.nextPod("b", false)
+			h.clock.advance(catchUp)
+
+			server.Put(pod("c", "3"))
+			h.nextPod("c", true)
+			annotated := pod("c", "3")
+			annotated.Annotations = map[string]string{"changes": "nothing"}
+			server.Put(annotated)
+			running := pod("c", "3")
+			running.Status.Phase = corev1.PodRunning
+			server.Put(running)
+			if got := h.nextPod("c", true); got.Phase != "Running" {
+				t.Errorf("saw %+v, want the change that matters alone", got)
+			}
+			deleted := running.DeepCopy()
+			deleted.DeletionTimestamp, deleted.DeletionGracePeriodSeconds = to(stamp(40)), to(int64(30))
+			server.Put(deleted)
+			if got := h.nextPod("c", true); got.DeletedAt != at(10) {
+				t.Errorf("deleted at %v, want when it was asked for", got.DeletedAt)
+			}
+			// Kubelet asks again without grace when it is done; that is no news.
+			deleted.DeletionTimestamp, deleted.DeletionGracePeriodSeconds = to(stamp(15)), to(int64(0))
+			server.Put(deleted)
+			server.Delete(deleted)
+			h.nextGone("3", true)
+			server.Delete(other)
+			server.Put(pod("d", "4"))
+			h.nextPod("d", true)
+
+			for _, request := range server.Requests() {
+				if !strings.HasSuffix(request, " /api/v1/pods spec.nodeName="+nodeName) {
+					t.Errorf("asked for %q", request)
+				}
+			}
+		})
+	}
+}
+
+func TestPodsAfterALostWatch(t *testing.T) {
+	t.Parallel()
+	server := podwatchtest.Start(t)
+	for _, p := range []*corev1.Pod{pod("a", "1"), pod("b", "2"), pod("c", "3")} {
+		server.Put(p)
+	}
+	h := newHarness(t)
+	h.runPods(server.URL())
+	for range 3 {
+		h.next() // in any order
+	}
+	eventually(t, "watching", func() bool { return server.Watches() == 1 })
+	h.clock.advance(time.Hour)
+
+	// The API server goes away, pods change, and its history does not reach back.
+	server.Refuse(http.StatusServiceUnavailable, metav1.StatusReasonServiceUnavailable, "etcd is away")
+	server.BreakWatches()
+	h.until(false, "etcd is away")
+	server.Delete(pod("a", "1"))
+	server.Delete(pod("b", "2"))
+	server.Put(pod("b", "4")) // the name again
+	changed := pod("c", "3")
+	changed.Status.Phase = corev1.PodRunning
+	server.Put(changed)
+	server.Forget()
+	h.clock.advance(time.Hour)
+	server.Heal()
+
+	gone := map[string]bool{}
+	for range 2 {
+		o := h.next().(timeline.PodGone)
+		gone[o.UID] = !o.Live
+	}
+	if !gone["1"] || !gone["2"] {
+		t.Errorf("gone and not live: %v, want 1 and 2", gone)
+	}
+	seen := map[string]bool{}
+	for range 2 {
+		o := h.next().(timeline.PodSeen)
+		seen[o.Pod.UID] = !o.Live
+	}
+	if !seen["4"] || !seen["3"] {
+		t.Errorf("seen and not live: %v, want 3 and 4", seen)
+	}
+	h.until(true, "2 pods at")
+}
+
+func TestPodsCatchUpWithoutAList(t *testing.T) {
+	t.Parallel()
+	server := podwatchtest.Start(t)
+	server.NoStreamingLists() // the other way always begins with what is a list
+	server.Put(pod("a", "1"))
+	h := newHarness(t)
+	h.runPods(server.URL())
+	h.nextPod("a", false)
+	eventually(t, "watching", func() bool { return server.Watches() == 1 })
+	h.clock.advance(time.Hour)
+	server.Put(pod("b", "2"))
+	h.nextPod("b", true)
+
+	// The watch is lost and comes back with what was missed: late, though through a watch.
+	server.Refuse(http.StatusTooManyRequests, metav1.StatusReasonTooManyRequests, "slow down")
+	server.BreakWatches()
+	h.until(false, "slow down")
+	server.Put(pod("c", "3"))
+	h.clock.advance(time.Hour)
+	server.Heal()
+	h.nextPod("c", false)
+	h.until(true, "watching")
+	h.clock.advance(catchUp)
+	server.Put(pod("d", "4"))
+	h.nextPod("d", true)
+
+	lists := 0
+	for _, request := range server.Requests() {
+		if strings.HasPrefix(request, "list") {
+			lists++
+		}
+	}
+	if lists != 1 {
+		t.Errorf("%d lists, want the first alone", lists)
+	}
+}
+
+func TestPodsStartBeforeTheServer(t *testing.T) {
+	t.Parallel()
+	absent := httptest.NewServer(http.NotFoundHandler())
+	url := absent.URL
+	absent.Close()
+	h := newHarness(t)
+	h.runPods(url)
+	h.until(false, "refused")
+	h.nothing()
+}
+
+func TestPodsRefused(t *testing.T) {
+	t.Parallel()
+	server := podwatchtest.Start(t)
+	server.Put(pod("a", "1"))
+	server.Refuse(http.StatusForbidden, metav1.StatusReasonForbidden, "pods is forbidden")
+	h := newHarness(t)
+	h.runPods(server.URL())
+	h.until(false, "pods is forbidden")
+	server.Heal()
+	h.nextPod("a", false)
+	h.until(true, "1 pods")
+}
+
+func TestPodsStopWhileTheServerHangs(t *testing.T) {
+	t.Parallel()
+	server := podwatchtest.Start(t)
+	server.Hang()
+	h := newHarness(t)
+	h.runPods(server.URL())
+	eventually(t, "asked", func() bool { return len(server.Requests()) > 0 })
+	stopped := time.Now()
+	h.stop()
+	<-h.finished
+	if took := time.Since(stopped); took > time.Second {
+		t.Errorf("took %v to stop", took)
+	}
+}

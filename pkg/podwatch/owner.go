@@ -1,0 +1,55 @@
+package podwatch
+
+import (
+	"strconv"
+	"strings"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/podlapse/podlapse/pkg/timeline"
+)
+
+// podTemplateHash is the label in which a Deployment repeats the suffix of its ReplicaSet's name.
+const podTemplateHash = "pod-template-hash"
+
+// maxJobAge bounds how long before the pod its Job may have been due, for the Job's name to pass as
+// one that a CronJob made. It keeps apart names that end in a date, such as backup-20260817.
+const maxJobAge = 30 * 24 * time.Hour
+
+// convertOwner is the pod's controller, or that controller's own one where the names prove it: the
+// agent reads no ReplicaSets and no Jobs.
+func convertOwner(pod *corev1.Pod) timeline.Owner {
+	controller := metav1.GetControllerOfNoCopy(pod)
+	if controller == nil {
+		return timeline.Owner{}
+	}
+	switch controller.Kind {
+	case "ReplicaSet":
+		if hash := pod.Labels[podTemplateHash]; hash != "" {
+			if name, ok := strings.CutSuffix(controller.Name, "-"+hash); ok && name != "" {
+				return timeline.Owner{Kind: "Deployment", Name: name}
+			}
+		}
+	case "Job":
+		if name, ok := cronJobName(controller.Name, pod.CreationTimestamp.Time); ok {
+			return timeline.Owner{Kind: "CronJob", Name: name}
+		}
+	}
+	return timeline.Owner{Kind: controller.Kind, Name: controller.Name}
+}
+
+// cronJobName takes off the due time in Unix minutes that a CronJob ends its Jobs' names with.
+func cronJobName(job string, podCreatedAt time.Time) (string, bool) {
+	i := strings.LastIndexByte(job, '-')
+	if i <= 0 || len(job)-i-1 < 8 {
+		return "", false
+	}
+	minutes, err := strconv.ParseUint(job[i+1:], 10, 32)
+	if err != nil {
+		return "", false
+	}
+	age := podCreatedAt.Sub(time.Unix(int64(minutes)*60, 0))
+	return job[:i], age > -time.Minute && age < maxJobAge
+}

@@ -1,0 +1,160 @@
+package podwatchtest
+
+import (
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"strconv"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/fields"
+)
+
+// serve answers GET /api/v1/[namespaces/NS/]RESOURCE in JSON, which every client must understand.
+func (s *Server) serve(w http.ResponseWriter, r *http.Request) {
+	values := r.URL.Query()
+	watching := values.Get("watch") == "true" || values.Get("watch") == "1"
+	verb := "list"
+	if watching {
+		verb = "watch"
+	}
+	s.mu.Lock()
+	refusal, hang, noStream := s.refusal, s.hang, s.noStream
+	s.requests = append(s.requests, fmt.Sprintf("%s %s %s", verb, r.URL.Path, values.Get("fieldSelector")))
+	s.mu.Unlock()
+
+	selector, err := fields.ParseSelector(values.Get("fieldSelector"))
+	parts := strings.Split(strings.TrimPrefix(r.URL.Path, "/api/v1/"), "/")
+	q := query{resource: parts[len(parts)-1], selector: selector}
+	if len(parts) == 3 {
+		q.namespace = parts[1]
+	}
+	switch {
+	case hang:
+		<-r.Context().Done()
+	case refusal != nil:
+		writeStatus(w, *refusal)
+	case err != nil:
+		writeStatus(w, failure(http.StatusBadRequest, metav1.StatusReasonBadRequest, err.Error()))
+	case !watching:
+		s.list(w, q)
+	case values.Has("sendInitialEvents") && noStream:
+		writeStatus(w, failure(http.StatusUnprocessableEntity, metav1.StatusReasonInvalid, "sendInitialEvents is forbidden"))
+	default:
+		s.watch(w, r, q, values.Get("resourceVersion"), values.Get("sendInitialEvents") == "true")
+	}
+}
+
+func (s *Server) list(w http.ResponseWriter, q query) {
+	s.mu.Lock()
+	items := s.selected(q)
+	kind := map[string]string{"pods": "PodList", "events": "EventList"}[q.resource]
+	answer := map[string]any{
+		"apiVersion": "v1", "kind": kind, "items": items,
+		"metadata": map[string]string{"resourceVersion": strconv.Itoa(s.version)},
+	}
+	if items == nil {
+		answer["items"] = []object{}
+	}
+	s.mu.Unlock()
+	w.Header().Set("Content-Type", "application/json")
+	_ = json.NewEncoder(w).Encode(answer)
+}
+
+// watch sends what exists when there is no version to start from, then every change.
+func (s *Server) watch(w http.ResponseWriter, r *http.Request, q query, from string, initialEvents bool) {
+	s.mu.Lock()
+	var initial []object
+	version := s.version
+	if from == "" || from == "0" || initialEvents {
+		initial = s.selected(q)
+	} else {
+		version, _ = strconv.Atoi(from)
+	}
+	oldest, broken := s.oldest, s.broken
+	s.watches++
+	s.mu.Unlock()
+	defer func() {
+		s.mu.Lock()
+		s.watches--
+		s.mu.Unlock()
+	}()
+
+	w.Header().Set("Content-Type", "application/json")
+	flusher := w.(http.Flusher)
+	flusher.Flush()
+	send := func(kind string, object any) {
+		_ = json.NewEncoder(w).Encode(map[string]any{"type": kind, "object": object})
+		flusher.Flush()
+	}
+	if version < oldest {
+		send("ERROR", failure(http.StatusGone, metav1.StatusReasonExpired, "too old resource version"))
+		return
+	}
+	for _, o := range initial {
+		send("ADDED", typed(o))
+	}
+	if initialEvents {
+		send("BOOKMARK", bookmark(q.resource, version))
+	}
+	for {
+		s.mu.Lock()
+		changed := s.changed
+		var news []change
+		for _, c := range s.history {
+			if c.version > version && q.matches(c.object) {
+				news = append(news, c)
+			}
+		}
+		version = s.version
+		s.mu.Unlock()
+		for _, c := range news {
+			send(c.kind, typed(c.object))
+		}
+		select {
+		case <-changed:
+		case <-broken:
+			return
+		case <-r.Context().Done():
+			return
+		}
+	}
+}
+
+// typed is a copy that says its kind, as on the wire.
+func typed(o object) object {
+	o = o.DeepCopyObject().(object)
+	switch o := o.(type) {
+	case *corev1.Pod:
+		o.TypeMeta = metav1.TypeMeta{APIVersion: "v1", Kind: "Pod"}
+	case *corev1.Event:
+		o.TypeMeta = metav1.TypeMeta{APIVersion: "v1", Kind: "Event"}
+	}
+	return o
+}
+
+func bookmark(resource string, version int) object {
+	meta := metav1.ObjectMeta{
+		ResourceVersion: strconv.Itoa(version),
+		Annotations:     map[string]string{metav1.InitialEventsAnnotationKey: "true"},
+	}
+	if resource == "events" {
+		return typed(&corev1.Event{ObjectMeta: meta})
+	}
+	return typed(&corev1.Pod{ObjectMeta: meta})
+}
+
+func failure(code int32, reason metav1.StatusReason, message string) metav1.Status {
+	return metav1.Status{
+		TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "Status"},
+		Status:   metav1.StatusFailure, Code: code, Reason: reason, Message: message,
+	}
+}
+
+func writeStatus(w http.ResponseWriter, status metav1.Status) {
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(int(status.Code))
+	_ = json.NewEncoder(w).Encode(status)
+}

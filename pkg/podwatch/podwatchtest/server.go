@@ -1,0 +1,202 @@
+// Package podwatchtest is an API server for pods and Events that holds nothing else: it lists and
+// watches them over HTTP with field selectors, streaming lists and history, from what a test has put
+// there. It can be absent, refusing, hanging or forgetful on demand. Every method is safe for
+// concurrent use.
+package podwatchtest
+
+import (
+	"fmt"
+	"maps"
+	"net/http"
+	"net/http/httptest"
+	"slices"
+	"strconv"
+	"sync"
+	"testing"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/fields"
+	"k8s.io/apimachinery/pkg/runtime"
+)
+
+// Server is the fake; Start makes one.
+type Server struct {
+	http *httptest.Server
+
+	mu       sync.Mutex
+	version  int // of the latest change
+	oldest   int // history before it is forgotten
+	history  []change
+	objects  map[string]object // by resource, namespace and name
+	changed  chan struct{}     // closed and replaced at every change
+	broken   chan struct{}     // closed and replaced to end all watches
+	watches  int
+	refusal  *metav1.Status
+	hang     bool
+	noStream bool
+	requests []string
+}
+
+// object is what the server can hold: *corev1.Pod and *corev1.Event.
+type object interface {
+	runtime.Object
+	metav1.Object
+}
+
+type change struct {
+	version int
+	kind    string // ADDED, MODIFIED or DELETED
+	object  object
+}
+
+// Start serves on loopback until the test ends.
+func Start(t testing.TB) *Server {
+	t.Helper()
+	s := &Server{objects: map[string]object{}, changed: make(chan struct{}), broken: make(chan struct{}), version: 1}
+	s.http = httptest.NewServer(http.HandlerFunc(s.serve))
+	t.Cleanup(func() {
+		s.Heal()
+		s.BreakWatches()
+		s.http.CloseClientConnections()
+		s.http.Close()
+	})
+	return s
+}
+
+// URL is where the server listens.
+func (s *Server) URL() string { return s.http.URL }
+
+// Put adds or replaces an object, which is a *corev1.Pod or a *corev1.Event.
+func (s *Server) Put(o object) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	kind := "ADDED"
+	if _, ok := s.objects[key(o)]; ok {
+		kind = "MODIFIED"
+	}
+	s.record(kind, o)
+	s.objects[key(o)] = s.history[len(s.history)-1].object
+}
+
+// Delete removes an object.
+func (s *Server) Delete(o object) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if known, ok := s.objects[key(o)]; ok {
+		delete(s.objects, key(o))
+		s.record("DELETED", known)
+	}
+}
+
+// record needs the lock.
+func (s *Server) record(kind string, o object) {
+	s.version++
+	o = o.DeepCopyObject().(object)
+	o.SetResourceVersion(strconv.Itoa(s.version))
+	s.history = append(s.history, change{s.version, kind, o})
+	close(s.changed)
+	s.changed = make(chan struct{})
+}
+
+// Forget drops the history: a watch from before answers 410.
+func (s *Server) Forget() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.history = nil
+	s.oldest = s.version
+}
+
+// BreakWatches ends every open watch without a word.
+func (s *Server) BreakWatches() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	close(s.broken)
+	s.broken = make(chan struct{})
+}
+
+// Refuse answers every request with a status.
+func (s *Server) Refuse(code int32, reason metav1.StatusReason, message string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	status := failure(code, reason, message)
+	s.refusal = &status
+}
+
+// Hang takes requests and never answers them.
+func (s *Server) Hang() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.hang = true
+}
+
+// Heal ends Refuse and Hang.
+func (s *Server) Heal() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.refusal, s.hang = nil, false
+}
+
+// NoStreamingLists makes the server as old as Kubernetes 1.31.
+func (s *Server) NoStreamingLists() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.noStream = true
+}
+
+// Watches is how many watches are open.
+func (s *Server) Watches() int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.watches
+}
+
+// Requests lists what was asked so far: `list` or `watch`, path and field selector.
+func (s *Server) Requests() []string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return slices.Clone(s.requests)
+}
+
+func key(o object) string { return resourceOf(o) + "/" + o.GetNamespace() + "/" + o.GetName() }
+
+func resourceOf(o object) string {
+	switch o.(type) {
+	case *corev1.Pod:
+		return "pods"
+	case *corev1.Event:
+		return "events"
+	}
+	panic(fmt.Sprintf("not a pod and not an event: %T", o))
+}
+
+// query is what a list or watch wants.
+type query struct {
+	resource, namespace string
+	selector            fields.Selector
+}
+
+func (q query) matches(o object) bool {
+	if resourceOf(o) != q.resource || q.namespace != "" && o.GetNamespace() != q.namespace {
+		return false
+	}
+	set := fields.Set{}
+	switch o := o.(type) {
+	case *corev1.Pod:
+		set["spec.nodeName"] = o.Spec.NodeName
+	case *corev1.Event:
+		set["involvedObject.uid"], set["source"] = string(o.InvolvedObject.UID), o.Source.Component
+	}
+	return q.selector.Matches(set)
+}
+
+// selected needs the lock.
+func (s *Server) selected(q query) []object {
+	var list []object
+	for _, k := range slices.Sorted(maps.Keys(s.objects)) {
+		if o := s.objects[k]; q.matches(o) {
+			list = append(list, o)
+		}
+	}
+	return list
+}

@@ -1,0 +1,39 @@
+package web
+
+import (
+	"bytes"
+	"encoding/json"
+	"net/http"
+)
+
+// problem is the body of every answer that is an error, save those of the health checks.
+type problem struct {
+	Error  string `json:"error"`  // one word for programs
+	Reason string `json:"reason"` // one sentence for people
+}
+
+func writeError(w http.ResponseWriter, status int, word, reason string) {
+	writeJSON(w, status, problem{Error: word, Reason: reason})
+}
+
+// writeJSON encodes before it writes, so that an answer is whole or an error. Errors of the
+// connection are the client's to notice.
+func writeJSON(w http.ResponseWriter, status int, value any) {
+	var body bytes.Buffer
+	encoder := json.NewEncoder(&body)
+	encoder.SetEscapeHTML(false)
+	if err := encoder.Encode(value); err != nil {
+		body.Reset()
+		status = http.StatusInternalServerError
+		body.WriteString(`{"error":"internal","reason":"cannot encode the answer"}` + "\n")
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(status)
+	_, _ = w.Write(body.Bytes())
+}
+
+func writeText(w http.ResponseWriter, status int, text string) {
+	w.Header().Set("Content-Type", "text/plain; charset=utf-8")
+	w.WriteHeader(status)
+	_, _ = w.Write([]byte(text))
+}

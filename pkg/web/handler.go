@@ -1,0 +1,60 @@
+package web
+
+import (
+	"log"
+	"net/http"
+
+	"github.com/prometheus/client_golang/prometheus/promhttp"
+)
+
+// scrapesAtOnce bounds the memory that scrapes can take; a scraper beyond gets 503.
+const scrapesAtOnce = 4
+
+// newHandler lists every address of the server.
+func newHandler(config Config, errorLog *log.Logger) http.Handler {
+	metrics := promhttp.HandlerFor(config.Gatherer, promhttp.HandlerOpts{
+		ErrorLog:            errorLog,
+		ErrorHandling:       promhttp.ContinueOnError, // one bad collector must not hide the others
+		EnableOpenMetrics:   true,
+		MaxRequestsInFlight: scrapesAtOnce,
+	})
+	pods := api{timelines: config.Timelines, logger: config.Logger}
+	ready := readiness{statuses: config.Statuses, required: config.Required}
+
+	mux := http.NewServeMux()
+	mux.Handle("/metrics", metrics)
+	mux.HandleFunc("/livez", livez)
+	mux.Handle("/readyz", ready)
+	mux.HandleFunc("/api/v1/pods", pods.list)
+	mux.HandleFunc("/api/v1/pods/{namespace}/{name}", pods.get)
+	mux.HandleFunc("/{$}", index)
+	mux.HandleFunc("/", func(w http.ResponseWriter, r *http.Request) {
+		writeError(w, http.StatusNotFound, "not_found", "no such address; / lists those there are")
+	})
+	return readOnly(mux)
+}
+
+// readOnly lets only GET and HEAD through and sets the headers every answer has.
+func readOnly(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("X-Content-Type-Options", "nosniff")
+		w.Header().Set("Cache-Control", "no-store")
+		if r.Method != http.MethodGet && r.Method != http.MethodHead {
+			w.Header().Set("Allow", "GET, HEAD")
+			writeError(w, http.StatusMethodNotAllowed, "method_not_allowed", "the agent only answers GET and HEAD")
+			return
+		}
+		next.ServeHTTP(w, r)
+	})
+}
+
+const indexText = `podlapse agent
+
+/metrics                        for Prometheus
+/livez                          the agent answers
+/readyz                         the agent knows the pods of its node; ?verbose lists every part
+/api/v1/pods                    every pod's start-up as JSON
+/api/v1/pods/NAMESPACE/NAME     one pod's
+`
+
+func index(w http.ResponseWriter, _ *http.Request) { writeText(w, http.StatusOK, indexText) }

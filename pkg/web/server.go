@@ -1,0 +1,100 @@
+package web
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"go.uber.org/zap"
+
+	"github.com/podlapse/podlapse/pkg/health"
+	"github.com/podlapse/podlapse/pkg/timeline"
+)
+
+const (
+	headerTimeout   = 5 * time.Second
+	readTimeout     = 10 * time.Second
+	writeTimeout    = 30 * time.Second
+	idleTimeout     = 2 * time.Minute // longer than a usual scrape interval, so scrapers keep their connection
+	maxHeaderBytes  = 16 << 10
+	shutdownTimeout = 1500 * time.Millisecond
+)
+
+// Config is what a Server needs; every field is required.
+type Config struct {
+	ListenAddress string // host:port; an empty host is every address, port 0 any free one
+	// Timelines returns all known pods as of now. It may block until ctx is done; it is called from
+	// many goroutines at once.
+	Timelines func(ctx context.Context) ([]timeline.Timeline, error)
+	Statuses  func() []health.Status // safe for concurrent use
+	Required  []string               // parts that must be up for /readyz; the others only degrade
+	Gatherer  prometheus.Gatherer
+	Logger    *zap.Logger
+}
+
+// Server answers HTTP on one listener.
+type Server struct {
+	config   Config
+	listener net.Listener
+}
+
+// Listen binds the address, so that a busy port is known before anything else runs. The server
+// must be Run or Closed after.
+func Listen(ctx context.Context, config Config) (*Server, error) {
+	var listen net.ListenConfig
+	listener, err := listen.Listen(ctx, "tcp", config.ListenAddress)
+	if err != nil {
+		return nil, fmt.Errorf("listen on --listen-address %s: %w", config.ListenAddress, err)
+	}
+	return &Server{config: config, listener: listener}, nil
+}
+
+// Addr is the address the server really listens on.
+func (s *Server) Addr() net.Addr { return s.listener.Addr() }
+
+// Close gives the address back when the server was never Run.
+func (s *Server) Close() error { return s.listener.Close() }
+
+// Run serves until ctx is done, then lets requests under way end, but not for longer than
+// shutdownTimeout. It returns nil after a stop that ctx asked for.
+func (s *Server) Run(ctx context.Context) error {
+	errorLog, err := zap.NewStdLogAt(s.config.Logger, zap.DebugLevel) // bad clients are not the operator's problem
+	if err != nil {
+		return fmt.Errorf("make error log: %w", err)
+	}
+	server := &http.Server{
+		Handler:           newHandler(s.config, errorLog),
+		ReadHeaderTimeout: headerTimeout,
+		ReadTimeout:       readTimeout,
+		WriteTimeout:      writeTimeout,
+		IdleTimeout:       idleTimeout,
+		MaxHeaderBytes:    maxHeaderBytes,
+		ErrorLog:          errorLog,
+		// Requests that wait for a timeline end as soon as the agent stops.
+		BaseContext: func(net.Listener) context.Context { return ctx },
+	}
+
+	served := make(chan error, 1) // one send, never blocks
+	go func() { served <- server.Serve(s.listener) }()
+	select {
+	case err := <-served:
+		return fmt.Errorf("serve http: %w", err)
+	case <-ctx.Done():
+	}
+
+	grace, cancel := context.WithTimeout(context.WithoutCancel(ctx), shutdownTimeout)
+	defer cancel()
+	if err := server.Shutdown(grace); err != nil {
+		if closeErr := server.Close(); closeErr != nil {
+			s.config.Logger.Debug("cannot close http server", zap.Error(closeErr))
+		}
+	}
+	if err := <-served; !errors.Is(err, http.ErrServerClosed) {
+		return fmt.Errorf("serve http: %w", err)
+	}
+	return nil
+}
