@@ -5,8 +5,6 @@ import (
 	"strconv"
 	"strings"
 	"time"
-
-	"github.com/podlapse/podlapse/pkg/imagepull"
 )
 
 // minBar is the narrowest useful time axis, in terminal cells; a narrower terminal wraps.
@@ -86,8 +84,8 @@ func writePhases(out *strings.Builder, record Record, columns int) {
 }
 
 func writePulls(out *strings.Builder, pulls []PullRecord) {
-	layout := table{right: []bool{false, false, true, true, true, true, true, false}}
-	layout.add("IMAGE OF", "OUTCOME", "QUEUE", "PULL", "ERROR", "SIZE", "SPEED", "IMAGE")
+	layout := table{right: []bool{false, false, true, true, true, true, false}}
+	layout.add("IMAGE OF", "OUTCOME", "QUEUE", "PULL", "ERROR", "SIZE", "IMAGE")
 	for _, pull := range pulls {
 		queue, length, bound := "-", "-", "-"
 		if pull.Queue != nil && pull.Pull != nil && pull.Error != nil {
@@ -96,7 +94,7 @@ func writePulls(out *strings.Builder, pulls []PullRecord) {
 			bound = errorText(pull.Error.Duration())
 		}
 		layout.add(attemptText(pull.Container, pull.Attempt), clean(string(pull.Outcome)),
-			queue, length, bound, sizeText(pull.SizeBytes), speedText(pull), clean(pull.Image))
+			queue, length, bound, sizeText(pull.SizeBytes), clean(pull.Image))
 	}
 	layout.write(out)
 }
@@ -120,15 +118,6 @@ func sizeText(bytes int64) string {
 		return "-"
 	}
 	return fmt.Sprintf("%.1f MiB", float64(bytes)/mebibyte)
-}
-
-// speedText is size by pull time where the registry sent the whole image.
-func speedText(pull PullRecord) string {
-	if pull.Outcome != imagepull.OutcomeDownloaded || pull.SizeBytes <= 0 ||
-		pull.Pull == nil || *pull.Pull <= 0 {
-		return "-"
-	}
-	return fmt.Sprintf("%.1f MiB/s", float64(pull.SizeBytes)/mebibyte/pull.Pull.Duration().Seconds())
 }
 
 func asString[S ~string](s S) string { return string(s) }

@@ -21,6 +21,11 @@ type fold struct {
 	claims        []claim // the evidence's, and what several Events tell together
 	bounds        bounds
 	disagreements []disagreement
+
+	containers []Container // in kubelet's order
+	pod        chain
+	chains     []chain // of each container
+	ready      chain
 }
 
 // Timeline folds the evidence, as of now on the agent's clock. Without a pod object there is nothing
@@ -37,19 +42,15 @@ func (e *Evidence) Timeline(now time.Time) (Timeline, bool) {
 	slices.SortFunc(f.claims, compareClaims)
 	f.bounds, f.disagreements = intersect(f.claims)
 
-	containers := f.inOrder()
-	var pulls []Pull
-	chains := make([]chain, len(containers))
-	f.tighten(f.podSteps(), containers, nil)
-	for i, c := range containers {
-		chains[i] = f.containerSteps(c, f.pullsOf(c))
+	f.containers = f.inOrder()
+	f.pod = f.podSteps()
+	for _, c := range f.containers {
+		f.chains = append(f.chains, f.containerSteps(c, f.pullsOf(c)))
 	}
-	f.disagreements = append(f.disagreements, f.tighten(f.podSteps(), containers, chains)...)
+	f.ready = f.readySteps()
+	f.disagreements = append(f.disagreements, f.tighten()...)
 	f.bounds.closeAt(f.asOf)
-	for _, c := range containers {
-		pulls = append(pulls, f.pullsOf(c)...)
-	}
-	return f.assemble(chains, pulls), true
+	return f.assemble(), true
 }
 
 // inOrder is the pod's containers in kubelet's order, without ephemeral ones, which are no part of
@@ -76,25 +77,24 @@ func (f *fold) index(container string) int16 {
 // tighten applies the order that kubelet keeps: pod steps, init containers one after the other, then
 // the main containers, then readiness. Main containers have no order among themselves: after a failure
 // kubelet goes on with the next.
-func (f *fold) tighten(pod chain, containers []Container, chains []chain) []disagreement {
-	ready := f.readySteps()
+func (f *fold) tighten() []disagreement {
 	var sequences [][]markKey
-	prefix := pod.keys()
+	prefix := f.pod.keys()
 	sequences = append(sequences, prefix,
 		[]markKey{podMark(MarkScheduled), podMark(MarkFailed)},
 		[]markKey{podMark(MarkScheduled), podMark(MarkSucceeded)},
 		[]markKey{podMark(MarkCreated), podMark(MarkDeleted)})
 	gate := prefix
-	for i := range chains {
-		keys := chains[i].keys()
-		if containers[i].Kind == KindMain {
+	for i := range f.chains {
+		keys := f.chains[i].keys()
+		if f.containers[i].Kind == KindMain {
 			sequences = append(sequences, slices.Concat(gate, keys))
 			continue
 		}
 		gate = slices.Concat(gate, keys)
 	}
 	sequences = append(sequences, gate)
-	for _, c := range containers {
+	for _, c := range f.containers {
 		if c.Kind == KindInit {
 			continue
 		}
@@ -106,7 +106,7 @@ func (f *fold) tighten(pod chain, containers []Container, chains []chain) []disa
 			podMark(MarkContainersReady), podMark(MarkReady),
 		})
 	}
-	sequences = append(sequences, ready.keys())
+	sequences = append(sequences, f.ready.keys())
 
 	var broken []disagreement
 	for range maxTighteningRounds {
@@ -125,13 +125,16 @@ func (f *fold) tighten(pod chain, containers []Container, chains []chain) []disa
 }
 
 // assemble walks the chains from creation to the end of start-up.
-func (f *fold) assemble(chains []chain, pulls []Pull) Timeline {
+func (f *fold) assemble() Timeline {
 	pod := f.e.pod
 	t := Timeline{
 		Namespace: pod.Namespace, Name: pod.Name, UID: pod.UID, Node: pod.Node, Owner: pod.Owner,
-		Pulls: pulls, Reconstructed: f.e.firstSeen.over && !f.e.firstSeen.live,
+		Reconstructed: f.e.firstSeen.over && !f.e.firstSeen.live,
 	}
-	path := f.path(chains)
+	for _, c := range f.containers {
+		t.Pulls = append(t.Pulls, f.pullsOf(c)...)
+	}
+	path := f.path()
 	start := *f.bounds.find(podMark(MarkCreated))
 	state, end := f.end(path)
 	t.State = state
@@ -153,7 +156,7 @@ func (f *fold) assemble(chains []chain, pulls []Pull) Timeline {
 	}
 	slices.SortStableFunc(t.Marks, func(a, b MarkEvidence) int { return cmp.Compare(a.Container, b.Container) })
 	t.Conflicts = f.conflicts()
-	t.Missing = f.missing(chains)
+	t.Missing = f.missing()
 	return t
 }
 
@@ -178,9 +181,9 @@ func (f *fold) name(k markKey) string {
 }
 
 // missing names the marks on the way that have no evidence although the pod is past them.
-func (f *fold) missing(chains []chain) []string {
+func (f *fold) missing() []string {
 	var missing []string
-	for _, c := range append([]chain{f.podSteps()}, chains...) {
+	for _, c := range append([]chain{f.pod}, f.chains...) {
 		lastKnown := -1
 		for i, s := range c.steps {
 			if f.bounds.find(s.key) != nil {

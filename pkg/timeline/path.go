@@ -16,11 +16,11 @@ type boundary struct {
 // path is every known boundary from scheduling to readiness in the order of time. A container's
 // boundaries keep their own phases, so that work on one container during another's back-off is
 // charged to the work.
-func (f *fold) path(chains []chain) []boundary {
-	path, untold := f.boundaries(f.podSteps())
+func (f *fold) path() []boundary {
+	path, untold := f.boundaries(f.pod)
 	path = path[1:] // the first is creation itself
 	var work []boundary
-	for _, c := range append(chains, f.readySteps()) {
+	for _, c := range append(slices.Clip(f.chains), f.ready) {
 		known, _ := f.boundaries(c)
 		work = append(work, known...)
 	}
@@ -75,15 +75,15 @@ func (f *fold) end(path []boundary) (State, bound) {
 }
 
 // spans partitions the time from start to end: every stretch between two neighbouring boundaries is
-// one phase.
+// one phase. A step that took no time is one too: its error says how sure that is.
 func (f *fold) spans(path []boundary, start, end bound, state State) []Span {
 	var spans []Span
 	from := start
 	to := max(end.estimate(), start.estimate())
 	for _, b := range path {
 		at := min(b.bound.estimate(), to)
-		if at <= from.estimate() {
-			continue
+		if at < from.estimate() || at == from.estimate() && b.phases[0] == PhaseKubeletSync {
+			continue // overtaken by other work, or a gap of no length
 		}
 		spans = append(spans, span(from, b.bound, at, b.phases, b.container))
 		from = b.bound
@@ -130,18 +130,17 @@ func charge(phases []Phase) (name Phase, merged []Phase) {
 // first container that is not done.
 func (f *fold) waitingFor() ([]Phase, string) {
 	if f.untouched() {
-		return f.nextStep(f.podSteps()), ""
+		return f.nextStep(f.pod), ""
 	}
-	containers := f.inOrder()
-	for _, c := range containers {
-		if phases := f.nextStep(f.containerSteps(c, f.pullsOf(c))); phases != nil {
+	for i, c := range f.containers {
+		if phases := f.nextStep(f.chains[i]); phases != nil {
 			return phases, c.Name
 		}
 		if c.Kind == KindInit && f.crashed(c) || c.WaitingReason == "CrashLoopBackOff" {
 			return []Phase{PhaseCrashBackoff}, c.Name
 		}
 	}
-	for _, c := range containers {
+	for _, c := range f.containers {
 		switch {
 		case c.Kind == KindInit || c.Ready:
 		case !c.Started:

@@ -124,8 +124,8 @@ func TestVersionStamp(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if stamped := strings.Contains(flags, "gitVersion=v1."); stamped != (g.module == "tools/kubernetes") {
-			t.Errorf("%s: flags %q", g.module, flags)
+		if (strings.Contains(flags, " -X ")) != (g.pinned != "") || strings.Contains(flags, "{") {
+			t.Errorf("%s: flags %q", g.pinned, flags)
 		}
 	}
 }

@@ -14,6 +14,8 @@ type group struct {
 	cgo      string // CGO_ENABLED
 	tags     string
 	programs []program
+	pinned   string   // package path of the requirement whose version is stamped into the programs
+	stamps   []string // what the linker sets, with {version}, {major} and {minor}
 }
 
 type program struct {
@@ -34,8 +36,8 @@ func groups() []group {
 			{"containerd", containerd + "containerd"},
 			{"containerd-shim-runc-v2", containerd + "containerd-shim-runc-v2"},
 			{"ctr", containerd + "ctr"},
-		}},
-		{"tools/containerd", "1", "seccomp", []program{{"runc", "github.com/opencontainers/runc"}}},
+		}, "github.com/containerd/containerd/v2", []string{"github.com/containerd/containerd/v2/version.Version={version}"}},
+		{"tools/containerd", "1", "seccomp", []program{{"runc", "github.com/opencontainers/runc"}}, "", nil},
 		{"tools/kubernetes", "0", "", []program{
 			{"etcd", "go.etcd.io/etcd/server/v3"},
 			{"kube-apiserver", kubernetes + "kube-apiserver"},
@@ -43,8 +45,16 @@ func groups() []group {
 			{"kube-scheduler", kubernetes + "kube-scheduler"},
 			{"kubectl", kubernetes + "kubectl"},
 			{"kubelet", kubernetes + "kubelet"},
-		}},
+		}, "k8s.io/kubernetes", kubernetesStamps()},
 	}
+}
+
+func kubernetesStamps() []string {
+	var stamps []string
+	for _, pkg := range []string{"k8s.io/component-base/version", "k8s.io/client-go/pkg/version"} {
+		stamps = append(stamps, pkg+".gitVersion={version}", pkg+".gitMajor={major}", pkg+".gitMinor={minor}", pkg+".gitTreeState=clean")
+	}
+	return stamps
 }
 
 // output is the name go build gives a program of this package: the last path element that is not a
@@ -58,25 +68,25 @@ func (p program) output() string {
 	return last
 }
 
-// linkerFlags strips the programs and stamps Kubernetes' version, which its release build would do:
+// linkerFlags strips the programs and stamps their version, which their release builds would do:
 // without it the API server calls itself v0.0.0 and clients refuse features.
 func (g group) linkerFlags(source string) (string, error) {
 	flags := "-s -w"
-	if g.module != "tools/kubernetes" {
+	if g.pinned == "" {
 		return flags, nil
 	}
 	data, err := os.ReadFile(filepath.Join(source, g.module, "go.mod"))
 	if err != nil {
 		return "", fmt.Errorf("read tool versions: %w", err)
 	}
-	version := regexp.MustCompile(`(?m)^\s*k8s\.io/kubernetes v(\d+)\.(\d+)\.\S+`).FindStringSubmatch(string(data))
-	if version == nil {
-		return "", fmt.Errorf("read tool versions: %s/go.mod requires no k8s.io/kubernetes", g.module)
+	pattern := regexp.MustCompile(`(?m)^\s*` + regexp.QuoteMeta(g.pinned) + ` (v(\d+)\.(\d+)\.\S+)`)
+	match := pattern.FindStringSubmatch(string(data))
+	if match == nil {
+		return "", fmt.Errorf("read tool versions: %s/go.mod requires no %s", g.module, g.pinned)
 	}
-	full := strings.Fields(version[0])[1]
-	for _, pkg := range []string{"k8s.io/component-base/version", "k8s.io/client-go/pkg/version"} {
-		flags += fmt.Sprintf(" -X %s.gitVersion=%s -X %s.gitMajor=%s -X %s.gitMinor=%s -X %s.gitTreeState=clean",
-			pkg, full, pkg, version[1], pkg, version[2], pkg)
+	fill := strings.NewReplacer("{version}", match[1], "{major}", match[2], "{minor}", match[3])
+	for _, stamp := range g.stamps {
+		flags += " -X " + fill.Replace(stamp)
 	}
 	return flags, nil
 }

@@ -54,7 +54,8 @@ func (n Node) clean(ctx context.Context) error {
 	// What these hold is thrown away, there is nothing for them to finish.
 	quickly := errors.Join(n.stop(2*time.Second, containerdName, registryName), n.stop(0, apiServerName, etcdName))
 	n.Report.Say("processes ended, removing mounts, cgroups and files")
-	if err := errors.Join(gently, quickly, n.killMarked(), footprint.RemoveContainers(containers)); err != nil {
+	// Containers before shims: a shim that lives buries its dead, init would do it only sometime.
+	if err := errors.Join(gently, quickly, footprint.RemoveContainers(containers), n.killMarked()); err != nil {
 		return err
 	}
 	if err := footprint.Unmount(n.State, n.Run); err != nil {

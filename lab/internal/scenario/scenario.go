@@ -72,6 +72,9 @@ func Play(ctx context.Context, n node.Node, s Scenario, out io.Writer) error {
 	n.Report.Say("scenario %s in namespace %s", s.Name, b.Namespace)
 	verdict := &Verdict{}
 	err = s.Run(ctx, b, verdict)
+	if ctx.Err() != nil {
+		return fmt.Errorf("scenario %s: %w", s.Name, context.Cause(ctx))
+	}
 	verdict.Print(out)
 	if err == nil && !verdict.Failed() {
 		fmt.Fprintf(out, "%s: passed in %s\n", s.Name, time.Since(startedAt).Round(time.Second))

@@ -1,0 +1,68 @@
+package registry
+
+import (
+	"bytes"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"testing"
+	"testing/synctest"
+	"time"
+)
+
+// serve writes size bytes through a rule in pieces as a file server does, and returns how long it took
+// by the bubble's clock.
+func serve(t *testing.T, rule Rule, size int) (*faulty, time.Duration) {
+	t.Helper()
+	writer := &faulty{ResponseWriter: httptest.NewRecorder(), rule: rule,
+		request: httptest.NewRequestWithContext(t.Context(), http.MethodGet, "/", nil)}
+	startedAt := time.Now()
+	if n, err := io.Copy(writer, bytes.NewReader(make([]byte, size))); err != nil || n != int64(size) {
+		t.Fatalf("wrote %d, %v", n, err)
+	}
+	return writer, time.Since(startedAt)
+}
+
+func TestThrottleIsAccurate(t *testing.T) {
+	for _, test := range []struct {
+		size int
+		rate int64
+		want time.Duration
+	}{
+		{20 << 20, 4 << 20, 5 * time.Second},
+		{20 << 20, 1 << 30, 20 * time.Second / 1024},
+		{20_000_001, 3_000_000, 6666667 * time.Microsecond},
+		{1000, 10, 100 * time.Second},
+		{1, 1, time.Second},
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			writer, took := serve(t, Rule{BytesPerSecond: test.rate}, test.size)
+			if off := (took - test.want).Abs(); off > time.Millisecond {
+				t.Errorf("%d bytes at %d/s took %s, want %s", test.size, test.rate, took, test.want)
+			}
+			if logged := writer.lastAt.Sub(writer.startAt); logged != took {
+				t.Errorf("the log would say %s, it took %s", logged, took)
+			}
+		})
+	}
+}
+
+func TestThrottleIsSmooth(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		writer, _ := serve(t, Rule{BytesPerSecond: 4 << 20}, 1<<20)
+		// The first byte must not wait for much more than its share.
+		if wait := writer.firstAt.Sub(writer.startAt); wait > 10*time.Millisecond {
+			t.Errorf("the first byte came after %s", wait)
+		}
+	})
+}
+
+func TestStallDelaysWithoutABurst(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		rule := Rule{BytesPerSecond: 1 << 20, Stall: Duration{3 * time.Second}, StallAfterBytes: 1 << 20}
+		_, took := serve(t, rule, 2<<20)
+		if want := 5 * time.Second; (took - want).Abs() > time.Millisecond {
+			t.Errorf("took %s, want %s", took, want)
+		}
+	})
+}
