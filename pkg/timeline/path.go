@@ -11,11 +11,13 @@ type boundary struct {
 	bound     bound
 	phases    []Phase
 	container string
+	from      instant // the mark before it in its own chain
 }
 
 // path is every known boundary from scheduling to readiness in the order of time. A container's
 // boundaries keep their own phases, so that work on one container during another's back-off is
-// charged to the work.
+// charged to the work; a container that ends while kubelet works on another is no boundary at all,
+// because kubelet goes on with that work first.
 func (f *fold) path() []boundary {
 	path, untold := f.boundaries(f.pod)
 	path = path[1:] // the first is creation itself
@@ -24,6 +26,8 @@ func (f *fold) path() []boundary {
 		known, _ := f.boundaries(c)
 		work = append(work, known...)
 	}
+	all := slices.Clone(work)
+	work = slices.DeleteFunc(work, func(b boundary) bool { return duringWork(b, all) })
 	slices.SortStableFunc(work, func(a, b boundary) int {
 		return cmp.Compare(a.bound.estimate(), b.bound.estimate())
 	})
@@ -34,15 +38,34 @@ func (f *fold) path() []boundary {
 	return append(path, work...)
 }
 
+// duringWork says that b ends a run inside a stretch of kubelet's work on another container.
+func duringWork(b boundary, all []boundary) bool {
+	if b.phases[0] != PhaseFailedRun {
+		return false
+	}
+	at := b.bound.estimate()
+	return slices.ContainsFunc(all, func(w boundary) bool {
+		if w.container == b.container || w.from >= at || w.bound.estimate() <= at {
+			return false
+		}
+		switch w.phases[0] {
+		case PhasePullQueue, PhasePull, PhaseContainerCreate, PhaseContainerStart:
+			return true
+		}
+		return false
+	})
+}
+
 // boundaries is the known steps of a chain, and the phases after the last of them.
 func (f *fold) boundaries(c chain) (known []boundary, pending []Phase) {
+	from := minInstant
 	for _, s := range c.steps {
 		if s.phase != "" && !slices.Contains(pending, s.phase) {
 			pending = append(pending, s.phase)
 		}
 		if b := f.bounds.find(s.key); b != nil {
-			known = append(known, boundary{*b, pending, c.container})
-			pending = nil
+			known = append(known, boundary{*b, pending, c.container, from})
+			pending, from = nil, b.estimate()
 		}
 	}
 	return known, pending
@@ -162,8 +185,6 @@ func (f *fold) untouched() bool {
 }
 
 // nextStep is the phase of the first step after the last known one; none when the last one is known.
-// Nobody tells when the runtime was asked to pull until it answers, so a pull asked for may be either
-// in the queue or on its way.
 func (f *fold) nextStep(c chain) []Phase {
 	next := 0
 	for i, s := range c.steps {
@@ -174,10 +195,29 @@ func (f *fold) nextStep(c chain) []Phase {
 	if next == len(c.steps) {
 		return nil
 	}
-	if c.steps[next].key.mark == MarkPullStarted {
-		return []Phase{PhasePullQueue, PhasePull}
+	phases := []Phase{c.steps[next].phase}
+	for _, s := range c.steps[next+1:] {
+		if !toldInRetrospect(c.steps[next].key.mark, s.key.mark) {
+			break
+		}
+		phases = append(phases, s.phase)
 	}
-	return []Phase{c.steps[next].phase}
+	return phases
+}
+
+// toldInRetrospect says that nobody tells of the first mark before the second has come, so that while
+// both are unknown the pod may be on its way to either: a runtime shows a sandbox once it runs, and
+// the answer to a pull is what tells when it began.
+func toldInRetrospect(first, second Mark) bool {
+	switch first {
+	case MarkSandboxBegun:
+		return second == MarkNetworkReady || second == MarkSandboxRunning
+	case MarkNetworkReady:
+		return second == MarkSandboxRunning
+	case MarkPullStarted:
+		return second == MarkPullFinished || second == MarkPullFailed
+	}
+	return false
 }
 
 func (f *fold) crashed(c Container) bool {

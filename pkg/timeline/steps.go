@@ -41,6 +41,10 @@ func (f *fold) containerSteps(c Container, pulls []Pull) chain {
 	index := f.index(c.Name)
 	steps := pullSteps(index, pulls)
 	last := f.lastAttempt(index, MarkContainerCreated, MarkRunning, MarkFinished)
+	if c.Kind == KindSidecar {
+		// Once it has started, kubelet goes on; that it restarts later is no part of the way.
+		last = f.firstAttempt(index, MarkStarted, last)
+	}
 	ended := PhaseFailedRun
 	if c.Kind == KindInit {
 		ended = PhaseInitRun
@@ -150,4 +154,14 @@ func (f *fold) lastAttempt(container int16, marks ...Mark) uint16 {
 		}
 	}
 	return last
+}
+
+// firstAttempt is the lowest attempt that the mark is known for, or the given one when it is not known.
+func (f *fold) firstAttempt(container int16, mark Mark, otherwise uint16) uint16 {
+	for _, c := range f.claims { // sorted by attempt within a mark
+		if c.key.container == container && c.key.mark == mark {
+			return c.key.attempt
+		}
+	}
+	return otherwise
 }
