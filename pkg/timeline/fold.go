@@ -197,7 +197,7 @@ func (f *fold) missing() []string {
 		}
 	}
 	if f.e.overflow {
-		missing = append(missing, "attempts beyond the first")
+		missing = append(missing, "attempts beyond those kept")
 	}
 	return missing
 }
