@@ -4,6 +4,8 @@ import (
 	"cmp"
 	"slices"
 	"time"
+
+	"github.com/podlapse/podlapse/pkg/imagepull"
 )
 
 // Bounds on what one pod may make the agent keep. A start-up that needs more is a crash loop; its
@@ -48,6 +50,8 @@ type sighting struct {
 // containerEvidence is what is known of one container beside instants.
 type containerEvidence struct {
 	name     string
+	image    string // as last folded, with its registry
+	registry string
 	pulled   pulledEvent
 	failures []failureEvent
 	exits    []exit
@@ -137,6 +141,14 @@ func (e *Evidence) image(ref string) *imageEvidence {
 		}
 	}
 	return nil
+}
+
+// registryOf parses a reference once: nothing else about a fold costs as much.
+func (c *containerEvidence) registryOf(image string) string {
+	if c.image != image {
+		c.image, c.registry = image, imagepull.Registry(image)
+	}
+	return c.registry
 }
 
 // exited keeps how a run ended; of contradicting codes the highest, whichever came first.

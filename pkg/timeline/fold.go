@@ -43,9 +43,10 @@ func (e *Evidence) Timeline(now time.Time) (Timeline, bool) {
 	f.bounds, f.disagreements = intersect(f.claims)
 
 	f.containers = f.inOrder()
+	f.chains = make([]chain, 0, len(f.containers))
 	f.pod = f.podSteps()
 	for _, c := range f.containers {
-		f.chains = append(f.chains, f.containerSteps(c, f.pullsOf(c)))
+		f.chains = append(f.chains, f.containerSteps(c))
 	}
 	f.ready = f.readySteps()
 	f.disagreements = append(f.disagreements, f.tighten()...)
@@ -132,7 +133,7 @@ func (f *fold) assemble() Timeline {
 		Reconstructed: f.e.firstSeen.over && !f.e.firstSeen.live,
 	}
 	for _, c := range f.containers {
-		t.Pulls = append(t.Pulls, f.pullsOf(c)...)
+		t.Pulls = f.appendPulls(t.Pulls, c)
 	}
 	path := f.path()
 	start := *f.bounds.find(podMark(MarkCreated))
@@ -147,6 +148,7 @@ func (f *fold) assemble() Timeline {
 		t.SettledAt = t.CreatedAt.Add(t.Total)
 	}
 	t.TotalError = spanError(&start, &end)
+	t.Marks = make([]MarkEvidence, 0, len(f.bounds))
 	for i := range f.bounds {
 		b := &f.bounds[i]
 		t.Marks = append(t.Marks, MarkEvidence{

@@ -21,7 +21,7 @@ type boundary struct {
 func (f *fold) path() []boundary {
 	path, untold := f.boundaries(f.pod)
 	path = path[1:] // the first is creation itself
-	var work []boundary
+	work := make([]boundary, 0, len(f.bounds))
 	for _, c := range append(slices.Clip(f.chains), f.ready) {
 		known, _ := f.boundaries(c)
 		work = append(work, known...)
@@ -58,6 +58,7 @@ func duringWork(b boundary, all []boundary) bool {
 
 // boundaries is the known steps of a chain, and the phases after the last of them.
 func (f *fold) boundaries(c chain) (known []boundary, pending []Phase) {
+	known = make([]boundary, 0, len(c.steps))
 	from := minInstant
 	for _, s := range c.steps {
 		if s.phase != "" && !slices.Contains(pending, s.phase) {
@@ -100,7 +101,7 @@ func (f *fold) end(path []boundary) (State, bound) {
 // spans partitions the time from start to end: every stretch between two neighbouring boundaries is
 // one phase. A step that took no time is one too: its error says how sure that is.
 func (f *fold) spans(path []boundary, start, end bound, state State) []Span {
-	var spans []Span
+	spans := make([]Span, 0, len(path)+1)
 	from := start
 	to := max(end.estimate(), start.estimate())
 	for _, b := range path {

@@ -1,15 +1,10 @@
 package timeline
 
 import (
-	"cmp"
-	"slices"
 	"time"
 
 	"github.com/podlapse/podlapse/pkg/imagepull"
 )
-
-func (p Pull) present() bool { return p.Outcome == imagepull.OutcomePresent }
-func (p Pull) failed() bool  { return p.Outcome == imagepull.OutcomeFailed }
 
 // pullClaims dates what an image's Events tell together: the end of every failed attempt, and for
 // the one that succeeded its end and, by the durations in its message, its start.
@@ -52,24 +47,45 @@ func (e *Evidence) finalPull(index int16) uint16 {
 	return final
 }
 
-// pullsOf lists every attempt to get the container's image, oldest first.
-func (f *fold) pullsOf(c Container) []Pull {
-	index := f.index(c.Name)
-	evidence := &f.e.containers[index]
-	image := f.e.image(c.Image)
-	final := f.e.finalPull(index)
-	var pulls []Pull
-	for attempt := uint16(0); attempt < final; attempt++ {
-		pulls = append(pulls, f.pull(c, attempt, imagepull.OutcomeFailed))
+// pullAttempt is how one attempt to get a container's image ended.
+type pullAttempt struct {
+	attempt uint16
+	outcome imagepull.Outcome
+}
+
+// end is the mark at which the attempt is over.
+func (a pullAttempt) end() Mark {
+	if a.outcome == imagepull.OutcomeFailed {
+		return MarkPullFailed
 	}
-	last := f.pull(c, final, lastOutcome(f, c, index, final))
-	if image != nil {
+	return MarkPullFinished
+}
+
+// attemptsOf lists every attempt to get the container's image, oldest first.
+func (f *fold) attemptsOf(c Container) []pullAttempt {
+	index := f.index(c.Name)
+	final := f.e.finalPull(index)
+	attempts := make([]pullAttempt, 0, int(final)+1)
+	for n := range final {
+		attempts = append(attempts, pullAttempt{n, imagepull.OutcomeFailed})
+	}
+	return append(attempts, pullAttempt{final, lastOutcome(f, c, index, final)})
+}
+
+// appendPulls adds what is known of every attempt to get the container's image.
+func (f *fold) appendPulls(pulls []Pull, c Container) []Pull {
+	evidence := &f.e.containers[f.index(c.Name)]
+	for _, a := range f.attemptsOf(c) {
+		pulls = append(pulls, f.pull(c, evidence.registryOf(c.Image), a))
+	}
+	last := &pulls[len(pulls)-1]
+	if image := f.e.image(c.Image); image != nil {
 		last.Digest, last.SizeBytes = image.last.Digest, image.last.SizeBytes
 	}
 	if evidence.pulled.message.SizeBytes > 0 {
 		last.SizeBytes = evidence.pulled.message.SizeBytes
 	}
-	return append(pulls, last)
+	return pulls
 }
 
 // lastOutcome decides how the last attempt ended, from what was seen only.
@@ -106,26 +122,21 @@ func (e *Evidence) pulledBefore(image *imageEvidence) bool {
 }
 
 // pull fills in the instants that are known of one attempt.
-func (f *fold) pull(c Container, attempt uint16, outcome imagepull.Outcome) Pull {
+func (f *fold) pull(c Container, registry string, a pullAttempt) Pull {
 	index := f.index(c.Name)
 	p := Pull{
-		Container: c.Name, Image: c.Image, Registry: imagepull.Registry(c.Image),
-		Outcome: outcome, Attempt: int(attempt),
+		Container: c.Name, Image: c.Image, Registry: registry, Outcome: a.outcome, Attempt: int(a.attempt),
 	}
-	end := MarkPullFinished
-	if outcome == imagepull.OutcomeFailed {
-		end = MarkPullFailed
-	}
-	requested := f.bounds.find(markKey{index, attempt, MarkPullRequested})
-	started := f.bounds.find(markKey{index, attempt, MarkPullStarted})
-	finished := f.bounds.find(markKey{index, attempt, end})
+	requested := f.bounds.find(markKey{index, a.attempt, MarkPullRequested})
+	started := f.bounds.find(markKey{index, a.attempt, MarkPullStarted})
+	finished := f.bounds.find(markKey{index, a.attempt, a.end()})
+	var told bound
 	for _, b := range []*bound{requested, started, finished} {
 		if b != nil {
-			p.Sources = append(p.Sources, b.sources()...)
+			told.origins |= b.origins
 		}
 	}
-	slices.SortFunc(p.Sources, cmp.Compare[Source])
-	p.Sources = slices.Compact(p.Sources)
+	p.Sources = told.sources()
 	if requested != nil {
 		p.RequestedAt = requested.estimate().time()
 	}
@@ -135,7 +146,7 @@ func (f *fold) pull(c Container, attempt uint16, outcome imagepull.Outcome) Pull
 	if finished != nil {
 		p.FinishedAt = finished.estimate().time()
 	}
-	if requested != nil && started != nil && finished != nil && outcome != imagepull.OutcomePresent {
+	if requested != nil && started != nil && finished != nil && a.outcome != imagepull.OutcomePresent {
 		p.Timed = true
 		p.Queue, p.Pull = p.StartedAt.Sub(p.RequestedAt), p.FinishedAt.Sub(p.StartedAt)
 		p.Error = max(spanError(requested, started), spanError(started, finished))

@@ -1,6 +1,10 @@
 package timeline
 
-import "slices"
+import (
+	"slices"
+
+	"github.com/podlapse/podlapse/pkg/imagepull"
+)
 
 // step is one mark on the way to ready, with the phase that ends there.
 type step struct {
@@ -37,9 +41,9 @@ func (f *fold) podSteps() chain {
 }
 
 // containerSteps is the way of one container to running, and of an init container to its end.
-func (f *fold) containerSteps(c Container, pulls []Pull) chain {
+func (f *fold) containerSteps(c Container) chain {
 	index := f.index(c.Name)
-	steps := pullSteps(index, pulls)
+	steps := pullSteps(index, f.attemptsOf(c))
 	last := f.lastAttempt(index, MarkContainerCreated, MarkRunning, MarkFinished)
 	if c.Kind == KindSidecar {
 		// Once it has started, kubelet goes on; that it restarts later is no part of the way.
@@ -70,25 +74,21 @@ func (f *fold) containerSteps(c Container, pulls []Pull) chain {
 
 // pullSteps is what comes before a container is created. Of an image that was there, only kubelet may
 // tell, with an Event, when it found it.
-func pullSteps(index int16, pulls []Pull) []step {
+func pullSteps(index int16, attempts []pullAttempt) []step {
 	var steps []step
-	for _, p := range pulls {
-		attempt := clampAttempt(p.Attempt)
-		wait, end := PhaseKubeletSync, MarkPullFinished
-		if attempt > 0 {
+	for _, a := range attempts {
+		wait := PhaseKubeletSync
+		if a.attempt > 0 {
 			wait = PhaseImageBackoff
 		}
-		if p.present() {
-			steps = append(steps, step{markKey{index, attempt, MarkPullFinished}, wait, true})
+		if a.outcome == imagepull.OutcomePresent {
+			steps = append(steps, step{markKey{index, a.attempt, MarkPullFinished}, wait, true})
 			continue
 		}
-		if p.failed() {
-			end = MarkPullFailed
-		}
 		steps = append(steps,
-			step{key: markKey{index, attempt, MarkPullRequested}, phase: wait},
-			step{key: markKey{index, attempt, MarkPullStarted}, phase: PhasePullQueue},
-			step{key: markKey{index, attempt, end}, phase: PhasePull})
+			step{key: markKey{index, a.attempt, MarkPullRequested}, phase: wait},
+			step{key: markKey{index, a.attempt, MarkPullStarted}, phase: PhasePullQueue},
+			step{key: markKey{index, a.attempt, a.end()}, phase: PhasePull})
 	}
 	return steps
 }
