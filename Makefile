@@ -10,11 +10,13 @@ LAB     := bin/lab
 RACE    := $(if $(shell command -v gcc),-race)
 # A real node needs Linux and root.
 NODE    := $(shell [ "$$(uname -s)" = Linux ] && [ "$$(id -u)" = 0 ] && echo yes)
+# How long `make test` looks for input that breaks a parser or the fold; more finds more.
+FUZZTIME ?= 5s
 # The scenarios that `make test` runs on the real node.
 SCENARIOS := first-light serial-queue
 
 .DEFAULT_GOAL := help
-.PHONY: help build lab up down status list scenario test check unit node-test bench clean
+.PHONY: help build lab up down status list scenario test check unit fuzz node-test bench clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -41,7 +43,7 @@ scenario: build lab ## run one scenario on the real node: make scenario NAME=fir
 	@[ -n "$(NAME)" ] || { echo "name a scenario: make scenario NAME=first-light; make list shows them all" >&2; exit 2; }
 	$(LAB) scenario $(NAME) --agent $(AGENT)
 
-test: check unit node-test ## run everything
+test: check unit fuzz node-test ## run everything
 
 check: ## formatting and vet
 	@unformatted="$$(gofmt -l cmd pkg lab)"; [ -z "$$unformatted" ] || { echo "run gofmt -w on:" $$unformatted >&2; exit 1; }
@@ -51,6 +53,14 @@ check: ## formatting and vet
 unit: ## tests that need no node
 	go test $(RACE) ./...
 	cd lab && go test $(RACE) ./...
+
+fuzz: ## each fuzz target for FUZZTIME
+	@set -e; grep -rl '^func Fuzz' --include='*_test.go' pkg | while read -r file; do \
+		for target in $$(sed -n 's/^func \(Fuzz[A-Za-z]*\)(.*/\1/p' "$$file"); do \
+			echo "fuzz $$target in $$(dirname "$$file") for $(FUZZTIME)"; \
+			go test -run '^$$' -fuzz "^$$target\$$" -fuzztime $(FUZZTIME) -fuzzminimizetime 1x "./$$(dirname "$$file")"; \
+		done; \
+	done
 
 node-test: build lab ## the scenarios on a real node
 ifeq ($(NODE),yes)
