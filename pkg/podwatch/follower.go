@@ -88,6 +88,8 @@ func (e *Events) read(ctx context.Context, f *follower, w watch.Interface) bool 
 		case <-proof.C:
 			proven, f.failures = true, 0
 			e.config.Report(true, "watching")
+			// What existed comes in a burst without an end mark; by now it has come.
+			e.config.Observe(ctx, timeline.EventsWatched{UID: f.watch.UID, OpenedAt: openedAt})
 		case <-turns.C:
 			if e.othersWait() {
 				return true

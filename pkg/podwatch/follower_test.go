@@ -1,12 +1,15 @@
 package podwatch
 
 import (
+	"context"
 	"testing"
 	"testing/synctest"
 	"time"
 
 	"k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/watch"
+
+	"github.com/podlapse/podlapse/pkg/timeline"
 )
 
 // TestTurn reads a watch that nothing comes from, while others wait and while none does.
@@ -22,7 +25,9 @@ func TestTurn(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				e := NewEvents(EventsConfig{Report: func(bool, string) {}, Now: time.Now})
+				var observed []timeline.Observation
+				observe := func(_ context.Context, o timeline.Observation) { observed = append(observed, o) }
+				e := NewEvents(EventsConfig{Observe: observe, Report: func(bool, string) {}, Now: time.Now})
 				if test.others {
 					e.Watch(watchOf("other"))
 				}
@@ -30,8 +35,12 @@ func TestTurn(t *testing.T) {
 				breaking := time.AfterFunc(test.breaksAt, w.Stop)
 				defer breaking.Stop()
 				began := time.Now()
-				if !e.read(t.Context(), &follower{seen: map[string]string{}}, w) {
+				if !e.read(t.Context(), &follower{watch: watchOf("pod"), seen: map[string]string{}}, w) {
 					t.Error("ended with a fault")
+				}
+				want := timeline.EventsWatched{UID: watchOf("pod").UID, OpenedAt: began}
+				if len(observed) != 1 || observed[0] != want {
+					t.Errorf("observed %+v, want that all was told once", observed)
 				}
 				if got := time.Since(began); got != test.want {
 					t.Errorf("read for %v, want %v", got, test.want)
@@ -54,8 +63,9 @@ func TestFaults(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				var reports []report
 				e := NewEvents(EventsConfig{
-					Report: func(up bool, detail string) { reports = append(reports, report{up, detail}) },
-					Now:    time.Now,
+					Observe: func(context.Context, timeline.Observation) {},
+					Report:  func(up bool, detail string) { reports = append(reports, report{up, detail}) },
+					Now:     time.Now,
 				})
 				w := watch.NewFake()
 				defer w.Stop()

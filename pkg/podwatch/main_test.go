@@ -68,6 +68,9 @@ func newHarness(t *testing.T) *harness {
 }
 
 func (h *harness) observe(ctx context.Context, o timeline.Observation) {
+	if _, ok := o.(timeline.EventsWatched); ok {
+		return // comes a second after each opening; TestTurn looks at it
+	}
 	select {
 	case h.seen <- o:
 	case <-ctx.Done():

@@ -113,10 +113,10 @@ func TestColdPodFromBindingToRecord(t *testing.T) {
 
 		started := time.Now()
 		observe(timeline.PodSeen{ArrivedAt: time.Now(), Live: true, Pod: ready(pod)})
-		expect(t, d, "ask runtime-1 []")
+		expect(t, d, "ask runtime-1 [cold]") // did the pull bring anything new?
 		time.Sleep(10 * time.Millisecond)
 		observe(timeline.RuntimeSeen{UID: "uid-1", AskedAt: time.Now(), ArrivedAt: time.Now(), Containers: []timeline.ContainerRun{
-			{Name: "app", CreatedAt: started, StartedAt: started}}})
+			{Name: "app", CreatedAt: started, StartedAt: started}}, Images: []timeline.Image{{Ref: "cold", Present: true}}})
 		expect(t, d, "settled pod ready")
 
 		observe(timeline.PodSeen{ArrivedAt: time.Now(), Live: true, Pod: ready(pod)})
@@ -158,6 +158,12 @@ func TestPodsThatWereReadyBeforeAreShownButNotCounted(t *testing.T) {
 		r, observe, stop := start(t, d, timeline.Available{Runtime: true, Events: true})
 		defer stop()
 		observe(timeline.PodSeen{ArrivedAt: time.Now(), Pod: ready(object())})
+		expect(t, d, "ask runtime-1 []") // once, for what it still knows
+		time.Sleep(5 * time.Second)
+		synctest.Wait()
+		expect(t, d, "ask runtime-1 []") // no answer came
+		time.Sleep(time.Minute)
+		synctest.Wait()
 		expect(t, d)
 		all, _ := r.Timelines(t.Context())
 		if len(all) != 1 || !all[0].Reconstructed {

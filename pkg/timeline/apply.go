@@ -12,6 +12,10 @@ func (e *Evidence) Apply(o Observation) {
 		e.claim(arrival(podMark(MarkDeleted), originArrival, o.ArrivedAt, o.Live))
 	case EventSeen:
 		e.applyEvent(o)
+	case EventsWatched:
+		if e.watchedAt.IsZero() || o.OpenedAt.Before(e.watchedAt) {
+			e.watchedAt = o.OpenedAt
+		}
 	case RuntimeSeen:
 		e.applyRuntime(o)
 	}
@@ -65,11 +69,26 @@ func (e *Evidence) keepFirstSighting(o PodSeen) {
 	if !e.firstSeen.at.IsZero() && !o.ArrivedAt.Before(e.firstSeen.at) {
 		return
 	}
-	over := o.Pod.Phase == "Succeeded" || o.Pod.Phase == "Failed"
-	for _, c := range o.Pod.Conditions {
-		over = over || c.Type == "Ready" && c.True
+	e.firstSeen = sighting{o.ArrivedAt, o.Live, wasReady(o.Pod)}
+}
+
+// readyAtFirst bounds how long after kubelet took a pod up it writes the first, false, Ready condition:
+// both go out with the same status, but their stamps are floored on their own.
+const readyAtFirst = 2 * time.Second
+
+// wasReady says that the pod's start-up is over. A Ready condition that turned false later than it was
+// first written had been true in between.
+func wasReady(p Pod) bool {
+	if p.Phase == "Succeeded" || p.Phase == "Failed" {
+		return true
 	}
-	e.firstSeen = sighting{o.ArrivedAt, o.Live, over}
+	for _, c := range p.Conditions {
+		if c.Type != "Ready" {
+			continue
+		}
+		return c.True || !p.AcknowledgedAt.IsZero() && c.TransitionAt.Sub(p.AcknowledgedAt) > readyAtFirst
+	}
+	return false
 }
 
 // applyStatus reads one container's status. Kubelet learns of starts and exits from the runtime's
@@ -92,10 +111,16 @@ func (e *Evidence) applyStatus(o PodSeen, c Container) {
 		told(MarkFinished, c.Attempt, c.FinishedAt)
 		evidence.exited(c.Attempt, c.ExitCode)
 	}
-	if c.LastRun != nil && c.Attempt > 0 {
-		told(MarkRunning, c.Attempt-1, c.LastRun.StartedAt)
-		told(MarkFinished, c.Attempt-1, c.LastRun.FinishedAt)
-		evidence.exited(c.Attempt-1, c.LastRun.ExitCode)
+	if c.LastRun != nil {
+		last := c.Attempt - 1
+		if c.State == StateWaiting {
+			last = c.Attempt // in back-off kubelet calls the current run the last one (kubelet_pods.go)
+		}
+		if last >= 0 {
+			told(MarkRunning, last, c.LastRun.StartedAt)
+			told(MarkFinished, last, c.LastRun.FinishedAt)
+			evidence.exited(last, c.LastRun.ExitCode)
+		}
 	}
 	if c.Kind == KindInit {
 		return

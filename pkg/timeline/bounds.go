@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"slices"
 	"time"
+
+	"github.com/podlapse/podlapse/pkg/imagepull"
 )
 
 // bound is the interval that all trusted claims about one mark leave, both ends included.
@@ -37,11 +39,30 @@ func (b *bound) sources() []Source {
 }
 
 // spanError bounds how far the estimated length between two marks can be from the truth.
-func spanError(from, to *bound) time.Duration {
+func (f *fold) spanError(from, to *bound) time.Duration {
 	estimate := to.estimate().sub(from.estimate())
 	longest := to.latest.sub(from.earliest)
 	shortest := max(0, to.earliest.sub(from.latest))
-	return max(longest-estimate, estimate-shortest, 0)
+	bounded := max(longest-estimate, estimate-shortest, 0)
+	if message, ok := f.lengthTold(from.key, to.key); ok {
+		return min(bounded, message.Unit+durationSlack)
+	}
+	return bounded
+}
+
+// lengthTold says that kubelet told the length between two marks itself, which is nearer to the truth
+// than the difference of their stamps.
+func (f *fold) lengthTold(from, to markKey) (imagepull.Message, bool) {
+	if from.container == podWide || from.container != to.container || f.pulls[from.container].final != to.attempt {
+		return imagepull.Message{}, false
+	}
+	message := f.pulls[from.container].pulled.message
+	switch {
+	case from.mark == MarkPullStarted && to.mark == MarkPullFinished,
+		from.mark == MarkPullRequested && to.mark == MarkPullStarted && message.WaitingTimed:
+		return message, message.Timed
+	}
+	return imagepull.Message{}, false
 }
 
 // bounds is the evidence of every known mark, sorted by key.

@@ -3,6 +3,7 @@ package timeline
 import (
 	"cmp"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/podlapse/podlapse/pkg/imagepull"
@@ -17,6 +18,12 @@ type pulledEvent struct {
 
 // failureEvent is one pull that the runtime gave up.
 type failureEvent struct{ window }
+
+// sandboxFailure is one sandbox that could not be made, and the phase that is charged with it.
+type sandboxFailure struct {
+	window
+	phase Phase
+}
 
 // window is when an Event's subject happened, and who says so.
 type window struct {
@@ -34,8 +41,14 @@ func (w window) claim(k markKey) claim {
 // applyEvent reads what kubelet says of a container's pulls. Other Events carry nothing that the
 // runtime does not tell better.
 func (e *Evidence) applyEvent(o EventSeen) {
-	if o.Container == "" || o.FirstAt.IsZero() || o.LastAt.IsZero() {
-		return // of an image volume, or without a stamp
+	if o.FirstAt.IsZero() || o.LastAt.IsZero() {
+		return
+	}
+	if o.Reason == "FailedCreatePodSandBox" {
+		e.applySandboxFailure(o)
+	}
+	if o.Container == "" {
+		return // of the pod, or of an image volume
 	}
 	message := imagepull.ParseMessage(o.Reason, o.Message)
 	if message.Combined {
@@ -54,9 +67,22 @@ func (e *Evidence) applyEvent(o EventSeen) {
 	case imagepull.KindPulling:
 		e.applyPulling(index, o)
 	case imagepull.KindPullFailed:
-		evidence.failed(failureEvent{latestOccurrence(o)})
+		evidence.failures = keepEarliest(evidence.failures, failureEvent{latestOccurrence(o)})
 	default:
 		evidence.gotImage(o, message)
+	}
+}
+
+// applySandboxFailure notes an attempt whose sandbox the runtime removed again: nothing else tells of it.
+func (e *Evidence) applySandboxFailure(o EventSeen) {
+	// containerd: "failed to setup network for sandbox"; CRI-O: "failed to create pod network sandbox".
+	phase := PhaseSandbox
+	if strings.Contains(o.Message, "network") {
+		phase = PhaseNetwork
+	}
+	e.sandboxes = keepEarliest(e.sandboxes, sandboxFailure{firstOccurrence(o), phase})
+	if o.Count > 1 {
+		e.sandboxes = keepEarliest(e.sandboxes, sandboxFailure{latestOccurrence(o), phase})
 	}
 }
 
@@ -96,13 +122,20 @@ func (p pulledEvent) compare(o pulledEvent) int {
 		cmp.Compare(p.message.SizeBytes, o.message.SizeBytes))
 }
 
-func (c *containerEvidence) failed(f failureEvent) {
-	i, found := slices.BinarySearchFunc(c.failures, f, func(a, b failureEvent) int { return a.compare(b.window) })
+func (f failureEvent) compare(o failureEvent) int { return f.window.compare(o.window) }
+
+func (f sandboxFailure) compare(o sandboxFailure) int {
+	return cmp.Or(f.window.compare(o.window), cmp.Compare(f.phase, o.phase))
+}
+
+// keepEarliest adds to a list in the order of time, of which the earliest maxFailures are kept.
+func keepEarliest[F interface{ compare(F) int }](list []F, f F) []F {
+	i, found := slices.BinarySearchFunc(list, f, F.compare)
 	if found || i == maxFailures {
-		return
+		return list
 	}
-	c.failures = slices.Insert(c.failures, i, f)
-	c.failures = c.failures[:min(len(c.failures), maxFailures)]
+	list = slices.Insert(list, i, f)
+	return list[:min(len(list), maxFailures)]
 }
 
 func (w window) compare(o window) int {

@@ -35,7 +35,9 @@ type Evidence struct {
 	claims     []claim // sorted by key, then origin; at most one each
 	containers []containerEvidence
 	images     []imageEvidence
-	overflow   bool // something was left out for the bounds above
+	sandboxes  []sandboxFailure
+	watchedAt  time.Time // when an Event watch was first open
+	overflow   bool      // something was left out for the bounds above
 
 	runtimeAskedAt time.Time // of the latest answer
 }
@@ -138,6 +140,19 @@ func (e *Evidence) image(ref string) *imageEvidence {
 	for i := range e.images {
 		if e.images[i].Ref == ref {
 			return &e.images[i]
+		}
+	}
+	return nil
+}
+
+// pulledImage is the answer about the image of a container if that image was absent at first: what
+// stamp it has since is then of a pull during the start-up.
+func (e *Evidence) pulledImage(container string) *imageEvidence {
+	for i := range e.pod.Containers {
+		if e.pod.Containers[i].Name == container {
+			if image := e.image(e.pod.Containers[i].Image); image != nil && !image.Present {
+				return image
+			}
 		}
 	}
 	return nil

@@ -18,7 +18,8 @@ const maxConflicts = 32
 type fold struct {
 	e             *Evidence
 	asOf          instant
-	claims        []claim // the evidence's, and what several Events tell together
+	claims        []claim        // the evidence's, and what several Events tell together
+	pulls         []pullEvidence // by container index
 	bounds        bounds
 	disagreements []disagreement
 
@@ -35,10 +36,7 @@ func (e *Evidence) Timeline(now time.Time) (Timeline, bool) {
 		return Timeline{}, false
 	}
 	f := &fold{e: e, asOf: at(now)}
-	f.claims = slices.Clone(e.claims)
-	for i := range e.containers {
-		f.claims = append(f.claims, e.pullClaims(int16(i))...)
-	}
+	f.gather()
 	slices.SortFunc(f.claims, compareClaims)
 	f.bounds, f.disagreements = intersect(f.claims)
 
@@ -52,6 +50,27 @@ func (e *Evidence) Timeline(now time.Time) (Timeline, bool) {
 	f.disagreements = append(f.disagreements, f.tighten()...)
 	f.bounds.closeAt(f.asOf)
 	return f.assemble(), true
+}
+
+// gather takes the claims, less the requests for pulls that are about restarts, and adds what
+// failures and pulls tell together.
+func (f *fold) gather() {
+	f.pulls = make([]pullEvidence, len(f.e.containers))
+	for i := range f.pulls {
+		f.pulls[i] = f.e.pullEvidence(int16(i))
+	}
+	f.claims = make([]claim, 0, len(f.e.claims)+4*len(f.pulls))
+	for _, c := range f.e.claims {
+		if c.key.mark != MarkPullRequested || c.key.attempt <= f.pulls[c.key.container].final {
+			f.claims = append(f.claims, c)
+		}
+	}
+	for i, p := range f.pulls {
+		f.claims = append(f.claims, pullClaims(int16(i), p, f.e.pulledImage(f.e.containers[i].name))...)
+	}
+	for i, s := range f.e.sandboxes {
+		f.claims = append(f.claims, s.claim(markKey{podWide, uint16(i), MarkSandboxFailed}))
+	}
 }
 
 // inOrder is the pod's containers in kubelet's order, without ephemeral ones, which are no part of
@@ -130,7 +149,7 @@ func (f *fold) assemble() Timeline {
 	pod := f.e.pod
 	t := Timeline{
 		Namespace: pod.Namespace, Name: pod.Name, UID: pod.UID, Node: pod.Node, Owner: pod.Owner,
-		Reconstructed: f.e.firstSeen.over && !f.e.firstSeen.live,
+		Reconstructed: f.e.before(),
 	}
 	for _, c := range f.containers {
 		t.Pulls = f.appendPulls(t.Pulls, c)
@@ -147,7 +166,7 @@ func (f *fold) assemble() Timeline {
 	if state != StateStarting {
 		t.SettledAt = t.CreatedAt.Add(t.Total)
 	}
-	t.TotalError = spanError(&start, &end)
+	t.TotalError = f.spanError(&start, &end)
 	t.Marks = make([]MarkEvidence, 0, len(f.bounds))
 	for i := range f.bounds {
 		b := &f.bounds[i]

@@ -9,7 +9,8 @@ const (
 	MarkCreated         Mark = iota // the API server stored the pod
 	MarkScheduled                   // bound to the node
 	MarkAcknowledged                // kubelet took the pod up (status.startTime)
-	MarkSandboxBegun                // the runtime was asked for the sandbox
+	MarkSandboxFailed               // a sandbox could not be made; counts the failures
+	MarkSandboxBegun                // the runtime was asked for the sandbox that came to run
 	MarkNetworkReady                // the network plugin returned
 	MarkSandboxRunning              // the sandbox ran
 	MarkContainersReady             // every container ready
@@ -30,7 +31,7 @@ const (
 )
 
 var markNames = [...]string{
-	"created", "scheduled", "acknowledged", "sandbox_begun", "network_ready", "sandbox_running",
+	"created", "scheduled", "acknowledged", "sandbox_failed", "sandbox_begun", "network_ready", "sandbox_running",
 	"containers_ready", "ready", "succeeded", "failed", "deleted",
 	"pull_requested", "pull_started", "pull_finished", "pull_failed",
 	"container_created", "running", "finished", "started", "container_ready",

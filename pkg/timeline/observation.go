@@ -13,7 +13,8 @@ const (
 	SourceContainerd Source = "containerd"  // containerd's own stores, beside CRI
 )
 
-// Observation is one dated fact. The set is closed: PodSeen, PodGone, EventSeen, RuntimeSeen.
+// Observation is one dated fact. The set is closed: PodSeen, PodGone, EventSeen, EventsWatched,
+// RuntimeSeen.
 type Observation interface {
 	// PodUID is the UID of the pod object in the API server that the fact is about.
 	PodUID() string
@@ -51,6 +52,14 @@ type EventSeen struct {
 	Count   int       // occurrences so far, at least 1
 }
 
+// EventsWatched says that every kubelet Event about a pod that the API server held at OpenedAt has been
+// observed, and that what came since was observed as it came: from here on, that an Event is absent
+// tells something.
+type EventsWatched struct {
+	UID      string
+	OpenedAt time.Time // agent's clock
+}
+
 // RuntimeSeen is what the container runtime said of one pod when asked.
 type RuntimeSeen struct {
 	UID        string    // the pod object's UID, also for static pods
@@ -69,6 +78,9 @@ func (o PodGone) PodUID() string { return o.UID }
 
 // PodUID implements Observation.
 func (o EventSeen) PodUID() string { return o.UID }
+
+// PodUID implements Observation.
+func (o EventsWatched) PodUID() string { return o.UID }
 
 // PodUID implements Observation.
 func (o RuntimeSeen) PodUID() string { return o.UID }

@@ -61,8 +61,10 @@ func (f *fold) boundaries(c chain) (known []boundary, pending []Phase) {
 	known = make([]boundary, 0, len(c.steps))
 	from := minInstant
 	for _, s := range c.steps {
-		if s.phase != "" && !slices.Contains(pending, s.phase) {
-			pending = append(pending, s.phase)
+		for _, phase := range [...]Phase{s.phase, s.also} {
+			if phase != "" && !slices.Contains(pending, phase) {
+				pending = append(pending, phase)
+			}
 		}
 		if b := f.bounds.find(s.key); b != nil {
 			known = append(known, boundary{*b, pending, c.container, from})
@@ -109,7 +111,7 @@ func (f *fold) spans(path []boundary, start, end bound, state State) []Span {
 		if at < from.estimate() || at == from.estimate() && b.phases[0] == PhaseKubeletSync {
 			continue // overtaken by other work, or a gap of no length
 		}
-		spans = append(spans, span(from, b.bound, at, b.phases, b.container))
+		spans = append(spans, f.span(from, b.bound, at, b.phases, b.container))
 		from = b.bound
 		if at == to {
 			return spans
@@ -117,18 +119,18 @@ func (f *fold) spans(path []boundary, start, end bound, state State) []Span {
 	}
 	if to > from.estimate() {
 		phases, container := f.waitingFor()
-		last := span(from, end, to, phases, container)
+		last := f.span(from, end, to, phases, container)
 		last.Open = state == StateStarting
 		spans = append(spans, last)
 	}
 	return spans
 }
 
-func span(from, to bound, until instant, phases []Phase, container string) Span {
+func (f *fold) span(from, to bound, until instant, phases []Phase, container string) Span {
 	phase, merged := charge(phases)
 	s := Span{
 		Phase: phase, Cause: CauseOf(phase), MergedWith: merged, Container: container,
-		StartAt: from.estimate().time(), EndAt: until.time(), Error: spanError(&from, &to),
+		StartAt: from.estimate().time(), EndAt: until.time(), Error: f.spanError(&from, &to),
 	}
 	if container != "" {
 		s.Attempt = int(to.key.attempt)
@@ -138,14 +140,20 @@ func span(from, to bound, until instant, phases []Phase, container string) Span 
 	return s
 }
 
-// charge names a stretch that may hold several phases. Neighbours go under the first one's name, but a
-// pull that may or may not be in there is charged to nobody: it is where blame would go wrong.
+// charge names a stretch that may hold several phases. Neighbours of one cause go under the first one's
+// name, and so do kubelet's and the runtime's, who work hand in hand. Where different parties could be
+// to blame, nobody is.
 func charge(phases []Phase) (name Phase, merged []Phase) {
-	if len(phases) > 1 && slices.Contains(phases, PhasePull) {
-		return PhaseUnattributed, phases
+	party := func(p Phase) Cause {
+		if cause := CauseOf(p); cause != CauseRuntime {
+			return cause
+		}
+		return CauseKubelet
 	}
-	if len(phases) == 0 {
-		return PhaseUnattributed, nil
+	for _, p := range phases {
+		if party(p) != party(phases[0]) {
+			return PhaseUnattributed, phases
+		}
 	}
 	return phases[0], phases[1:]
 }
@@ -197,6 +205,9 @@ func (f *fold) nextStep(c chain) []Phase {
 		return nil
 	}
 	phases := []Phase{c.steps[next].phase}
+	if c.steps[next].key.mark == MarkSandboxBegun && len(f.e.sandboxes) > 0 {
+		return phases // kubelet tries again because of what made the last one fail
+	}
 	for _, s := range c.steps[next+1:] {
 		if !toldInRetrospect(c.steps[next].key.mark, s.key.mark) {
 			break
@@ -221,9 +232,11 @@ func toldInRetrospect(first, second Mark) bool {
 	return false
 }
 
+// crashed says that the container's latest run ended, and not well.
 func (f *fold) crashed(c Container) bool {
 	index := f.index(c.Name)
-	code, known := f.e.containers[index].exitCode(int(f.lastAttempt(index, MarkFinished)))
+	last := f.lastAttempt(index, MarkContainerCreated, MarkRunning, MarkFinished)
+	code, known := f.e.containers[index].exitCode(int(last))
 	return known && code != 0
 }
 

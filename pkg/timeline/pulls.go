@@ -6,20 +6,60 @@ import (
 	"github.com/podlapse/podlapse/pkg/imagepull"
 )
 
-// pullClaims dates what an image's Events tell together: the end of every failed attempt, and for
-// the one that succeeded its end and, by the durations in its message, its start.
-func (e *Evidence) pullClaims(index int16) []claim {
+// pullEvidence is what Events tell of the pulls before a container's first run; what came after
+// belongs to a restart.
+type pullEvidence struct {
+	failures []failureEvent
+	pulled   pulledEvent
+	final    uint16 // the attempt that succeeded or goes on: one more than failed, or the last one asked for
+}
+
+func (e *Evidence) pullEvidence(index int16) pullEvidence {
 	evidence := &e.containers[index]
+	end := maxInstant
+	for _, c := range e.claims {
+		if c.key == (markKey{index, 0, MarkContainerCreated}) || c.key == (markKey{index, 0, MarkRunning}) {
+			end = min(end, c.latest)
+		}
+	}
+	var p pullEvidence
+	if evidence.pulled.earliest <= end {
+		p.pulled = evidence.pulled
+	}
+	if p.pulled.known() {
+		end = min(end, p.pulled.latest)
+	}
+	for _, f := range evidence.failures {
+		if f.earliest <= end {
+			p.failures = append(p.failures, f)
+		}
+	}
+	p.final = clampAttempt(len(p.failures))
+	for _, c := range e.claims {
+		if c.key.container == index && c.key.mark == MarkPullRequested && c.earliest <= end {
+			p.final = max(p.final, c.key.attempt)
+		}
+	}
+	return p
+}
+
+// pullClaims dates what a container's Events tell together: the end of every failed attempt, and for
+// the one that succeeded its end and, by the durations in its message, its start.
+func pullClaims(index int16, evidence pullEvidence, image *imageEvidence) []claim {
 	var claims []claim
 	for i, f := range evidence.failures {
 		claims = append(claims, f.claim(markKey{index, uint16(i), MarkPullFailed}))
 	}
-	p := evidence.pulled
+	p, final := evidence.pulled, evidence.final
+	finished := markKey{index, final, MarkPullFinished}
+	if image != nil && !image.last.PulledAt.IsZero() && (!p.known() || at(image.last.PulledAt) <= p.latest) {
+		// The runtime stores an image before it answers the pull, and again with each pull.
+		claims = append(claims, claim{finished, originStore, leanNone, at(image.last.PulledAt), maxInstant})
+	}
 	if !p.known() {
 		return claims
 	}
-	final := e.finalPull(index)
-	claims = append(claims, p.claim(markKey{index, final, MarkPullFinished}))
+	claims = append(claims, p.claim(finished))
 	// Kubelet cuts durations to a unit, so the truth is up to that much longer.
 	ago := func(m Mark, d time.Duration, slack instant) claim {
 		return claim{markKey{index, final, m}, originEventDuration, leanLatest,
@@ -33,18 +73,6 @@ func (e *Evidence) pullClaims(index int16) []claim {
 		claims = append(claims, ago(MarkPullRequested, p.message.Waiting, eventSlack))
 	}
 	return claims
-}
-
-// finalPull is the number of the attempt that succeeded, or goes on: one more than failed, or the
-// last one asked for.
-func (e *Evidence) finalPull(index int16) uint16 {
-	final := clampAttempt(len(e.containers[index].failures))
-	for _, c := range e.claims {
-		if c.key.container == index && c.key.mark == MarkPullRequested {
-			final = max(final, c.key.attempt)
-		}
-	}
-	return final
 }
 
 // pullAttempt is how one attempt to get a container's image ended.
@@ -64,33 +92,38 @@ func (a pullAttempt) end() Mark {
 // attemptsOf lists every attempt to get the container's image, oldest first.
 func (f *fold) attemptsOf(c Container) []pullAttempt {
 	index := f.index(c.Name)
-	final := f.e.finalPull(index)
-	attempts := make([]pullAttempt, 0, int(final)+1)
-	for n := range final {
-		attempts = append(attempts, pullAttempt{n, imagepull.OutcomeFailed})
+	evidence := f.pulls[index]
+	attempts := make([]pullAttempt, 0, int(evidence.final)+1)
+	for n := range evidence.final {
+		outcome := imagepull.OutcomeUnknown
+		if int(n) < len(evidence.failures) {
+			outcome = imagepull.OutcomeFailed
+		}
+		attempts = append(attempts, pullAttempt{n, outcome})
 	}
-	return append(attempts, pullAttempt{final, lastOutcome(f, c, index, final)})
+	return append(attempts, pullAttempt{evidence.final, lastOutcome(f, c, index)})
 }
 
 // appendPulls adds what is known of every attempt to get the container's image.
 func (f *fold) appendPulls(pulls []Pull, c Container) []Pull {
-	evidence := &f.e.containers[f.index(c.Name)]
+	index := f.index(c.Name)
+	registry := f.e.containers[index].registryOf(c.Image)
 	for _, a := range f.attemptsOf(c) {
-		pulls = append(pulls, f.pull(c, evidence.registryOf(c.Image), a))
+		pulls = append(pulls, f.pull(c, registry, a))
 	}
 	last := &pulls[len(pulls)-1]
 	if image := f.e.image(c.Image); image != nil {
 		last.Digest, last.SizeBytes = image.last.Digest, image.last.SizeBytes
 	}
-	if evidence.pulled.message.SizeBytes > 0 {
-		last.SizeBytes = evidence.pulled.message.SizeBytes
+	if size := f.pulls[index].pulled.message.SizeBytes; size > 0 {
+		last.SizeBytes = size
 	}
 	return pulls
 }
 
 // lastOutcome decides how the last attempt ended, from what was seen only.
-func lastOutcome(f *fold, c Container, index int16, final uint16) imagepull.Outcome {
-	pulled, image := f.e.containers[index].pulled, f.e.image(c.Image)
+func lastOutcome(f *fold, c Container, index int16) imagepull.Outcome {
+	pulled, final, image := f.pulls[index].pulled, f.pulls[index].final, f.e.image(c.Image)
 	there := image != nil && image.Present && image.beforeSandbox
 	switch {
 	case pulled.present:
@@ -107,6 +140,8 @@ func lastOutcome(f *fold, c Container, index int16, final uint16) imagepull.Outc
 	case f.bounds.find(markKey{index, final, MarkPullRequested}) != nil &&
 		f.bounds.find(markKey{index, 0, MarkContainerCreated}) == nil:
 		return imagepull.OutcomePulling
+	case image != nil && !image.Present && f.bounds.find(markKey{index, 0, MarkContainerCreated}) != nil:
+		return imagepull.OutcomeDownloaded // it was absent, and a container runs from it
 	case there && c.PullPolicy != PullAlways, c.PullPolicy == PullNever:
 		return imagepull.OutcomePresent
 	case f.e.pulledBefore(image):
@@ -149,7 +184,7 @@ func (f *fold) pull(c Container, registry string, a pullAttempt) Pull {
 	if requested != nil && started != nil && finished != nil && a.outcome != imagepull.OutcomePresent {
 		p.Timed = true
 		p.Queue, p.Pull = p.StartedAt.Sub(p.RequestedAt), p.FinishedAt.Sub(p.StartedAt)
-		p.Error = max(spanError(requested, started), spanError(started, finished))
+		p.Error = max(f.spanError(requested, started), f.spanError(started, finished))
 	}
 	return p
 }

@@ -87,6 +87,8 @@ func randomObservations(random *rand.Rand) []Observation {
 				{"Pulled", `Successfully pulled image "image" in 1m2.5s (90s including waiting). Image size: 5 bytes.`},
 				{"Pulled", `Container image "image" already present on machine`},
 				{"Failed", `Failed to pull image "image": no`},
+				{"FailedCreatePodSandBox", "failed to setup network"},
+				{"FailedCreatePodSandBox", "no disk"},
 			}
 			m := messages[random.IntN(len(messages))]
 			observations = append(observations, EventSeen{UID: "uid-1", ArrivedAt: arrivedAt, Live: flip(), Container: name(),
@@ -102,6 +104,7 @@ func randomObservations(random *rand.Rand) []Observation {
 			o.Images = append(o.Images, Image{Ref: "image", Present: flip(), PulledAt: stamp()})
 			observations = append(observations, o)
 		default:
+			observations = append(observations, EventsWatched{"uid-1", arrivedAt})
 			if random.IntN(6) == 0 {
 				observations = append(observations, PodGone{"uid-1", arrivedAt, flip()})
 			}

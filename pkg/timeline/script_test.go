@@ -24,9 +24,11 @@ var update = flag.Bool("update", false, "rewrite the expected part of the script
 //	gates                                          the pod has readiness gates
 //	AT pod [listed] CHANGE | CHANGE…               the pod object arrives, changed so far:
 //	    scheduled@S acknowledged@S containers_ready@S ready@S deleted@S phase=P
-//	    NAME waiting|running@S|terminated@S-S [attempt=N] [exit=N] [started] [ready]
+//	    unready@S (a Ready condition that is false since then)
+//	    NAME waiting|running@S|terminated@S-S [attempt=N] [exit=N] [started] [ready] [last=S-S]
 //	AT gone                                        the pod object is gone
-//	AT event NAME REASON MESSAGE named@S [count=N last@S]
+//	AT watched                                     an Event watch has told all there is
+//	AT event NAME|- REASON MESSAGE named@S [count=N last@S]
 //	AT runtime [asked@S] ITEM | ITEM…              the runtime's answer:
 //	    sandbox [ready] [attempt=N] begun@S network@S running@S created@S
 //	    NAME created@S started@S finished@S [attempt=N] [exit=N]
@@ -115,6 +117,9 @@ func (s *script) line(line string) error {
 	case "gone":
 		s.observations = append(s.observations, PodGone{UID: s.pod.UID, ArrivedAt: at, Live: true})
 		return nil
+	case "watched":
+		s.observations = append(s.observations, EventsWatched{UID: s.pod.UID, OpenedAt: at})
+		return nil
 	case "event":
 		return s.eventLine(at, rest)
 	case "runtime":
@@ -173,6 +178,8 @@ func (s *script) podLine(at time.Time, rest string) error {
 				return err
 			}
 			switch name {
+			case "unready":
+				s.pod.Conditions = append(slices.Clone(s.pod.Conditions), Condition{"Ready", false, stamp})
 			case "acknowledged":
 				s.pod.AcknowledgedAt = stamp
 			case "deleted":
@@ -182,7 +189,8 @@ func (s *script) podLine(at time.Time, rest string) error {
 				if types[name] == "" {
 					return fmt.Errorf("unknown %q", w)
 				}
-				s.pod.Conditions = append(slices.Clone(s.pod.Conditions), Condition{types[name], true, stamp})
+				s.pod.Conditions = slices.DeleteFunc(slices.Clone(s.pod.Conditions), func(c Condition) bool { return c.Type == types[name] })
+				s.pod.Conditions = append(s.pod.Conditions, Condition{types[name], true, stamp})
 			}
 		}
 	}
@@ -207,6 +215,12 @@ func containerChange(c *Container, words []string) error {
 			c.ExitCode, err = strconv.Atoi(value)
 		case name == "reason":
 			c.WaitingReason = value
+		case name == "last":
+			from, to, _ := strings.Cut(value, "-")
+			c.LastRun = &Run{ExitCode: 1}
+			if c.LastRun.StartedAt, err = moment(from); err == nil {
+				c.LastRun.FinishedAt, err = moment(to)
+			}
 		case strings.HasPrefix(w, "running@"):
 			c.State = StateRunning
 			_, c.StartedAt, err = stamped(w)
@@ -228,6 +242,9 @@ func containerChange(c *Container, words []string) error {
 
 func (s *script) eventLine(at time.Time, rest string) error {
 	container, rest, _ := strings.Cut(rest, " ")
+	if container == "-" {
+		container = ""
+	}
 	reason, rest, _ := strings.Cut(rest, " ")
 	message, rest, ok := strings.Cut(strings.TrimPrefix(rest, "'"), "'")
 	if !ok {

@@ -10,7 +10,8 @@ import (
 type step struct {
 	key    markKey
 	phase  Phase
-	untold bool // nobody may ever tell of this mark, which is then no evidence missing
+	also   Phase // another phase that may be in there, if any
+	untold bool  // nobody may ever tell of this mark, which is then no evidence missing
 }
 
 // chain is the steps of the pod's common part or of one container, in the order kubelet takes them.
@@ -30,14 +31,35 @@ func (c chain) keys() []markKey {
 // podSteps is the way to a running sandbox. Of several sandboxes the first begins and the last runs.
 func (f *fold) podSteps() chain {
 	last := f.lastAttempt(podWide, MarkSandboxBegun, MarkNetworkReady, MarkSandboxRunning)
-	return chain{steps: []step{
-		{key: podMark(MarkCreated), phase: ""},
+	steps := []step{
+		{key: podMark(MarkCreated)},
 		{key: podMark(MarkScheduled), phase: PhaseScheduling},
 		{key: podMark(MarkAcknowledged), phase: PhaseKubeletPickup},
-		{key: podMark(MarkSandboxBegun), phase: PhaseVolumes},
-		{key: markKey{podWide, last, MarkNetworkReady}, phase: PhaseNetwork},
-		{key: markKey{podWide, last, MarkSandboxRunning}, phase: PhaseSandbox},
-	}}
+	}
+	steps = append(steps, f.sandboxSteps()...)
+	return chain{steps: append(steps,
+		step{key: markKey{podWide, last, MarkNetworkReady}, phase: PhaseNetwork},
+		step{key: markKey{podWide, last, MarkSandboxRunning}, phase: PhaseSandbox})}
+}
+
+// sandboxSteps is the way to the sandbox that came to run. Of those before it that failed, the runtime
+// keeps nothing; only Events tell. Until the first of them fails, volumes and sandbox cannot be told
+// apart; then kubelet backs off and tries again because of what made it fail.
+func (f *fold) sandboxSteps() []step {
+	begun := step{key: podMark(MarkSandboxBegun), phase: PhaseVolumes}
+	failures := f.e.sandboxes
+	switch {
+	case len(failures) > 0:
+		steps := []step{{key: markKey{podWide, 0, MarkSandboxFailed}, phase: PhaseVolumes, also: failures[0].phase}}
+		for i, failure := range failures[1:] {
+			steps = append(steps, step{key: markKey{podWide, uint16(i + 1), MarkSandboxFailed}, phase: failure.phase})
+		}
+		begun.phase = failures[len(failures)-1].phase
+		return append(steps, begun)
+	case f.e.mayHaveFailedBefore(f.bounds.find(begun.key)):
+		begun.also = PhaseNetwork
+	}
+	return []step{begun}
 }
 
 // containerSteps is the way of one container to running, and of an init container to its end.
@@ -54,14 +76,19 @@ func (f *fold) containerSteps(c Container) chain {
 		ended = PhaseInitRun
 	}
 	for attempt := uint16(0); attempt <= last; attempt++ {
-		create := PhaseContainerCreate
+		create := step{key: markKey{index, attempt, MarkContainerCreated}, phase: PhaseContainerCreate}
 		if attempt > 0 {
-			create = PhaseCrashBackoff
+			create.phase = PhaseCrashBackoff
+			if attempt == 1 {
+				create.phase = PhaseKubeletSync // kubelet restarts at once the first time
+			}
+			if c.PullPolicy == PullAlways {
+				create.also = PhasePull // it asks the registry again, which no evidence here dates
+			}
 		}
-		steps = append(steps,
-			step{key: markKey{index, attempt, MarkContainerCreated}, phase: create},
+		steps = append(steps, create,
 			step{key: markKey{index, attempt, MarkRunning}, phase: PhaseContainerStart})
-		if attempt < last || c.Kind == KindInit || f.failed() {
+		if attempt < last || c.Kind == KindInit || f.failed() || f.crashed(c) {
 			steps = append(steps, step{key: markKey{index, attempt, MarkFinished}, phase: ended})
 		}
 	}
@@ -82,7 +109,7 @@ func pullSteps(index int16, attempts []pullAttempt) []step {
 			wait = PhaseImageBackoff
 		}
 		if a.outcome == imagepull.OutcomePresent {
-			steps = append(steps, step{markKey{index, a.attempt, MarkPullFinished}, wait, true})
+			steps = append(steps, step{key: markKey{index, a.attempt, MarkPullFinished}, phase: wait, untold: true})
 			continue
 		}
 		steps = append(steps,

@@ -1,45 +1,59 @@
 package timeline
 
-import "time"
+import (
+	"slices"
+	"time"
+)
 
 // How long to wait for evidence that should be on its way.
 const (
-	// evidenceGrace is how long after the end of start-up late evidence is waited for: a runtime look-up
-	// and the Events that kubelet sends beside its status.
-	evidenceGrace = 3 * time.Second
+	// How long after the end of start-up late evidence is waited for: an answer of the runtime, and the
+	// Events that kubelet sends beside its status, again after 10 s where the API server was away
+	// (client-go, tools/record).
+	runtimeGrace = 3 * time.Second
+	eventGrace   = 15 * time.Second
 	// reaskAfter is how long after an answer that did not hold what the pod object tells the runtime is
 	// asked again.
 	reaskAfter = time.Second
+	// sandboxPatience is how long kubelet may take from taking a pod up to a sandbox before it is worth
+	// an Event watch to learn why. After a failure kubelet waits longer than this before it tries
+	// again (pod_workers.go, backOffPeriod), so a sandbox that began sooner was the first.
+	sandboxPatience = 2 * time.Second
 )
 
 // Wants says what could be fetched now to complete the timeline.
 func (e *Evidence) Wants(now time.Time) Wants {
-	if !e.PodSeen() || e.gone || e.firstSeen.over && !e.firstSeen.live {
+	if !e.PodSeen() || e.gone {
 		return Wants{}
 	}
-	if end, over := e.over(); over && now.Sub(end) > evidenceGrace {
-		return Wants{}
-	}
+	end, over := e.over()
+	late := func(grace time.Duration) bool { return over && now.Sub(end) > grace }
 	var w Wants
-	if e.available.Runtime {
+	switch {
+	case !e.available.Runtime || late(runtimeGrace):
+	case e.before():
+		w.Runtime = e.runtimeAskedAt.IsZero()
+	default:
 		w.Images = e.wantedImages()
 		w.Runtime = len(w.Images) > 0 || e.podSeenAt.After(e.runtimeAskedAt) && !e.runtimeComplete() ||
 			e.runtimeBehind() && now.Sub(e.runtimeAskedAt) > reaskAfter
 	}
-	w.Events = e.available.Events && e.wantsEvents()
+	w.Events = e.available.Events && !e.before() && !late(eventGrace) && (e.wantsEvents() || e.wantsSandboxEvents(now))
 	return w
 }
 
 // Settled says that start-up is over and nothing more that matters will come: every want is met or its
 // grace has passed.
 func (e *Evidence) Settled(now time.Time) bool {
-	end, over := e.over()
-	if !over {
+	if _, over := e.over(); !over {
 		return false
 	}
 	w := e.Wants(now)
-	return !w.Runtime && !w.Events || now.Sub(end) > evidenceGrace
+	return !w.Runtime && !w.Events
 }
+
+// before says that start-up was over before the agent came.
+func (e *Evidence) before() bool { return e.firstSeen.over && !e.firstSeen.live }
 
 // Ended says that start-up is over, though evidence may still be on its way.
 func (e *Evidence) Ended() bool {
@@ -69,15 +83,23 @@ func (e *Evidence) wantedImages() []string {
 		case c.Kind == KindEphemeral || c.PullPolicy == PullNever:
 		case image == nil:
 			refs = append(refs, c.Image)
-		default:
-			index, evidence := e.container(c.Name)
-			if index != podWide && evidence.pulled.known() && !evidence.pulled.present && image.Present &&
-				!image.lastAt.After(evidence.pulled.latest.time()) {
-				refs = append(refs, c.Image)
-			}
+		case e.pulledSince(c, image):
+			refs = append(refs, c.Image)
 		}
 	}
 	return refs
+}
+
+// pulledSince says that the image was pulled after the last answer about it.
+func (e *Evidence) pulledSince(c Container, image *imageEvidence) bool {
+	index, evidence := e.container(c.Name)
+	if evidence == nil {
+		return false
+	}
+	if p := evidence.pulled; p.known() {
+		return !p.present && !image.lastAt.After(p.latest.time())
+	}
+	return !image.last.Present && e.has(markKey{index, 0, MarkRunning})
 }
 
 // runtimeComplete says that the runtime has told all it can of the way to readiness.
@@ -129,6 +151,44 @@ func (e *Evidence) wantsEvents() bool {
 		}
 	}
 	return false
+}
+
+// wantsSandboxEvents says that the sandbox is, or was, so long in coming that one may have failed.
+func (e *Evidence) wantsSandboxEvents(now time.Time) bool {
+	acknowledged, _ := e.latest(podMark(MarkAcknowledged))
+	if acknowledged == 0 {
+		return false
+	}
+	begun, known := e.latest(podMark(MarkSandboxBegun))
+	if !known {
+		return !e.sandboxRan() && at(now)-acknowledged > instant(sandboxPatience)
+	}
+	return e.watchedAt.IsZero() && begun-acknowledged > instant(sandboxPatience)
+}
+
+// sandboxRan says that something tells of a sandbox that ran, be it a container in it.
+func (e *Evidence) sandboxRan() bool {
+	return slices.ContainsFunc(e.claims, func(c claim) bool {
+		return c.key.container != podWide || c.key.mark == MarkSandboxRunning
+	})
+}
+
+// mayHaveFailedBefore says that evidence leaves room for sandboxes that failed before the one that
+// begun is about.
+func (e *Evidence) mayHaveFailedBefore(begun *bound) bool {
+	acknowledged, known := e.latest(podMark(MarkAcknowledged))
+	return known && begun != nil && e.watchedAt.IsZero() && begun.latest-acknowledged > instant(sandboxPatience)
+}
+
+// latest is the earliest upper bound that any claim sets for the mark.
+func (e *Evidence) latest(k markKey) (instant, bool) {
+	latest := maxInstant
+	for _, c := range e.claims {
+		if c.key == k {
+			latest = min(latest, c.latest)
+		}
+	}
+	return latest, latest != maxInstant
 }
 
 // mayBePulled says whether evidence leaves room for a pull of this container's image.
