@@ -207,6 +207,14 @@ func TestAgentThatCannotStart(t *testing.T) {
 			[]string{"--kubeconfig", "/does/not/exist"}, []string{"--kubeconfig", "/does/not/exist"},
 		},
 		"outside a cluster": {nil, []string{"--kubeconfig", "in-cluster"}},
+		"no place for a recording": {
+			[]string{"--kubeconfig", kubeconfig(t, "http://"+nobody(t)), "--record-observations", "/does/not/exist"},
+			[]string{"--record-observations", "/does/not/exist"},
+		},
+		"something else to record to": {
+			[]string{"--kubeconfig", kubeconfig(t, "http://"+nobody(t)), "--record-observations", kubeconfig(t, "")},
+			[]string{"--record-observations", "no recording to go on with, choose another"},
+		},
 		"a busy port": {
 			[]string{"--kubeconfig", kubeconfig(t, "http://"+nobody(t)), "--listen-address", busy},
 			[]string{"--listen-address " + busy, "in use"},

@@ -22,14 +22,19 @@ type config struct {
 	logLevel      zapcore.Level
 	logFormat     string // formatJSON or formatConsole
 	records       string // recordsTimeline or recordsNone
+
+	recordObservations string // a file; empty for none
+	debugObservations  string // debugOn or debugOff
 }
 
-// The values of --log-format and --records.
+// The values of --log-format, --records and --debug-observations.
 const (
 	formatJSON      = "json"
 	formatConsole   = "console"
 	recordsTimeline = "timeline"
 	recordsNone     = "none"
+	debugOn         = "on"
+	debugOff        = "off"
 )
 
 // settings is the table of the run command's flags.
@@ -64,6 +69,17 @@ func (c *config) settings() []setting {
 			flag: "records", variable: "RECORDS", value: "timeline|none", def: recordsTimeline,
 			help: "what standard output gets: the timeline of each settled pod as a line of JSON, or nothing",
 			set:  choice(&c.records, recordsTimeline, recordsNone),
+		},
+		{
+			flag: "record-observations", variable: "RECORD_OBSERVATIONS", value: "FILE",
+			help: "append every observation to a file of at most 256 MiB, for podlapse-agent replay",
+			set:  func(value string) error { c.recordObservations = value; return nil },
+		},
+		{
+			flag: "debug-observations", variable: "DEBUG_OBSERVATIONS", value: "on|off", def: debugOff,
+			help: "keep the latest observations in up to 4 MiB of memory and serve them at /debug/observations, over " +
+				"loopback only; --record-observations keeps them too",
+			set: choice(&c.debugObservations, debugOn, debugOff),
 		},
 	}
 }

@@ -17,7 +17,7 @@ func (e environment) get(name string) string { return e[name] }
 func TestConfigFrom(t *testing.T) {
 	defaults := config{
 		nodeName: "node-a", listenAddress: ":9717", logLevel: zapcore.InfoLevel,
-		logFormat: formatJSON, records: recordsTimeline,
+		logFormat: formatJSON, records: recordsTimeline, debugObservations: debugOff,
 	}
 	for name, test := range map[string]struct {
 		args string
@@ -31,10 +31,12 @@ func TestConfigFrom(t *testing.T) {
 			env: environment{
 				"NODE_NAME": "b.example", "KUBECONFIG": "/k", "CONTAINER_RUNTIME_ENDPOINT": "off",
 				"LISTEN_ADDRESS": "[::1]:0", "LOG_LEVEL": "warn", "LOG_FORMAT": "console", "RECORDS": "none",
+				"RECORD_OBSERVATIONS": "/o", "DEBUG_OBSERVATIONS": "on",
 			},
 			want: func(c *config) {
 				c.nodeName, c.kubeconfig, c.listenAddress = "b.example", "/k", "[::1]:0"
 				c.logLevel, c.logFormat, c.records = zapcore.WarnLevel, formatConsole, recordsNone
+				c.recordObservations, c.debugObservations = "/o", debugOn
 			},
 		},
 		"the flag wins": {
@@ -80,6 +82,7 @@ func TestConfigRefuses(t *testing.T) {
 		{"--log-level fatal", nil, `--log-level: "fatal" is no level`},
 		{"", environment{"LOG_FORMAT": "xml"}, `--log-format (from LOG_FORMAT): "xml" is not known: want json or console`},
 		{"--records all", nil, `--records: "all" is not known: want timeline or none`},
+		{"--debug-observations=yes", nil, `--debug-observations: "yes" is not known: want on or off`},
 		{"--nod-name a", nil, "--nod-name: no such flag"},
 		{"--node-name", nil, "--node-name: needs a value"},
 		{"--node-name --log-level=info", nil, "--node-name: needs a value"},
@@ -144,6 +147,7 @@ func TestCommandLine(t *testing.T) {
 		{"version", exitOK, "podlapse-agent ", ""},
 		{"version now", exitUsage, "", `unexpected argument "now"`},
 		{"explain --help", exitOK, "--server URL", ""},
+		{"replay --help", exitOK, "  -o waterfall|json\n", ""},
 		{"explain --server localhost:9717", exitUsage, "", "--server: "},
 		{"explain --width 0 --server x", exitUsage, "", "2 problems:"},
 		{"explain a/b c/d", exitUsage, "", `unexpected argument "c/d"`},

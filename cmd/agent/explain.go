@@ -33,9 +33,20 @@ func (c *explainConfig) settings() []setting {
 			flag: "server", value: "URL", def: "http://127.0.0.1:9717",
 			help: "the agent to ask", set: c.setServer,
 		},
-		{
-			flag: "width", value: "COLUMNS", def: "110",
-			help: "how wide a waterfall may be", set: c.setWidth,
+		widthSetting(&c.width),
+	}
+}
+
+func widthSetting(target *int) setting {
+	return setting{
+		flag: "width", value: "COLUMNS", def: "110", help: "how wide a waterfall may be",
+		set: func(value string) error {
+			width, err := strconv.ParseUint(value, 10, 10)
+			if err != nil || width == 0 {
+				return fmt.Errorf("%q is no width: want a number of columns from 1 to 1023", value)
+			}
+			*target = int(width)
+			return nil
 		},
 	}
 }
@@ -46,15 +57,6 @@ func (c *explainConfig) setServer(value string) error {
 		return fmt.Errorf("%q is no address: want http://HOST:PORT", value)
 	}
 	c.server = server
-	return nil
-}
-
-func (c *explainConfig) setWidth(value string) error {
-	width, err := strconv.ParseUint(value, 10, 10)
-	if err != nil || width == 0 {
-		return fmt.Errorf("%q is no width: want a number of columns from 1 to 1023", value)
-	}
-	c.width = int(width)
 	return nil
 }
 
@@ -73,11 +75,11 @@ func runExplain(ctx context.Context, args []string, getenv func(string) string, 
 	if len(rest) == 0 {
 		text, err = explainAll(ctx, c)
 	} else {
-		namespace, name, ok := strings.Cut(rest[0], "/")
-		if !ok || namespace == "" || name == "" || strings.Contains(name, "/") {
-			return failUsage(stderr, "explain", fmt.Errorf("%q is no pod: want NAMESPACE/POD", rest[0]))
+		var pod podName
+		if err := pod.set(rest[0]); err != nil {
+			return failUsage(stderr, "explain", err)
 		}
-		text, err = explainPod(ctx, c, namespace, name)
+		text, err = explainPod(ctx, c, pod)
 	}
 	if err != nil {
 		return fail(stderr, "explain", err)
@@ -99,8 +101,20 @@ func explainAll(ctx context.Context, c explainConfig) (string, error) {
 	return export.Summary(list.Items), nil
 }
 
-func explainPod(ctx context.Context, c explainConfig, namespace, name string) (string, error) {
-	address := c.server.JoinPath("api", "v1", "pods", url.PathEscape(namespace), url.PathEscape(name))
+// podName names one pod on the command line.
+type podName struct{ namespace, name string }
+
+func (p *podName) set(value string) error {
+	namespace, name, ok := strings.Cut(value, "/")
+	if !ok || namespace == "" || name == "" || strings.Contains(name, "/") {
+		return fmt.Errorf("%q is no pod: want NAMESPACE/POD", value)
+	}
+	*p = podName{namespace, name}
+	return nil
+}
+
+func explainPod(ctx context.Context, c explainConfig, pod podName) (string, error) {
+	address := c.server.JoinPath("api", "v1", "pods", url.PathEscape(pod.namespace), url.PathEscape(pod.name))
 	var record export.Record
 	if err := ask(ctx, address, &record); err != nil {
 		return "", err

@@ -21,7 +21,7 @@ var importRules = []struct {
 	reason string
 }{
 	{"pkg/timeline", []string{"context", "sync", "net", "os", "log", "io", "k8s.io/", "google.golang.org/", "go.uber.org/",
-		"pkg/reconcile", "pkg/podwatch", "pkg/cri", "pkg/export", "pkg/web", "pkg/health"},
+		"pkg/reconcile", "pkg/podwatch", "pkg/cri", "pkg/export", "pkg/web", "pkg/health", "pkg/record", "encoding/"},
 		"the core is a pure function of its evidence: what it prints from a recording is what it printed on the node"},
 	{"pkg/imagepull", []string{"context", "sync", "net", "os", "log", "io", "k8s.io/", "google.golang.org/", "go.uber.org/", "pkg/"},
 		"pull knowledge is pure and serves the core, never the other way round"},
@@ -29,6 +29,8 @@ var importRules = []struct {
 	{"pkg/cri", []string{"pkg/reconcile", "pkg/export", "pkg/web", "pkg/podwatch"}, "sources observe; they do not know who listens"},
 	{"pkg/reconcile", []string{"pkg/podwatch", "pkg/cri", "pkg/export", "pkg/web", "k8s.io/", "google.golang.org/"},
 		"the owner of state works the same whatever feeds it and whoever reads"},
+	{"pkg/record", []string{"pkg/reconcile", "pkg/podwatch", "pkg/cri", "pkg/export", "pkg/web", "pkg/health", "k8s.io/", "google.golang.org/"},
+		"a recording is what the core is told, in the core's words; it replays without the sources it came from"},
 	{"pkg/export", []string{"pkg/reconcile", "pkg/podwatch", "pkg/cri", "pkg/web", "k8s.io/"}, "exporters only read timelines"},
 	{"pkg/web", []string{"pkg/reconcile", "pkg/podwatch", "pkg/cri", "k8s.io/"}, "the API serves snapshots; it reaches no source"},
 	{"pkg/health", []string{"pkg/", "k8s.io/"}, "anything may report its health"},

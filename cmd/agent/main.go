@@ -30,6 +30,7 @@ func commands() []command {
 	return []command{
 		{"run", "watch the pods of a node until told to stop", runAgent},
 		{"explain", "show where the start-up time of pods went, asked from a running agent", runExplain},
+		{"replay", "show the timelines of recorded observations", runReplay},
 		{"version", "print the version", runVersion},
 		{"help", "print this help", runHelp},
 	}

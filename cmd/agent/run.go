@@ -16,6 +16,7 @@ import (
 	"github.com/podlapse/podlapse/pkg/health"
 	"github.com/podlapse/podlapse/pkg/podwatch"
 	"github.com/podlapse/podlapse/pkg/reconcile"
+	"github.com/podlapse/podlapse/pkg/record"
 	"github.com/podlapse/podlapse/pkg/timeline"
 	"github.com/podlapse/podlapse/pkg/web"
 )
@@ -61,7 +62,7 @@ func serve(ctx context.Context, c config, logger *zap.Logger, records io.Writer)
 		collectors.NewGoCollector(),
 		collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}),
 		export.NewBuildInfo(build),
-		export.NewSourceUp(board.Statuses),
+		export.NewSourceUp(func() []health.Status { return sourcesOf(board.Statuses()) }),
 	)
 	metrics := export.NewMetrics(registry)
 	settled := []func(timeline.Timeline){metrics.Observe}
@@ -77,6 +78,20 @@ func serve(ctx context.Context, c config, logger *zap.Logger, records io.Writer)
 	// Sources and reconcile know each other by functions; reconciler is set before anything runs.
 	var reconciler *reconcile.Reconciler
 	observe := func(ctx context.Context, o timeline.Observation) { reconciler.Observe(ctx, o) }
+	available := timeline.Available{Runtime: !c.criEndpoint.Off(), Events: true}
+
+	recorder, err := newRecorder(c, record.Header{Agent: build.Version, Available: available}, registry, board, logger)
+	if err != nil {
+		return err
+	}
+	var latest io.WriterTo
+	if recorder != nil {
+		latest = recorder
+		observe = func(ctx context.Context, o timeline.Observation) {
+			recorder.Observe(o)
+			reconciler.Observe(ctx, o)
+		}
+	}
 
 	pods := podwatch.NewPods(podwatch.Config{
 		Client: client, NodeName: c.nodeName, Observe: observe, Now: time.Now,
@@ -86,7 +101,6 @@ func serve(ctx context.Context, c config, logger *zap.Logger, records io.Writer)
 		Client: client, Observe: observe, Now: time.Now,
 		Report: board.Register(string(timeline.SourceEventWatch), "not started yet"),
 	})
-	available := timeline.Available{Events: true}
 	askRuntime := func(timeline.LookUp) {}
 	var runtime *cri.Source
 	if !c.criEndpoint.Off() {
@@ -95,7 +109,6 @@ func serve(ctx context.Context, c config, logger *zap.Logger, records io.Writer)
 			Report: board.Register(string(timeline.SourceCRI), "not connected to the container runtime yet"),
 			Logger: logger.Named("cri"),
 		})
-		available.Runtime = true
 		askRuntime = runtime.Ask
 	}
 
@@ -119,6 +132,7 @@ func serve(ctx context.Context, c config, logger *zap.Logger, records io.Writer)
 		Statuses:      board.Statuses,
 		Required:      []string{string(timeline.SourcePodWatch)},
 		Gatherer:      registry,
+		Observations:  latest,
 		Logger:        logger.Named("web"),
 	})
 	if err != nil {
@@ -139,6 +153,9 @@ func serve(ctx context.Context, c config, logger *zap.Logger, records io.Writer)
 	answers.start("web", server.Run)
 	if lines != nil {
 		sinks.start("records", lines.Run)
+	}
+	if recorder != nil {
+		sinks.start("recording", recorder.Run)
 	}
 	core.start("reconcile", reconciler.Run)
 	if runtime != nil {

@@ -9,7 +9,7 @@ import (
 
 // setting is one flag, one row of a command's table; help and errors are made from it.
 type setting struct {
-	flag     string // without dashes
+	flag     string // without dashes; of one letter or of many
 	variable string // the environment variable read when the flag is not given; empty for none
 	value    string // what the value is, in capitals, or its choices
 	def      string
@@ -51,7 +51,7 @@ func settle(settings []setting, args []string, getenv func(string) string, maxAr
 				problems = append(problems, fmt.Errorf("%s: is required", s.names()))
 				continue
 			}
-			g = given{value: s.def, from: "--" + s.flag}
+			g = given{value: s.def, from: dashed(s.flag)}
 		}
 		if err := s.set(g.value); err != nil {
 			problems = append(problems, fmt.Errorf("%s: %w", g.from, err))
@@ -65,15 +65,23 @@ func fromEnvironment(s setting, getenv func(string) string) (given, bool) {
 		return given{}, false
 	}
 	value := getenv(s.variable)
-	return given{value: value, from: fmt.Sprintf("--%s (from %s)", s.flag, s.variable)}, value != ""
+	return given{value: value, from: fmt.Sprintf("%s (from %s)", dashed(s.flag), s.variable)}, value != ""
 }
 
 // names is how help and errors call a setting that has no value yet.
 func (s setting) names() string {
 	if s.variable == "" {
-		return "--" + s.flag
+		return dashed(s.flag)
 	}
-	return fmt.Sprintf("--%s (or %s)", s.flag, s.variable)
+	return fmt.Sprintf("%s (or %s)", dashed(s.flag), s.variable)
+}
+
+// dashed is a flag as people write it; either form is read.
+func dashed(flag string) string {
+	if len(flag) == 1 {
+		return "-" + flag
+	}
+	return "--" + flag
 }
 
 // parse reads --flag value, --flag=value, the same with one dash, and whatever stands after --. Of
@@ -100,15 +108,15 @@ func parse(settings []setting, args []string) (flags map[string]given, rest []st
 			problems = append(problems, errHelp)
 			continue
 		case !known[name]:
-			problems = append(problems, fmt.Errorf("--%s: no such flag", name))
+			problems = append(problems, fmt.Errorf("%s: no such flag", dashed(name)))
 			continue
 		case !hasValue && (len(args) == 0 || strings.HasPrefix(args[0], "--")):
-			problems = append(problems, fmt.Errorf("--%s: needs a value", name))
+			problems = append(problems, fmt.Errorf("%s: needs a value", dashed(name)))
 			continue
 		case !hasValue:
 			value, args = args[0], args[1:]
 		}
-		flags[name] = given{value: value, from: "--" + name}
+		flags[name] = given{value: value, from: dashed(name)}
 	}
 	return flags, rest, problems
 }
@@ -133,7 +141,7 @@ func list(problems []error) error {
 func printHelp(out io.Writer, usage string, settings []setting) {
 	fmt.Fprintf(out, "Usage: podlapse-agent %s\n", usage)
 	for _, s := range settings {
-		fmt.Fprintf(out, "\n  --%s %s\n        %s", s.flag, s.value, s.help)
+		fmt.Fprintf(out, "\n  %s %s\n        %s", dashed(s.flag), s.value, s.help)
 		if s.variable != "" {
 			fmt.Fprintf(out, "; else from %s", s.variable)
 		}

@@ -4,7 +4,6 @@
 package reconcile
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -137,9 +136,6 @@ func (r *Reconciler) timelines() []timeline.Timeline {
 			all = append(all, t)
 		}
 	}
-	slices.SortFunc(all, func(a, b timeline.Timeline) int {
-		return cmp.Or(cmp.Compare(a.Namespace, b.Namespace), cmp.Compare(a.Name, b.Name),
-			b.CreatedAt.Compare(a.CreatedAt), cmp.Compare(a.UID, b.UID))
-	})
+	slices.SortFunc(all, timeline.Compare)
 	return all
 }

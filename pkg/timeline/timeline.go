@@ -1,6 +1,7 @@
 package timeline
 
 import (
+	"cmp"
 	"time"
 
 	"github.com/podlapse/podlapse/pkg/imagepull"
@@ -40,6 +41,12 @@ type Timeline struct {
 	// Reconstructed says that the agent first saw the pod after its start-up was over, so that the
 	// timeline rests on what could be read afterwards. Such a timeline is shown, never counted.
 	Reconstructed bool
+}
+
+// Compare orders timelines for lists: by namespace and name, the latest of a name first.
+func Compare(a, b Timeline) int {
+	return cmp.Or(cmp.Compare(a.Namespace, b.Namespace), cmp.Compare(a.Name, b.Name),
+		b.CreatedAt.Compare(a.CreatedAt), cmp.Compare(a.UID, b.UID))
 }
 
 // Span is one phase of a timeline.

@@ -27,6 +27,7 @@ func newHandler(config Config, errorLog *log.Logger) http.Handler {
 	mux.Handle("/readyz", ready)
 	mux.HandleFunc("/api/v1/pods", pods.list)
 	mux.HandleFunc("/api/v1/pods/{namespace}/{name}", pods.get)
+	mux.Handle("/debug/observations", observations{latest: config.Observations, logger: config.Logger})
 	mux.HandleFunc("/{$}", index)
 	mux.HandleFunc("/", func(w http.ResponseWriter, r *http.Request) {
 		writeError(w, http.StatusNotFound, "not_found", "no such address; / lists those there are")
@@ -55,6 +56,7 @@ const indexText = `podlapse agent
 /readyz                         the agent knows the pods of its node; ?verbose lists every part
 /api/v1/pods                    every pod's start-up as JSON
 /api/v1/pods/NAMESPACE/NAME     one pod's
+/debug/observations             what the sources observed last, as a recording; over loopback only
 `
 
 func index(w http.ResponseWriter, _ *http.Request) { writeText(w, http.StatusOK, indexText) }

@@ -15,7 +15,7 @@ import (
 func livez(w http.ResponseWriter, _ *http.Request) { writeText(w, http.StatusOK, "ok\n") }
 
 // readiness answers /readyz: 200 while every required part is up, else 503. Parts that are not
-// required only cost precision, so they show but do not count. As in Kubernetes, a failed check and
+// required cost precision or a recording, so they show but do not count. As in Kubernetes, a failed check and
 // ?verbose list every part.
 type readiness struct {
 	statuses func() []health.Status
@@ -45,7 +45,7 @@ func (h readiness) check() (list string, ready bool) {
 		} else {
 			fmt.Fprintf(&lines, "[-]%s down since %s", s.Part, s.Since.UTC().Format(time.RFC3339))
 			if !required {
-				lines.WriteString(" (less precise, still ready)")
+				lines.WriteString(" (still ready)")
 			}
 		}
 		if s.Detail != "" {

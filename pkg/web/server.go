@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"net"
 	"net/http"
 	"time"
@@ -24,7 +25,7 @@ const (
 	shutdownTimeout = 1500 * time.Millisecond
 )
 
-// Config is what a Server needs; every field is required.
+// Config is what a Server needs; every field but Observations is required.
 type Config struct {
 	ListenAddress string // host:port; an empty host is every address, port 0 any free one
 	// Timelines returns all known pods as of now. It may block until ctx is done; it is called from
@@ -33,7 +34,9 @@ type Config struct {
 	Statuses  func() []health.Status // safe for concurrent use
 	Required  []string               // parts that must be up for /readyz; the others only degrade
 	Gatherer  prometheus.Gatherer
-	Logger    *zap.Logger
+	// Observations writes the latest observations; safe for concurrent use. Nil when the agent keeps none.
+	Observations io.WriterTo
+	Logger       *zap.Logger
 }
 
 // Server answers HTTP on one listener.

@@ -136,7 +136,7 @@ func TestReady(t *testing.T) {
 		"degraded, verbose": {
 			[]health.Status{up("pod_watch"), down("cri")}, "/readyz?verbose=true", http.StatusOK,
 			"[+]pod_watch ok: works\n" +
-				"[-]cri down since 2026-03-01T12:00:00Z (less precise, still ready): refused, retrying\n" +
+				"[-]cri down since 2026-03-01T12:00:00Z (still ready): refused, retrying\n" +
 				"readyz check passed\n",
 		},
 		"required down": {

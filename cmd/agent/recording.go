@@ -1,0 +1,38 @@
+package main
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"go.uber.org/zap"
+
+	"github.com/podlapse/podlapse/pkg/health"
+	"github.com/podlapse/podlapse/pkg/record"
+)
+
+// partRecording is what the health board calls the file of observations.
+const partRecording = "recording"
+
+// newRecorder makes what keeps observations, or nil when no flag asks for it.
+func newRecorder(c config, header record.Header, registry prometheus.Registerer, board *health.Board,
+	logger *zap.Logger) (*record.Recorder, error) {
+	if c.recordObservations == "" && c.debugObservations == debugOff {
+		return nil, nil
+	}
+	parts := record.Config{Header: header, Registerer: registry, Logger: logger.Named(partRecording)}
+	if c.recordObservations != "" {
+		file, err := record.OpenFile(c.recordObservations)
+		if err != nil {
+			return nil, fmt.Errorf("open the file to record to (--record-observations): %w", err)
+		}
+		parts.File = file
+		parts.Report = board.Register(partRecording, "not started yet")
+	}
+	return record.New(parts)
+}
+
+// sourcesOf leaves out the parts that observe nothing.
+func sourcesOf(statuses []health.Status) []health.Status {
+	return slices.DeleteFunc(statuses, func(s health.Status) bool { return s.Part == partRecording })
+}

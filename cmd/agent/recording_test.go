@@ -1,0 +1,128 @@
+package main
+
+import (
+	"bytes"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/podlapse/podlapse/pkg/cri/critest"
+	"github.com/podlapse/podlapse/pkg/podwatch/podwatchtest"
+	"github.com/podlapse/podlapse/pkg/record"
+)
+
+// event is one of kubelet's about web-0's container, named as client-go names it.
+func event(reason, message string, at time.Time) *corev1.Event {
+	stamp := metav1.NewTime(at.Truncate(time.Second))
+	return &corev1.Event{
+		ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: fmt.Sprintf("web-0.%x", at.UnixNano())},
+		InvolvedObject: corev1.ObjectReference{
+			Kind: "Pod", Namespace: "shop", Name: "web-0", UID: "uid-web-0", FieldPath: "spec.containers{app}",
+		},
+		Source: corev1.EventSource{Component: "kubelet", Host: "node-a"},
+		Reason: reason, Message: message, FirstTimestamp: stamp, LastTimestamp: stamp, Count: 1,
+	}
+}
+
+// TestARecordingReplaysToWhatTheAgentSaid is the point of recordings.
+func TestARecordingReplaysToWhatTheAgentSaid(t *testing.T) {
+	cluster := podwatchtest.Start(t)
+	pod := web0(time.Now().Add(-3 * time.Second))
+	cluster.Put(pod)
+	runtime := critest.Start(t, filepath.Join(t.TempDir(), "cri.sock"), critest.Options{})
+	file := filepath.Join(t.TempDir(), "web.jsonl")
+	agent := start(t, "--kubeconfig", kubeconfig(t, cluster.URL()), "--cri-endpoint", runtime.Endpoint(),
+		"--record-observations", file)
+	agent.poll("/readyz?verbose", "[+]recording ok")
+	agent.poll("/debug/observations", `"kind":"runtime_seen"`)
+
+	now := time.Now()
+	before := func(ms int) time.Time { return now.Add(-time.Duration(ms) * time.Millisecond) }
+	cluster.Put(event("Pulling", `Pulling image "registry.example/web:2"`, before(600)))
+	cluster.Put(event("Pulled", `Successfully pulled image "registry.example/web:2" in 200ms (300ms including waiting). `+
+		`Image size: 20971520 bytes.`, before(300)))
+	runtime.PutImage("registry.example/web:2", 20<<20)
+	runtime.PutSandbox(critest.Sandbox{ID: "s1", PodUID: "uid-web-0", CreatedAt: before(800)})
+	runtime.StoreSandbox("s1", critest.Stamps{CreatedAt: before(900), UpdatedAt: before(700)})
+	runtime.PutContainer(critest.Container{
+		ID: "c1", SandboxID: "s1", PodUID: "uid-web-0", Name: "app", CreatedAt: before(200), StartedAt: before(100),
+	})
+	agent.poll("/debug/observations", `"reason":"Pulled"`)
+	cluster.Put(ready(pod, now))
+	said, err := agent.records.ReadString('\n')
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, latest := agent.get("/debug/observations")
+	_, metrics := agent.get("/metrics")
+	if !strings.Contains(metrics, "podlapse_recording_dropped_total 0") || strings.Contains(metrics, `{source="recording"}`) {
+		t.Error("the metrics do not tell of the recording as they should")
+	}
+	agent.mustEndCleanly()
+
+	recorded, err := os.ReadFile(file)
+	if err != nil || string(recorded) != latest {
+		t.Errorf("%v; the file is\n%s/debug/observations says\n%s", err, recorded, latest)
+	}
+	var replayed, stderr bytes.Buffer
+	if code := run(t.Context(), []string{"replay", "-o", "json", file}, environment{}.get, &replayed, &stderr); code != exitOK {
+		t.Errorf("exit %d: %s", code, stderr.String())
+	}
+	if replayed.String() != said {
+		t.Errorf("replayed to\n%sthe agent said\n%s", replayed.String(), said)
+	}
+	if rest, err := io.ReadAll(agent.records); err != nil || len(rest) > 0 {
+		t.Errorf("more on standard output: %q, %v", rest, err)
+	}
+}
+
+func TestAgentKeepsObservationsInMemoryAlone(t *testing.T) {
+	cluster := podwatchtest.Start(t)
+	cluster.Put(web0(time.Now().Add(-3 * time.Second)))
+	agent := start(t, "--kubeconfig", kubeconfig(t, cluster.URL()), "--cri-endpoint", "off", "--debug-observations", "on")
+	agent.poll("/debug/observations", `"kind":"pod_seen"`)
+	if _, body := agent.get("/readyz?verbose"); strings.Contains(body, "recording") {
+		t.Errorf("a file that is not there shows in\n%s", body)
+	}
+	agent.mustEndCleanly()
+}
+
+func TestAgentGoesOnWhenTheFileCannotGrow(t *testing.T) {
+	cluster := podwatchtest.Start(t)
+	pod := web0(time.Now().Add(-3 * time.Second))
+	cluster.Put(pod)
+	file := filepath.Join(t.TempDir(), "full.jsonl")
+	const header = `{"kind":"header","version":1}` + "\n"
+	if err := os.WriteFile(file, []byte(header), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Truncate(file, record.MaxFile-1); err != nil { // a hole, no blocks
+		t.Fatal(err)
+	}
+	end, err := os.OpenFile(file, os.O_WRONLY|os.O_APPEND, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer end.Close()
+	if _, err := end.WriteString("\n"); err != nil {
+		t.Fatal(err)
+	}
+	agent := start(t, "--kubeconfig", kubeconfig(t, cluster.URL()), "--cri-endpoint", "off", "--record-observations", file)
+	agent.poll("/readyz?verbose", "[-]recording down since")
+	agent.poll("/readyz?verbose", "(still ready): recording stopped until the agent is started again: "+
+		"the file has reached its limit of 256 MiB")
+	agent.poll("/debug/observations", `"kind":"pod_seen"`)
+	agent.poll("/metrics", "podlapse_recording_dropped_total 1")
+	cluster.Delete(pod) // settles at once: no evidence can be late
+	if line, err := agent.records.ReadString('\n'); err != nil || !strings.Contains(line, `"name":"web-0"`) {
+		t.Errorf("standard output got %q, %v", line, err)
+	}
+	agent.mustEndCleanly()
+}

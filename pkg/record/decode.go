@@ -1,0 +1,128 @@
+package record
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/podlapse/podlapse/pkg/timeline"
+)
+
+// decodeHeader reads the line that a recording begins with.
+func decodeHeader(line []byte) (Header, error) {
+	var h header
+	if err := json.Unmarshal(line, &h); err != nil {
+		return Header{}, fmt.Errorf("not a header: %w", err)
+	}
+	switch {
+	case h.Kind != kindHeader:
+		return Header{}, fmt.Errorf(`not a header: want {"kind":"header","version":%d}, got kind %.40q`, Version, h.Kind)
+	case h.Version < 1:
+		return Header{}, fmt.Errorf("header without a version: want 1 to %d", Version)
+	case h.Version > Version:
+		return Header{}, fmt.Errorf("format version %d is not known, only 1 to %d: use the podlapse-agent that recorded it, or a newer one",
+			h.Version, Version)
+	}
+	return Header{Agent: h.Agent, Available: timeline.Available{Runtime: h.Runtime, Events: h.Events}}, nil
+}
+
+// decode reads one observation.
+func decode(kind string, line []byte) (timeline.Observation, error) {
+	switch kind {
+	case kindPodSeen:
+		return parse(line, toPodSeen)
+	case kindPodGone:
+		return parse(line, func(o podGone) timeline.PodGone {
+			return timeline.PodGone{UID: o.UID, ArrivedAt: o.ArrivedAt.Time, Live: o.Live}
+		})
+	case kindEventSeen:
+		return parse(line, toEventSeen)
+	case kindRuntimeSeen:
+		return parse(line, toRuntimeSeen)
+	}
+	return nil, fmt.Errorf("observation of unknown kind %.40q: use the podlapse-agent that recorded it, or a newer one", kind)
+}
+
+func parse[Wire any, O timeline.Observation](line []byte, convert func(Wire) O) (timeline.Observation, error) {
+	var wire Wire
+	if err := json.Unmarshal(line, &wire); err != nil {
+		return nil, err
+	}
+	o := convert(wire)
+	if o.PodUID() == "" {
+		return nil, errors.New("observation without the pod's uid")
+	}
+	if arrivedAt(o).IsZero() {
+		return nil, errors.New("observation without arrived_at")
+	}
+	return o, nil
+}
+
+func toPodSeen(o podSeen) timeline.PodSeen {
+	return timeline.PodSeen{ArrivedAt: o.ArrivedAt.Time, Live: o.Live, Pod: timeline.Pod{
+		UID: o.Pod.UID, RuntimeUID: o.Pod.RuntimeUID, Namespace: o.Pod.Namespace, Name: o.Pod.Name, Node: o.Pod.Node,
+		Owner: timeline.Owner(o.Pod.Owner), CreatedAt: o.Pod.CreatedAt.Time, AcknowledgedAt: o.Pod.AcknowledgedAt.Time,
+		DeletedAt: o.Pod.DeletedAt.Time, Phase: o.Pod.Phase, Reason: o.Pod.Reason, ReadinessGates: o.Pod.ReadinessGates,
+		Conditions: each(o.Pod.Conditions, func(c condition) timeline.Condition {
+			return timeline.Condition{Type: c.Type, True: c.True, TransitionAt: c.TransitionAt.Time}
+		}),
+		Containers: each(o.Pod.Containers, toContainer),
+	}}
+}
+
+func toContainer(c container) timeline.Container {
+	out := timeline.Container{
+		Name: c.Name, Kind: timeline.ContainerKind(c.Kind), Image: c.Image, PullPolicy: timeline.PullPolicy(c.PullPolicy),
+		StartupProbe: c.StartupProbe, ReadinessProbe: c.ReadinessProbe, State: timeline.ContainerState(c.State),
+		WaitingReason: c.WaitingReason, Attempt: c.Attempt, StartedAt: c.StartedAt.Time,
+		FinishedAt: c.FinishedAt.Time, ExitCode: c.ExitCode, Started: c.Started, Ready: c.Ready,
+	}
+	if last := c.LastRun; last != nil {
+		out.LastRun = &timeline.Run{StartedAt: last.StartedAt.Time, FinishedAt: last.FinishedAt.Time, ExitCode: last.ExitCode}
+	}
+	return out
+}
+
+func toEventSeen(o eventSeen) timeline.EventSeen {
+	return timeline.EventSeen{
+		UID: o.UID, ArrivedAt: o.ArrivedAt.Time, Live: o.Live, Container: o.Container, Reason: o.Reason,
+		Message: o.Message, NamedAt: o.NamedAt.Time, FirstAt: o.FirstAt.Time, LastAt: o.LastAt.Time, Count: o.Count,
+	}
+}
+
+func toRuntimeSeen(o runtimeSeen) timeline.RuntimeSeen {
+	return timeline.RuntimeSeen{
+		UID: o.UID, AskedAt: o.AskedAt.Time, ArrivedAt: o.ArrivedAt.Time,
+		Sandboxes: each(o.Sandboxes, func(s sandbox) timeline.Sandbox {
+			return timeline.Sandbox{
+				ID: s.ID, Attempt: s.Attempt, Ready: s.Ready, BegunAt: s.BegunAt.Time,
+				NetworkReadyAt: s.NetworkReadyAt.Time, RunningAt: s.RunningAt.Time, CreatedAt: s.CreatedAt.Time,
+			}
+		}),
+		Containers: each(o.Containers, func(r containerRun) timeline.ContainerRun {
+			return timeline.ContainerRun{
+				Name: r.Name, ID: r.ID, Attempt: r.Attempt, CreatedAt: r.CreatedAt.Time,
+				StartedAt: r.StartedAt.Time, FinishedAt: r.FinishedAt.Time, ExitCode: r.ExitCode,
+			}
+		}),
+		Images: each(o.Images, func(i image) timeline.Image {
+			return timeline.Image{Ref: i.Ref, Present: i.Present, PulledAt: i.PulledAt.Time, SizeBytes: i.SizeBytes, Digest: i.Digest}
+		}),
+	}
+}
+
+// arrivedAt is when the agent had the observation, on its own clock.
+func arrivedAt(o timeline.Observation) time.Time {
+	switch o := o.(type) {
+	case timeline.PodSeen:
+		return o.ArrivedAt
+	case timeline.PodGone:
+		return o.ArrivedAt
+	case timeline.EventSeen:
+		return o.ArrivedAt
+	case timeline.RuntimeSeen:
+		return o.ArrivedAt
+	}
+	return time.Time{}
+}

@@ -1,0 +1,119 @@
+package record
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+
+	"github.com/podlapse/podlapse/pkg/timeline"
+)
+
+const (
+	// Version is the version of the format that this package writes; it reads this and every older one.
+	Version = 1
+	// MaxLine bounds a line, its end included, in bytes. A pod of a hundred containers takes a tenth.
+	MaxLine = 1 << 20
+)
+
+// Header says who recorded.
+type Header struct {
+	Agent     string             // version of the agent
+	Available timeline.Available // the sources it had
+}
+
+// EncodeHeader makes the line that a recording begins with.
+func EncodeHeader(h Header) ([]byte, error) {
+	return encodeLine(header{
+		tag: tag{kindHeader}, Version: Version, Agent: h.Agent, Runtime: h.Available.Runtime, Events: h.Available.Events,
+	})
+}
+
+// Encode makes one line of an observation. Bytes that are no UTF-8 become U+FFFD, and an empty list
+// becomes an absent one; everything else is read back as it was. An instant in a year that the core
+// cannot hold, or a line longer than MaxLine, is an error.
+func Encode(o timeline.Observation) ([]byte, error) {
+	switch o := o.(type) {
+	case timeline.PodSeen:
+		return encodeLine(fromPodSeen(o))
+	case timeline.PodGone:
+		return encodeLine(podGone{tag{kindPodGone}, o.UID, utc(o.ArrivedAt), o.Live})
+	case timeline.EventSeen:
+		return encodeLine(fromEventSeen(o))
+	case timeline.RuntimeSeen:
+		return encodeLine(fromRuntimeSeen(o))
+	}
+	return nil, fmt.Errorf("encode observation: no kind for %T", o)
+}
+
+func encodeLine(value any) ([]byte, error) {
+	var line bytes.Buffer
+	encoder := json.NewEncoder(&line)
+	encoder.SetEscapeHTML(false) // messages and image references stay readable
+	if err := encoder.Encode(value); err != nil {
+		return nil, fmt.Errorf("encode observation: %w", err)
+	}
+	if line.Len() > MaxLine {
+		return nil, fmt.Errorf("encode observation: %d bytes are more than a line may have, %d", line.Len(), MaxLine)
+	}
+	return line.Bytes(), nil
+}
+
+func fromPodSeen(o timeline.PodSeen) podSeen {
+	return podSeen{tag: tag{kindPodSeen}, ArrivedAt: utc(o.ArrivedAt), Live: o.Live, Pod: pod{
+		UID: o.Pod.UID, RuntimeUID: o.Pod.RuntimeUID, Namespace: o.Pod.Namespace, Name: o.Pod.Name, Node: o.Pod.Node,
+		Owner: owner(o.Pod.Owner), CreatedAt: utc(o.Pod.CreatedAt), AcknowledgedAt: utc(o.Pod.AcknowledgedAt),
+		DeletedAt: utc(o.Pod.DeletedAt), Phase: o.Pod.Phase, Reason: o.Pod.Reason, ReadinessGates: o.Pod.ReadinessGates,
+		Conditions: each(o.Pod.Conditions, func(c timeline.Condition) condition {
+			return condition{c.Type, c.True, utc(c.TransitionAt)}
+		}),
+		Containers: each(o.Pod.Containers, fromContainer),
+	}}
+}
+
+func fromContainer(c timeline.Container) container {
+	out := container{
+		Name: c.Name, Kind: string(c.Kind), Image: c.Image, PullPolicy: string(c.PullPolicy),
+		StartupProbe: c.StartupProbe, ReadinessProbe: c.ReadinessProbe, State: string(c.State),
+		WaitingReason: c.WaitingReason, Attempt: c.Attempt, StartedAt: utc(c.StartedAt),
+		FinishedAt: utc(c.FinishedAt), ExitCode: c.ExitCode, Started: c.Started, Ready: c.Ready,
+	}
+	if last := c.LastRun; last != nil {
+		out.LastRun = &run{utc(last.StartedAt), utc(last.FinishedAt), last.ExitCode}
+	}
+	return out
+}
+
+func fromEventSeen(o timeline.EventSeen) eventSeen {
+	return eventSeen{
+		tag: tag{kindEventSeen}, UID: o.UID, ArrivedAt: utc(o.ArrivedAt), Live: o.Live, Container: o.Container,
+		Reason: o.Reason, Message: o.Message, NamedAt: utc(o.NamedAt), FirstAt: utc(o.FirstAt), LastAt: utc(o.LastAt),
+		Count: o.Count,
+	}
+}
+
+func fromRuntimeSeen(o timeline.RuntimeSeen) runtimeSeen {
+	return runtimeSeen{
+		tag: tag{kindRuntimeSeen}, UID: o.UID, AskedAt: utc(o.AskedAt), ArrivedAt: utc(o.ArrivedAt),
+		Sandboxes: each(o.Sandboxes, func(s timeline.Sandbox) sandbox {
+			return sandbox{s.ID, s.Attempt, s.Ready, utc(s.BegunAt), utc(s.NetworkReadyAt), utc(s.RunningAt), utc(s.CreatedAt)}
+		}),
+		Containers: each(o.Containers, func(r timeline.ContainerRun) containerRun {
+			return containerRun{r.Name, r.ID, r.Attempt, utc(r.CreatedAt), utc(r.StartedAt), utc(r.FinishedAt), r.ExitCode}
+		}),
+		Images: each(o.Images, func(i timeline.Image) image {
+			return image{i.Ref, i.Present, utc(i.PulledAt), i.SizeBytes, i.Digest}
+		}),
+	}
+}
+
+// each converts a list; an empty one is nil.
+func each[From, To any](list []From, convert func(From) To) []To {
+	if len(list) == 0 {
+		return nil
+	}
+	converted := make([]To, len(list))
+	for i, item := range list {
+		converted[i] = convert(item)
+	}
+	return converted
+}

@@ -1,0 +1,115 @@
+package record
+
+import (
+	"bufio"
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+)
+
+const (
+	// MaxFile bounds a file, in bytes; a recorder stops before a line that would go beyond.
+	MaxFile = 256 << 20
+	// fileBuffer is how much is written at once; less is when no observation waits.
+	fileBuffer = 64 << 10
+)
+
+// File is a file of observations that is appended to. It is not safe for concurrent use.
+type File struct {
+	out   io.WriteCloser
+	limit int64
+
+	size    int64 // with what is in the buffer
+	buffer  []byte
+	waiting int // lines in the buffer
+}
+
+// OpenFile makes the file, readable by its owner alone, or opens it to go on after what is there, which
+// must be a recording; half a line at its end, left by an agent that was killed, is cut off.
+func OpenFile(path string) (*File, error) {
+	file, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE|os.O_APPEND, 0o600)
+	if err != nil {
+		return nil, err
+	}
+	size, err := whereToGoOn(file)
+	if err != nil {
+		return nil, errors.Join(fmt.Errorf("%s %w", path, err), file.Close())
+	}
+	return &File{out: file, limit: MaxFile, size: size}, nil
+}
+
+func whereToGoOn(file *os.File) (int64, error) {
+	info, err := file.Stat()
+	if err != nil {
+		return 0, fmt.Errorf("cannot be looked at: %w", err)
+	}
+	if !info.Mode().IsRegular() {
+		return 0, errors.New("is not a regular file")
+	}
+	size := info.Size()
+	if size == 0 {
+		return 0, nil
+	}
+	first, err := bufio.NewReaderSize(io.NewSectionReader(file, 0, size), MaxLine).ReadSlice('\n')
+	if err == nil {
+		_, err = decodeHeader(first)
+	}
+	if err != nil {
+		return 0, fmt.Errorf("is there already and no recording to go on with, choose another: %w", err)
+	}
+	tail := make([]byte, min(size, MaxLine))
+	if _, err := file.ReadAt(tail, size-int64(len(tail))); err != nil {
+		return 0, fmt.Errorf("cannot be read: %w", err)
+	}
+	end := bytes.LastIndexByte(tail, '\n')
+	if end < 0 {
+		return 0, fmt.Errorf("ends in a line of more than %d bytes, choose another", MaxLine)
+	}
+	half := int64(len(tail) - 1 - end)
+	if half > 0 {
+		if err := file.Truncate(size - half); err != nil {
+			return 0, fmt.Errorf("ends in half a line that cannot be cut off: %w", err)
+		}
+	}
+	return size - half, nil
+}
+
+// begin writes a header at once.
+func (f *File) begin(header []byte) error {
+	if !f.fits(header) {
+		return f.full()
+	}
+	f.size += int64(len(header))
+	_, err := f.out.Write(header)
+	return err
+}
+
+// write takes a line that fits.
+func (f *File) write(line []byte) error {
+	f.size += int64(len(line))
+	f.buffer = append(f.buffer, line...)
+	f.waiting++
+	if len(f.buffer) < fileBuffer {
+		return nil
+	}
+	return f.flush()
+}
+
+func (f *File) fits(line []byte) bool { return f.size+int64(len(line)) <= f.limit }
+
+func (f *File) full() error {
+	return fmt.Errorf("the file has reached its limit of %d MiB", f.limit>>20)
+}
+
+func (f *File) flush() error {
+	if f.waiting == 0 {
+		return nil
+	}
+	if _, err := f.out.Write(f.buffer); err != nil {
+		return err
+	}
+	f.buffer, f.waiting = f.buffer[:0], 0
+	return nil
+}

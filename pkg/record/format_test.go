@@ -1,0 +1,175 @@
+package record
+
+import (
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"reflect"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/podlapse/podlapse/pkg/timeline"
+)
+
+var noon = time.Date(2026, time.March, 1, 12, 0, 0, 0, time.UTC)
+
+// TestFormat pins what each kind looks like: recordings are kept for years.
+func TestFormat(t *testing.T) {
+	for _, test := range []struct {
+		o    timeline.Observation
+		want string
+	}{
+		{
+			timeline.PodGone{UID: "u", ArrivedAt: noon.In(time.FixedZone("", 3600)), Live: true},
+			`{"kind":"pod_gone","uid":"u","arrived_at":"2026-03-01T12:00:00Z","live":true}`,
+		},
+		{
+			timeline.PodSeen{ArrivedAt: noon.Add(time.Nanosecond), Pod: timeline.Pod{
+				UID: "u", RuntimeUID: "r", Namespace: "shop", Name: "web-0", Node: "node-a", Owner: timeline.Owner{Kind: "Job", Name: "j"},
+				CreatedAt: noon, AcknowledgedAt: noon, DeletedAt: noon, Phase: "Pending", Reason: "Evicted",
+				Conditions: []timeline.Condition{{Type: "Ready", True: true, TransitionAt: noon}}, ReadinessGates: true,
+				Containers: []timeline.Container{
+					{
+						Name: "app", Kind: timeline.KindMain, Image: "web:2", PullPolicy: timeline.PullAlways, StartupProbe: true,
+						ReadinessProbe: true, State: timeline.StateTerminated, WaitingReason: "Why", Attempt: 1, StartedAt: noon,
+						FinishedAt: noon, ExitCode: 2, Started: true, Ready: true, LastRun: &timeline.Run{FinishedAt: noon, ExitCode: 3},
+					},
+					{Name: "bare"},
+				},
+			}},
+			`{"kind":"pod_seen","arrived_at":"2026-03-01T12:00:00.000000001Z","pod":{"uid":"u","runtime_uid":"r",` +
+				`"namespace":"shop","name":"web-0","node":"node-a","owner":{"kind":"Job","name":"j"},` +
+				`"created_at":"2026-03-01T12:00:00Z","acknowledged_at":"2026-03-01T12:00:00Z","deleted_at":"2026-03-01T12:00:00Z",` +
+				`"phase":"Pending","reason":"Evicted","conditions":[{"type":"Ready","true":true,"transition_at":"2026-03-01T12:00:00Z"}],` +
+				`"readiness_gates":true,"containers":[{"name":"app","kind":"main","image":"web:2","pull_policy":"Always",` +
+				`"startup_probe":true,"readiness_probe":true,"state":"terminated","waiting_reason":"Why","attempt":1,` +
+				`"started_at":"2026-03-01T12:00:00Z","finished_at":"2026-03-01T12:00:00Z","exit_code":2,"started":true,"ready":true,` +
+				`"last_run":{"finished_at":"2026-03-01T12:00:00Z","exit_code":3}},{"name":"bare"}]}}`,
+		},
+		{
+			timeline.EventSeen{
+				UID: "u", ArrivedAt: noon, Live: true, Container: "app", Reason: "Pulling", Message: `<"a" & b>`,
+				NamedAt: noon.Add(1500 * time.Microsecond), FirstAt: noon, LastAt: noon, Count: 2,
+			},
+			`{"kind":"event_seen","uid":"u","arrived_at":"2026-03-01T12:00:00Z","live":true,"container":"app","reason":"Pulling",` +
+				`"message":"<\"a\" & b>","named_at":"2026-03-01T12:00:00.0015Z","first_at":"2026-03-01T12:00:00Z",` +
+				`"last_at":"2026-03-01T12:00:00Z","count":2}`,
+		},
+		{
+			timeline.RuntimeSeen{
+				UID: "u", AskedAt: noon, ArrivedAt: noon,
+				Sandboxes: []timeline.Sandbox{{
+					ID: "s", Attempt: 1, Ready: true, BegunAt: noon, NetworkReadyAt: noon, RunningAt: noon, CreatedAt: noon,
+				}},
+				Containers: []timeline.ContainerRun{{
+					Name: "app", ID: "c", Attempt: 1, CreatedAt: noon, StartedAt: noon, FinishedAt: noon, ExitCode: 2,
+				}},
+				Images: []timeline.Image{{Ref: "web:2", Present: true, PulledAt: noon, SizeBytes: 5, Digest: "sha256:a"}},
+			},
+			`{"kind":"runtime_seen","uid":"u","asked_at":"2026-03-01T12:00:00Z","arrived_at":"2026-03-01T12:00:00Z",` +
+				`"sandboxes":[{"id":"s","attempt":1,"ready":true,"begun_at":"2026-03-01T12:00:00Z",` +
+				`"network_ready_at":"2026-03-01T12:00:00Z","running_at":"2026-03-01T12:00:00Z","created_at":"2026-03-01T12:00:00Z"}],` +
+				`"containers":[{"name":"app","id":"c","attempt":1,"created_at":"2026-03-01T12:00:00Z",` +
+				`"started_at":"2026-03-01T12:00:00Z","finished_at":"2026-03-01T12:00:00Z","exit_code":2}],` +
+				`"images":[{"ref":"web:2","present":true,"pulled_at":"2026-03-01T12:00:00Z","size_bytes":5,"digest":"sha256:a"}]}`,
+		},
+	} {
+		if line, err := Encode(test.o); err != nil || string(line) != test.want+"\n" {
+			t.Errorf("%v, got\n%swant\n%s", err, line, test.want)
+		}
+	}
+	h, err := EncodeHeader(Header{Agent: "v1.2.3", Available: timeline.Available{Runtime: true}})
+	if want := `{"kind":"header","version":1,"agent":"v1.2.3","runtime":true}` + "\n"; err != nil || string(h) != want {
+		t.Errorf("%v, got header\n%swant\n%s", err, h, want)
+	}
+}
+
+// TestRoundTrip fills every field of every kind at random, so that a field that a recording forgets
+// cannot be added to an observation.
+func TestRoundTrip(t *testing.T) {
+	for seed := range uint64(500) {
+		random := rand.New(rand.NewPCG(seed, 3))
+		header := Header{"v", timeline.Available{Runtime: seed%2 == 0, Events: seed%3 == 0}}
+		text, err := EncodeHeader(header)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var want []timeline.Observation
+		for _, empty := range []timeline.Observation{
+			timeline.PodSeen{}, timeline.PodGone{}, timeline.EventSeen{}, timeline.RuntimeSeen{},
+		} {
+			o := reflect.New(reflect.TypeOf(empty)).Elem()
+			fill(t, random, o)
+			want = append(want, o.Interface().(timeline.Observation))
+			line, err := Encode(want[len(want)-1])
+			if err != nil {
+				t.Fatalf("seed %d: %v", seed, err)
+			}
+			text = append(text, line...)
+		}
+		reader := NewReader(strings.NewReader(string(text)))
+		for _, w := range want {
+			if got, err := reader.Next(); err != nil || !reflect.DeepEqual(got, w) {
+				t.Fatalf("seed %d: %v, got\n%+v\nwant\n%+v", seed, err, got, w)
+			}
+		}
+		if _, err := reader.Next(); err != io.EOF || reader.Header() != header {
+			t.Fatalf("seed %d: %v after the last, header %+v", seed, err, reader.Header())
+		}
+	}
+}
+
+// fill sets every field below v; about one in four of those that may be absent stays so.
+func fill(t *testing.T, random *rand.Rand, v reflect.Value) {
+	absent := random.IntN(4) == 0
+	if v.Type() == reflect.TypeFor[time.Time]() {
+		v.Set(reflect.ValueOf(noon.Add(time.Duration(random.Int64N(int64(24 * time.Hour))))))
+		return
+	}
+	switch v.Kind() {
+	case reflect.Struct:
+		for i := range v.NumField() {
+			name := v.Type().Field(i).Name
+			if optional := name != "UID" && name != "ArrivedAt" && v.Field(i).Kind() != reflect.Struct ||
+				v.Field(i).Type() == reflect.TypeFor[time.Time]() && name != "ArrivedAt"; optional && random.IntN(4) == 0 {
+				continue
+			}
+			fill(t, random, v.Field(i))
+		}
+	case reflect.Slice:
+		for range 1 + random.IntN(3) {
+			item := reflect.New(v.Type().Elem()).Elem()
+			fill(t, random, item)
+			v.Set(reflect.Append(v, item))
+		}
+	case reflect.Pointer:
+		v.Set(reflect.New(v.Type().Elem()))
+		fill(t, random, v.Elem())
+	case reflect.String:
+		words := []string{"a", "Ready", "\x00\t\n\r\"\\", "\u2028é\U0001F4A5", "{}", strings.Repeat("long ", 300)}
+		v.SetString(fmt.Sprint(random.IntN(9), words[random.IntN(len(words))]))
+	case reflect.Bool:
+		v.SetBool(!absent)
+	case reflect.Int, reflect.Int64:
+		v.SetInt(int64(random.Uint64()))
+	default:
+		t.Fatalf("no random %s", v.Type())
+	}
+}
+
+func TestWhatCannotBeEncoded(t *testing.T) {
+	for want, o := range map[string]timeline.Observation{
+		"year 9999: want 1678 to 2261": timeline.PodGone{UID: "u", ArrivedAt: time.Date(9999, 1, 1, 0, 0, 0, 0, time.UTC)},
+		"1048576":                      timeline.EventSeen{UID: "u", ArrivedAt: noon, Message: strings.Repeat("m", MaxLine)},
+		"no kind for <nil>":            nil,
+	} {
+		if line, err := Encode(o); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("got %.100s, %v; want %q", line, err, want)
+		}
+	}
+	line, err := Encode(timeline.PodGone{UID: "\xff", ArrivedAt: noon})
+	if err != nil || !strings.Contains(string(line), `\ufffd`) {
+		t.Errorf("%v, got %s", err, line)
+	}
+}

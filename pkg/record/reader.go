@@ -1,0 +1,99 @@
+package record
+
+import (
+	"bufio"
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+
+	"github.com/podlapse/podlapse/pkg/timeline"
+)
+
+// ErrTruncated is in the error of Next when the last line was cut short, as by an agent that was
+// killed while it wrote. Everything before was read.
+var ErrTruncated = errors.New("the last line is cut short")
+
+// Reader reads a recording.
+type Reader struct {
+	in     *bufio.Reader
+	line   int // number of the line read last, from 1
+	header Header
+	begun  bool // the header was read
+}
+
+// NewReader makes a reader; nothing is read before Next.
+func NewReader(in io.Reader) *Reader { return &Reader{in: bufio.NewReaderSize(in, MaxLine)} }
+
+// Header is the one that stands over the observation that Next returned last.
+func (r *Reader) Header() Header { return r.header }
+
+// Next returns the next observation, io.EOF after the last one, or an error that names the line, after
+// which nothing more can be read. Empty lines are skipped.
+func (r *Reader) Next() (timeline.Observation, error) {
+	for {
+		line, err := r.nextLine()
+		if err == io.EOF && !r.begun {
+			return nil, fmt.Errorf("line %d: not a recording: it is empty", max(r.line, 1))
+		}
+		if err == io.EOF {
+			return nil, err
+		}
+		if err != nil {
+			return nil, fmt.Errorf("line %d: %w", r.line, err)
+		}
+		o, err := r.decode(line)
+		if err != nil {
+			return nil, fmt.Errorf("line %d: %w", r.line, err)
+		}
+		if o != nil {
+			return o, nil
+		}
+	}
+}
+
+// decode returns nil for a header, which it keeps.
+func (r *Reader) decode(line []byte) (timeline.Observation, error) {
+	var t tag
+	err := json.Unmarshal(line, &t)
+	if !r.begun || err == nil && t.Kind == kindHeader {
+		h, err := decodeHeader(line)
+		if err != nil && !r.begun {
+			return nil, fmt.Errorf("not a recording: %w", err)
+		}
+		if err != nil {
+			return nil, err
+		}
+		r.header, r.begun = h, true
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	return decode(t.Kind, line)
+}
+
+// nextLine is the next line that is not empty. It is valid until the next call.
+func (r *Reader) nextLine() ([]byte, error) {
+	for {
+		line, err := r.in.ReadSlice('\n')
+		if len(line) > 0 || err == nil {
+			r.line++
+		}
+		switch {
+		case errors.Is(err, bufio.ErrBufferFull):
+			return nil, fmt.Errorf("longer than %d bytes", MaxLine)
+		case err != nil && err != io.EOF:
+			return nil, fmt.Errorf("read: %w", err)
+		case err == io.EOF && len(line) > 0 && r.begun && !json.Valid(line):
+			return nil, ErrTruncated
+		}
+		if line = bytes.TrimSpace(line); len(line) > 0 {
+			return line, nil
+		}
+		if err != nil {
+			return nil, err
+		}
+	}
+}

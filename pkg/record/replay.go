@@ -1,0 +1,82 @@
+package record
+
+import (
+	"errors"
+	"io"
+	"slices"
+	"time"
+
+	"github.com/podlapse/podlapse/pkg/timeline"
+)
+
+// replayed is one pod of a recording.
+type replayed struct {
+	evidence *timeline.Evidence // nil once settled
+	settled  timeline.Timeline
+}
+
+// Replay folds a recording as package reconcile does: one evidence for each UID, from the first sight
+// of its pod until its start-up is settled; the clock is the latest arrival so far. Pods that do not
+// settle are folded as of the latest arrival in the recording. Timelines come in timeline.Compare's order.
+//
+// An agent that started anew goes on with the evidence of the one before. A read error returns what
+// was folded so far as well; it wraps ErrTruncated when only the end is missing.
+func Replay(r *Reader) ([]timeline.Timeline, error) {
+	pods := map[string]*replayed{}
+	var now time.Time
+	for {
+		o, err := r.Next()
+		if err != nil {
+			if errors.Is(err, io.EOF) {
+				err = nil
+			}
+			return timelines(pods, now), err
+		}
+		if at := arrivedAt(o); at.After(now) {
+			now = at // sources are recorded as they come, so that their arrivals may cross
+		}
+		p := pods[o.PodUID()]
+		if p == nil {
+			if _, seen := o.(timeline.PodSeen); !seen {
+				continue // an answer about a pod that has left
+			}
+			p = &replayed{evidence: timeline.NewEvidence(r.Header().Available)}
+			pods[o.PodUID()] = p
+		}
+		p.observe(o, now)
+	}
+}
+
+func (p *replayed) observe(o timeline.Observation, now time.Time) {
+	p.settle(now) // as time alone does: what comes after is too late
+	if p.evidence == nil {
+		return
+	}
+	p.evidence.Apply(o)
+	if _, gone := o.(timeline.PodGone); gone {
+		p.settled, _ = p.evidence.Timeline(now)
+		p.evidence = nil
+		return
+	}
+	p.settle(now)
+}
+
+func (p *replayed) settle(now time.Time) {
+	if p.evidence != nil && p.evidence.Settled(now) {
+		p.settled, _ = p.evidence.Timeline(now)
+		p.evidence = nil
+	}
+}
+
+func timelines(pods map[string]*replayed, now time.Time) []timeline.Timeline {
+	all := make([]timeline.Timeline, 0, len(pods))
+	for _, p := range pods {
+		t := p.settled
+		if p.evidence != nil {
+			t, _ = p.evidence.Timeline(now)
+		}
+		all = append(all, t)
+	}
+	slices.SortFunc(all, timeline.Compare)
+	return all
+}

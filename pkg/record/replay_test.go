@@ -1,0 +1,136 @@
+package record_test
+
+import (
+	"errors"
+	"flag"
+	"os"
+	"path/filepath"
+	"reflect"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/podlapse/podlapse/pkg/export"
+	"github.com/podlapse/podlapse/pkg/record"
+	"github.com/podlapse/podlapse/pkg/timeline"
+)
+
+var update = flag.Bool("update", false, "rewrite the pictures in testdata")
+
+// TestRecordings replays each recording in testdata; the picture beside it is what it must show. A
+// recording of a bug goes there.
+func TestRecordings(t *testing.T) {
+	paths, err := filepath.Glob("testdata/*.jsonl")
+	if err != nil || len(paths) == 0 {
+		t.Fatalf("no recordings: %v", err)
+	}
+	for _, path := range paths {
+		file, err := os.Open(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		timelines, err := record.Replay(record.NewReader(file))
+		file.Close()
+		if err != nil {
+			t.Fatalf("%s, %v", path, err)
+		}
+		var pictures []string
+		for _, tl := range timelines {
+			pictures = append(pictures, export.Waterfall(export.NewRecord(tl), 110))
+		}
+		got := strings.Join(pictures, "\n")
+		golden := strings.TrimSuffix(path, "jsonl") + "txt"
+		if *update {
+			if err := os.WriteFile(golden, []byte(got), 0o644); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if want, err := os.ReadFile(golden); err != nil || got != string(want) {
+			t.Errorf("%s: %v, shows\n%s", path, err, got)
+		}
+	}
+}
+
+var created = time.Date(2026, time.March, 1, 12, 0, 0, 0, time.UTC)
+
+func after(s float64) time.Time { return created.Add(time.Duration(s * float64(time.Second))) }
+
+// seen is a pod object without containers; ready adds the condition.
+func seen(uid string, at float64, conditions ...timeline.Condition) timeline.PodSeen {
+	return timeline.PodSeen{ArrivedAt: after(at), Live: true, Pod: timeline.Pod{
+		UID: uid, RuntimeUID: uid, Namespace: "ns", Name: uid, Node: "node-1", CreatedAt: created, Phase: "Pending",
+		Conditions: conditions,
+	}}
+}
+
+func ready(at float64) timeline.Condition {
+	return timeline.Condition{Type: "Ready", True: true, TransitionAt: after(at)}
+}
+
+func replay(t *testing.T, observations ...timeline.Observation) []timeline.Timeline {
+	t.Helper()
+	text, err := record.EncodeHeader(record.Header{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, o := range observations {
+		line, err := record.Encode(o)
+		if err != nil {
+			t.Fatal(err)
+		}
+		text = append(text, line...)
+	}
+	timelines, err := record.Replay(record.NewReader(strings.NewReader(string(text))))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return timelines
+}
+
+func TestReplayFollowsReconcile(t *testing.T) {
+	gone := timeline.PodGone{UID: "a", ArrivedAt: after(9), Live: true}
+	answer := timeline.RuntimeSeen{UID: "a", AskedAt: after(1), ArrivedAt: after(1)}
+	for name, test := range map[string]struct {
+		observations []timeline.Observation
+		want         []string // name, state and total of each pod; created is a floored second, so 0.5 s is its middle
+	}{
+		"nothing": {nil, nil},
+		"starting as of the latest instant": {
+			[]timeline.Observation{seen("b", 0.5), seen("a", 4), seen("b", 3)}, []string{"a starting 3.5s", "b starting 3.5s"},
+		},
+		"ready":                        {[]timeline.Observation{seen("a", 1), seen("a", 2.5, ready(2))}, []string{"a ready 2s"}},
+		"settled before it went":       {[]timeline.Observation{seen("a", 2.5, ready(2)), gone}, []string{"a ready 2s"}},
+		"gone while starting":          {[]timeline.Observation{seen("a", 1), gone}, []string{"a deleted 8.5s"}},
+		"an answer about no known pod": {[]timeline.Observation{answer, gone}, nil},
+		"the first sight of a pod is not live: reconstructed": {
+			[]timeline.Observation{listed(seen("a", 60, ready(2))), gone}, []string{"a ready 2s reconstructed"},
+		},
+	} {
+		var got []string
+		for _, tl := range replay(t, test.observations...) {
+			text := tl.Name + " " + string(tl.State) + " " + tl.Total.Round(100*time.Millisecond).String()
+			if tl.Reconstructed {
+				text += " reconstructed"
+			}
+			got = append(got, text)
+		}
+		if !reflect.DeepEqual(got, test.want) {
+			t.Errorf("%s: got %q, want %q", name, got, test.want)
+		}
+	}
+}
+
+func listed(o timeline.PodSeen) timeline.PodSeen {
+	o.Live = false
+	return o
+}
+
+func TestReplayReturnsWhatCameBeforeAnError(t *testing.T) {
+	const text = `{"kind":"header","version":1}
+{"kind":"pod_seen","arrived_at":"2026-03-01T12:00:04Z","pod":{"uid":"a","name":"a","created_at":"2026-03-01T12:00:00Z"}}
+{"kind":"pod_g`
+	timelines, err := record.Replay(record.NewReader(strings.NewReader(text)))
+	if !errors.Is(err, record.ErrTruncated) || len(timelines) != 1 || timelines[0].Name != "a" {
+		t.Errorf("got %+v, %v", timelines, err)
+	}
+}

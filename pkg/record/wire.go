@@ -1,0 +1,145 @@
+package record
+
+// The kinds of line.
+const (
+	kindHeader      = "header"
+	kindPodSeen     = "pod_seen"
+	kindPodGone     = "pod_gone"
+	kindEventSeen   = "event_seen"
+	kindRuntimeSeen = "runtime_seen"
+)
+
+// The types below are the format; what each field means is said in package timeline, where the types
+// have the same names. Whatever is false, zero, empty or absent is left out.
+
+// tag is the part that every line has.
+type tag struct {
+	Kind string `json:"kind"`
+}
+
+// header is the first line. A later one says that an agent started anew and went on in this file.
+type header struct {
+	tag
+	Version int    `json:"version"`
+	Agent   string `json:"agent,omitzero"`   // version of the agent that recorded
+	Runtime bool   `json:"runtime,omitzero"` // the agent had a source of this kind, see timeline.Available
+	Events  bool   `json:"events,omitzero"`
+}
+
+type podSeen struct {
+	tag
+	ArrivedAt instant `json:"arrived_at,omitzero"`
+	Live      bool    `json:"live,omitzero"`
+	Pod       pod     `json:"pod"`
+}
+
+type podGone struct {
+	tag
+	UID       string  `json:"uid"`
+	ArrivedAt instant `json:"arrived_at,omitzero"`
+	Live      bool    `json:"live,omitzero"`
+}
+
+type eventSeen struct {
+	tag
+	UID       string  `json:"uid"`
+	ArrivedAt instant `json:"arrived_at,omitzero"`
+	Live      bool    `json:"live,omitzero"`
+	Container string  `json:"container,omitzero"`
+	Reason    string  `json:"reason,omitzero"`
+	Message   string  `json:"message,omitzero"`
+	NamedAt   instant `json:"named_at,omitzero"`
+	FirstAt   instant `json:"first_at,omitzero"`
+	LastAt    instant `json:"last_at,omitzero"`
+	Count     int     `json:"count,omitzero"`
+}
+
+type runtimeSeen struct {
+	tag
+	UID        string         `json:"uid"`
+	AskedAt    instant        `json:"asked_at,omitzero"`
+	ArrivedAt  instant        `json:"arrived_at,omitzero"`
+	Sandboxes  []sandbox      `json:"sandboxes,omitempty"`
+	Containers []containerRun `json:"containers,omitempty"`
+	Images     []image        `json:"images,omitempty"`
+}
+
+type pod struct {
+	UID            string      `json:"uid"`
+	RuntimeUID     string      `json:"runtime_uid,omitzero"`
+	Namespace      string      `json:"namespace,omitzero"`
+	Name           string      `json:"name,omitzero"`
+	Node           string      `json:"node,omitzero"`
+	Owner          owner       `json:"owner,omitzero"`
+	CreatedAt      instant     `json:"created_at,omitzero"`
+	AcknowledgedAt instant     `json:"acknowledged_at,omitzero"`
+	DeletedAt      instant     `json:"deleted_at,omitzero"`
+	Phase          string      `json:"phase,omitzero"`
+	Reason         string      `json:"reason,omitzero"`
+	Conditions     []condition `json:"conditions,omitempty"`
+	ReadinessGates bool        `json:"readiness_gates,omitzero"`
+	Containers     []container `json:"containers,omitempty"`
+}
+
+type owner struct {
+	Kind string `json:"kind,omitzero"`
+	Name string `json:"name,omitzero"`
+}
+
+type condition struct {
+	Type         string  `json:"type"`
+	True         bool    `json:"true,omitzero"`
+	TransitionAt instant `json:"transition_at,omitzero"`
+}
+
+type container struct {
+	Name           string  `json:"name"`
+	Kind           string  `json:"kind,omitzero"`
+	Image          string  `json:"image,omitzero"`
+	PullPolicy     string  `json:"pull_policy,omitzero"`
+	StartupProbe   bool    `json:"startup_probe,omitzero"`
+	ReadinessProbe bool    `json:"readiness_probe,omitzero"`
+	State          string  `json:"state,omitzero"`
+	WaitingReason  string  `json:"waiting_reason,omitzero"`
+	Attempt        int     `json:"attempt,omitzero"`
+	StartedAt      instant `json:"started_at,omitzero"`
+	FinishedAt     instant `json:"finished_at,omitzero"`
+	ExitCode       int     `json:"exit_code,omitzero"`
+	Started        bool    `json:"started,omitzero"`
+	Ready          bool    `json:"ready,omitzero"`
+	LastRun        *run    `json:"last_run,omitempty"`
+}
+
+type run struct {
+	StartedAt  instant `json:"started_at,omitzero"`
+	FinishedAt instant `json:"finished_at,omitzero"`
+	ExitCode   int     `json:"exit_code,omitzero"`
+}
+
+type sandbox struct {
+	ID             string  `json:"id,omitzero"`
+	Attempt        int     `json:"attempt,omitzero"`
+	Ready          bool    `json:"ready,omitzero"`
+	BegunAt        instant `json:"begun_at,omitzero"`
+	NetworkReadyAt instant `json:"network_ready_at,omitzero"`
+	RunningAt      instant `json:"running_at,omitzero"`
+	CreatedAt      instant `json:"created_at,omitzero"`
+}
+
+type containerRun struct {
+	Name       string  `json:"name"`
+	ID         string  `json:"id,omitzero"`
+	Attempt    int     `json:"attempt,omitzero"`
+	CreatedAt  instant `json:"created_at,omitzero"`
+	StartedAt  instant `json:"started_at,omitzero"`
+	FinishedAt instant `json:"finished_at,omitzero"`
+	ExitCode   int     `json:"exit_code,omitzero"`
+}
+
+type image struct {
+	Ref       string  `json:"ref"`
+	Present   bool    `json:"present,omitzero"`
+	PulledAt  instant `json:"pulled_at,omitzero"`
+	SizeBytes int64   `json:"size_bytes,omitzero"`
+	Digest    string  `json:"digest,omitzero"`
+}

@@ -1,0 +1,88 @@
+package timeline_test
+
+import (
+	"bytes"
+	"reflect"
+	"testing"
+
+	"github.com/podlapse/podlapse/pkg/record"
+	"github.com/podlapse/podlapse/pkg/timeline"
+)
+
+// TestRecordedObservationsFoldTheSame sends the observations of every script, and nonsense, through
+// their text form: each is the same after, and so is the timeline.
+func TestRecordedObservationsFoldTheSame(t *testing.T) {
+	for _, script := range timeline.Scripts(t) {
+		before, after := timeline.NewEvidence(script.Available), timeline.NewEvidence(script.Available)
+		for i, o := range viaText(t, script.Available, script.Observations) {
+			if !reflect.DeepEqual(o, script.Observations[i]) {
+				t.Errorf("%s: read\n%+v\nwas\n%+v", script.Name, o, script.Observations[i])
+			}
+			before.Apply(script.Observations[i])
+			after.Apply(o)
+		}
+		want, _ := before.Timeline(script.AsOf)
+		if got, ok := after.Timeline(script.AsOf); !ok || !reflect.DeepEqual(got, want) {
+			t.Errorf("%s: folded to\n%+v\nwant\n%+v", script.Name, got, want)
+		}
+	}
+	for seed := range uint64(300) {
+		observations := timeline.RandomObservations(seed)
+		if got := viaText(t, timeline.Available{}, observations); !reflect.DeepEqual(got, observations) {
+			t.Fatalf("seed %d: read\n%+v\nwas\n%+v", seed, got, observations)
+		}
+	}
+}
+
+// TestReplayOfScripts replays every script to the phases that it shows. As in the agent, an answer that
+// comes when nothing is wanted any more is too late for details such as a digest.
+func TestReplayOfScripts(t *testing.T) {
+	for _, script := range timeline.Scripts(t) {
+		clock := timeline.PodSeen{ArrivedAt: script.AsOf, Pod: timeline.Pod{UID: "clock", Namespace: "zz"}}
+		recording := text(t, script.Available, append(script.Observations, clock))
+		timelines, err := record.Replay(record.NewReader(bytes.NewReader(recording)))
+		if err != nil || len(timelines) != 2 {
+			t.Errorf("%s: %d timelines, %v", script.Name, len(timelines), err)
+			continue
+		}
+		e := timeline.NewEvidence(script.Available)
+		for _, o := range script.Observations {
+			e.Apply(o)
+		}
+		want, _ := e.Timeline(script.AsOf)
+		got := timelines[0]
+		if got.State != want.State || got.Total != want.Total || !reflect.DeepEqual(got.Phases, want.Phases) {
+			t.Errorf("%s: replayed to\n%+v\nwant\n%+v", script.Name, got, want)
+		}
+	}
+}
+
+func text(t *testing.T, available timeline.Available, observations []timeline.Observation) []byte {
+	t.Helper()
+	text, err := record.EncodeHeader(record.Header{Available: available})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, o := range observations {
+		line, err := record.Encode(o)
+		if err != nil {
+			t.Fatal(err)
+		}
+		text = append(text, line...)
+	}
+	return text
+}
+
+func viaText(t *testing.T, available timeline.Available, observations []timeline.Observation) []timeline.Observation {
+	t.Helper()
+	reader := record.NewReader(bytes.NewReader(text(t, available, observations)))
+	var read []timeline.Observation
+	for range observations {
+		o, err := reader.Next()
+		if err != nil {
+			t.Fatal(err)
+		}
+		read = append(read, o)
+	}
+	return read
+}
