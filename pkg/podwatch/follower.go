@@ -89,7 +89,7 @@ func (e *Events) read(ctx context.Context, f *follower, w watch.Interface) bool 
 			proven, f.failures = true, 0
 			e.config.Report(true, "watching")
 			// What existed comes in a burst without an end mark; by now it has come.
-			e.config.Observe(ctx, timeline.EventsWatched{UID: f.watch.UID, OpenedAt: openedAt})
+			e.config.Observe(ctx, timeline.EventsWatched{UID: f.watch.UID, ArrivedAt: e.config.Now(), OpenedAt: openedAt})
 		case <-turns.C:
 			if e.othersWait() {
 				return true

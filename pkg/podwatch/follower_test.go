@@ -38,7 +38,7 @@ func TestTurn(t *testing.T) {
 				if !e.read(t.Context(), &follower{watch: watchOf("pod"), seen: map[string]string{}}, w) {
 					t.Error("ended with a fault")
 				}
-				want := timeline.EventsWatched{UID: watchOf("pod").UID, OpenedAt: began}
+				want := timeline.EventsWatched{UID: watchOf("pod").UID, ArrivedAt: began.Add(provenAfter), OpenedAt: began}
 				if len(observed) != 1 || observed[0] != want {
 					t.Errorf("observed %+v, want that all was told once", observed)
 				}

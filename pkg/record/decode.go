@@ -38,6 +38,10 @@ func decode(kind string, line []byte) (timeline.Observation, error) {
 		})
 	case kindEventSeen:
 		return parse(line, toEventSeen)
+	case kindWatched:
+		return parse(line, func(o eventsWatched) timeline.EventsWatched {
+			return timeline.EventsWatched{UID: o.UID, ArrivedAt: o.ArrivedAt.Time, OpenedAt: o.OpenedAt.Time}
+		})
 	case kindRuntimeSeen:
 		return parse(line, toRuntimeSeen)
 	}
@@ -120,6 +124,8 @@ func arrivedAt(o timeline.Observation) time.Time {
 	case timeline.PodGone:
 		return o.ArrivedAt
 	case timeline.EventSeen:
+		return o.ArrivedAt
+	case timeline.EventsWatched:
 		return o.ArrivedAt
 	case timeline.RuntimeSeen:
 		return o.ArrivedAt

@@ -39,6 +39,8 @@ func Encode(o timeline.Observation) ([]byte, error) {
 		return encodeLine(podGone{tag{kindPodGone}, o.UID, utc(o.ArrivedAt), o.Live})
 	case timeline.EventSeen:
 		return encodeLine(fromEventSeen(o))
+	case timeline.EventsWatched:
+		return encodeLine(eventsWatched{tag{kindWatched}, o.UID, utc(o.ArrivedAt), utc(o.OpenedAt)})
 	case timeline.RuntimeSeen:
 		return encodeLine(fromRuntimeSeen(o))
 	}

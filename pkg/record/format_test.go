@@ -97,7 +97,7 @@ func TestRoundTrip(t *testing.T) {
 		}
 		var want []timeline.Observation
 		for _, empty := range []timeline.Observation{
-			timeline.PodSeen{}, timeline.PodGone{}, timeline.EventSeen{}, timeline.RuntimeSeen{},
+			timeline.PodSeen{}, timeline.PodGone{}, timeline.EventSeen{}, timeline.EventsWatched{}, timeline.RuntimeSeen{},
 		} {
 			o := reflect.New(reflect.TypeOf(empty)).Elem()
 			fill(t, random, o)

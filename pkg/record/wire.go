@@ -6,6 +6,7 @@ const (
 	kindPodSeen     = "pod_seen"
 	kindPodGone     = "pod_gone"
 	kindEventSeen   = "event_seen"
+	kindWatched     = "events_watched"
 	kindRuntimeSeen = "runtime_seen"
 )
 
@@ -52,6 +53,13 @@ type eventSeen struct {
 	FirstAt   instant `json:"first_at,omitzero"`
 	LastAt    instant `json:"last_at,omitzero"`
 	Count     int     `json:"count,omitzero"`
+}
+
+type eventsWatched struct {
+	tag
+	UID       string  `json:"uid"`
+	ArrivedAt instant `json:"arrived_at,omitzero"`
+	OpenedAt  instant `json:"opened_at,omitzero"`
 }
 
 type runtimeSeen struct {

@@ -56,8 +56,9 @@ type EventSeen struct {
 // observed, and that what came since was observed as it came: from here on, that an Event is absent
 // tells something.
 type EventsWatched struct {
-	UID      string
-	OpenedAt time.Time // agent's clock
+	UID       string
+	ArrivedAt time.Time // agent's clock, when what there was had been told
+	OpenedAt  time.Time // agent's clock
 }
 
 // RuntimeSeen is what the container runtime said of one pod when asked.

@@ -104,7 +104,7 @@ func randomObservations(random *rand.Rand) []Observation {
 			o.Images = append(o.Images, Image{Ref: "image", Present: flip(), PulledAt: stamp()})
 			observations = append(observations, o)
 		default:
-			observations = append(observations, EventsWatched{"uid-1", arrivedAt})
+			observations = append(observations, EventsWatched{"uid-1", arrivedAt, arrivedAt})
 			if random.IntN(6) == 0 {
 				observations = append(observations, PodGone{"uid-1", arrivedAt, flip()})
 			}

@@ -118,7 +118,7 @@ func (s *script) line(line string) error {
 		s.observations = append(s.observations, PodGone{UID: s.pod.UID, ArrivedAt: at, Live: true})
 		return nil
 	case "watched":
-		s.observations = append(s.observations, EventsWatched{UID: s.pod.UID, OpenedAt: at})
+		s.observations = append(s.observations, EventsWatched{UID: s.pod.UID, ArrivedAt: at, OpenedAt: at})
 		return nil
 	case "event":
 		return s.eventLine(at, rest)
