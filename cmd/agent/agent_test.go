@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -202,22 +203,26 @@ func TestAgentThatCannotStart(t *testing.T) {
 	for name, test := range map[string]struct {
 		flags []string
 		want  []string
+		exit  int // exitFailed unless given
 	}{
 		"no kubeconfig": {
-			[]string{"--kubeconfig", "/does/not/exist"}, []string{"--kubeconfig", "/does/not/exist"},
+			[]string{"--kubeconfig", "/does/not/exist"}, []string{"--kubeconfig", "/does/not/exist"}, exitUsage,
 		},
-		"outside a cluster": {nil, []string{"--kubeconfig", "in-cluster"}},
+		"a kubeconfig that is none": {
+			[]string{"--kubeconfig", "/proc/self/cmdline"}, []string{"--kubeconfig"}, exitUsage,
+		},
+		"outside a cluster": {nil, []string{"--kubeconfig", "in-cluster"}, exitUsage},
 		"no place for a recording": {
 			[]string{"--kubeconfig", kubeconfig(t, "http://"+nobody(t)), "--record-observations", "/does/not/exist"},
-			[]string{"--record-observations", "/does/not/exist"},
+			[]string{"--record-observations", "/does/not/exist"}, 0,
 		},
 		"something else to record to": {
 			[]string{"--kubeconfig", kubeconfig(t, "http://"+nobody(t)), "--record-observations", kubeconfig(t, "")},
-			[]string{"--record-observations", "no recording to go on with, choose another"},
+			[]string{"--record-observations", "no recording to go on with, choose another"}, 0,
 		},
 		"a busy port": {
 			[]string{"--kubeconfig", kubeconfig(t, "http://"+nobody(t)), "--listen-address", busy},
-			[]string{"--listen-address " + busy, "in use"},
+			[]string{"--listen-address " + busy, "in use"}, 0,
 		},
 	} {
 		command := exec.CommandContext(t.Context(), os.Args[0],
@@ -225,8 +230,8 @@ func TestAgentThatCannotStart(t *testing.T) {
 		command.Env = agentEnvironment()
 		output, err := command.CombinedOutput()
 		var exit *exec.ExitError
-		if !errors.As(err, &exit) || exit.ExitCode() != exitFailed {
-			t.Errorf("%s: ended with %v, want exit %d", name, err, exitFailed)
+		if want := cmp.Or(test.exit, exitFailed); !errors.As(err, &exit) || exit.ExitCode() != want {
+			t.Errorf("%s: ended with %v, want exit %d", name, err, want)
 		}
 		for _, want := range test.want {
 			if !strings.Contains(string(output), want) {

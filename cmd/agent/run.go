@@ -10,6 +10,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/collectors"
 	"go.uber.org/zap"
+	"k8s.io/client-go/rest"
 
 	"github.com/podlapse/podlapse/pkg/cri"
 	"github.com/podlapse/podlapse/pkg/export"
@@ -39,8 +40,12 @@ func runAgent(ctx context.Context, args []string, getenv func(string) string, st
 	if err != nil {
 		return failUsage(stderr, "run", err)
 	}
+	client, err := podwatch.NewRESTClient(c.kubeconfig)
+	if err != nil {
+		return failUsage(stderr, "run", fmt.Errorf("--kubeconfig: %w", err))
+	}
 	logger := newLogger(c.logLevel, c.logFormat, stderr)
-	if err := serve(ctx, c, logger, stdout); err != nil {
+	if err := serve(ctx, c, client, logger, stdout); err != nil {
 		logger.Error("agent failed", zap.Error(err)) // the last message, in the format of the others
 		return exitFailed
 	}
@@ -49,11 +54,7 @@ func runAgent(ctx context.Context, args []string, getenv func(string) string, st
 }
 
 // serve is the agent: it builds the parts, connects them, and returns when all have ended.
-func serve(ctx context.Context, c config, logger *zap.Logger, records io.Writer) error {
-	client, err := podwatch.NewRESTClient(c.kubeconfig)
-	if err != nil {
-		return fmt.Errorf("set up the connection to the API server (--kubeconfig): %w", err)
-	}
+func serve(ctx context.Context, c config, client rest.Interface, logger *zap.Logger, records io.Writer) error {
 	board := health.NewBoard(time.Now, logger.Named("health"))
 	build := thisBuild()
 

@@ -86,6 +86,7 @@ func (l *lookUp) stampImage(ctx context.Context, image *timeline.Image) error {
 	stored, err := l.client.storedImage(ctx, name)
 	switch status.Code(err) {
 	case codes.OK:
+		image.FirstPulledAt = fromTimestamp(stored.GetCreatedAt())
 		image.PulledAt = fromTimestamp(stored.GetUpdatedAt())
 		if digest := stored.GetTarget().GetDigest(); digest != "" {
 			image.Digest = digest

@@ -72,7 +72,7 @@ func TestAnswer(t *testing.T) {
 			{Name: "app", ID: "c2", Attempt: 2, CreatedAt: second(9), StartedAt: second(10)},
 		},
 		Images: []timeline.Image{
-			{Ref: "app", Present: true, PulledAt: second(8), SizeBytes: 20, Digest: "sha256:aa"},
+			{Ref: "app", Present: true, FirstPulledAt: second(-9), PulledAt: second(8), SizeBytes: 20, Digest: "sha256:aa"},
 			{Ref: "absent:1"}, {Ref: "Not A Ref"},
 		},
 	}

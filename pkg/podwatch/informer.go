@@ -99,7 +99,7 @@ func (p *Pods) WatchWithContext(ctx context.Context, options metav1.ListOptions)
 	options.FieldSelector = p.selector()
 	w, err := p.resource.watch(ctx, options)
 	if err != nil {
-		if ctx.Err() == nil && p.synced.Load() {
+		if ctx.Err() == nil {
 			p.config.Report(false, "watch pods: "+err.Error())
 		}
 		if options.SendInitialEvents != nil {

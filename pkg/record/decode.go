@@ -111,7 +111,7 @@ func toRuntimeSeen(o runtimeSeen) timeline.RuntimeSeen {
 			}
 		}),
 		Images: each(o.Images, func(i image) timeline.Image {
-			return timeline.Image{Ref: i.Ref, Present: i.Present, PulledAt: i.PulledAt.Time, SizeBytes: i.SizeBytes, Digest: i.Digest}
+			return timeline.Image{Ref: i.Ref, Present: i.Present, FirstPulledAt: i.FirstPulledAt.Time, PulledAt: i.PulledAt.Time, SizeBytes: i.SizeBytes, Digest: i.Digest}
 		}),
 	}
 }

@@ -103,7 +103,7 @@ func fromRuntimeSeen(o timeline.RuntimeSeen) runtimeSeen {
 			return containerRun{r.Name, r.ID, r.Attempt, utc(r.CreatedAt), utc(r.StartedAt), utc(r.FinishedAt), r.ExitCode}
 		}),
 		Images: each(o.Images, func(i timeline.Image) image {
-			return image{i.Ref, i.Present, utc(i.PulledAt), i.SizeBytes, i.Digest}
+			return image{i.Ref, i.Present, utc(i.FirstPulledAt), utc(i.PulledAt), i.SizeBytes, i.Digest}
 		}),
 	}
 }

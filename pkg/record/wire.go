@@ -145,9 +145,10 @@ type containerRun struct {
 }
 
 type image struct {
-	Ref       string  `json:"ref"`
-	Present   bool    `json:"present,omitzero"`
-	PulledAt  instant `json:"pulled_at,omitzero"`
-	SizeBytes int64   `json:"size_bytes,omitzero"`
-	Digest    string  `json:"digest,omitzero"`
+	Ref           string  `json:"ref"`
+	Present       bool    `json:"present,omitzero"`
+	FirstPulledAt instant `json:"first_pulled_at,omitzero"`
+	PulledAt      instant `json:"pulled_at,omitzero"`
+	SizeBytes     int64   `json:"size_bytes,omitzero"`
+	Digest        string  `json:"digest,omitzero"`
 }

@@ -67,7 +67,10 @@ func (e *Evidence) applyEvent(o EventSeen) {
 	case imagepull.KindPulling:
 		e.applyPulling(index, o)
 	case imagepull.KindPullFailed:
-		evidence.failures = keepEarliest(evidence.failures, failureEvent{latestOccurrence(o)})
+		evidence.failures = keepEarliest(evidence.failures, failureEvent{firstOccurrence(o)})
+		if o.Count > 1 {
+			evidence.failures = keepEarliest(evidence.failures, failureEvent{latestOccurrence(o)})
+		}
 	default:
 		evidence.gotImage(o, message)
 	}

@@ -210,11 +210,12 @@ type ContainerRun struct {
 type Image struct {
 	Ref     string // as written in the spec
 	Present bool
-	// PulledAt is when the latest pull of this reference ended (containerd: the image store's
-	// updated_at); zero when the runtime does not tell.
-	PulledAt  time.Time
-	SizeBytes int64  // compressed in containerd, uncompressed in CRI-O; 0 when unknown
-	Digest    string // repository digest, e.g. sha256:…; empty when unknown
+	// FirstPulledAt and PulledAt are when the first and the latest pull of this reference ended
+	// (containerd: the image store's created_at and updated_at); zero when the runtime does not tell.
+	FirstPulledAt time.Time
+	PulledAt      time.Time
+	SizeBytes     int64  // compressed in containerd, uncompressed in CRI-O; 0 when unknown
+	Digest        string // repository digest, e.g. sha256:…; empty when unknown
 }
 
 // Wants is the evidence that one pod's timeline lacks and a source could fetch now.

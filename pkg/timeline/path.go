@@ -76,26 +76,24 @@ func (f *fold) boundaries(c chain) (known []boundary, pending []Phase) {
 
 // end says how far start-up has come and where it ends.
 func (f *fold) end(path []boundary) (State, bound) {
-	ends := []struct {
-		mark  Mark
-		state State
-	}{
-		{MarkReady, StateReady}, {MarkSucceeded, StateSucceeded}, {MarkFailed, StateFailed}, {MarkDeleted, StateDeleted},
+	if b := f.bounds.find(podMark(MarkReady)); b != nil {
+		return StateReady, *b
 	}
-	for _, end := range ends {
-		b := f.bounds.find(podMark(end.mark))
-		if b == nil {
-			continue
-		}
-		if end.state == StateSucceeded {
-			// Start-up was over when the last container ran; how long it ran is its own business.
-			for _, last := range slices.Backward(path) {
-				if last.bound.key.mark == MarkRunning {
-					return end.state, last.bound
-				}
+	if b := f.bounds.find(podMark(MarkSucceeded)); b != nil {
+		// Start-up was over when the last container ran; how long it ran is its own business.
+		for _, last := range slices.Backward(path) {
+			if last.bound.key.mark == MarkRunning {
+				return StateSucceeded, last.bound
 			}
 		}
-		return end.state, *b
+		return StateSucceeded, *b
+	}
+	failed, deleted := f.bounds.find(podMark(MarkFailed)), f.bounds.find(podMark(MarkDeleted))
+	switch {
+	case deleted != nil && (failed == nil || deleted.estimate() < failed.estimate()):
+		return StateDeleted, *deleted // that its containers then fail is what deletion does
+	case failed != nil:
+		return StateFailed, *failed
 	}
 	return StateStarting, bound{earliest: f.asOf, latest: f.asOf}
 }
@@ -107,6 +105,9 @@ func (f *fold) spans(path []boundary, start, end bound, state State) []Span {
 	from := start
 	to := max(end.estimate(), start.estimate())
 	for _, b := range path {
+		if b.bound.estimate() > to && b.phases[0] == PhaseFailedRun {
+			continue // it still ran at the end
+		}
 		at := min(b.bound.estimate(), to)
 		if at < from.estimate() || at == from.estimate() && b.phases[0] == PhaseKubeletSync {
 			continue // overtaken by other work, or a gap of no length
@@ -119,6 +120,9 @@ func (f *fold) spans(path []boundary, start, end bound, state State) []Span {
 	}
 	if to > from.estimate() {
 		phases, container := f.waitingFor()
+		if f.e.overflow {
+			phases, container = []Phase{PhaseUnattributed}, "" // attempts that were not kept lie in there
+		}
 		last := f.span(from, end, to, phases, container)
 		last.Open = state == StateStarting
 		spans = append(spans, last)

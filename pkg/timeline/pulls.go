@@ -133,6 +133,8 @@ func lastOutcome(f *fold, c Container, index int16) imagepull.Outcome {
 			return imagepull.OutcomeVerified
 		}
 		return imagepull.OutcomeDownloaded
+	case pulled.known() && image != nil && f.broughtByOther(image, markKey{index, final, MarkPullStarted}):
+		return imagepull.OutcomeVerified
 	case pulled.known() && (image != nil && !image.Present || c.PullPolicy == PullIfNotPresent && !there):
 		return imagepull.OutcomeDownloaded
 	case pulled.known():
@@ -148,6 +150,13 @@ func lastOutcome(f *fold, c Container, index int16) imagepull.Outcome {
 		return imagepull.OutcomePresent
 	}
 	return imagepull.OutcomeUnknown
+}
+
+// broughtByOther says that the image was complete before this pull began: while it waited in the queue,
+// another pod's pull brought it.
+func (f *fold) broughtByOther(image *imageEvidence, started markKey) bool {
+	b := f.bounds.find(started)
+	return b != nil && !image.last.FirstPulledAt.IsZero() && at(image.last.FirstPulledAt) < b.estimate()
 }
 
 // pulledBefore says that the image's latest pull ended before the pod was here at all.

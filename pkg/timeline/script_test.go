@@ -32,7 +32,7 @@ var update = flag.Bool("update", false, "rewrite the expected part of the script
 //	AT runtime [asked@S] ITEM | ITEM…              the runtime's answer:
 //	    sandbox [ready] [attempt=N] begun@S network@S running@S created@S
 //	    NAME created@S started@S finished@S [attempt=N] [exit=N]
-//	    image REF absent|present [pulled@S] [digest=D] [size=N]
+//	    image REF absent|present [first@S] [pulled@S] [digest=D] [size=N]
 //	at AT                                          fold as of
 func TestScripts(t *testing.T) {
 	paths, err := filepath.Glob("testdata/*.script")
@@ -300,7 +300,7 @@ func (s *script) runtimeLine(at time.Time, rest string) error {
 			})
 		case "image":
 			o.Images = append(o.Images, Image{
-				Ref: words[1], Present: slices.Contains(words, "present"), PulledAt: stamps["pulled"],
+				Ref: words[1], Present: slices.Contains(words, "present"), FirstPulledAt: stamps["first"], PulledAt: stamps["pulled"],
 				Digest: numbers["digest"], SizeBytes: size,
 			})
 		default:

@@ -111,7 +111,7 @@ func (e *Evidence) runtimeComplete() bool {
 // runtimeBehind says that the pod object tells of runs that the runtime has not shown.
 func (e *Evidence) runtimeBehind() bool {
 	for _, c := range e.pod.Containers {
-		if c.Kind == KindEphemeral || c.State != StateRunning && c.State != StateTerminated {
+		if c.Kind == KindEphemeral || c.Attempt >= maxAttempts || c.State != StateRunning && c.State != StateTerminated {
 			continue
 		}
 		index, evidence := e.container(c.Name)
