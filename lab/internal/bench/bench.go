@@ -136,6 +136,11 @@ func (b *Bench) Throttle(ctx context.Context, bytesPerSecond int64) error {
 	return b.Registry.SetRules(ctx, registry.Rule{Repository: b.Namespace + "/*", BytesPerSecond: bytesPerSecond})
 }
 
+// BreakNetwork makes the network plugin fail for the bench's pods, with this error.
+func (b *Bench) BreakNetwork(reason string) error {
+	return cni.WriteFaults(b.Node.CNIFaults(), cni.Faults{Namespace: b.Namespace, Fail: reason})
+}
+
 // DelayNetwork makes the network plugin slow for this bench's pods.
 func (b *Bench) DelayNetwork(delay time.Duration) error {
 	return cni.WriteFaults(b.Node.CNIFaults(), cni.Faults{Namespace: b.Namespace, Delay: cni.Duration{Duration: delay}})

@@ -44,18 +44,25 @@ func (b *Bench) PullTruth(ctx context.Context, name string) (Span, error) {
 	return span, nil
 }
 
-// NetworkTruth is how long the network plugin worked on a pod.
+// NetworkTruth is from when the network plugin was first called for a pod until it had set its network up.
 func (b *Bench) NetworkTruth(pod string) (Span, error) {
 	entries, err := cni.ReadLog(b.Node.CNILog(), b.Namespace)
 	if err != nil {
 		return Span{}, err
 	}
+	var first time.Time
 	for _, entry := range entries {
-		if entry.Pod == pod && entry.Error == "" {
-			return Span{entry.StartAt, entry.EndAt}, nil
+		if entry.Pod != pod {
+			continue
+		}
+		if first.IsZero() {
+			first = entry.StartAt
+		}
+		if entry.Error == "" {
+			return Span{first, entry.EndAt}, nil
 		}
 	}
-	return Span{}, fmt.Errorf("find the network of pod %s: the plugin was never called for it", pod)
+	return Span{}, fmt.Errorf("find the network of pod %s: the plugin never set it up", pod)
 }
 
 // PullRequestedAt is when kubelet put a pod's pull into its queue: the nanoseconds in the name of the

@@ -1,0 +1,59 @@
+package scenario
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/podlapse/podlapse/lab/internal/bench"
+)
+
+// networkFailure lets the network plugin fail until kubelet has tried once or more. containerd keeps
+// nothing of a sandbox that failed, so an agent that looks at what is left would blame the volumes.
+func networkFailure(ctx context.Context, b *bench.Bench, v *Verdict) error {
+	const (
+		broken = 4 * time.Second
+		// The first try, until its failure, cannot be told from the volumes before it; removing what it
+		// left takes its time, too.
+		firstTry = time.Second
+	)
+	if err := b.BreakNetwork("the lab has no address left"); err != nil {
+		return err
+	}
+	spec := corev1.PodSpec{Containers: []corev1.Container{{Name: "main", Image: b.BaseImage}}}
+	if err := b.CreatePod(ctx, "pod", spec); err != nil {
+		return err
+	}
+	select {
+	case <-time.After(broken):
+	case <-ctx.Done():
+		return fmt.Errorf("wait with a broken network: %w", ctx.Err())
+	}
+	if err := b.ResetFaults(ctx); err != nil {
+		return err
+	}
+	if err := b.AwaitReady(ctx, "pod", 2*time.Minute); err != nil {
+		return err
+	}
+	timeline, err := b.AwaitSettled(ctx, "pod")
+	if err != nil {
+		return err
+	}
+	network, err := b.NetworkTruth("pod")
+	if err != nil {
+		return err
+	}
+	if network.Length() < broken {
+		v.Problem("the network plugin did not fail: the scenario proves nothing")
+	}
+	v.Phase(timeline, "network", "", broken, network.Length(), firstTry)
+	volumes, _, err := timeline.In("volumes", "")
+	if err != nil {
+		return err
+	}
+	v.Compare("volumes", 0, 0, volumes, true, firstTry)
+	v.Contract(timeline)
+	return nil
+}
