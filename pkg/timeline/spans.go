@@ -1,0 +1,91 @@
+package timeline
+
+import "slices"
+
+// end says how far start-up has come and where it ends.
+func (f *fold) end(path []boundary) (State, bound) {
+	if b := f.bounds.find(podMark(MarkReady)); b != nil {
+		return StateReady, *b
+	}
+	if b := f.bounds.find(podMark(MarkSucceeded)); b != nil {
+		// Start-up was over when the last container ran; how long it ran is its own business.
+		for _, last := range slices.Backward(path) {
+			if last.bound.key.mark == MarkRunning {
+				return StateSucceeded, last.bound
+			}
+		}
+		return StateSucceeded, *b
+	}
+	failed, deleted := f.bounds.find(podMark(MarkFailed)), f.bounds.find(podMark(MarkDeleted))
+	switch {
+	case deleted != nil && (failed == nil || deleted.estimate() < failed.estimate()):
+		return StateDeleted, *deleted // that its containers then fail is what deletion does
+	case failed != nil:
+		return StateFailed, *failed
+	}
+	return StateStarting, bound{earliest: f.asOf, latest: f.asOf}
+}
+
+// spans partitions the time from start to end: every stretch between two neighbouring boundaries is
+// one phase. A step that took no time is one too: its error says how sure that is.
+func (f *fold) spans(path []boundary, start, end bound, state State) []Span {
+	spans := make([]Span, 0, len(path)+1)
+	from := start
+	to := max(end.estimate(), start.estimate())
+	for _, b := range path {
+		if b.bound.estimate() > to && b.phases[0] == PhaseFailedRun {
+			continue // it still ran at the end
+		}
+		at := min(b.bound.estimate(), to)
+		if at < from.estimate() || at == from.estimate() && b.phases[0] == PhaseKubeletSync {
+			continue // overtaken by other work, or a gap of no length
+		}
+		spans = append(spans, f.span(from, b.bound, at, b.phases, b.container))
+		from = b.bound
+		if at == to {
+			return spans
+		}
+	}
+	if to > from.estimate() {
+		phases, container := f.waitingFor()
+		if f.e.overflow {
+			phases, container = []Phase{PhaseUnattributed}, "" // attempts that were not kept lie in there
+		}
+		last := f.span(from, end, to, phases, container)
+		last.Open = state == StateStarting
+		spans = append(spans, last)
+	}
+	return spans
+}
+
+func (f *fold) span(from, to bound, until instant, phases []Phase, container string) Span {
+	phase, merged := charge(phases)
+	s := Span{
+		Phase: phase, Cause: CauseOf(phase), MergedWith: merged, Container: container,
+		StartAt: from.estimate().time(), EndAt: until.time(), Error: f.spanError(&from, &to),
+	}
+	if container != "" {
+		s.Attempt = int(to.key.attempt)
+	}
+	from.origins |= to.origins
+	s.Sources = from.sources()
+	return s
+}
+
+// charge names a stretch that may hold several phases. Neighbours of one cause go under the first one's
+// name, and so do kubelet's and the runtime's, who work hand in hand. Where different parties could be
+// to blame, nobody is.
+func charge(phases []Phase) (name Phase, merged []Phase) {
+	party := func(p Phase) Cause {
+		if cause := CauseOf(p); cause != CauseRuntime {
+			return cause
+		}
+		return CauseKubelet
+	}
+	for _, p := range phases {
+		if party(p) != party(phases[0]) {
+			return PhaseUnattributed, phases
+		}
+	}
+	return phases[0], phases[1:]
+}
