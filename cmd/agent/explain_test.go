@@ -11,7 +11,7 @@ import (
 )
 
 const answerRecord = `{"namespace":"shop","name":"web-0","uid":"1","node":"node-a","state":"ready",` +
-	`"created_at":"2026-03-01T12:00:00Z","settled_at":"2026-03-01T12:00:02Z","total_seconds":2,"total_error_seconds":0.5,` +
+	`"created_at":"2026-03-01T12:00:00Z","settled_at":"2026-03-01T12:00:02Z","total_seconds":2,"total_error_seconds":0.5,"verdict":"2.0 s to ready: 2.0 s pulling from docker.io; ±0.5 s",` +
 	`"phases":[{"phase":"pull","cause":"registry","container":"app","start_at":"2026-03-01T12:00:00Z",` +
 	`"end_at":"2026-03-01T12:00:02Z","seconds":2,"error_seconds":0.001,"sources":["cri"]}],` +
 	`"pulls":[],"marks":[],"conflicts":[],"missing":[]}`
@@ -36,7 +36,7 @@ func explain(t *testing.T, status int, body string, args ...string) (code int, s
 func TestExplainAPod(t *testing.T) {
 	code, stdout, stderr, path := explain(t, http.StatusOK, answerRecord, "shop/web-0")
 	if code != exitOK || path != "/api/v1/pods/shop/web-0" ||
-		!strings.HasPrefix(stdout, "shop/web-0: ready after 2.000 s ±0.500 s; longest: pull of app 2.000 s (registry)\n") {
+		!strings.HasPrefix(stdout, "shop/web-0: 2.0 s to ready: 2.0 s pulling from docker.io; ±0.5 s\n") {
 		t.Errorf("exit %d, asked %s\n%s%s", code, path, stdout, stderr)
 	}
 }

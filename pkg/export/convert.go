@@ -19,6 +19,7 @@ func NewRecord(t timeline.Timeline) Record {
 		SettledAt:     instantOf(t.SettledAt),
 		Total:         Seconds(t.Total),
 		TotalError:    Seconds(t.TotalError),
+		Verdict:       t.Verdict(),
 		Reconstructed: t.Reconstructed,
 		Phases:        convert(t.Phases, phaseRecord),
 		Pulls:         convert(t.Pulls, pullRecord),

@@ -20,6 +20,7 @@ type Record struct {
 	SettledAt  Instant `json:"settled_at,omitzero"`
 	Total      Seconds `json:"total_seconds"` // the age so far while starting
 	TotalError Seconds `json:"total_error_seconds"`
+	Verdict    string  `json:"verdict"` // one sentence for people; its wording may change
 	// Reconstructed says that the agent came after the start-up was over; see timeline.Timeline.
 	Reconstructed bool `json:"reconstructed,omitempty"`
 

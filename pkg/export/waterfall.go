@@ -15,7 +15,7 @@ const minBar = 12
 // come from anywhere: nothing in it can control the terminal.
 func Waterfall(record Record, columns int) string {
 	var out strings.Builder
-	out.WriteString(verdict(record) + "\n" + origin(record) + "\n\n")
+	out.WriteString(wrap(clean(record.Namespace+"/"+record.Name)+": "+clean(record.Verdict), columns) + "\n" + origin(record) + "\n\n")
 	writePhases(&out, record, columns)
 	if len(record.Pulls) > 0 {
 		out.WriteString("\n")
@@ -33,6 +33,26 @@ func Waterfall(record Record, columns int) string {
 	}
 	if len(record.Missing) > 0 {
 		out.WriteString("\nNO EVIDENCE FOR\n  " + strings.Join(convert(record.Missing, clean), ", ") + "\n")
+	}
+	return out.String()
+}
+
+// wrap breaks a line between words so that it keeps to the columns where its words do.
+func wrap(text string, columns int) string {
+	var out strings.Builder
+	used := 0
+	for word := range strings.FieldsSeq(text) {
+		switch {
+		case used == 0:
+		case used+1+cells(word) > columns:
+			out.WriteString("\n  ")
+			used = 2
+		default:
+			out.WriteString(" ")
+			used++
+		}
+		out.WriteString(word)
+		used += cells(word)
 	}
 	return out.String()
 }

@@ -43,29 +43,44 @@ const (
 	CauseUnknown   Cause = "unknown"
 )
 
-// phaseTable charges each phase, in the order of the constants above.
-var phaseTable = []struct {
+// about says what the words for a phase name beside it.
+type about uint8
+
+const (
+	aboutNothing about = iota
+	aboutRegistry
+	aboutContainer
+)
+
+// phaseRow is all that is said of a phase: who it is charged to, and what a pod does in it, in words
+// with a %s for what they are about.
+type phaseRow struct {
 	phase Phase
 	cause Cause
-}{
-	{PhaseScheduling, CauseScheduler},
-	{PhaseKubeletPickup, CauseKubelet},
-	{PhaseVolumes, CauseVolumes},
-	{PhaseNetwork, CauseNetwork},
-	{PhaseSandbox, CauseRuntime},
-	{PhaseKubeletSync, CauseKubelet}, // gaps between steps: sync, relist, post-start hook
-	{PhasePullQueue, CausePullQueue},
-	{PhasePull, CauseRegistry},
-	{PhaseImageBackoff, CauseBackoff},
-	{PhaseContainerCreate, CauseRuntime},
-	{PhaseContainerStart, CauseRuntime},
-	{PhaseInitRun, CauseApp},
-	{PhaseFailedRun, CauseApp}, // a run that ended before the pod was ready
-	{PhaseCrashBackoff, CauseBackoff},
-	{PhaseStartupProbe, CauseApp},
-	{PhaseReadinessProbe, CauseApp},
-	{PhaseReadinessGates, CauseGate},
-	{PhaseUnattributed, CauseUnknown},
+	words string
+	about about
+}
+
+// phaseTable has a row a phase, in the order of the constants above.
+var phaseTable = []phaseRow{
+	{PhaseScheduling, CauseScheduler, "waiting for the scheduler", aboutNothing},
+	{PhaseKubeletPickup, CauseKubelet, "until kubelet took it up", aboutNothing},
+	{PhaseVolumes, CauseVolumes, "volumes", aboutNothing},
+	{PhaseNetwork, CauseNetwork, "network", aboutNothing},
+	{PhaseSandbox, CauseRuntime, "sandbox", aboutNothing},
+	{PhaseKubeletSync, CauseKubelet, "kubelet between steps", aboutNothing}, // gaps between steps: sync, relist, post-start hook
+	{PhasePullQueue, CausePullQueue, "in the node's pull queue", aboutNothing},
+	{PhasePull, CauseRegistry, "pulling from %s", aboutRegistry},
+	{PhaseImageBackoff, CauseBackoff, "image pull back-off", aboutNothing},
+	{PhaseContainerCreate, CauseRuntime, "creating containers", aboutNothing},
+	{PhaseContainerStart, CauseRuntime, "starting containers", aboutNothing},
+	{PhaseInitRun, CauseApp, "running init container %s", aboutContainer},
+	{PhaseFailedRun, CauseApp, "in runs of %s that failed", aboutContainer}, // a run that ended before the pod was ready
+	{PhaseCrashBackoff, CauseBackoff, "crash back-off of %s", aboutContainer},
+	{PhaseStartupProbe, CauseApp, "until %s had started", aboutContainer},
+	{PhaseReadinessProbe, CauseApp, "until %s was ready", aboutContainer},
+	{PhaseReadinessGates, CauseGate, "readiness gates", aboutNothing},
+	{PhaseUnattributed, CauseUnknown, "unattributed", aboutNothing},
 }
 
 // Phases lists every phase in the order in which a start-up meets them.
@@ -78,11 +93,14 @@ func Phases() []Phase {
 }
 
 // CauseOf says who a phase is charged to.
-func CauseOf(p Phase) Cause {
+func CauseOf(p Phase) Cause { return rowOf(p).cause }
+
+// rowOf is the row of a phase; that of PhaseUnattributed for one that is none.
+func rowOf(p Phase) phaseRow {
 	for _, row := range phaseTable {
 		if row.phase == p {
-			return row.cause
+			return row
 		}
 	}
-	return CauseUnknown
+	return phaseTable[len(phaseTable)-1]
 }

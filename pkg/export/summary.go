@@ -1,38 +1,6 @@
 package export
 
-import (
-	"strings"
-
-	"github.com/podlapse/podlapse/pkg/timeline"
-)
-
-// verdict is the one line that answers where the time went.
-func verdict(record Record) string {
-	text := clean(record.Namespace+"/"+record.Name) + ": " + outcome(record)
-	if longest, ok := longestPhase(record); ok {
-		text += "; longest: " + phaseText(longest) + " " + secondsText(longest.Length.Duration()) +
-			" (" + clean(string(longest.Cause)) + ")"
-	}
-	return text
-}
-
-func outcome(record Record) string {
-	took := secondsText(record.Total.Duration()) + " " + errorText(record.TotalError.Duration())
-	switch record.State {
-	case timeline.StateStarting:
-		return "still starting, " + took + " so far"
-	case timeline.StateReady:
-		return "ready after " + took
-	case timeline.StateSucceeded:
-		return "succeeded after " + took
-	case timeline.StateFailed:
-		return "failed after " + took
-	case timeline.StateDeleted:
-		return "deleted after " + took + ", never ready"
-	default:
-		return clean(string(record.State)) + " after " + took
-	}
-}
+import "strings"
 
 // longestPhase finds the longest single stretch; of equals, the first.
 func longestPhase(record Record) (PhaseRecord, bool) {

@@ -1,0 +1,81 @@
+package timeline
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+)
+
+// verdictParts is how many of the longest parts a verdict names.
+const verdictParts = 3
+
+// Verdict is one sentence that says where the time went: the total, its longest parts, longest first,
+// and the error of the total.
+func (t Timeline) Verdict() string {
+	type part struct {
+		words  string
+		length time.Duration
+	}
+	var parts []part
+	for _, s := range t.Phases {
+		words := t.words(s)
+		i := slices.IndexFunc(parts, func(p part) bool { return p.words == words })
+		if i < 0 {
+			parts = append(parts, part{words: words})
+			i = len(parts) - 1
+		}
+		parts[i].length += s.Duration()
+	}
+	slices.SortStableFunc(parts, func(a, b part) int { return cmp.Compare(b.length, a.length) })
+	var named []string
+	for _, p := range parts[:min(len(parts), verdictParts)] {
+		if p.length >= 50*time.Millisecond { // less would print as 0.0 s
+			named = append(named, seconds(p.length)+" "+p.words)
+		}
+	}
+	text := t.outcome()
+	if len(named) > 0 {
+		text += ": " + strings.Join(named, ", ")
+	}
+	return text + "; ±" + seconds(t.TotalError)
+}
+
+func (t Timeline) outcome() string {
+	total := seconds(t.Total)
+	switch t.State {
+	case StateReady:
+		return total + " to ready"
+	case StateSucceeded:
+		return total + " to its last container's start"
+	case StateFailed:
+		return "failed after " + total
+	case StateDeleted:
+		return "deleted after " + total + ", never ready"
+	default:
+		return "starting for " + total
+	}
+}
+
+func (t Timeline) words(s Span) string {
+	row := rowOf(s.Phase)
+	switch row.about {
+	case aboutRegistry:
+		return fmt.Sprintf(row.words, t.registryOf(s.Container))
+	case aboutContainer:
+		return fmt.Sprintf(row.words, s.Container)
+	}
+	return row.words
+}
+
+func (t Timeline) registryOf(container string) string {
+	for _, p := range t.Pulls {
+		if p.Container == container {
+			return p.Registry
+		}
+	}
+	return "its registry"
+}
+
+func seconds(d time.Duration) string { return fmt.Sprintf("%.1f s", d.Seconds()) }
