@@ -17,7 +17,10 @@ type pulledEvent struct {
 }
 
 // failureEvent is one pull that the runtime gave up.
-type failureEvent struct{ window }
+type failureEvent struct {
+	window
+	atLeast uint16 // as many failed before, by the Event's count
+}
 
 // sandboxFailure is one sandbox that could not be made, and the phase that is charged with it.
 type sandboxFailure struct {
@@ -67,9 +70,10 @@ func (e *Evidence) applyEvent(o EventSeen) {
 	case imagepull.KindPulling:
 		e.applyPulling(index, o)
 	case imagepull.KindPullFailed:
-		evidence.failures = keepEarliest(evidence.failures, failureEvent{firstOccurrence(o)})
+		evidence.failures = keepEarliest(evidence.failures, failureEvent{firstOccurrence(o), 0})
 		if o.Count > 1 {
-			evidence.failures = keepEarliest(evidence.failures, failureEvent{latestOccurrence(o)})
+			latest := failureEvent{latestOccurrence(o), clampAttempt(min(o.Count, maxAttempts) - 1)}
+			evidence.failures = keepEarliest(evidence.failures, latest)
 		}
 	default:
 		evidence.gotImage(o, message)
@@ -125,7 +129,9 @@ func (p pulledEvent) compare(o pulledEvent) int {
 		cmp.Compare(p.message.SizeBytes, o.message.SizeBytes))
 }
 
-func (f failureEvent) compare(o failureEvent) int { return f.window.compare(o.window) }
+func (f failureEvent) compare(o failureEvent) int {
+	return cmp.Or(f.window.compare(o.window), cmp.Compare(f.atLeast, o.atLeast))
+}
 
 func (f sandboxFailure) compare(o sandboxFailure) int {
 	return cmp.Or(f.window.compare(o.window), cmp.Compare(f.phase, o.phase))

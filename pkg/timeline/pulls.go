@@ -1,6 +1,7 @@
 package timeline
 
 import (
+	"slices"
 	"time"
 
 	"github.com/podlapse/podlapse/pkg/imagepull"
@@ -9,9 +10,15 @@ import (
 // pullEvidence is what Events tell of the pulls before a container's first run; what came after
 // belongs to a restart.
 type pullEvidence struct {
-	failures []failureEvent
+	failures []failedPull
 	pulled   pulledEvent
 	final    uint16 // the attempt that succeeded or goes on: one more than failed, or the last one asked for
+}
+
+// failedPull is a failure with its number.
+type failedPull struct {
+	window
+	attempt uint16
 }
 
 func (e *Evidence) pullEvidence(index int16) pullEvidence {
@@ -31,10 +38,11 @@ func (e *Evidence) pullEvidence(index int16) pullEvidence {
 	}
 	for _, f := range evidence.failures {
 		if f.earliest <= end {
-			p.failures = append(p.failures, f)
+			attempt := max(p.final, f.atLeast)
+			p.failures = append(p.failures, failedPull{f.window, attempt})
+			p.final = attempt + 1
 		}
 	}
-	p.final = clampAttempt(len(p.failures))
 	for _, c := range e.claims {
 		if c.key.container == index && c.key.mark == MarkPullRequested && c.earliest <= end {
 			p.final = max(p.final, c.key.attempt)
@@ -47,8 +55,8 @@ func (e *Evidence) pullEvidence(index int16) pullEvidence {
 // the one that succeeded its end and, by the durations in its message, its start.
 func pullClaims(index int16, evidence pullEvidence, image *imageEvidence) []claim {
 	var claims []claim
-	for i, f := range evidence.failures {
-		claims = append(claims, f.claim(markKey{index, uint16(i), MarkPullFailed}))
+	for _, f := range evidence.failures {
+		claims = append(claims, f.claim(markKey{index, f.attempt, MarkPullFailed}))
 	}
 	p, final := evidence.pulled, evidence.final
 	finished := markKey{index, final, MarkPullFinished}
@@ -96,7 +104,7 @@ func (f *fold) attemptsOf(c Container) []pullAttempt {
 	attempts := make([]pullAttempt, 0, int(evidence.final)+1)
 	for n := range evidence.final {
 		outcome := imagepull.OutcomeUnknown
-		if int(n) < len(evidence.failures) {
+		if slices.ContainsFunc(evidence.failures, func(f failedPull) bool { return f.attempt == n }) {
 			outcome = imagepull.OutcomeFailed
 		}
 		attempts = append(attempts, pullAttempt{n, outcome})

@@ -92,7 +92,7 @@ func randomObservations(random *rand.Rand) []Observation {
 			}
 			m := messages[random.IntN(len(messages))]
 			observations = append(observations, EventSeen{UID: "uid-1", ArrivedAt: arrivedAt, Live: flip(), Container: name(),
-				Reason: m[0], Message: m[1], NamedAt: stamp(), FirstAt: base, LastAt: base.Add(time.Second), Count: random.IntN(4)})
+				Reason: m[0], Message: m[1], NamedAt: stamp(), FirstAt: base, LastAt: base.Add(time.Second), Count: random.IntN(4) * random.IntN(1000)})
 		case 2:
 			o := RuntimeSeen{UID: "uid-1", AskedAt: arrivedAt, ArrivedAt: arrivedAt}
 			for range random.IntN(3) {
