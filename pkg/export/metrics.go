@@ -40,8 +40,8 @@ func NewMetrics(registerer prometheus.Registerer) *Metrics {
 			Help: "Time that one pod's start-up spent in one phase, all its stretches together, from " +
 				"the end of the phase before until the start of the next; of the pods in " +
 				"podlapse_pod_startup_duration_seconds, so that the sums agree. Phases that no " +
-				"evidence tells apart count under the first one's name, time that none explains as " +
-				"unattributed.",
+				"evidence tells apart count under the first one's name where the same party is to blame, " +
+				"else as unattributed, like time that nothing explains.",
 			Buckets: durationBuckets,
 		}, []string{"phase"}),
 		pull: prometheus.NewHistogramVec(prometheus.HistogramOpts{

@@ -60,7 +60,8 @@ type Span struct {
 	// Error bounds |EndAt − StartAt − truth|.
 	Error   time.Duration
 	Sources []Source
-	// MergedWith lists the phases that evidence could not tell apart from this one.
+	// MergedWith lists the phases that evidence could not tell apart from this one; of
+	// PhaseUnattributed, all that may lie in it.
 	MergedWith []Phase
 	// Open says that the phase still goes on; EndAt is then the time of asking.
 	Open bool
