@@ -94,10 +94,10 @@ func (f *fold) index(container string) int16 {
 	return podWide
 }
 
-// tighten applies the order that kubelet keeps: pod steps, init containers one after the other, then
-// the main containers, then readiness. Main containers have no order among themselves: after a failure
-// kubelet goes on with the next.
-func (f *fold) tighten() []disagreement {
+// sequences is the order that kubelet keeps: pod steps, init containers one after the other, then the main
+// containers, then readiness. Main containers have no order among themselves: after a failure kubelet
+// goes on with the next.
+func (f *fold) sequences() [][]markKey {
 	var sequences [][]markKey
 	prefix := f.pod.keys()
 	sequences = append(sequences, prefix,
@@ -126,8 +126,12 @@ func (f *fold) tighten() []disagreement {
 			podMark(MarkContainersReady), podMark(MarkReady),
 		})
 	}
-	sequences = append(sequences, f.ready.keys())
+	return append(sequences, f.ready.keys())
+}
 
+// tighten narrows the bounds of marks that must follow each other, until nothing changes.
+func (f *fold) tighten() []disagreement {
+	sequences := f.sequences()
 	var broken []disagreement
 	for range maxTighteningRounds {
 		changed := false

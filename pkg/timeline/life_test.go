@@ -1,0 +1,456 @@
+package timeline
+
+import (
+	"cmp"
+	"fmt"
+	"maps"
+	"math"
+	"math/rand/v2"
+	"slices"
+	"time"
+)
+
+// life is the true start-up of one simulated pod: a kubelet that knows the instant of everything it does
+// and writes down at once what it is called. It shares no code with the fold, which has to find the same
+// from what others say (witness_test.go).
+type life struct {
+	random *rand.Rand
+	now    time.Time
+	from   time.Time // where the stretch under way began
+	held   time.Time // kubelet writes an Event until then and cannot end its next step before
+
+	pod        Pod // the spec
+	containers []*living
+	crashing   []*living // those whose run will end by itself
+	images     map[string]*stored
+	wording    int  // how this kubelet words the lengths of a pull
+	stamped    bool // the runtime tells all stamps of a sandbox (containerd 2)
+
+	marks  map[lifeMark]time.Time
+	truth  []stretch // the phases, by the definition in docs/architecture.md
+	events []occurrence
+	exits  map[lifeMark]int // of MarkFinished
+}
+
+// lifeMark names a true instant; container is empty for the pod's own.
+type lifeMark struct {
+	mark      Mark
+	container string
+	attempt   int
+}
+
+// stretch is a true phase, and the mark that ends it.
+type stretch struct {
+	phase      Phase
+	container  string
+	start, end time.Time
+	ends       lifeMark
+}
+
+// living is one container of a life: what will go wrong, and how far it has come.
+type living struct {
+	Container
+	pullFailures int // attempts to pull that fail first
+	crashes      int // runs that fail first
+	pulls        int // attempts to pull so far, of all runs
+	attempt      int // the run
+	done         bool
+	due          time.Time // when kubelet works on it next
+	wait         Phase     // what it waits in until then
+	endsAt       time.Time // of a run that will crash
+}
+
+// stored is the past and future of one image on the node.
+type stored struct {
+	present bool        // from the beginning
+	pulled  []time.Time // when pulls ended, the pod's own and others', oldest first
+}
+
+func (s *stored) at(t time.Time) bool {
+	return s.present || len(s.pulled) > 0 && !s.pulled[0].After(t)
+}
+
+func (s *stored) pull(t time.Time) {
+	s.pulled = append(s.pulled, t)
+	slices.SortFunc(s.pulled, time.Time.Compare)
+}
+
+// occurrence is one time that kubelet made an Event.
+type occurrence struct {
+	at                         time.Time
+	container, reason, message string
+}
+
+// live draws a pod and lives its start-up until it is ready.
+func live(random *rand.Rand) *life {
+	l := &life{random: random, marks: map[lifeMark]time.Time{}, exits: map[lifeMark]int{}, images: map[string]*stored{}}
+	l.now = base.Add(time.Duration(random.Int64N(int64(time.Second))))
+	l.from = l.now
+	l.wording, l.stamped = random.IntN(10), l.chance(0.8)
+	l.draw()
+	l.mark(lifeMark{mark: MarkCreated}, l.now)
+	l.step(PhaseScheduling, nil, MarkScheduled, 0, l.length(time.Millisecond, 5*time.Second))
+	l.step(PhaseKubeletPickup, nil, MarkAcknowledged, 0, l.length(2*time.Millisecond, time.Second))
+	l.sandbox()
+	for _, c := range l.containers {
+		if c.Kind != KindMain {
+			l.initialise(c)
+		}
+	}
+	l.runMain()
+	l.becomeReady()
+	return l
+}
+
+// draw makes up the pod.
+func (l *life) draw() {
+	l.pod = Pod{UID: "uid-1", RuntimeUID: "uid-1", Namespace: "ns", Name: "pod", Node: "node-1",
+		CreatedAt: l.now.Truncate(time.Second), Phase: "Pending", ReadinessGates: l.chance(0.2)}
+	for i := range 4 {
+		s := &stored{present: l.chance(0.5)}
+		if l.chance(0.15) { // another pod pulls it meanwhile, or later
+			s.pull(l.now.Add(l.length(time.Second, 60*time.Second)))
+		}
+		l.images[fmt.Sprintf("image%d", i)] = s
+	}
+	add := func(kind ContainerKind, n int) {
+		for i := range n {
+			c := &living{Container: Container{Name: fmt.Sprintf("%s%d", kind, i), Kind: kind,
+				Image: fmt.Sprintf("image%d", l.random.IntN(4)), PullPolicy: PullIfNotPresent}, wait: PhaseKubeletSync}
+			if l.chance(0.2) {
+				c.PullPolicy = PullAlways
+			}
+			if kind != KindInit {
+				c.StartupProbe, c.ReadinessProbe = l.chance(0.25), l.chance(0.4)
+			}
+			if l.chance(0.15) {
+				c.pullFailures = 1 + l.random.IntN(2)
+			}
+			if kind != KindSidecar && l.chance(0.15) {
+				c.crashes = 1 + l.random.IntN(3)
+			}
+			l.containers = append(l.containers, c)
+			l.pod.Containers = append(l.pod.Containers, c.Container)
+		}
+	}
+	add(KindInit, l.random.IntN(3))
+	add(KindSidecar, l.random.IntN(3))
+	add(KindMain, 1+l.random.IntN(3))
+}
+
+// sandbox is the way to a running sandbox, perhaps after some that failed. What follows a failure is
+// charged with it.
+func (l *life) sandbox() {
+	phase, message := PhaseNetwork, `failed to setup network for sandbox "%d"`
+	if l.chance(0.3) {
+		phase, message = PhaseSandbox, `failed to start sandbox "%d"`
+	}
+	wait := PhaseVolumes
+	for i := range l.random.IntN(3) * l.random.IntN(2) * l.random.IntN(2) {
+		l.step(wait, nil, MarkSandboxBegun, -1-i, l.length(5*time.Millisecond, 4*time.Second))
+		l.step(phase, nil, MarkSandboxFailed, i, l.length(5*time.Millisecond, 3*time.Second))
+		l.event("", "FailedCreatePodSandBox", fmt.Sprintf(message, i*l.wording))
+		l.now = l.now.Add(l.length(10*time.Second, 16*time.Second))
+		wait = phase
+	}
+	l.step(wait, nil, MarkSandboxBegun, 0, l.length(5*time.Millisecond, 8*time.Second))
+	l.step(PhaseNetwork, nil, MarkNetworkReady, 0, l.length(5*time.Millisecond, 4*time.Second))
+	l.step(PhaseSandbox, nil, MarkSandboxRunning, 0, l.length(5*time.Millisecond, time.Second))
+}
+
+// initialise takes an init container to its end and a sidecar to its start; nothing goes on beside it.
+func (l *life) initialise(c *living) {
+	l.now = l.now.Add(l.length(time.Millisecond, time.Second)) // until kubelet sees that the one before is done
+	for {
+		if l.now.Before(c.due) {
+			l.now = c.due
+		}
+		if !l.start(c) {
+			continue
+		}
+		if c.Kind == KindSidecar {
+			l.probe(c)
+			if started := l.marks[lifeMark{MarkStarted, c.Name, 0}]; c.StartupProbe {
+				l.step(PhaseStartupProbe, c, MarkStarted, 0, started.Sub(l.now))
+			} else {
+				l.now = started
+			}
+			return
+		}
+		code := 0
+		if c.attempt < c.crashes {
+			code = 1
+		}
+		l.exits[lifeMark{MarkFinished, c.Name, c.attempt}] = code
+		l.step(PhaseInitRun, c, MarkFinished, c.attempt, l.length(5*time.Millisecond, 5*time.Second))
+		if code == 0 {
+			return
+		}
+		l.again(c)
+	}
+}
+
+// runMain starts the main containers, one after the other as far as it goes, and again those that fail.
+func (l *life) runMain() {
+	l.now = l.now.Add(l.length(time.Millisecond, time.Second))
+	for {
+		var next *living
+		for _, c := range l.containers {
+			if c.Kind != KindMain || c.done {
+				continue
+			}
+			if !c.due.After(l.now) {
+				next = c
+				break
+			}
+			if next == nil || c.due.Before(next.due) {
+				next = c
+			}
+		}
+		crash := l.nextCrash()
+		switch {
+		case next == nil && crash == nil:
+			return
+		case next == nil || crash != nil && crash.endsAt.Before(next.due):
+			l.crash(crash, true)
+			continue
+		}
+		if l.now.Before(next.due) {
+			l.now = next.due
+		}
+		if !l.start(next) {
+			continue
+		}
+		next.done = true
+		if next.attempt < next.crashes {
+			next.endsAt = l.now.Add(l.length(5*time.Millisecond, 8*time.Second))
+			l.crashing = append(l.crashing, next)
+		}
+		l.probe(next)
+	}
+}
+
+func (l *life) nextCrash() *living {
+	var next *living
+	for _, c := range l.crashing {
+		if next == nil || c.endsAt.Before(next.endsAt) {
+			next = c
+		}
+	}
+	return next
+}
+
+// crash ends a run. It is a boundary only while kubelet does nothing else.
+func (l *life) crash(c *living, idle bool) {
+	key := lifeMark{MarkFinished, c.Name, c.attempt}
+	l.mark(key, c.endsAt)
+	l.exits[key] = 1
+	if idle {
+		l.record(PhaseFailedRun, c.Name, c.endsAt, key)
+		if l.now.Before(c.endsAt) {
+			l.now = c.endsAt
+		}
+	}
+	l.crashing = slices.DeleteFunc(l.crashing, func(o *living) bool { return o == c })
+	l.again(c)
+}
+
+// again is what kubelet does about a run that failed: the first time at once, then after a back-off.
+func (l *life) again(c *living) {
+	finished := l.marks[lifeMark{MarkFinished, c.Name, c.attempt}]
+	c.wait, c.due = PhaseKubeletSync, finished.Add(l.length(10*time.Millisecond, time.Second))
+	if c.attempt > 0 {
+		c.wait, c.due = PhaseCrashBackoff, finished.Add(time.Duration(10*c.attempt)*time.Second)
+	}
+	c.attempt++
+	c.done = false
+}
+
+// start takes one container as far as kubelet gets in one go; false when its image could not be pulled.
+func (l *life) start(c *living) bool {
+	create := PhaseContainerCreate
+	switch {
+	case c.PullPolicy == PullAlways || !l.images[c.Image].at(l.now):
+		if !l.pull(c) {
+			return false
+		}
+	case c.attempt > 0: // what lies between two runs has one name
+		create = c.wait
+		l.now = l.now.Add(l.length(time.Millisecond, 100*time.Millisecond))
+		l.event(c.Name, "Pulled", fmt.Sprintf("Container image %q already present on machine", c.Image))
+	default:
+		l.step(c.wait, c, MarkPullFinished, c.pulls, l.length(time.Millisecond, 100*time.Millisecond))
+		l.event(c.Name, "Pulled", fmt.Sprintf("Container image %q already present on machine", c.Image))
+	}
+	l.step(create, c, MarkContainerCreated, c.attempt, l.length(5*time.Millisecond, 3*time.Second))
+	l.step(PhaseContainerStart, c, MarkRunning, c.attempt, l.length(5*time.Millisecond, time.Second))
+	c.wait = PhaseKubeletSync
+	return true
+}
+
+func (l *life) pull(c *living) bool {
+	n := c.pulls
+	c.pulls++
+	l.event(c.Name, "Pulling", fmt.Sprintf("Pulling image %q", c.Image))
+	l.step(c.wait, c, MarkPullRequested, n, l.length(time.Microsecond, time.Millisecond))
+	requested := l.now
+	l.step(PhasePullQueue, c, MarkPullStarted, n, l.length(time.Microsecond, 20*time.Second))
+	started := l.now
+	length := l.length(20*time.Millisecond, 20*time.Second)
+	if n < c.pullFailures {
+		l.step(PhasePull, c, MarkPullFailed, n, length)
+		l.event(c.Name, "Failed", fmt.Sprintf("Failed to pull image %q: no %d", c.Image, n*(l.wording%2)))
+		l.event(c.Name, "Failed", "Error: ErrImagePull")
+		c.due = l.now.Add(l.length(10*time.Second<<n, 10*time.Second<<n+5*time.Second))
+		c.wait = PhaseImageBackoff
+		return false
+	}
+	l.step(PhasePull, c, MarkPullFinished, n, length)
+	l.images[c.Image].pull(l.now.Add(-l.length(time.Microsecond, 15*time.Millisecond)))
+	answered := l.now.Add(l.length(time.Microsecond, 5*time.Millisecond)) // it also asks for the size
+	took, waited := answered.Sub(started), answered.Sub(requested)
+	message := fmt.Sprintf("Successfully pulled image %q", c.Image)
+	switch l.wording {
+	case 0: // ≤ 1.24
+		message += fmt.Sprintf(" in %s", waited)
+	case 1: // ≤ 1.27
+		message += fmt.Sprintf(" in %s (%s including waiting)", took, waited)
+	default:
+		message += fmt.Sprintf(" in %s (%s including waiting). Image size: 5 bytes.",
+			took.Truncate(time.Millisecond), waited.Truncate(time.Millisecond))
+	}
+	l.now = answered
+	l.event(c.Name, "Pulled", message)
+	return true
+}
+
+// probe says when a container that runs will be started and ready. Kubelet sees a run up to a second late.
+func (l *life) probe(c *living) {
+	at := l.now.Add(l.length(time.Millisecond, time.Second))
+	told := func(m Mark) bool {
+		alive := c.attempt >= c.crashes || at.Before(c.endsAt)
+		if alive {
+			l.mark(lifeMark{m, c.Name, c.attempt}, at)
+		}
+		return alive
+	}
+	if c.StartupProbe {
+		at = at.Add(l.length(100*time.Millisecond, 20*time.Second))
+	}
+	if !told(MarkStarted) {
+		return
+	}
+	if c.ReadinessProbe {
+		at = at.Add(l.length(100*time.Millisecond, 10*time.Second))
+	}
+	told(MarkContainerReady)
+}
+
+// becomeReady waits for the container that becomes ready last, and for the gates.
+func (l *life) becomeReady() {
+	var last *living
+	var readyAt time.Time
+	for _, c := range l.containers {
+		if at := l.marks[lifeMark{MarkContainerReady, c.Name, c.attempt}]; c.Kind != KindInit && at.After(readyAt) {
+			last, readyAt = c, at
+		}
+	}
+	started := l.marks[lifeMark{MarkStarted, last.Name, last.attempt}]
+	if last.StartupProbe && started.After(l.now) {
+		l.step(PhaseStartupProbe, last, MarkStarted, last.attempt, started.Sub(l.now))
+	}
+	phase := PhaseKubeletSync
+	if last.ReadinessProbe {
+		phase = PhaseReadinessProbe
+	}
+	l.held = time.Time{}
+	l.step(phase, last, MarkContainersReady, 0, readyAt.Sub(l.now))
+	if l.pod.ReadinessGates {
+		l.step(PhaseReadinessGates, last, MarkReady, 0, l.length(time.Millisecond, 5*time.Second))
+		return
+	}
+	l.mark(lifeMark{mark: MarkReady}, l.now)
+}
+
+// step lets time pass until kubelet's next mark. Runs that crash meanwhile are boundaries only if
+// kubelet waited.
+func (l *life) step(p Phase, c *living, m Mark, attempt int, d time.Duration) {
+	key := lifeMark{mark: m, attempt: attempt}
+	name := ""
+	if c != nil {
+		name = c.Name
+		if m != MarkContainersReady && m != MarkReady {
+			key.container = name
+		}
+	}
+	end := l.now.Add(d)
+	if l.held.After(l.now) {
+		end = l.held.Add(d)
+	}
+	waits := p == PhaseKubeletSync || p == PhaseImageBackoff || p == PhaseCrashBackoff
+	for crash := l.nextCrash(); crash != nil && crash.endsAt.Before(end); crash = l.nextCrash() {
+		l.crash(crash, waits)
+	}
+	l.mark(key, end)
+	l.record(p, name, end, key)
+	l.now = end
+}
+
+func (l *life) record(p Phase, container string, end time.Time, ends lifeMark) {
+	l.truth = append(l.truth, stretch{p, container, l.from, end, ends})
+	l.from = end
+}
+
+func (l *life) mark(k lifeMark, t time.Time) { l.marks[k] = t }
+
+// event makes an Event about what kubelet just did, a moment later.
+func (l *life) event(container, reason, message string) {
+	late := l.length(time.Microsecond, 3*time.Millisecond)
+	if l.chance(0.1) {
+		late = l.length(time.Millisecond, 90*time.Millisecond)
+	}
+	if l.now.Before(l.held) {
+		l.now = l.held
+	}
+	if reason == "Pulling" { // this one is made before
+		l.events = append(l.events, occurrence{l.now, container, reason, message})
+		l.now = l.now.Add(late)
+		return
+	}
+	l.held = l.now.Add(late)
+	l.events = append(l.events, occurrence{l.held, container, reason, message})
+}
+
+func (l *life) chance(p float64) bool { return l.random.Float64() < p }
+
+// length is as likely to be of any order of magnitude between the two.
+func (l *life) length(from, to time.Duration) time.Duration {
+	return time.Duration(float64(from) * math.Pow(float64(to)/float64(from), l.random.Float64()))
+}
+
+// inOrder is all marks, the same at each call.
+func (l *life) inOrder() []lifeMark {
+	return slices.SortedFunc(maps.Keys(l.marks), func(a, b lifeMark) int {
+		return cmp.Or(l.marks[a].Compare(l.marks[b]), cmp.Compare(a.mark, b.mark), cmp.Compare(a.container, b.container),
+			cmp.Compare(a.attempt, b.attempt))
+	})
+}
+
+// endsOnce says that the pod was not ready for a while before a container crashed; what then is the
+// start-up is another question.
+func (l *life) endsOnce() bool {
+	for key, finished := range l.marks {
+		if key.mark != MarkFinished {
+			continue
+		}
+		if _, ready := l.marks[lifeMark{MarkContainerReady, key.container, key.attempt}]; !ready {
+			continue
+		}
+		if !slices.ContainsFunc(l.containers, func(c *living) bool {
+			return c.Kind == KindMain && c.Name != key.container && l.marks[lifeMark{MarkRunning, c.Name, 0}].After(finished)
+		}) {
+			return false
+		}
+	}
+	return true
+}

@@ -1,0 +1,204 @@
+package timeline
+
+import (
+	"math/rand/v2"
+	"slices"
+	"testing"
+	"time"
+)
+
+// TestTighteningLikeTheNaive compares evidence and its tightening with an implementation that takes no
+// short cut: each observation alone, all pairs of marks, until nothing changes at all.
+func TestTighteningLikeTheNaive(t *testing.T) {
+	compared, early := 0, 0
+	check := func(name string, seed uint64, a Available, observations []Observation) {
+		checkClaims(t, a, observations)
+		same, stopped := checkTightening(t, a, observations)
+		if t.Failed() {
+			t.Fatalf("%s, seed %d", name, seed)
+		}
+		if same {
+			compared++
+		}
+		if stopped {
+			early++
+		}
+	}
+	for _, s := range Scripts(t) {
+		check(s.Name, 0, s.Available, s.Observations)
+	}
+	for seed := range uint64(300) {
+		check("nonsense", seed, Available{true, true}, RandomObservations(seed))
+		for _, s := range sights {
+			random := rand.New(rand.NewPCG(seed, 12))
+			w := &witness{life: live(rand.New(rand.NewPCG(seed, 11))), random: random, loss: s.loss(random)}
+			check(s.name, seed, s.available, w.observe(s.available))
+		}
+	}
+	if compared < 1000 {
+		t.Errorf("only %d without a contradiction", compared)
+	}
+	if early > 0 {
+		t.Errorf("%d stopped before nothing changed: maxTighteningRounds is not enough", early)
+	}
+}
+
+// named is a claim whose container is known by its name: its index depends on what was seen first.
+type named struct {
+	claim
+	container string
+}
+
+func claimsByName(e *Evidence) []named {
+	var all []named
+	for _, c := range e.claims {
+		n := named{claim: c}
+		if c.key.container != podWide {
+			n.container = e.containers[c.key.container].name
+		}
+		n.key.container = 0
+		all = append(all, n)
+	}
+	return all
+}
+
+// checkClaims says that evidence keeps, of what each observation tells alone, the best of each origin.
+func checkClaims(t *testing.T, a Available, observations []Observation) {
+	t.Helper()
+	e := NewEvidence(a)
+	var best []named
+	for _, o := range observations {
+		e.Apply(o)
+		alone := NewEvidence(a)
+		alone.Apply(o)
+		for _, n := range claimsByName(alone) {
+			i := slices.IndexFunc(best, func(b named) bool {
+				return b.key == n.key && b.container == n.container && b.origin == n.origin
+			})
+			switch {
+			case i < 0:
+				best = append(best, n)
+			case n.latest < best[i].latest, n.latest == best[i].latest && n.earliest > best[i].earliest,
+				n.latest == best[i].latest && n.earliest == best[i].earliest && n.lean > best[i].lean:
+				best[i] = n
+			}
+		}
+	}
+	kept := claimsByName(e)
+	if len(kept) != len(best) {
+		t.Errorf("%d claims kept of %d", len(kept), len(best))
+	}
+	for _, n := range best {
+		if !slices.Contains(kept, n) {
+			t.Errorf("not kept: %+v", n)
+		}
+	}
+}
+
+// extent is the two ends of a bound.
+type extent struct{ earliest, latest instant }
+
+// checkTightening says that tightening gives the naive bounds exactly, or wider ones if it stopped early. Where
+// claims contradict each other it depends on the order what is left out, and nothing is compared.
+func checkTightening(t *testing.T, a Available, observations []Observation) (compared, stopped bool) {
+	t.Helper()
+	e := NewEvidence(a)
+	for _, o := range observations {
+		e.Apply(o)
+	}
+	if !e.PodSeen() {
+		return false, false
+	}
+	f := gathered(e, base.Add(100*time.Second))
+	naive, consistent := naiveBounds(f.claims)
+	sequences := f.sequences()
+	if !consistent || !relax(naive, sequences) {
+		return false, false
+	}
+	once := slices.Clone(f.bounds)
+	for _, keys := range sequences {
+		once.order(keys)
+	}
+	for _, b := range once {
+		if n := naive[b.key]; b.earliest > n.earliest || b.latest < n.latest {
+			t.Errorf("after one pass %v: %s, narrower than naively %s", b.key, interval(b.earliest, b.latest), interval(n.earliest, n.latest))
+		}
+	}
+	if broken := f.tighten(); len(broken) > 0 || len(f.disagreements) > 0 {
+		t.Errorf("a contradiction that is none: %v %v", broken, f.disagreements)
+	}
+	for _, keys := range sequences {
+		again := slices.Clone(f.bounds)
+		changed, _ := again.order(keys)
+		stopped = stopped || changed
+	}
+	if len(f.bounds) != len(naive) {
+		t.Errorf("%d bounds, naively %d", len(f.bounds), len(naive))
+	}
+	for _, b := range f.bounds {
+		n := naive[b.key]
+		if b.earliest > n.earliest || b.latest < n.latest || !stopped && *n != (extent{b.earliest, b.latest}) {
+			t.Errorf("%v: %s, naively %s", b.key, interval(b.earliest, b.latest), interval(n.earliest, n.latest))
+		}
+	}
+	return true, stopped
+}
+
+// gathered is a fold up to where it tightens.
+func gathered(e *Evidence, now time.Time) *fold {
+	f := &fold{e: e, asOf: at(now)}
+	f.gather()
+	slices.SortFunc(f.claims, compareClaims)
+	f.bounds, f.disagreements = intersect(f.claims)
+	f.containers = f.inOrder()
+	f.pod = f.podSteps()
+	for _, c := range f.containers {
+		f.chains = append(f.chains, f.containerSteps(c))
+	}
+	f.ready = f.readySteps()
+	return f
+}
+
+// naiveBounds intersects all claims about each mark; false when they leave nothing.
+func naiveBounds(claims []claim) (map[markKey]*extent, bool) {
+	all := map[markKey]*extent{}
+	for _, c := range claims {
+		if all[c.key] == nil {
+			all[c.key] = &extent{minInstant, maxInstant}
+		}
+		b := all[c.key]
+		b.earliest, b.latest = max(b.earliest, c.earliest), min(b.latest, c.latest)
+		if b.earliest > b.latest {
+			return nil, false
+		}
+	}
+	return all, true
+}
+
+// relax orders every two marks of each sequence, not only neighbours, until nothing changes; false when that
+// leaves nothing of one.
+func relax(all map[markKey]*extent, sequences [][]markKey) bool {
+	for changed := true; changed; {
+		changed = false
+		for _, keys := range sequences {
+			for i, k := range keys {
+				for _, l := range keys[i+1:] {
+					before, after := all[k], all[l]
+					if before == nil || after == nil {
+						continue
+					}
+					if before.latest > after.latest {
+						before.latest, changed = after.latest, true
+					}
+					if after.earliest < before.earliest {
+						after.earliest, changed = before.earliest, true
+					}
+					if before.earliest > before.latest || after.earliest > after.latest {
+						return false
+					}
+				}
+			}
+		}
+	}
+	return true
+}

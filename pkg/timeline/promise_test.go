@@ -1,0 +1,234 @@
+package timeline
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+)
+
+// property is one thing that a timeline promises of a truthful life.
+type property string
+
+const (
+	// However much of the truth was lost:
+	noConflict   property = "no conflict"    // sources that tell the truth do not contradict each other
+	markHeld     property = "mark held"      // the interval of every mark holds its true instant
+	totalHeld    property = "total held"     // the total is within its error
+	nobodyBlamed property = "nobody blamed"  // no phase of no container is charged with more than was its, beyond the errors
+	causeBlamed  property = "cause in bound" // nor any cause; kubelet and runtime, who merge, are one
+	// When nothing was:
+	namesTrue   property = "names true"   // the phases are the true ones, but for what is merged by definition
+	lengthsTrue property = "lengths true" // each is as long as in truth, within its error
+)
+
+var properties = []property{noConflict, markHeld, totalHeld, nobodyBlamed, causeBlamed, namesTrue, lengthsTrue}
+
+// promise holds a timeline against the truth.
+type promise struct {
+	*life
+	told     Timeline
+	complete bool // nothing was lost
+	now      time.Time
+	broken   map[property]string
+}
+
+func (p *promise) breaks(property property, format string, args ...any) {
+	if p.broken[property] == "" {
+		p.broken[property] = fmt.Sprintf(format, args...)
+	}
+}
+
+// check is the first breach of each property.
+func (p *promise) check() map[property]string {
+	p.broken = map[property]string{}
+	for _, c := range p.told.Conflicts {
+		p.breaks(noConflict, "%s %s: %s", c.Mark, c.Container, c.Detail)
+	}
+	for _, m := range p.told.Marks {
+		p.mark(m)
+	}
+	end := p.marks[lifeMark{mark: MarkReady}]
+	if p.told.State == StateStarting {
+		end = p.now
+	}
+	if off := p.told.Total - end.Sub(p.marks[lifeMark{mark: MarkCreated}]); off.Abs() > p.told.TotalError {
+		p.breaks(totalHeld, "off by %s, stated ±%s", off, p.told.TotalError)
+	}
+	if p.told.State == StateStarting {
+		return p.broken // what a pod waits for now is known from news that are on their way
+	}
+	p.blame(nobodyBlamed, func(phase Phase, container string) string {
+		if phase == PhaseReadinessGates {
+			container = "" // of the pod
+		}
+		return string(phase) + " " + container
+	})
+	p.blame(causeBlamed, func(phase Phase, _ string) string { return string(party(phase)) })
+	if p.complete && p.alone() {
+		p.exact()
+	}
+	return p.broken
+}
+
+// mark says that its interval holds the true instant. Which of several attempts at a pull it was, lost Events
+// may leave open.
+func (p *promise) mark(m MarkEvidence) {
+	anyAttempt := !p.complete && (m.Mark == MarkPullRequested || m.Mark == MarkPullStarted || m.Mark == MarkPullFinished || m.Mark == MarkPullFailed || m.Mark == MarkSandboxFailed)
+	var truth []string
+	for _, k := range p.inOrder() {
+		if k.mark != m.Mark || k.container != m.Container || k.attempt != m.Attempt && !anyAttempt {
+			continue
+		}
+		at := p.marks[k]
+		if !at.Before(m.Earliest) && (m.Latest.IsZero() || !at.After(m.Latest)) {
+			return
+		}
+		truth = append(truth, since(at))
+	}
+	p.breaks(markHeld, "%s %s#%d in [%s, %s], was at %s", m.Mark, m.Container, m.Attempt, since(m.Earliest), since(m.Latest), truth)
+}
+
+// blame says that whoever is charged was at work at least as long, less the stated errors. A merged span is
+// charged to any of those it names.
+func (p *promise) blame(property property, who func(Phase, string) string) {
+	type account struct {
+		told, tolerance time.Duration
+		names           []string
+	}
+	accounts := map[string]*account{}
+	var order []string // of the first spans, so that a seed always tells the same
+	for _, s := range p.told.Phases {
+		if s.Phase == PhaseUnattributed {
+			continue
+		}
+		name := who(s.Phase, s.Container)
+		if accounts[name] == nil {
+			accounts[name] = &account{names: []string{name}}
+			order = append(order, name)
+		}
+		a := accounts[name]
+		a.told, a.tolerance = a.told+s.Duration(), a.tolerance+s.Error
+		for _, merged := range s.MergedWith {
+			a.names = append(a.names, who(merged, s.Container))
+		}
+	}
+	for _, name := range order {
+		a := accounts[name]
+		var truth time.Duration
+		for _, s := range p.truth {
+			if slices.Contains(a.names, who(s.phase, s.container)) || slices.Contains(a.names, who(s.phase, "")) {
+				truth += s.end.Sub(s.start)
+			}
+		}
+		if a.told > truth+a.tolerance {
+			p.breaks(property, "%s for %s ±%s, in truth %s", name, a.told, a.tolerance, truth)
+		}
+	}
+}
+
+// alone says that nothing went on beside kubelet's work but the containers' runs, so that evidence orders all
+// phases.
+func (p *promise) alone() bool {
+	main := 0
+	for _, c := range p.containers {
+		if c.Kind == KindMain {
+			main++
+		}
+	}
+	return main == 1 || !slices.ContainsFunc(p.containers, func(c *living) bool {
+		return c.Kind == KindMain && (c.crashes > 0 || c.pullFailures > 0)
+	})
+}
+
+// exact compares the phases one by one. A gap may be too short to be seen.
+func (p *promise) exact() {
+	told := p.told.Phases
+	for _, s := range p.tellable() {
+		length := s.end.Sub(s.start)
+		if len(told) > 0 && told[0].Phase == s.phase && told[0].Container == s.container {
+			if off := told[0].Duration() - length; off.Abs() > told[0].Error {
+				p.breaks(lengthsTrue, "%s %s of %s told as %s ±%s", s.phase, s.container, length, told[0].Duration(), told[0].Error)
+			}
+			told = told[1:]
+			continue
+		}
+		if s.phase == PhaseKubeletSync {
+			continue
+		}
+		got := "nothing"
+		if len(told) > 0 {
+			got = fmt.Sprintf("%s %s from %s", told[0].Phase, told[0].Container, since(told[0].StartAt))
+		}
+		p.breaks(namesTrue, "%s %s from %s, told %s", s.phase, s.container, since(s.start), got)
+		return
+	}
+	if len(told) > 0 {
+		p.breaks(namesTrue, "nothing after %s, told %s", since(told[0].StartAt), told[0].Phase)
+	}
+}
+
+// tellable is the truth as complete evidence can tell it, by docs/architecture.md: steps whose mark nobody
+// tells are one with the next, and have a name only if it is clear who is to blame.
+func (p *promise) tellable() []stretch {
+	var all, pending []stretch
+	for _, s := range p.truth {
+		pending = append(pending, s)
+		if p.untold(s.ends) {
+			continue
+		}
+		s.start, s.phase = pending[0].start, pending[0].phase
+		if slices.ContainsFunc(pending, func(o stretch) bool { return party(o.phase) != party(s.phase) }) {
+			s.phase = PhaseUnattributed
+		}
+		all = append(all, s)
+		pending = nil
+	}
+	return all
+}
+
+// untold says that no source tells of a mark however complete the evidence is.
+func (p *promise) untold(m lifeMark) bool {
+	_, failed := p.marks[lifeMark{MarkPullFailed, m.container, m.attempt}]
+	ranAt, ran := p.marks[lifeMark{MarkRunning, m.container, 0}]
+	restarted := ran && p.marks[m].After(ranAt)
+	switch m.mark {
+	case MarkSandboxBegun:
+		return !p.stamped || m.attempt < 0
+	case MarkNetworkReady:
+		return !p.stamped
+	case MarkPullStarted:
+		return failed || restarted || p.wording == 0
+	case MarkPullRequested, MarkPullFinished:
+		return restarted
+	}
+	return false
+}
+
+// party is who is to blame for a phase: kubelet and the runtime work hand in hand.
+func party(p Phase) Cause {
+	if c := CauseOf(p); c != CauseRuntime {
+		return c
+	}
+	return CauseKubelet
+}
+
+// summary is the phases of both sides, for the reader of a failure.
+func (p *promise) summary() string {
+	var out strings.Builder
+	for _, s := range p.truth {
+		fmt.Fprintf(&out, "true %s-%s %s %s\n", since(s.start), since(s.end), s.phase, s.container)
+	}
+	for _, s := range p.told.Phases {
+		fmt.Fprintf(&out, "told %s-%s ±%.9f %s %s %v\n", since(s.StartAt), since(s.EndAt), s.Error.Seconds(), s.Phase, s.Container, s.MergedWith)
+	}
+	return out.String()
+}
+
+// since is seconds since base, as scripts have them.
+func since(t time.Time) string {
+	if t.IsZero() {
+		return "…"
+	}
+	return fmt.Sprintf("%.9f", t.Sub(base).Seconds())
+}
