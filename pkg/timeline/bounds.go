@@ -14,11 +14,20 @@ type bound struct {
 	key              markKey
 	earliest, latest instant
 	lean             lean
-	origins          uint16 // bit set of the origins that agree
+	origins          uint16  // bit set of the origins that agree
+	notAfter         instant // the estimate of the mark that follows; zero when none limits it
 }
 
 // estimate is the best single instant inside the bound.
 func (b *bound) estimate() instant {
+	if best := b.leaning(); b.notAfter == 0 || best < b.notAfter {
+		return best
+	}
+	return b.notAfter
+}
+
+// leaning is where the evidence of this mark alone leans.
+func (b *bound) leaning() instant {
 	switch {
 	case b.earliest == minInstant || b.lean == leanLatest:
 		return b.latest
@@ -45,7 +54,11 @@ func (f *fold) spanError(from, to *bound) time.Duration {
 	shortest := max(0, to.earliest.sub(from.latest))
 	bounded := max(longest-estimate, estimate-shortest, 0)
 	if message, ok := f.lengthTold(from.key, to.key); ok {
-		return min(bounded, message.Unit+durationSlack)
+		told := message.Pull
+		if to.key.mark == MarkPullStarted {
+			told = message.Waiting - message.Pull
+		}
+		return min(bounded, (estimate-told).Abs()+message.Unit+durationSlack)
 	}
 	return bounded
 }
@@ -130,6 +143,29 @@ func interval(earliest, latest instant) string {
 		return text(earliest)
 	}
 	return "[" + text(earliest) + ", " + text(latest) + "]"
+}
+
+// orderEstimates keeps the estimates of marks that must follow each other in order: a bound may reach
+// past the estimate of the mark that follows.
+func (bs bounds) orderEstimates(keys []markKey) (changed bool) {
+	var after *bound
+	for _, k := range slices.Backward(keys) {
+		b := bs.find(k)
+		if b == nil {
+			continue
+		}
+		if after != nil {
+			limit := after.estimate()
+			if limit < b.earliest {
+				continue // a contradiction, told by order
+			}
+			if limit < b.estimate() {
+				b.notAfter, changed = limit, true
+			}
+		}
+		after = b
+	}
+	return changed
 }
 
 // order tightens the known ones of marks that must follow each other; it says whether anything

@@ -16,7 +16,7 @@ var faults = []struct {
 	must   string
 }{
 	{
-		name: "the queue is as long as kubelet says, not as its late Event", open: true,
+		name: "the queue is as long as kubelet says, not as its late Event",
 		script: `
 available runtime events
 spec main app cold
@@ -31,7 +31,7 @@ spec main app cold
 		not: "pull_queue 0.500-0.580 0.080 ±0.011",
 	},
 	{
-		name: "news of a mark does not move it behind the one that follows", open: true,
+		name: "news of a mark does not move it behind the one that follows",
 		script: `
 available runtime events
 spec sidecar proxy base startup
@@ -46,7 +46,7 @@ spec main app cold
 		not: "kubelet_sync 0.550-2.000", must: "startup_probe 0.550-2.000",
 	},
 	{
-		name: "the end of a pull leans past the run that follows it", open: true,
+		name: "the end of a pull leans past the run that follows it",
 		script: `
 available runtime
 spec main app cold
@@ -59,7 +59,7 @@ spec main app cold
 		not: "container_create 0.450-22.500",
 	},
 	{
-		name: "a container that starts up while kubelet pulls for another does not take its time", open: true,
+		name: "a container that starts up while kubelet pulls for another does not take its time",
 		script: `
 available runtime events
 spec main first base startup readiness
@@ -78,7 +78,7 @@ spec main second cold
 		not: "startup_probe 0.600-3.010",
 	},
 	{
-		name: "a request of a restart in the second of the first run is no attempt before it", open: true,
+		name: "a request of a restart in the second of the first run is no attempt before it",
 		script: `
 available runtime events
 spec main app base Always readiness
@@ -94,7 +94,7 @@ spec main app base Always readiness
 		not: "image_backoff", must: "pull 0.500-0.600",
 	},
 	{
-		name: "an image's later pull is not the container's", open: true,
+		name: "an image's later pull is not the container's",
 		script: `
 available runtime
 spec main first cold
@@ -108,7 +108,7 @@ spec main second cold Always
 		not: "conflict",
 	},
 	{
-		name: "with the policy Always kubelet asks the registry for what is present, too", open: true,
+		name: "with the policy Always kubelet asks the registry for what is present, too",
 		script: `
 available runtime
 spec main app base Always
@@ -121,7 +121,7 @@ spec main app base Always
 		not: "kubelet_sync 0.450-20.000", must: "unattributed 0.450-20.000",
 	},
 	{
-		name: "a run that ends where a pull may go on is not blamed for it", open: true,
+		name: "a run that ends where a pull may go on is not blamed for it",
 		script: `
 available runtime
 spec main first base
@@ -135,7 +135,7 @@ spec main second cold
 		not: "failed_run 0.550-5.000",
 	},
 	{
-		name: "a floored repeat does not take the time before an exact mark of another container", open: true,
+		name: "a floored repeat does not take the time before an exact mark of another container",
 		script: `
 available runtime events
 spec main first base Always
@@ -158,7 +158,7 @@ spec main second cold
 		not: "image_backoff 1.000-12.500",
 	},
 	{
-		name: "a failure that no Event told of does not contradict the pull that succeeded", open: true,
+		name: "a failure that no Event told of does not contradict the pull that succeeded",
 		script: `
 available runtime events
 spec main app cold
@@ -173,7 +173,7 @@ spec main app cold
 		not: "conflict",
 	},
 	{
-		name: "an image found present after a request was not present at first", open: true,
+		name: "an image found present after a request was not present at first",
 		script: `
 available runtime events
 spec main app cold
@@ -188,7 +188,7 @@ spec main app cold
 		not: "kubelet_sync 0.450-13.000",
 	},
 	{
-		name: "who was ready last is not known of two that were first seen ready together", open: true,
+		name: "who was ready last is not known of two that were first seen ready together",
 		script: `
 available runtime
 spec main first base readiness
@@ -203,7 +203,7 @@ spec main second base
 		not: "readiness_probe 9.100",
 	},
 	{
-		name: "the start of a sidecar is one phase", open: true,
+		name: "the start of a sidecar is one phase",
 		script: `
 available runtime
 spec sidecar proxy base startup readiness
@@ -219,7 +219,7 @@ spec main app base
 		not: "startup_probe 2.010-2.010",
 	},
 	{
-		name: "one sandbox stamp splits nothing", open: true,
+		name: "one sandbox stamp splits nothing",
 		script: `
 available runtime events
 spec main app base
@@ -233,7 +233,7 @@ spec main app base
 		not: "\nvolumes", must: "with [volumes network sandbox",
 	},
 	{
-		name: "that another pod's pull brought the image is no end of this one's back-off", open: true,
+		name: "that another pod's pull brought the image is no end of this one's back-off",
 		script: `
 available runtime events
 spec main app cold
@@ -248,7 +248,7 @@ at 9
 		not: "container_create", must: "image_backoff 1.000-9.000",
 	},
 	{
-		name: "a gap of no length has an error, which what follows inherits", open: true,
+		name: "a gap of no length has an error, which what follows inherits",
 		script: `
 available runtime events
 spec main first base

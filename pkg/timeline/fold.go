@@ -49,6 +49,7 @@ func (e *Evidence) Timeline(now time.Time) (Timeline, bool) {
 	f.ready = f.readySteps()
 	f.disagreements = append(f.disagreements, f.tighten()...)
 	f.bounds.closeAt(f.asOf)
+	f.orderEstimates()
 	return f.assemble(), true
 }
 
@@ -66,7 +67,8 @@ func (f *fold) gather() {
 		}
 	}
 	for i, p := range f.pulls {
-		f.claims = append(f.claims, pullClaims(int16(i), p, f.e.pulledImage(f.e.containers[i].name))...)
+		f.claims = append(f.claims, pullClaims(int16(i), p, f.e.pulledImage(f.e.containers[i].name),
+			f.e.has(markKey{int16(i), 0, MarkContainerCreated}) || f.e.has(markKey{int16(i), 0, MarkRunning}))...)
 	}
 	for i, s := range f.e.sandboxes {
 		f.claims = append(f.claims, s.claim(markKey{podWide, uint16(i), MarkSandboxFailed}))
@@ -94,9 +96,41 @@ func (f *fold) index(container string) int16 {
 	return podWide
 }
 
-// sequences is the order that kubelet keeps: pod steps, init containers one after the other, then the main
-// containers, then readiness. Main containers have no order among themselves: after a failure kubelet
-// goes on with the next.
+// tighten applies the order that kubelet keeps: pod steps, init containers one after the other, then
+// the main containers, then readiness. Main containers have no order among themselves: after a failure
+// kubelet goes on with the next.
+func (f *fold) tighten() []disagreement {
+	sequences := f.sequences()
+	var broken []disagreement
+	for range maxTighteningRounds {
+		changed := false
+		broken = broken[:0]
+		for _, keys := range sequences {
+			c, b := f.bounds.order(keys)
+			changed = changed || c
+			broken = append(broken, b...)
+		}
+		if !changed {
+			break
+		}
+	}
+	return broken
+}
+
+// orderEstimates keeps the estimates, too, in the order of their marks.
+func (f *fold) orderEstimates() {
+	sequences := f.sequences()
+	for range maxTighteningRounds {
+		changed := false
+		for _, keys := range sequences {
+			changed = f.bounds.orderEstimates(keys) || changed
+		}
+		if !changed {
+			return
+		}
+	}
+}
+
 func (f *fold) sequences() [][]markKey {
 	var sequences [][]markKey
 	prefix := f.pod.keys()
@@ -127,25 +161,6 @@ func (f *fold) sequences() [][]markKey {
 		})
 	}
 	return append(sequences, f.ready.keys())
-}
-
-// tighten narrows the bounds of marks that must follow each other, until nothing changes.
-func (f *fold) tighten() []disagreement {
-	sequences := f.sequences()
-	var broken []disagreement
-	for range maxTighteningRounds {
-		changed := false
-		broken = broken[:0]
-		for _, keys := range sequences {
-			c, b := f.bounds.order(keys)
-			changed = changed || c
-			broken = append(broken, b...)
-		}
-		if !changed {
-			break
-		}
-	}
-	return broken
 }
 
 // assemble walks the chains from creation to the end of start-up.

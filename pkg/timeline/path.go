@@ -12,6 +12,7 @@ type boundary struct {
 	phases    []Phase
 	container string
 	from      instant // the mark before it in its own chain
+	beside    bool    // it comes to pass beside kubelet's work
 }
 
 // path is every known boundary from scheduling to readiness in the order of time. A container's
@@ -22,15 +23,21 @@ func (f *fold) path() []boundary {
 	path, untold := f.boundaries(f.pod)
 	path = path[1:] // the first is creation itself
 	work := make([]boundary, 0, len(f.bounds))
-	for _, c := range append(slices.Clip(f.chains), f.ready) {
+	for _, c := range f.chains {
 		known, _ := f.boundaries(c)
 		work = append(work, known...)
 	}
+	probed, _ := f.boundaries(f.ready)
+	for i := range probed {
+		probed[i].beside = probed[i].bound.key.mark == MarkStarted
+	}
+	work = append(work, probed...)
 	all := slices.Clone(work)
 	work = slices.DeleteFunc(work, func(b boundary) bool { return duringWork(b, all) })
 	slices.SortStableFunc(work, func(a, b boundary) int {
 		return cmp.Compare(a.bound.estimate(), b.bound.estimate())
 	})
+	f.shareUnordered(work)
 	if len(work) > 0 && len(untold) > 0 {
 		// What the pod's own steps left untold lies before the first sign of a container.
 		work[0].phases, work[0].container = append(untold, work[0].phases...), ""
@@ -38,9 +45,44 @@ func (f *fold) path() []boundary {
 	return append(path, work...)
 }
 
+// shareUnordered charges what lies before a mark that is known to a second only, and before marks of other main
+// containers that may as well have come first, to all of them: in which order kubelet worked on them nobody tells.
+func (f *fold) shareUnordered(work []boundary) {
+	own := make([][]Phase, len(work))
+	for i, b := range work {
+		own[i] = b.phases
+	}
+	for i, b := range work {
+		if !f.isMain(b) || b.beside || b.bound.latest-b.bound.earliest <= 2*eventSlack {
+			continue
+		}
+		for j, w := range work {
+			if f.isMain(w) && !w.beside && w.container != b.container && w.bound.earliest < b.bound.latest && b.bound.earliest < w.bound.latest {
+				first := min(i, j)
+				for _, p := range own[max(i, j)] {
+					if !slices.Contains(work[first].phases, p) {
+						work[first].phases = append(slices.Clip(work[first].phases), p)
+					}
+				}
+				for _, p := range own[first] {
+					if !slices.Contains(work[max(i, j)].phases, p) {
+						work[max(i, j)].phases = append(slices.Clip(work[max(i, j)].phases), p)
+					}
+				}
+			}
+		}
+	}
+}
+
+func (f *fold) isMain(b boundary) bool {
+	return b.bound.key.container != podWide && slices.ContainsFunc(f.containers, func(c Container) bool {
+		return c.Name == b.container && c.Kind == KindMain
+	})
+}
+
 // duringWork says that b ends a run inside a stretch of kubelet's work on another container.
 func duringWork(b boundary, all []boundary) bool {
-	if b.phases[0] != PhaseFailedRun {
+	if b.phases[0] != PhaseFailedRun && !b.beside {
 		return false
 	}
 	at := b.bound.estimate()
@@ -48,11 +90,9 @@ func duringWork(b boundary, all []boundary) bool {
 		if w.container == b.container || w.from >= at || w.bound.estimate() <= at {
 			return false
 		}
-		switch w.phases[0] {
-		case PhasePullQueue, PhasePull, PhaseContainerCreate, PhaseContainerStart:
-			return true
-		}
-		return false
+		return slices.ContainsFunc(w.phases, func(p Phase) bool {
+			return p == PhasePullQueue || p == PhasePull || p == PhaseContainerCreate || p == PhaseContainerStart
+		})
 	})
 }
 
@@ -66,8 +106,9 @@ func (f *fold) boundaries(c chain) (known []boundary, pending []Phase) {
 				pending = append(pending, phase)
 			}
 		}
-		if b := f.bounds.find(s.key); b != nil {
-			known = append(known, boundary{*b, pending, c.container, from})
+		if b := f.bounds.find(s.key); b != nil && !(s.key.mark == MarkSandboxBegun && b.origins&(1<<originStore) == 0) {
+			// (Of a sandbox with one stamp it is only known that it had begun by then.)
+			known = append(known, boundary{*b, pending, c.container, from, false})
 			pending, from = nil, b.estimate()
 		}
 	}

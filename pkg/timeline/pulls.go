@@ -39,30 +39,53 @@ func (e *Evidence) pullEvidence(index int16) pullEvidence {
 	for _, f := range evidence.failures {
 		if f.earliest <= end {
 			attempt := max(p.final, f.atLeast)
+			for _, c := range e.claims {
+				if c.key.container == index && c.key.mark == MarkPullRequested && c.latest < f.earliest {
+					attempt = max(attempt, c.key.attempt) // one before it failed untold
+				}
+			}
 			p.failures = append(p.failures, failedPull{f.window, attempt})
 			p.final = attempt + 1
 		}
 	}
 	for _, c := range e.claims {
-		if c.key.container == index && c.key.mark == MarkPullRequested && c.earliest <= end {
+		if c.key.container == index && c.key.mark == MarkPullRequested && (c.latest <= end || c.key.attempt <= p.final && c.earliest <= end) {
 			p.final = max(p.final, c.key.attempt)
+			if p.pulled.known() && p.pulled.before(c) {
+				p.final = max(p.final, c.key.attempt+1)
+			}
 		}
 	}
 	return p
 }
 
+// before says that the image that is there was not got by the request, but by a later one or none at all: the
+// attempt in between failed, and nothing told of that.
+func (p pulledEvent) before(request claim) bool {
+	if p.present {
+		return true
+	}
+	return p.message.WaitingTimed && request.latest < p.earliest-instant(p.message.Waiting+p.message.Unit)-eventSlack
+}
+
 // pullClaims dates what a container's Events tell together: the end of every failed attempt, and for
 // the one that succeeded its end and, by the durations in its message, its start.
-func pullClaims(index int16, evidence pullEvidence, image *imageEvidence) []claim {
+func pullClaims(index int16, evidence pullEvidence, image *imageEvidence, ran bool) []claim {
 	var claims []claim
 	for _, f := range evidence.failures {
 		claims = append(claims, f.claim(markKey{index, f.attempt, MarkPullFailed}))
 	}
 	p, final := evidence.pulled, evidence.final
 	finished := markKey{index, final, MarkPullFinished}
-	if image != nil && !image.last.PulledAt.IsZero() && (!p.known() || at(image.last.PulledAt) <= p.latest) {
-		// The runtime stores an image before it answers the pull, and again with each pull.
-		claims = append(claims, claim{finished, originStore, leanNone, at(image.last.PulledAt), maxInstant})
+	if image != nil && (p.known() || ran) {
+		// The runtime stores an image before it answers the pull. Later stamps may be of others' pulls.
+		stored := image.last.FirstPulledAt
+		if p.known() && !image.last.PulledAt.IsZero() && at(image.last.PulledAt) <= p.latest {
+			stored = image.last.PulledAt
+		}
+		if !stored.IsZero() {
+			claims = append(claims, claim{finished, originStore, leanNone, at(stored), maxInstant})
+		}
 	}
 	if !p.known() {
 		return claims
@@ -154,7 +177,7 @@ func lastOutcome(f *fold, c Container, index int16) imagepull.Outcome {
 		return imagepull.OutcomeDownloaded // it was absent, and a container runs from it
 	case there && c.PullPolicy != PullAlways, c.PullPolicy == PullNever:
 		return imagepull.OutcomePresent
-	case f.e.pulledBefore(image):
+	case f.e.pulledBefore(image) && c.PullPolicy != PullAlways:
 		return imagepull.OutcomePresent
 	}
 	return imagepull.OutcomeUnknown

@@ -37,8 +37,12 @@ func (f *fold) spans(path []boundary, start, end bound, state State) []Span {
 			continue // it still ran at the end
 		}
 		at := min(b.bound.estimate(), to)
-		if at < from.estimate() || at == from.estimate() && b.phases[0] == PhaseKubeletSync {
-			continue // overtaken by other work, or a gap of no length
+		if at < from.estimate() {
+			continue // overtaken by other work
+		}
+		if at == from.estimate() && b.phases[0] == PhaseKubeletSync {
+			from = b.bound // a gap of no length; what follows begins where it ended
+			continue
 		}
 		spans = append(spans, f.span(from, b.bound, at, b.phases, b.container))
 		from = b.bound

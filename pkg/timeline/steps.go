@@ -129,17 +129,24 @@ func (f *fold) readySteps() chain {
 	}
 	index := f.index(last.Name)
 	attempt := f.lastAttempt(index, MarkContainerReady)
+	name, also := last.Name, f.alsoReadyLast(last)
+	if also != "" {
+		name = ""
+	}
+	if also == PhaseReadinessProbe && last.ReadinessProbe {
+		also = ""
+	}
 	gates := PhaseKubeletSync
 	if f.e.pod.ReadinessGates {
 		gates = PhaseReadinessGates
 	}
 	var steps []step
-	if last.StartupProbe { // without one kubelet calls a container started when it runs
+	if name != "" && last.StartupProbe && last.Kind != KindSidecar { // without one kubelet calls a container started when it runs
 		steps = append(steps, step{key: markKey{index, attempt, MarkStarted}, phase: PhaseStartupProbe})
 	}
 	// All containers are ready when the last one is, and that moment has a stamp of its own.
-	return chain{last.Name, append(steps,
-		step{key: podMark(MarkContainersReady), phase: probePhase(last.ReadinessProbe, PhaseReadinessProbe)},
+	return chain{name, append(steps,
+		step{key: podMark(MarkContainersReady), phase: probePhase(last.ReadinessProbe, PhaseReadinessProbe), also: also},
 		step{key: podMark(MarkReady), phase: gates})}
 }
 
@@ -149,6 +156,25 @@ func probePhase(probed bool, phase Phase) Phase {
 		return phase
 	}
 	return PhaseKubeletSync
+}
+
+// alsoReadyLast is the phase of another container that may have become ready last just as well, because both were
+// first seen ready in the same news; empty when there is none.
+func (f *fold) alsoReadyLast(last Container) Phase {
+	known := func(c Container) *bound {
+		index := f.index(c.Name)
+		return f.bounds.find(markKey{index, f.lastAttempt(index, MarkContainerReady), MarkContainerReady})
+	}
+	var also Phase
+	for _, c := range f.containers {
+		if b := known(c); c.Kind != KindInit && c.Name != last.Name && b != nil && b.latest == known(last).latest &&
+			(last.ReadinessProbe || last.StartupProbe || c.ReadinessProbe || c.StartupProbe) {
+			if also == "" || c.ReadinessProbe != last.ReadinessProbe {
+				also = probePhase(c.ReadinessProbe || c.StartupProbe, PhaseReadinessProbe)
+			}
+		}
+	}
+	return also
 }
 
 // readyLast is the container that became ready last; of several at once one with a readiness probe.
