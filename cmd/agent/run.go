@@ -79,9 +79,9 @@ func serve(ctx context.Context, c config, client rest.Interface, logger *zap.Log
 	// Sources and reconcile know each other by functions; reconciler is set before anything runs.
 	var reconciler *reconcile.Reconciler
 	observe := func(ctx context.Context, o timeline.Observation) { reconciler.Observe(ctx, o) }
-	available := timeline.Available{Runtime: !c.criEndpoint.Off(), Events: true}
+	scope := timeline.Scope{Runtime: !c.criEndpoint.Off(), Events: true, Since: time.Now()}
 
-	recorder, err := newRecorder(c, record.Header{Agent: build.Version, Available: available}, registry, board, logger)
+	recorder, err := newRecorder(c, record.Header{Agent: build.Version, Scope: scope}, registry, board, logger)
 	if err != nil {
 		return err
 	}
@@ -115,7 +115,7 @@ func serve(ctx context.Context, c config, client rest.Interface, logger *zap.Log
 
 	reconciler = reconcile.New(reconcile.Config{
 		Now:           time.Now,
-		Available:     available,
+		Scope:         scope,
 		AskRuntime:    askRuntime,
 		WatchEvents:   events.Watch,
 		UnwatchEvents: events.Unwatch,

@@ -9,12 +9,14 @@ import (
 // NewRecord prints a timeline as a record. It shares nothing with the timeline that could change.
 func NewRecord(t timeline.Timeline) Record {
 	return Record{
+		ID:            t.ID(),
 		Namespace:     t.Namespace,
 		Name:          t.Name,
 		UID:           t.UID,
 		Node:          t.Node,
 		Owner:         OwnerRecord(t.Owner),
 		State:         t.State,
+		Reason:        t.Reason,
 		CreatedAt:     instantOf(t.CreatedAt),
 		SettledAt:     instantOf(t.SettledAt),
 		Total:         Seconds(t.Total),

@@ -9,12 +9,15 @@ import (
 // never null. What is unknown or does not apply is left out: the owner of a bare pod, the end of a
 // start-up that still goes on, the instants and lengths of a pull that nobody timed.
 type Record struct {
+	// ID is the same whenever the same start-up is reported again: what a reader drops repetitions by.
+	ID        string         `json:"id"`
 	Namespace string         `json:"namespace"`
 	Name      string         `json:"name"`
 	UID       string         `json:"uid"`
 	Node      string         `json:"node"`
 	Owner     OwnerRecord    `json:"owner,omitzero"`
 	State     timeline.State `json:"state"`
+	Reason    string         `json:"reason,omitempty"` // why it failed, e.g. Evicted
 
 	CreatedAt  Instant `json:"created_at"`
 	SettledAt  Instant `json:"settled_at,omitzero"`

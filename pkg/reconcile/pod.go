@@ -39,7 +39,7 @@ func (r *Reconciler) observe(o timeline.Observation) {
 		if !seen {
 			return // an answer about a pod that has left meanwhile
 		}
-		p = &pod{evidence: timeline.NewEvidence(r.config.Available)}
+		p = &pod{evidence: timeline.NewEvidence(r.config.Scope)}
 		r.pods[o.PodUID()] = p
 		r.starting++
 	}

@@ -27,8 +27,8 @@ const (
 
 // Config connects a Reconciler. No function may block: all but Now run on its goroutine.
 type Config struct {
-	Now       func() time.Time
-	Available timeline.Available
+	Now   func() time.Time
+	Scope timeline.Scope
 	// AskRuntime asks for one timeline.RuntimeSeen about the pod; repeating a question is harmless.
 	AskRuntime func(timeline.LookUp)
 	// WatchEvents and UnwatchEvents begin and end the stream of timeline.EventSeen about a pod.

@@ -24,7 +24,7 @@ func decodeHeader(line []byte) (Header, error) {
 		return Header{}, fmt.Errorf("format version %d is not known, only 1 to %d: use the podlapse-agent that recorded it, or a newer one",
 			h.Version, Version)
 	}
-	return Header{Agent: h.Agent, Available: timeline.Available{Runtime: h.Runtime, Events: h.Events}}, nil
+	return Header{Agent: h.Agent, Scope: timeline.Scope{Runtime: h.Runtime, Events: h.Events, Since: h.Since.Time}}, nil
 }
 
 // decode reads one observation.

@@ -17,14 +17,15 @@ const (
 
 // Header says who recorded.
 type Header struct {
-	Agent     string             // version of the agent
-	Available timeline.Available // the sources it had
+	Agent string         // version of the agent
+	Scope timeline.Scope // what it could know of
 }
 
 // EncodeHeader makes the line that a recording begins with.
 func EncodeHeader(h Header) ([]byte, error) {
 	return encodeLine(header{
-		tag: tag{kindHeader}, Version: Version, Agent: h.Agent, Runtime: h.Available.Runtime, Events: h.Available.Events,
+		tag: tag{kindHeader}, Version: Version, Agent: h.Agent, Runtime: h.Scope.Runtime, Events: h.Scope.Events,
+		Since: utc(h.Scope.Since),
 	})
 }
 

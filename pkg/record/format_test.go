@@ -79,7 +79,7 @@ func TestFormat(t *testing.T) {
 			t.Errorf("%v, got\n%swant\n%s", err, line, test.want)
 		}
 	}
-	h, err := EncodeHeader(Header{Agent: "v1.2.3", Available: timeline.Available{Runtime: true}})
+	h, err := EncodeHeader(Header{Agent: "v1.2.3", Scope: timeline.Scope{Runtime: true}})
 	if want := `{"kind":"header","version":1,"agent":"v1.2.3","runtime":true}` + "\n"; err != nil || string(h) != want {
 		t.Errorf("%v, got header\n%swant\n%s", err, h, want)
 	}
@@ -90,7 +90,7 @@ func TestFormat(t *testing.T) {
 func TestRoundTrip(t *testing.T) {
 	for seed := range uint64(500) {
 		random := rand.New(rand.NewPCG(seed, 3))
-		header := Header{"v", timeline.Available{Runtime: seed%2 == 0, Events: seed%3 == 0}}
+		header := Header{"v", timeline.Scope{Runtime: seed%2 == 0, Events: seed%3 == 0}}
 		text, err := EncodeHeader(header)
 		if err != nil {
 			t.Fatal(err)

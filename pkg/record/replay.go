@@ -40,7 +40,7 @@ func Replay(r *Reader) ([]timeline.Timeline, error) {
 			if _, seen := o.(timeline.PodSeen); !seen {
 				continue // an answer about a pod that has left
 			}
-			p = &replayed{evidence: timeline.NewEvidence(r.Header().Available)}
+			p = &replayed{evidence: timeline.NewEvidence(r.Header().Scope)}
 			pods[o.PodUID()] = p
 		}
 		p.observe(o, now)

@@ -21,10 +21,11 @@ type tag struct {
 // header is the first line. A later one says that an agent started anew and went on in this file.
 type header struct {
 	tag
-	Version int    `json:"version"`
-	Agent   string `json:"agent,omitzero"`   // version of the agent that recorded
-	Runtime bool   `json:"runtime,omitzero"` // the agent had a source of this kind, see timeline.Available
-	Events  bool   `json:"events,omitzero"`
+	Version int     `json:"version"`
+	Agent   string  `json:"agent,omitzero"`   // version of the agent that recorded
+	Runtime bool    `json:"runtime,omitzero"` // the agent had a source of this kind, see timeline.Scope
+	Events  bool    `json:"events,omitzero"`
+	Since   instant `json:"since,omitzero"`
 }
 
 type podSeen struct {

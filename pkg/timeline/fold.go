@@ -148,7 +148,7 @@ func (f *fold) tighten() []disagreement {
 func (f *fold) assemble() Timeline {
 	pod := f.e.pod
 	t := Timeline{
-		Namespace: pod.Namespace, Name: pod.Name, UID: pod.UID, Node: pod.Node, Owner: pod.Owner,
+		Namespace: pod.Namespace, Name: pod.Name, UID: pod.UID, Node: pod.Node, Owner: pod.Owner, Reason: pod.Reason,
 		Reconstructed: f.e.before(),
 	}
 	for _, c := range f.containers {

@@ -31,7 +31,7 @@ func TestEvidenceIsAJoin(t *testing.T) {
 			random.Shuffle(len(observations), func(i, j int) {
 				observations[i], observations[j] = observations[j], observations[i]
 			})
-			e := NewEvidence(s.available)
+			e := NewEvidence(s.scope)
 			for _, o := range observations {
 				e.Apply(o)
 			}

@@ -20,10 +20,11 @@ var update = flag.Bool("update", false, "rewrite the expected part of the script
 // All times in a script are seconds since base.
 //
 //	available runtime events                       sources the agent has
+//	since S                                        every start-up from then on is the agent's to report
 //	spec KIND NAME IMAGE [Always|Never|startup|readiness]…   one container of the pod, in order
 //	gates                                          the pod has readiness gates
 //	AT pod [listed] CHANGE | CHANGE…               the pod object arrives, changed so far:
-//	    scheduled@S acknowledged@S containers_ready@S ready@S deleted@S phase=P
+//	    scheduled@S acknowledged@S containers_ready@S ready@S deleted@S phase=P reason=R
 //	    unready@S (a Ready condition that is false since then)
 //	    NAME waiting|running@S|terminated@S-S [attempt=N] [exit=N] [started] [ready] [last=S-S]
 //	AT gone                                        the pod object is gone
@@ -65,7 +66,7 @@ func TestScripts(t *testing.T) {
 var base = time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
 
 type script struct {
-	available    Available
+	scope        Scope
 	pod          Pod
 	observations []Observation
 	asOf         time.Time
@@ -93,8 +94,12 @@ func (s *script) line(line string) error {
 	word, rest, _ := strings.Cut(line, " ")
 	switch word {
 	case "available":
-		s.available = Available{strings.Contains(rest, "runtime"), strings.Contains(rest, "events")}
+		s.scope.Runtime, s.scope.Events = strings.Contains(rest, "runtime"), strings.Contains(rest, "events")
 		return nil
+	case "since":
+		at, err := moment(rest)
+		s.scope.Since = at
+		return err
 	case "gates":
 		s.pod.ReadinessGates = true
 		return nil
@@ -167,6 +172,10 @@ func (s *script) podLine(at time.Time, rest string) error {
 		for _, w := range words {
 			if w == "listed" {
 				live = false
+				continue
+			}
+			if reason, ok := strings.CutPrefix(w, "reason="); ok {
+				s.pod.Reason = reason
 				continue
 			}
 			if phase, ok := strings.CutPrefix(w, "phase="); ok {
@@ -329,7 +338,7 @@ func moment(seconds string) (time.Time, error) {
 }
 
 func (s *script) evidence() *Evidence {
-	e := NewEvidence(s.available)
+	e := NewEvidence(s.scope)
 	for _, o := range s.observations {
 		e.Apply(o)
 	}
@@ -353,6 +362,9 @@ func (s *script) print(t testing.TB) string {
 		return sec(at.Sub(base))
 	}
 	fmt.Fprintf(&out, "%s total %s ±%s", tl.State, sec(tl.Total), sec(tl.TotalError))
+	if tl.Reason != "" {
+		out.WriteString(" " + tl.Reason)
+	}
 	if tl.Reconstructed {
 		out.WriteString(" reconstructed")
 	}

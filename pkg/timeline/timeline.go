@@ -24,6 +24,7 @@ type Timeline struct {
 	Namespace, Name, UID, Node string
 	Owner                      Owner
 	State                      State
+	Reason                     string // why it failed, in the pod object's word, e.g. OutOfcpu, Evicted
 
 	CreatedAt time.Time
 	// SettledAt is the end of start-up; zero while StateStarting.
@@ -38,10 +39,16 @@ type Timeline struct {
 	Conflicts []Conflict
 	Missing   []string // marks that lack evidence, as mark[/container][#attempt]
 
-	// Reconstructed says that the agent first saw the pod after its start-up was over, so that the
-	// timeline rests on what could be read afterwards. Such a timeline is shown, never counted.
+	// Reconstructed says that the pod was there, and its start-up over, before the agent's time
+	// (Scope.Since), so that the timeline rests on what could be read afterwards. Such a timeline is
+	// shown, never counted.
 	Reconstructed bool
 }
+
+// ID names the start-up in all that leaves the agent: the pod's UID, a slash, and which of its start-ups
+// this is, from 0. Only the first is timed so far. What is reported again, as after a crash of the agent, has
+// the same ID.
+func (t Timeline) ID() string { return t.UID + "/0" }
 
 // Compare orders timelines for lists: by namespace and name, the latest of a name first.
 func Compare(a, b Timeline) int {

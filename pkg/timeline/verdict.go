@@ -50,6 +50,9 @@ func (t Timeline) outcome() string {
 	case StateSucceeded:
 		return total + " to its last container's start"
 	case StateFailed:
+		if t.Reason != "" {
+			return "failed after " + total + " (" + t.Reason + ")"
+		}
 		return "failed after " + total
 	case StateDeleted:
 		return "deleted after " + total + ", never ready"

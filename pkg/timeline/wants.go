@@ -30,7 +30,7 @@ func (e *Evidence) Wants(now time.Time) Wants {
 	late := func(grace time.Duration) bool { return over && now.Sub(end) > grace }
 	var w Wants
 	switch {
-	case !e.available.Runtime || late(runtimeGrace):
+	case !e.scope.Runtime || late(runtimeGrace):
 	case e.before():
 		w.Runtime = e.runtimeAskedAt.IsZero()
 	default:
@@ -38,7 +38,7 @@ func (e *Evidence) Wants(now time.Time) Wants {
 		w.Runtime = len(w.Images) > 0 || e.podSeenAt.After(e.runtimeAskedAt) && !e.runtimeComplete() ||
 			e.runtimeBehind() && now.Sub(e.runtimeAskedAt) > reaskAfter
 	}
-	w.Events = e.available.Events && !e.before() && !late(eventGrace) && (e.wantsEvents() || e.wantsSandboxEvents(now))
+	w.Events = e.scope.Events && !e.before() && !late(eventGrace) && (e.wantsEvents() || e.wantsSandboxEvents(now))
 	return w
 }
 
@@ -52,8 +52,15 @@ func (e *Evidence) Settled(now time.Time) bool {
 	return !w.Runtime && !w.Events
 }
 
-// before says that start-up was over before the agent came.
-func (e *Evidence) before() bool { return e.firstSeen.over && !e.firstSeen.live }
+// before says that the pod was there, and its start-up over, before the agent's time.
+func (e *Evidence) before() bool {
+	return e.firstSeen.over && !e.firstSeen.live && !e.inScope()
+}
+
+// inScope says that the pod may have been created while start-ups are the agent's to report.
+func (e *Evidence) inScope() bool {
+	return !e.scope.Since.IsZero() && e.pod.CreatedAt.Add(time.Second).After(e.scope.Since)
+}
 
 // Ended says that start-up is over, though evidence may still be on its way.
 func (e *Evidence) Ended() bool {
@@ -195,7 +202,7 @@ func (e *Evidence) latest(k markKey) (instant, bool) {
 func (e *Evidence) mayBePulled(c Container) bool {
 	image := e.image(c.Image)
 	switch {
-	case !e.available.Runtime:
+	case !e.scope.Runtime:
 		return true
 	case image == nil:
 		return false // the answer will tell
