@@ -66,7 +66,7 @@ func parse[Wire any, O timeline.Observation](line []byte, convert func(Wire) O) 
 func toPodSeen(o podSeen) timeline.PodSeen {
 	return timeline.PodSeen{ArrivedAt: o.ArrivedAt.Time, Live: o.Live, Pod: timeline.Pod{
 		UID: o.Pod.UID, RuntimeUID: o.Pod.RuntimeUID, Namespace: o.Pod.Namespace, Name: o.Pod.Name, Node: o.Pod.Node,
-		Owner: timeline.Owner(o.Pod.Owner), CreatedAt: o.Pod.CreatedAt.Time, AcknowledgedAt: o.Pod.AcknowledgedAt.Time,
+		Owner: timeline.Owner(o.Pod.Owner), CreatedAt: o.Pod.CreatedAt.Time, ReadAt: o.Pod.ReadAt.Time, AcknowledgedAt: o.Pod.AcknowledgedAt.Time,
 		DeletedAt: o.Pod.DeletedAt.Time, Phase: o.Pod.Phase, Reason: o.Pod.Reason, ReadinessGates: o.Pod.ReadinessGates,
 		Conditions: each(o.Pod.Conditions, func(c condition) timeline.Condition {
 			return timeline.Condition{Type: c.Type, True: c.True, TransitionAt: c.TransitionAt.Time}
@@ -78,7 +78,7 @@ func toPodSeen(o podSeen) timeline.PodSeen {
 func toContainer(c container) timeline.Container {
 	out := timeline.Container{
 		Name: c.Name, Kind: timeline.ContainerKind(c.Kind), Image: c.Image, PullPolicy: timeline.PullPolicy(c.PullPolicy),
-		StartupProbe: c.StartupProbe, ReadinessProbe: c.ReadinessProbe, State: timeline.ContainerState(c.State),
+		StartupProbe: c.StartupProbe, ReadinessProbe: c.ReadinessProbe, PostStartHook: c.PostStartHook, State: timeline.ContainerState(c.State),
 		WaitingReason: c.WaitingReason, Attempt: c.Attempt, StartedAt: c.StartedAt.Time,
 		FinishedAt: c.FinishedAt.Time, ExitCode: c.ExitCode, Started: c.Started, Ready: c.Ready,
 	}

@@ -64,7 +64,7 @@ func encodeLine(value any) ([]byte, error) {
 func fromPodSeen(o timeline.PodSeen) podSeen {
 	return podSeen{tag: tag{kindPodSeen}, ArrivedAt: utc(o.ArrivedAt), Live: o.Live, Pod: pod{
 		UID: o.Pod.UID, RuntimeUID: o.Pod.RuntimeUID, Namespace: o.Pod.Namespace, Name: o.Pod.Name, Node: o.Pod.Node,
-		Owner: owner(o.Pod.Owner), CreatedAt: utc(o.Pod.CreatedAt), AcknowledgedAt: utc(o.Pod.AcknowledgedAt),
+		Owner: owner(o.Pod.Owner), CreatedAt: utc(o.Pod.CreatedAt), ReadAt: utc(o.Pod.ReadAt), AcknowledgedAt: utc(o.Pod.AcknowledgedAt),
 		DeletedAt: utc(o.Pod.DeletedAt), Phase: o.Pod.Phase, Reason: o.Pod.Reason, ReadinessGates: o.Pod.ReadinessGates,
 		Conditions: each(o.Pod.Conditions, func(c timeline.Condition) condition {
 			return condition{c.Type, c.True, utc(c.TransitionAt)}
@@ -76,7 +76,7 @@ func fromPodSeen(o timeline.PodSeen) podSeen {
 func fromContainer(c timeline.Container) container {
 	out := container{
 		Name: c.Name, Kind: string(c.Kind), Image: c.Image, PullPolicy: string(c.PullPolicy),
-		StartupProbe: c.StartupProbe, ReadinessProbe: c.ReadinessProbe, State: string(c.State),
+		StartupProbe: c.StartupProbe, ReadinessProbe: c.ReadinessProbe, PostStartHook: c.PostStartHook, State: string(c.State),
 		WaitingReason: c.WaitingReason, Attempt: c.Attempt, StartedAt: utc(c.StartedAt),
 		FinishedAt: utc(c.FinishedAt), ExitCode: c.ExitCode, Started: c.Started, Ready: c.Ready,
 	}

@@ -27,12 +27,12 @@ func TestFormat(t *testing.T) {
 		{
 			timeline.PodSeen{ArrivedAt: noon.Add(time.Nanosecond), Pod: timeline.Pod{
 				UID: "u", RuntimeUID: "r", Namespace: "shop", Name: "web-0", Node: "node-a", Owner: timeline.Owner{Kind: "Job", Name: "j"},
-				CreatedAt: noon, AcknowledgedAt: noon, DeletedAt: noon, Phase: "Pending", Reason: "Evicted",
+				CreatedAt: noon, ReadAt: noon, AcknowledgedAt: noon, DeletedAt: noon, Phase: "Pending", Reason: "Evicted",
 				Conditions: []timeline.Condition{{Type: "Ready", True: true, TransitionAt: noon}}, ReadinessGates: true,
 				Containers: []timeline.Container{
 					{
 						Name: "app", Kind: timeline.KindMain, Image: "web:2", PullPolicy: timeline.PullAlways, StartupProbe: true,
-						ReadinessProbe: true, State: timeline.StateTerminated, WaitingReason: "Why", Attempt: 1, StartedAt: noon,
+						ReadinessProbe: true, PostStartHook: true, State: timeline.StateTerminated, WaitingReason: "Why", Attempt: 1, StartedAt: noon,
 						FinishedAt: noon, ExitCode: 2, Started: true, Ready: true, LastRun: &timeline.Run{FinishedAt: noon, ExitCode: 3},
 					},
 					{Name: "bare"},
@@ -40,10 +40,10 @@ func TestFormat(t *testing.T) {
 			}},
 			`{"kind":"pod_seen","arrived_at":"2026-03-01T12:00:00.000000001Z","pod":{"uid":"u","runtime_uid":"r",` +
 				`"namespace":"shop","name":"web-0","node":"node-a","owner":{"kind":"Job","name":"j"},` +
-				`"created_at":"2026-03-01T12:00:00Z","acknowledged_at":"2026-03-01T12:00:00Z","deleted_at":"2026-03-01T12:00:00Z",` +
+				`"created_at":"2026-03-01T12:00:00Z","read_at":"2026-03-01T12:00:00Z","acknowledged_at":"2026-03-01T12:00:00Z","deleted_at":"2026-03-01T12:00:00Z",` +
 				`"phase":"Pending","reason":"Evicted","conditions":[{"type":"Ready","true":true,"transition_at":"2026-03-01T12:00:00Z"}],` +
 				`"readiness_gates":true,"containers":[{"name":"app","kind":"main","image":"web:2","pull_policy":"Always",` +
-				`"startup_probe":true,"readiness_probe":true,"state":"terminated","waiting_reason":"Why","attempt":1,` +
+				`"startup_probe":true,"readiness_probe":true,"post_start_hook":true,"state":"terminated","waiting_reason":"Why","attempt":1,` +
 				`"started_at":"2026-03-01T12:00:00Z","finished_at":"2026-03-01T12:00:00Z","exit_code":2,"started":true,"ready":true,` +
 				`"last_run":{"finished_at":"2026-03-01T12:00:00Z","exit_code":3}},{"name":"bare"}]}}`,
 		},

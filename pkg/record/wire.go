@@ -81,6 +81,7 @@ type pod struct {
 	Node           string      `json:"node,omitzero"`
 	Owner          owner       `json:"owner,omitzero"`
 	CreatedAt      instant     `json:"created_at,omitzero"`
+	ReadAt         instant     `json:"read_at,omitzero"`
 	AcknowledgedAt instant     `json:"acknowledged_at,omitzero"`
 	DeletedAt      instant     `json:"deleted_at,omitzero"`
 	Phase          string      `json:"phase,omitzero"`
@@ -108,6 +109,7 @@ type container struct {
 	PullPolicy     string  `json:"pull_policy,omitzero"`
 	StartupProbe   bool    `json:"startup_probe,omitzero"`
 	ReadinessProbe bool    `json:"readiness_probe,omitzero"`
+	PostStartHook  bool    `json:"post_start_hook,omitzero"`
 	State          string  `json:"state,omitzero"`
 	WaitingReason  string  `json:"waiting_reason,omitzero"`
 	Attempt        int     `json:"attempt,omitzero"`

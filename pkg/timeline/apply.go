@@ -35,7 +35,11 @@ func (e *Evidence) applyPod(o PodSeen) {
 		}
 	}
 	e.claim(arrival(podMark(MarkCreated), originArrival, o.ArrivedAt, o.Live))
-	told(MarkCreated, o.Pod.CreatedAt)
+	if o.Pod.ReadAt.IsZero() {
+		told(MarkCreated, o.Pod.CreatedAt)
+	} else {
+		e.claim(point(podMark(MarkCreated), originStatus, o.Pod.ReadAt))
+	}
 	told(MarkAcknowledged, o.Pod.AcknowledgedAt)
 	told(MarkDeleted, o.Pod.DeletedAt)
 	for _, c := range o.Pod.Conditions {
@@ -44,7 +48,9 @@ func (e *Evidence) applyPod(o PodSeen) {
 		}
 		switch c.Type {
 		case "PodScheduled":
-			told(MarkScheduled, c.TransitionAt)
+			if o.Pod.ReadAt.IsZero() { // nobody schedules a static pod; kubelet sets the condition later
+				told(MarkScheduled, c.TransitionAt)
+			}
 		case "PodReadyToStartContainers":
 			// Prompt only from kubelet 1.36; before, it can come after the pulls: an upper bound.
 			e.claim(arrival(podMark(MarkSandboxRunning), originArrival, o.ArrivedAt, o.Live))
@@ -124,6 +130,10 @@ func (e *Evidence) applyStatus(o PodSeen, c Container) {
 	}
 	if c.Kind == KindInit {
 		return
+	}
+	if c.PostStartHook && c.State == StateRunning {
+		// The hook runs within kubelet's start of the container, before its status is written (startContainer).
+		e.claim(arrival(markKey{index, clampAttempt(c.Attempt), MarkPostStarted}, originArrival, o.ArrivedAt, o.Live))
 	}
 	if c.Started {
 		e.claim(arrival(markKey{index, clampAttempt(c.Attempt), MarkStarted}, originArrival, o.ArrivedAt, o.Live))

@@ -25,6 +25,7 @@ type fold struct {
 
 	containers []Container // in kubelet's order
 	pod        chain
+	sandboxes  []chain // those after the first
 	chains     []chain // of each container
 	ready      chain
 }
@@ -43,6 +44,7 @@ func (e *Evidence) Timeline(now time.Time) (Timeline, bool) {
 	f.containers = f.inOrder()
 	f.chains = make([]chain, 0, len(f.containers))
 	f.pod = f.podSteps()
+	f.sandboxes = f.laterSandboxes()
 	for _, c := range f.containers {
 		f.chains = append(f.chains, f.containerSteps(c))
 	}
@@ -111,9 +113,21 @@ func (f *fold) tighten() []disagreement {
 			sequences = append(sequences, slices.Concat(gate, keys))
 			continue
 		}
-		gate = slices.Concat(gate, keys)
+		done := f.firstSuccess(f.containers[i], keys)
+		gate = slices.Concat(gate, keys[:done])
+		if done < len(keys) { // it ran again with a new sandbox, or because all containers were restarted
+			sequences = append(sequences, keys)
+		}
 	}
 	sequences = append(sequences, gate)
+	before := podMark(MarkCreated)
+	for _, c := range f.sandboxes {
+		sequences = append(sequences, slices.Concat([]markKey{before}, c.keys()))
+		before = c.steps[len(c.steps)-1].key
+	}
+	if failed := f.bounds.find(podMark(MarkFailed)); failed != nil {
+		sequences = append(sequences, f.endsBefore(failed)...)
+	}
 	for _, c := range f.containers {
 		if c.Kind == KindInit {
 			continue
@@ -142,6 +156,36 @@ func (f *fold) tighten() []disagreement {
 		}
 	}
 	return broken
+}
+
+// firstSuccess is how many of an init container's steps lead to its first successful end, after which
+// kubelet goes on; of other containers, and of one that did not succeed, all do.
+func (f *fold) firstSuccess(c Container, keys []markKey) int {
+	if c.Kind != KindInit {
+		return len(keys)
+	}
+	evidence := &f.e.containers[f.index(c.Name)]
+	for i, k := range keys {
+		if k.mark != MarkFinished {
+			continue
+		}
+		if code, known := evidence.exitCode(int(k.attempt)); known && code == 0 {
+			return i + 1
+		}
+	}
+	return len(keys)
+}
+
+// endsBefore is the end of each container before the pod's failure: kubelet calls a pod failed when all
+// have ended (since 1.27; before, an evicted one at once, which their stamps then tell).
+func (f *fold) endsBefore(failed *bound) [][]markKey {
+	var sequences [][]markKey
+	for _, b := range f.bounds {
+		if b.key.mark == MarkFinished && b.earliest <= failed.latest {
+			sequences = append(sequences, []markKey{b.key, failed.key})
+		}
+	}
+	return sequences
 }
 
 // assemble walks the chains from creation to the end of start-up.

@@ -96,7 +96,11 @@ type Pod struct {
 	Node       string
 	Owner      Owner
 
-	CreatedAt      time.Time // metadata.creationTimestamp, control plane's clock
+	CreatedAt time.Time // metadata.creationTimestamp, control plane's clock
+	// ReadAt is when kubelet read the manifest of a static pod (the annotation kubernetes.io/config.seen),
+	// exact, kubelet's clock; zero for other pods. Its start-up begins there: the object in the API server is
+	// a mirror that kubelet makes later, often after the sandbox.
+	ReadAt         time.Time
 	AcknowledgedAt time.Time // status.startTime, kubelet's clock
 	DeletedAt      time.Time // metadata.deletionTimestamp less its grace period: when deletion was asked for
 
@@ -157,6 +161,7 @@ type Container struct {
 	PullPolicy     PullPolicy
 	StartupProbe   bool
 	ReadinessProbe bool
+	PostStartHook  bool
 
 	State         ContainerState
 	WaitingReason string    // e.g. ContainerCreating, ImagePullBackOff, CrashLoopBackOff

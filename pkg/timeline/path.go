@@ -22,7 +22,7 @@ func (f *fold) path() []boundary {
 	path, untold := f.boundaries(f.pod)
 	path = path[1:] // the first is creation itself
 	work := make([]boundary, 0, len(f.bounds))
-	for _, c := range append(slices.Clip(f.chains), f.ready) {
+	for _, c := range slices.Concat(f.sandboxes, f.chains, []chain{f.ready}) {
 		known, _ := f.boundaries(c)
 		work = append(work, known...)
 	}
@@ -67,7 +67,11 @@ func (f *fold) boundaries(c chain) (known []boundary, pending []Phase) {
 			}
 		}
 		if b := f.bounds.find(s.key); b != nil {
-			known = append(known, boundary{*b, pending, c.container, from})
+			container := c.container
+			if s.of != "" && len(pending) == 1 {
+				container = s.of
+			}
+			known = append(known, boundary{*b, pending, container, from})
 			pending, from = nil, b.estimate()
 		}
 	}

@@ -21,8 +21,10 @@ var update = flag.Bool("update", false, "rewrite the expected part of the script
 //
 //	available runtime events                       sources the agent has
 //	since S                                        every start-up from then on is the agent's to report
-//	spec KIND NAME IMAGE [Always|Never|startup|readiness]…   one container of the pod, in order
+//	spec KIND NAME IMAGE [Always|Never|startup|readiness|hook]…   one container of the pod, in order
 //	gates                                          the pod has readiness gates
+//	created S                                      when the API server stored the pod, else 0
+//	static S                                       a static pod, whose manifest kubelet read then
 //	AT pod [listed] CHANGE | CHANGE…               the pod object arrives, changed so far:
 //	    scheduled@S acknowledged@S containers_ready@S ready@S deleted@S phase=P reason=R
 //	    unready@S (a Ready condition that is false since then)
@@ -100,6 +102,14 @@ func (s *script) line(line string) error {
 		at, err := moment(rest)
 		s.scope.Since = at
 		return err
+	case "static":
+		at, err := moment(rest)
+		s.pod.ReadAt, s.pod.RuntimeUID = at, "manifest-1"
+		return err
+	case "created":
+		at, err := moment(rest)
+		s.pod.CreatedAt = at
+		return err
 	case "gates":
 		s.pod.ReadinessGates = true
 		return nil
@@ -144,6 +154,8 @@ func (s *script) spec(words []string) error {
 			c.PullPolicy = PullPolicy(w)
 		case "startup":
 			c.StartupProbe = true
+		case "hook":
+			c.PostStartHook = true
 		case "readiness":
 			c.ReadinessProbe = true
 		default:
@@ -213,7 +225,7 @@ func containerChange(c *Container, words []string) error {
 		var err error
 		switch {
 		case w == "waiting":
-			c.State = StateWaiting
+			c.State, c.StartedAt, c.FinishedAt, c.Started, c.Ready = StateWaiting, time.Time{}, time.Time{}, false, false
 		case w == "started":
 			c.Started = true
 		case w == "ready":
@@ -413,6 +425,11 @@ func checkPartition(t testing.TB, tl Timeline) {
 			t.Errorf("%s has error %s and cause %q", p.Phase, p.Error, p.Cause)
 		}
 		at, sum = p.EndAt, sum+p.Duration()
+	}
+	for _, p := range tl.Pulls {
+		if p.Queue < 0 || p.Pull < 0 || p.Error < 0 {
+			t.Errorf("pull %s/%d: queue %s, pull %s ±%s", p.Container, p.Attempt, p.Queue, p.Pull, p.Error)
+		}
 	}
 	if sum != tl.Total {
 		t.Errorf("phases add up to %s, total is %s", sum, tl.Total)

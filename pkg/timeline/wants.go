@@ -144,8 +144,13 @@ func (e *Evidence) fromRuntime(k markKey) bool {
 
 // wantsEvents says that a container waits for a pull, or was pulled for, and kubelet's word on it has
 // not come. A pod whose images are all on the node wants none.
+//
+// After a post-start hook one does: only an Event about the next image tells when the hook was over.
 func (e *Evidence) wantsEvents() bool {
+	afterHook := false
 	for _, c := range e.pod.Containers {
+		hookBefore := afterHook
+		afterHook = c.PostStartHook
 		if c.Kind == KindEphemeral || c.PullPolicy == PullNever {
 			continue
 		}
@@ -153,7 +158,7 @@ func (e *Evidence) wantsEvents() bool {
 		if evidence == nil || evidence.pulled.known() {
 			continue
 		}
-		if c.PullPolicy == PullAlways || e.mayBePulled(c) {
+		if hookBefore || c.PullPolicy == PullAlways || e.mayBePulled(c) {
 			return true
 		}
 	}
