@@ -28,7 +28,15 @@ func NewRecord(t timeline.Timeline) Record {
 		Marks:         convert(t.Marks, markRecord),
 		Conflicts:     convert(t.Conflicts, conflictRecord),
 		Missing:       convert(t.Missing, same),
+		ClockSkew:     skewRecord(t.Skew),
 	}
+}
+
+func skewRecord(s timeline.Skew) *SkewRecord {
+	if !s.Proven() {
+		return nil
+	}
+	return &SkewRecord{Seconds(s.Least), Seconds(s.Most)}
 }
 
 // NewRecordList prints timelines in their order.

@@ -32,6 +32,15 @@ type Record struct {
 	Marks     []MarkRecord     `json:"marks"`
 	Conflicts []ConflictRecord `json:"conflicts"`
 	Missing   []string         `json:"missing"`
+	// ClockSkew is there when the control plane's clock is known to differ from the node's: errors of what
+	// the control plane stamped make room for it.
+	ClockSkew *SkewRecord `json:"clock_skew,omitempty"`
+}
+
+// SkewRecord is how far the control plane's clock is ahead of the node's, negative when it is behind.
+type SkewRecord struct {
+	Least Seconds `json:"least_seconds"`
+	Most  Seconds `json:"most_seconds"`
 }
 
 // RecordList is the answer to a request for all pods.

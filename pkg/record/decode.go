@@ -44,6 +44,10 @@ func decode(kind string, line []byte) (timeline.Observation, error) {
 		})
 	case kindRuntimeSeen:
 		return parse(line, toRuntimeSeen)
+	case kindClockSeen:
+		return parse(line, func(o clockSeen) timeline.ClockSeen {
+			return timeline.ClockSeen{SentAt: o.SentAt.Time, ArrivedAt: o.ArrivedAt.Time, ControlPlaneAt: o.ControlPlaneAt.Time}
+		})
 	}
 	return nil, fmt.Errorf("observation of unknown kind %.40q: use the podlapse-agent that recorded it, or a newer one", kind)
 }
@@ -54,7 +58,7 @@ func parse[Wire any, O timeline.Observation](line []byte, convert func(Wire) O) 
 		return nil, err
 	}
 	o := convert(wire)
-	if o.PodUID() == "" {
+	if _, ofNoPod := any(o).(timeline.ClockSeen); o.PodUID() == "" && !ofNoPod {
 		return nil, errors.New("observation without the pod's uid")
 	}
 	if arrivedAt(o).IsZero() {
@@ -91,7 +95,7 @@ func toContainer(c container) timeline.Container {
 func toEventSeen(o eventSeen) timeline.EventSeen {
 	return timeline.EventSeen{
 		UID: o.UID, ArrivedAt: o.ArrivedAt.Time, Live: o.Live, Container: o.Container, Reason: o.Reason,
-		Message: o.Message, NamedAt: o.NamedAt.Time, FirstAt: o.FirstAt.Time, LastAt: o.LastAt.Time, Count: o.Count,
+		Message: o.Message, NamedAt: o.NamedAt.Time, FirstAt: o.FirstAt.Time, LastAt: o.LastAt.Time, StoredAt: o.StoredAt.Time, Count: o.Count,
 	}
 }
 
@@ -128,6 +132,8 @@ func arrivedAt(o timeline.Observation) time.Time {
 	case timeline.EventsWatched:
 		return o.ArrivedAt
 	case timeline.RuntimeSeen:
+		return o.ArrivedAt
+	case timeline.ClockSeen:
 		return o.ArrivedAt
 	}
 	return time.Time{}

@@ -44,6 +44,8 @@ func Encode(o timeline.Observation) ([]byte, error) {
 		return encodeLine(eventsWatched{tag{kindWatched}, o.UID, utc(o.ArrivedAt), utc(o.OpenedAt)})
 	case timeline.RuntimeSeen:
 		return encodeLine(fromRuntimeSeen(o))
+	case timeline.ClockSeen:
+		return encodeLine(clockSeen{tag{kindClockSeen}, utc(o.SentAt), utc(o.ArrivedAt), utc(o.ControlPlaneAt)})
 	}
 	return nil, fmt.Errorf("encode observation: no kind for %T", o)
 }
@@ -89,7 +91,7 @@ func fromContainer(c timeline.Container) container {
 func fromEventSeen(o timeline.EventSeen) eventSeen {
 	return eventSeen{
 		tag: tag{kindEventSeen}, UID: o.UID, ArrivedAt: utc(o.ArrivedAt), Live: o.Live, Container: o.Container,
-		Reason: o.Reason, Message: o.Message, NamedAt: utc(o.NamedAt), FirstAt: utc(o.FirstAt), LastAt: utc(o.LastAt),
+		Reason: o.Reason, Message: o.Message, NamedAt: utc(o.NamedAt), FirstAt: utc(o.FirstAt), LastAt: utc(o.LastAt), StoredAt: utc(o.StoredAt),
 		Count: o.Count,
 	}
 }

@@ -50,11 +50,16 @@ func TestFormat(t *testing.T) {
 		{
 			timeline.EventSeen{
 				UID: "u", ArrivedAt: noon, Live: true, Container: "app", Reason: "Pulling", Message: `<"a" & b>`,
-				NamedAt: noon.Add(1500 * time.Microsecond), FirstAt: noon, LastAt: noon, Count: 2,
+				NamedAt: noon.Add(1500 * time.Microsecond), FirstAt: noon, LastAt: noon, StoredAt: noon, Count: 2,
 			},
 			`{"kind":"event_seen","uid":"u","arrived_at":"2026-03-01T12:00:00Z","live":true,"container":"app","reason":"Pulling",` +
 				`"message":"<\"a\" & b>","named_at":"2026-03-01T12:00:00.0015Z","first_at":"2026-03-01T12:00:00Z",` +
-				`"last_at":"2026-03-01T12:00:00Z","count":2}`,
+				`"last_at":"2026-03-01T12:00:00Z","stored_at":"2026-03-01T12:00:00Z","count":2}`,
+		},
+		{
+			timeline.ClockSeen{SentAt: noon, ArrivedAt: noon, ControlPlaneAt: noon},
+			`{"kind":"clock_seen","sent_at":"2026-03-01T12:00:00Z","arrived_at":"2026-03-01T12:00:00Z",` +
+				`"control_plane_at":"2026-03-01T12:00:00Z"}`,
 		},
 		{
 			timeline.RuntimeSeen{

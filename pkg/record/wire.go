@@ -8,6 +8,7 @@ const (
 	kindEventSeen   = "event_seen"
 	kindWatched     = "events_watched"
 	kindRuntimeSeen = "runtime_seen"
+	kindClockSeen   = "clock_seen"
 )
 
 // The types below are the format; what each field means is said in package timeline, where the types
@@ -35,6 +36,13 @@ type podSeen struct {
 	Pod       pod     `json:"pod"`
 }
 
+type clockSeen struct {
+	tag
+	SentAt         instant `json:"sent_at,omitzero"`
+	ArrivedAt      instant `json:"arrived_at,omitzero"`
+	ControlPlaneAt instant `json:"control_plane_at,omitzero"`
+}
+
 type podGone struct {
 	tag
 	UID       string  `json:"uid"`
@@ -53,6 +61,7 @@ type eventSeen struct {
 	NamedAt   instant `json:"named_at,omitzero"`
 	FirstAt   instant `json:"first_at,omitzero"`
 	LastAt    instant `json:"last_at,omitzero"`
+	StoredAt  instant `json:"stored_at,omitzero"`
 	Count     int     `json:"count,omitzero"`
 }
 

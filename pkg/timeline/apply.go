@@ -28,20 +28,20 @@ func (e *Evidence) applyPod(o PodSeen) {
 	if o.ArrivedAt.After(e.podSeenAt) {
 		e.podSeenAt, e.pod = o.ArrivedAt, o.Pod
 	}
-	told := func(m Mark, stamp time.Time) {
+	stamped := func(m Mark, by origin, stamp time.Time) {
 		if !stamp.IsZero() {
-			e.claim(second(podMark(m), originStatus, stamp))
+			e.claim(second(podMark(m), by, stamp))
 			e.claim(arrival(podMark(m), originArrival, o.ArrivedAt, o.Live))
 		}
 	}
 	e.claim(arrival(podMark(MarkCreated), originArrival, o.ArrivedAt, o.Live))
 	if o.Pod.ReadAt.IsZero() {
-		told(MarkCreated, o.Pod.CreatedAt)
+		stamped(MarkCreated, originControlPlane, o.Pod.CreatedAt)
 	} else {
 		e.claim(point(podMark(MarkCreated), originStatus, o.Pod.ReadAt))
 	}
-	told(MarkAcknowledged, o.Pod.AcknowledgedAt)
-	told(MarkDeleted, o.Pod.DeletedAt)
+	stamped(MarkAcknowledged, originStatus, o.Pod.AcknowledgedAt)
+	stamped(MarkDeleted, originControlPlane, o.Pod.DeletedAt)
 	for _, c := range o.Pod.Conditions {
 		if !c.True {
 			continue
@@ -49,15 +49,15 @@ func (e *Evidence) applyPod(o PodSeen) {
 		switch c.Type {
 		case "PodScheduled":
 			if o.Pod.ReadAt.IsZero() { // nobody schedules a static pod; kubelet sets the condition later
-				told(MarkScheduled, c.TransitionAt)
+				stamped(MarkScheduled, originControlPlane, c.TransitionAt)
 			}
 		case "PodReadyToStartContainers":
 			// Prompt only from kubelet 1.36; before, it can come after the pulls: an upper bound.
 			e.claim(arrival(podMark(MarkSandboxRunning), originArrival, o.ArrivedAt, o.Live))
 		case "ContainersReady":
-			told(MarkContainersReady, c.TransitionAt)
+			stamped(MarkContainersReady, originStatus, c.TransitionAt)
 		case "Ready":
-			told(MarkReady, c.TransitionAt)
+			stamped(MarkReady, originStatus, c.TransitionAt)
 		}
 	}
 	switch o.Pod.Phase {

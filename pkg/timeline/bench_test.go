@@ -31,7 +31,7 @@ func BenchmarkFold(b *testing.B) {
 	e := s.evidence()
 	b.ReportAllocs()
 	for b.Loop() {
-		if _, ok := e.Timeline(s.asOf); !ok {
+		if _, ok := e.Timeline(s.asOf, s.skew); !ok {
 			b.Fatal("no timeline")
 		}
 	}

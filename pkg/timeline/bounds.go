@@ -104,12 +104,21 @@ func intersect(claims []claim) (bounds, []disagreement) {
 		b := &all[len(all)-1]
 		earliest, latest := max(b.earliest, c.earliest), min(b.latest, c.latest)
 		if earliest > latest {
-			disagreements = append(disagreements, disagreement{c.key, fmt.Sprintf(
-				"%s says %s, %s allow %s", c.origin.source(), interval(c.earliest, c.latest),
-				b.sources(), interval(b.earliest, b.latest))})
+			d := disagreement{c.key, fmt.Sprintf("%s says %s, %s allow %s",
+				c.origin.source(), interval(c.earliest, c.latest), b.sources(), interval(b.earliest, b.latest))}
+			if c.origin == originControlPlane {
+				d.detail += ": the clocks of control plane and node may differ"
+				if b.earliest == minInstant { // as far off as the stamp is, the truth may be
+					b.earliest = b.latest - (c.latest - b.latest)
+				}
+			}
+			disagreements = append(disagreements, d)
 			continue
 		}
 		// The most trusted claim that leans, and sets the end it leans to, decides.
+		if b.lean == leanLatest && latest < b.latest || b.lean == leanEarliest && earliest > b.earliest {
+			b.lean = leanNone
+		}
 		if b.lean == leanNone && (c.lean == leanLatest && c.latest == latest || c.lean == leanEarliest && c.earliest == earliest) {
 			b.lean = c.lean
 		}

@@ -18,6 +18,7 @@ const maxConflicts = 32
 type fold struct {
 	e             *Evidence
 	asOf          instant
+	skew          Skew
 	claims        []claim        // the evidence's, and what several Events tell together
 	pulls         []pullEvidence // by container index
 	bounds        bounds
@@ -30,13 +31,13 @@ type fold struct {
 	ready      chain
 }
 
-// Timeline folds the evidence, as of now on the agent's clock. Without a pod object there is nothing
-// to tell and it returns false.
-func (e *Evidence) Timeline(now time.Time) (Timeline, bool) {
+// Timeline folds the evidence, as of now on the agent's clock, with what is known of the control plane's.
+// Without a pod object there is nothing to tell and it returns false.
+func (e *Evidence) Timeline(now time.Time, skew Skew) (Timeline, bool) {
 	if !e.PodSeen() {
 		return Timeline{}, false
 	}
-	f := &fold{e: e, asOf: at(now)}
+	f := &fold{e: e, asOf: at(now), skew: skew}
 	f.gather()
 	slices.SortFunc(f.claims, compareClaims)
 	f.bounds, f.disagreements = intersect(f.claims)
@@ -63,9 +64,13 @@ func (f *fold) gather() {
 	}
 	f.claims = make([]claim, 0, len(f.e.claims)+4*len(f.pulls))
 	for _, c := range f.e.claims {
-		if c.key.mark != MarkPullRequested || c.key.attempt <= f.pulls[c.key.container].final {
-			f.claims = append(f.claims, c)
+		if c.key.mark == MarkPullRequested && c.key.attempt > f.pulls[c.key.container].final {
+			continue
 		}
+		if c.origin == originControlPlane {
+			c = f.skew.widen(c)
+		}
+		f.claims = append(f.claims, c)
 	}
 	for i, p := range f.pulls {
 		f.claims = append(f.claims, pullClaims(int16(i), p, f.e.pulledImage(f.e.containers[i].name))...)
@@ -193,7 +198,7 @@ func (f *fold) assemble() Timeline {
 	pod := f.e.pod
 	t := Timeline{
 		Namespace: pod.Namespace, Name: pod.Name, UID: pod.UID, Node: pod.Node, Owner: pod.Owner, Reason: pod.Reason,
-		Reconstructed: f.e.before(),
+		Reconstructed: f.e.before(), Skew: f.skew,
 	}
 	for _, c := range f.containers {
 		t.Pulls = f.appendPulls(t.Pulls, c)

@@ -24,7 +24,7 @@ func TestEvidenceIsAJoin(t *testing.T) {
 		}
 		input, _, _ := bytes.Cut(data, []byte("---\n"))
 		s := parseScript(t, input)
-		want, _ := s.evidence().Timeline(s.asOf)
+		want, _ := s.evidence().Timeline(s.asOf, s.skew)
 		random := rand.New(rand.NewPCG(1, 2))
 		for range 50 {
 			observations := append(slices.Clone(s.observations), s.observations...)
@@ -35,7 +35,7 @@ func TestEvidenceIsAJoin(t *testing.T) {
 			for _, o := range observations {
 				e.Apply(o)
 			}
-			if got, _ := e.Timeline(s.asOf); !reflect.DeepEqual(got, want) {
+			if got, _ := e.Timeline(s.asOf, s.skew); !reflect.DeepEqual(got, want) {
 				t.Fatalf("%s: order changes the timeline:\n%+v\nwant\n%+v", path, got, want)
 			}
 		}

@@ -30,8 +30,8 @@ func checkAnyOrder(t *testing.T, random *rand.Rand) {
 		shuffled.Apply(observations[i])
 	}
 	now := base.Add(100 * time.Second)
-	got, ok := e.Timeline(now)
-	again, _ := shuffled.Timeline(now)
+	got, ok := e.Timeline(now, Skew{})
+	again, _ := shuffled.Timeline(now, Skew{})
 	if !ok {
 		return
 	}

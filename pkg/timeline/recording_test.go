@@ -21,8 +21,8 @@ func TestRecordedObservationsFoldTheSame(t *testing.T) {
 			before.Apply(script.Observations[i])
 			after.Apply(o)
 		}
-		want, _ := before.Timeline(script.AsOf)
-		if got, ok := after.Timeline(script.AsOf); !ok || !reflect.DeepEqual(got, want) {
+		want, _ := before.Timeline(script.AsOf, timeline.Skew{})
+		if got, ok := after.Timeline(script.AsOf, timeline.Skew{}); !ok || !reflect.DeepEqual(got, want) {
 			t.Errorf("%s: folded to\n%+v\nwant\n%+v", script.Name, got, want)
 		}
 	}
@@ -49,7 +49,7 @@ func TestReplayOfScripts(t *testing.T) {
 		for _, o := range script.Observations {
 			e.Apply(o)
 		}
-		want, _ := e.Timeline(script.AsOf)
+		want, _ := e.Timeline(script.AsOf, timeline.Skew{})
 		got := timelines[0]
 		if got.State != want.State || got.Total != want.Total || !reflect.DeepEqual(got.Phases, want.Phases) {
 			t.Errorf("%s: replayed to\n%+v\nwant\n%+v", script.Name, got, want)

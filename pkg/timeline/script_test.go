@@ -22,6 +22,7 @@ var update = flag.Bool("update", false, "rewrite the expected part of the script
 //	available runtime events                       sources the agent has
 //	since S                                        every start-up from then on is the agent's to report
 //	spec KIND NAME IMAGE [Always|Never|startup|readiness|hook]…   one container of the pod, in order
+//	skew S S                                       the control plane's clock is at least, at most so far ahead
 //	gates                                          the pod has readiness gates
 //	created S                                      when the API server stored the pod, else 0
 //	static S                                       a static pod, whose manifest kubelet read then
@@ -72,6 +73,7 @@ type script struct {
 	pod          Pod
 	observations []Observation
 	asOf         time.Time
+	skew         Skew
 }
 
 func parseScript(t testing.TB, input []byte) *script {
@@ -101,6 +103,15 @@ func (s *script) line(line string) error {
 	case "since":
 		at, err := moment(rest)
 		s.scope.Since = at
+		return err
+	case "skew":
+		least, most, _ := strings.Cut(rest, " ")
+		from, err := moment(least)
+		if err != nil {
+			return err
+		}
+		to, err := moment(most)
+		s.skew = Skew{from.Sub(base), to.Sub(base)}
 		return err
 	case "static":
 		at, err := moment(rest)
@@ -360,7 +371,7 @@ func (s *script) evidence() *Evidence {
 // print is the timeline as the scripts show it.
 func (s *script) print(t testing.TB) string {
 	e := s.evidence()
-	tl, ok := e.Timeline(s.asOf)
+	tl, ok := e.Timeline(s.asOf, s.skew)
 	if !ok {
 		t.Fatal("no timeline")
 	}

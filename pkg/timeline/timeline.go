@@ -37,6 +37,7 @@ type Timeline struct {
 	Pulls     []Pull
 	Marks     []MarkEvidence
 	Conflicts []Conflict
+	Skew      Skew     // of the clocks when the timeline was made
 	Missing   []string // marks that lack evidence, as mark[/container][#attempt]
 
 	// Reconstructed says that the pod was there, and its start-up over, before the agent's time
