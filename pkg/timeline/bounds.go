@@ -29,13 +29,17 @@ func (b *bound) estimate() instant {
 }
 
 func (b *bound) sources() []Source {
-	var sources []Source
+	var several [len(originSources)]Source
+	sources := several[:0]
 	for o, source := range originSources {
 		if b.origins&(1<<o) != 0 && !slices.Contains(sources, source) {
 			sources = append(sources, source)
 		}
 	}
-	return sources
+	if len(sources) == 0 {
+		return nil
+	}
+	return slices.Clone(sources)
 }
 
 // spanError bounds how far the estimated length between two marks can be from the truth.
@@ -70,8 +74,7 @@ type bounds []bound
 
 func (bs bounds) find(k markKey) *bound {
 	i, found := slices.BinarySearchFunc(bs, k, func(b bound, k markKey) int {
-		return cmp.Or(cmp.Compare(b.key.container, k.container), cmp.Compare(b.key.mark, k.mark),
-			cmp.Compare(b.key.attempt, k.attempt))
+		return cmp.Compare(b.key.rank(), k.rank())
 	})
 	if !found {
 		return nil

@@ -79,6 +79,11 @@ type markKey struct {
 	mark      Mark
 }
 
+// rank orders keys by container, mark and attempt, in one comparison.
+func (k markKey) rank() uint64 {
+	return uint64(k.container+1)<<24 | uint64(k.mark)<<16 | uint64(k.attempt)
+}
+
 // claim is what one origin says of a mark: an interval, both ends included, that holds the instant.
 type claim struct {
 	key              markKey

@@ -88,20 +88,11 @@ func (e *Evidence) PodSeen() bool { return !e.podSeenAt.IsZero() }
 func (e *Evidence) Pod() Pod { return e.pod }
 
 func compareClaims(a, b claim) int {
-	return cmp.Or(
-		cmp.Compare(a.key.container, b.key.container),
-		cmp.Compare(a.key.mark, b.key.mark),
-		cmp.Compare(a.key.attempt, b.key.attempt),
-		cmp.Compare(a.origin, b.origin),
-	)
+	return cmp.Compare(a.key.rank()<<8|uint64(a.origin), b.key.rank()<<8|uint64(b.origin))
 }
 
 func compareKeys(c claim, k markKey) int {
-	return cmp.Or(
-		cmp.Compare(c.key.container, k.container),
-		cmp.Compare(c.key.mark, k.mark),
-		cmp.Compare(c.key.attempt, k.attempt),
-	)
+	return cmp.Compare(c.key.rank(), k.rank())
 }
 
 // claim keeps the better of the new claim and the one of the same origin.
