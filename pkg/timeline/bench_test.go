@@ -3,6 +3,7 @@ package timeline
 import (
 	"bytes"
 	"os"
+	"runtime"
 	"testing"
 )
 
@@ -23,6 +24,26 @@ func BenchmarkApply(b *testing.B) {
 	for i := 0; b.Loop(); i++ {
 		e.Apply(s.observations[i%len(s.observations)])
 	}
+}
+
+// BenchmarkEvidence is what a pod costs while it starts: the memory that stays, its text shared or not.
+func BenchmarkEvidence(b *testing.B) {
+	s := firstLight(b)
+	kept := make([]*Evidence, 0, 1000)
+	var before, after runtime.MemStats
+	for b.Loop() {
+		clear(kept)
+		kept = kept[:0]
+		runtime.GC()
+		runtime.ReadMemStats(&before)
+		for range cap(kept) {
+			kept = append(kept, s.evidence())
+		}
+		runtime.GC()
+		runtime.ReadMemStats(&after)
+	}
+	b.ReportMetric(float64(after.HeapAlloc-before.HeapAlloc)/float64(cap(kept)), "B/pod")
+	runtime.KeepAlive(kept)
 }
 
 // BenchmarkFold folds a pod with an init container, a sidecar and a main container.

@@ -14,7 +14,7 @@ type bound struct {
 	key              markKey
 	earliest, latest instant
 	lean             lean
-	origins          uint16 // bit set of the origins that agree
+	origins          origins // those that agree
 }
 
 // estimate is the best single instant inside the bound.
@@ -28,18 +28,34 @@ func (b *bound) estimate() instant {
 	return b.earliest + (b.latest-b.earliest)/2
 }
 
-func (b *bound) sources() []Source {
-	var several [len(originSources)]Source
-	sources := several[:0]
+// origins is a set of origins, a bit each.
+type origins uint16
+
+func (os origins) with(o origin) origins { return os | 1<<o }
+
+// sources lists who is behind the origins, each once, in the order of trust.
+func (os origins) sources() []Source {
+	var sources []Source
 	for o, source := range originSources {
-		if b.origins&(1<<o) != 0 && !slices.Contains(sources, source) {
+		if os&(1<<o) != 0 && !slices.Contains(sources, source) {
 			sources = append(sources, source)
 		}
 	}
-	if len(sources) == 0 {
-		return nil
+	return sources
+}
+
+// sourceLists remembers the lists of one timeline, whose many parts rest on few combinations.
+type sourceLists struct {
+	origins []origins
+	lists   [][]Source
+}
+
+func (l *sourceLists) of(os origins) []Source {
+	if i := slices.Index(l.origins, os); i >= 0 {
+		return l.lists[i]
 	}
-	return slices.Clone(sources)
+	l.origins, l.lists = append(l.origins, os), append(l.lists, os.sources())
+	return l.lists[len(l.lists)-1]
 }
 
 // spanError bounds how far the estimated length between two marks can be from the truth.
@@ -108,7 +124,7 @@ func intersect(claims []claim) (bounds, []disagreement) {
 		earliest, latest := max(b.earliest, c.earliest), min(b.latest, c.latest)
 		if earliest > latest {
 			d := disagreement{c.key, fmt.Sprintf("%s says %s, %s allow %s",
-				c.origin.source(), interval(c.earliest, c.latest), b.sources(), interval(b.earliest, b.latest))}
+				c.origin.source(), interval(c.earliest, c.latest), b.origins.sources(), interval(b.earliest, b.latest))}
 			if c.origin == originControlPlane {
 				d.detail += ": the clocks of control plane and node may differ"
 				if b.earliest == minInstant { // as far off as the stamp is, the truth may be
@@ -126,7 +142,7 @@ func intersect(claims []claim) (bounds, []disagreement) {
 			b.lean = c.lean
 		}
 		b.earliest, b.latest = earliest, latest
-		b.origins |= 1 << c.origin
+		b.origins = b.origins.with(c.origin)
 	}
 	return all, disagreements
 }

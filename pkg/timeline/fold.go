@@ -29,6 +29,9 @@ type fold struct {
 	sandboxes  []chain // those after the first
 	chains     []chain // of each container
 	ready      chain
+
+	phases  []Phase // room for those of all boundaries
+	sources sourceLists
 }
 
 // Timeline folds the evidence, as of now on the agent's clock, with what is known of the control plane's.
@@ -203,6 +206,7 @@ func (f *fold) assemble() Timeline {
 	for _, c := range f.containers {
 		t.Pulls = f.appendPulls(t.Pulls, c)
 	}
+	f.phases = make([]Phase, 0, 2*len(f.bounds))
 	path := f.path()
 	start := *f.bounds.find(podMark(MarkCreated))
 	state, end := f.end(path)
@@ -221,7 +225,7 @@ func (f *fold) assemble() Timeline {
 		b := &f.bounds[i]
 		t.Marks = append(t.Marks, MarkEvidence{
 			Mark: b.key.mark, Container: f.name(b.key), Attempt: int(b.key.attempt),
-			Earliest: b.earliest.time(), Latest: b.latest.time(), Sources: b.sources(),
+			Earliest: b.earliest.time(), Latest: b.latest.time(), Sources: f.sources.of(b.origins),
 		})
 	}
 	slices.SortStableFunc(t.Marks, func(a, b MarkEvidence) int { return cmp.Compare(a.Container, b.Container) })

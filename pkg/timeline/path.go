@@ -60,20 +60,22 @@ func duringWork(b boundary, all []boundary) bool {
 func (f *fold) boundaries(c chain) (known []boundary, pending []Phase) {
 	known = make([]boundary, 0, len(c.steps))
 	from := minInstant
+	first := len(f.phases)
 	for _, s := range c.steps {
 		for _, phase := range [...]Phase{s.phase, s.also} {
-			if phase != "" && !slices.Contains(pending, phase) {
-				pending = append(pending, phase)
+			if phase != "" && !slices.Contains(f.phases[first:], phase) {
+				f.phases = append(f.phases, phase)
 			}
 		}
 		if b := f.bounds.find(s.key); b != nil {
 			container := c.container
-			if s.of != "" && len(pending) == 1 {
+			phases := slices.Clip(f.phases[first:])
+			if s.of != "" && len(phases) == 1 {
 				container = s.of
 			}
-			known = append(known, boundary{*b, pending, container, from})
-			pending, from = nil, b.estimate()
+			known = append(known, boundary{*b, phases, container, from})
+			first, from = len(f.phases), b.estimate()
 		}
 	}
-	return known, pending
+	return known, slices.Clip(f.phases[first:])
 }

@@ -182,13 +182,13 @@ func (f *fold) pull(c Container, registry string, a pullAttempt) Pull {
 	requested := f.bounds.find(markKey{index, a.attempt, MarkPullRequested})
 	started := f.bounds.find(markKey{index, a.attempt, MarkPullStarted})
 	finished := f.bounds.find(markKey{index, a.attempt, a.end()})
-	var told bound
-	for _, b := range []*bound{requested, started, finished} {
+	var told origins
+	for _, b := range [...]*bound{requested, started, finished} {
 		if b != nil {
-			told.origins |= b.origins
+			told |= b.origins
 		}
 	}
-	p.Sources = told.sources()
+	p.Sources = f.sources.of(told)
 	if requested != nil {
 		p.RequestedAt = requested.estimate().time()
 	}

@@ -67,8 +67,7 @@ func (f *fold) span(from, to bound, until instant, phases []Phase, container str
 	if container != "" {
 		s.Attempt = int(to.key.attempt)
 	}
-	from.origins |= to.origins
-	s.Sources = from.sources()
+	s.Sources = f.sources.of(from.origins | to.origins)
 	return s
 }
 
