@@ -44,6 +44,7 @@ func (e *Evidence) applyPod(o PodSeen) {
 	stamped(MarkDeleted, originControlPlane, o.Pod.DeletedAt)
 	for _, c := range o.Pod.Conditions {
 		if !c.True {
+			e.applyLost(o, c)
 			continue
 		}
 		switch c.Type {
@@ -71,6 +72,24 @@ func (e *Evidence) applyPod(o PodSeen) {
 	}
 }
 
+// applyLost reads a condition that is no longer true: whenever it was, it was before.
+func (e *Evidence) applyLost(o PodSeen, c Condition) {
+	var m Mark
+	switch c.Type {
+	case "ContainersReady":
+		m = MarkContainersReady
+	case "Ready":
+		m = MarkReady
+	default:
+		return
+	}
+	if !wasTrue(o.Pod, c) {
+		return
+	}
+	e.claim(claim{key: podMark(m), origin: originStatus, earliest: minInstant, latest: at(c.TransitionAt) + instant(time.Second) - 1})
+	e.claim(arrival(podMark(m), originArrival, o.ArrivedAt, false))
+}
+
 func (e *Evidence) keepFirstSighting(o PodSeen) {
 	if !e.firstSeen.at.IsZero() && !o.ArrivedAt.Before(e.firstSeen.at) {
 		return
@@ -82,19 +101,22 @@ func (e *Evidence) keepFirstSighting(o PodSeen) {
 // both go out with the same status, but their stamps are floored on their own.
 const readyAtFirst = 2 * time.Second
 
-// wasReady says that the pod's start-up is over. A Ready condition that turned false later than it was
-// first written had been true in between.
+// wasReady says that the pod's start-up is over.
 func wasReady(p Pod) bool {
 	if p.Phase == "Succeeded" || p.Phase == "Failed" {
 		return true
 	}
 	for _, c := range p.Conditions {
-		if c.Type != "Ready" {
-			continue
+		if c.Type == "Ready" {
+			return c.True || wasTrue(p, c)
 		}
-		return c.True || !p.AcknowledgedAt.IsZero() && c.TransitionAt.Sub(p.AcknowledgedAt) > readyAtFirst
 	}
 	return false
+}
+
+// wasTrue says that a condition which is false had been true before: it turned later than it was first written.
+func wasTrue(p Pod, c Condition) bool {
+	return !c.True && !p.AcknowledgedAt.IsZero() && c.TransitionAt.Sub(p.AcknowledgedAt) > readyAtFirst
 }
 
 // applyStatus reads one container's status. Kubelet learns of starts and exits from the runtime's

@@ -26,10 +26,9 @@ func BenchmarkApply(b *testing.B) {
 	}
 }
 
-// BenchmarkEvidence is what a pod costs while it starts: the memory that stays, its text shared or not.
+// BenchmarkEvidence is what a pod costs while it starts: the memory that stays, the pod object included.
 func BenchmarkEvidence(b *testing.B) {
-	s := firstLight(b)
-	kept := make([]*Evidence, 0, 1000)
+	kept := make([]*Evidence, 0, 200)
 	var before, after runtime.MemStats
 	for b.Loop() {
 		clear(kept)
@@ -37,7 +36,7 @@ func BenchmarkEvidence(b *testing.B) {
 		runtime.GC()
 		runtime.ReadMemStats(&before)
 		for range cap(kept) {
-			kept = append(kept, s.evidence())
+			kept = append(kept, firstLight(b).evidence())
 		}
 		runtime.GC()
 		runtime.ReadMemStats(&after)

@@ -28,7 +28,7 @@ var update = flag.Bool("update", false, "rewrite the expected part of the script
 //	static S                                       a static pod, whose manifest kubelet read then
 //	AT pod [listed] CHANGE | CHANGE…               the pod object arrives, changed so far:
 //	    scheduled@S acknowledged@S containers_ready@S ready@S deleted@S phase=P reason=R
-//	    unready@S (a Ready condition that is false since then)
+//	    unready@S (its readiness conditions are false since then)
 //	    NAME waiting|running@S|terminated@S-S [attempt=N] [exit=N] [started] [ready] [last=S-S]
 //	AT gone                                        the pod object is gone
 //	AT watched                                     an Event watch has told all there is
@@ -211,7 +211,8 @@ func (s *script) podLine(at time.Time, rest string) error {
 			}
 			switch name {
 			case "unready":
-				s.pod.Conditions = append(slices.Clone(s.pod.Conditions), Condition{"Ready", false, stamp})
+				s.pod.Conditions = append(slices.Clone(s.pod.Conditions),
+					Condition{"ContainersReady", false, stamp}, Condition{"Ready", false, stamp})
 			case "acknowledged":
 				s.pod.AcknowledgedAt = stamp
 			case "deleted":
