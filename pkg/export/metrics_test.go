@@ -113,7 +113,7 @@ func TestMetricsPhasesAreThereFromTheStart(t *testing.T) {
 
 func TestMetricsCountOnlyStartsThatCameToSomething(t *testing.T) {
 	for state, want := range map[timeline.State]uint64{
-		timeline.StateReady: 1, timeline.StateSucceeded: 1, timeline.StateFailed: 0, timeline.StateDeleted: 0,
+		timeline.StateReady: 1, timeline.StateSucceeded: 1, timeline.StateFailed: 0, timeline.StateDeleted: 0, timeline.StateGivenUp: 0,
 	} {
 		registry, metrics := all(t)
 		in := coldStart()

@@ -23,6 +23,10 @@ func (f *fold) end(path []boundary) (State, bound) {
 	case failed != nil:
 		return StateFailed, *failed
 	}
+	if f.e.givenUp(f.asOf.time()) {
+		until := at(f.e.firstSeen.at.Add(giveUpAfter))
+		return StateGivenUp, bound{earliest: until, latest: until}
+	}
 	return StateStarting, bound{earliest: f.asOf, latest: f.asOf}
 }
 

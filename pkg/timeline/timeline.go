@@ -16,7 +16,8 @@ const (
 	StateReady     State = "ready"
 	StateSucceeded State = "succeeded" // ran to completion without ever being seen ready
 	StateFailed    State = "failed"
-	StateDeleted   State = "deleted" // deleted before it was ready
+	StateDeleted   State = "deleted"  // deleted before it was ready
+	StateGivenUp   State = "given_up" // still not ready an hour after the agent first saw it
 )
 
 // Timeline is what is known of one pod's start-up. It is a value: never changed after Fold made it.

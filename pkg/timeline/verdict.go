@@ -56,6 +56,8 @@ func (t Timeline) outcome() string {
 		return "failed after " + total
 	case StateDeleted:
 		return "deleted after " + total + ", never ready"
+	case StateGivenUp:
+		return "given up after " + total + ", never ready"
 	default:
 		return "starting for " + total
 	}

@@ -15,6 +15,9 @@ const (
 	// reaskAfter is how long after an answer that did not hold what the pod object tells the runtime is
 	// asked again.
 	reaskAfter = time.Second
+	// giveUpAfter is how long after its first sight a start-up is followed: what takes longer is no slow start but
+	// one that somebody has to mend, and belongs into the records as it stands.
+	giveUpAfter = time.Hour
 	// sandboxPatience is how long kubelet may take from taking a pod up to a sandbox before it is worth
 	// an Event watch to learn why. After a failure kubelet waits longer than this before it tries
 	// again (pod_workers.go, backOffPeriod), so a sandbox that began sooner was the first.
@@ -46,10 +49,16 @@ func (e *Evidence) Wants(now time.Time) Wants {
 // grace has passed.
 func (e *Evidence) Settled(now time.Time) bool {
 	if _, over := e.over(); !over {
-		return false
+		return e.givenUp(now)
 	}
 	w := e.Wants(now)
 	return !w.Runtime && !w.Events
+}
+
+// givenUp says that the pod has been starting for too long.
+func (e *Evidence) givenUp(now time.Time) bool {
+	_, over := e.over()
+	return !over && e.PodSeen() && now.Sub(e.firstSeen.at) >= giveUpAfter
 }
 
 // before says that the pod was there, and its start-up over, before the agent's time.
