@@ -11,7 +11,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"strings"
+	"regexp"
 	"syscall"
 	"testing"
 	"time"
@@ -164,9 +164,16 @@ func (p *process) get(path string) (int, string) {
 // poll asks until the answer holds what is wanted.
 func (p *process) poll(path, want string) {
 	p.t.Helper()
+	p.pollMatch(path, regexp.QuoteMeta(want))
+}
+
+// pollMatch is poll for a regular expression.
+func (p *process) pollMatch(path, want string) {
+	p.t.Helper()
+	pattern := regexp.MustCompile(want)
 	body := ""
 	for deadline := time.Now().Add(10 * time.Second); time.Now().Before(deadline); time.Sleep(10 * time.Millisecond) {
-		if _, body = p.get(path); strings.Contains(body, want) {
+		if _, body = p.get(path); pattern.MatchString(body) {
 			return
 		}
 	}

@@ -40,12 +40,13 @@ func runAgent(ctx context.Context, args []string, getenv func(string) string, st
 	if err != nil {
 		return failUsage(stderr, "run", err)
 	}
-	client, err := podwatch.NewRESTClient(c.kubeconfig)
+	clock := podwatch.NewClock(time.Now)
+	client, err := podwatch.NewRESTClient(c.kubeconfig, clock)
 	if err != nil {
 		return failUsage(stderr, "run", fmt.Errorf("--kubeconfig: %w", err))
 	}
 	logger := newLogger(c.logLevel, c.logFormat, stderr)
-	if err := serve(ctx, c, client, logger, stdout); err != nil {
+	if err := serve(ctx, c, client, clock, logger, stdout); err != nil {
 		logger.Error("agent failed", zap.Error(err)) // the last message, in the format of the others
 		return exitFailed
 	}
@@ -54,7 +55,7 @@ func runAgent(ctx context.Context, args []string, getenv func(string) string, st
 }
 
 // serve is the agent: it builds the parts, connects them, and returns when all have ended.
-func serve(ctx context.Context, c config, client rest.Interface, logger *zap.Logger, records io.Writer) error {
+func serve(ctx context.Context, c config, client rest.Interface, clock *podwatch.Clock, logger *zap.Logger, records io.Writer) error {
 	board := health.NewBoard(time.Now, logger.Named("health"))
 	build := thisBuild()
 
@@ -79,9 +80,9 @@ func serve(ctx context.Context, c config, client rest.Interface, logger *zap.Log
 	// Sources and reconcile know each other by functions; reconciler is set before anything runs.
 	var reconciler *reconcile.Reconciler
 	observe := func(ctx context.Context, o timeline.Observation) { reconciler.Observe(ctx, o) }
-	available := timeline.Available{Runtime: !c.criEndpoint.Off(), Events: true}
+	scope := timeline.Scope{Runtime: !c.criEndpoint.Off(), Events: true, Since: time.Now()}
 
-	recorder, err := newRecorder(c, record.Header{Agent: build.Version, Available: available}, registry, board, logger)
+	recorder, err := newRecorder(c, record.Header{Agent: build.Version, Scope: scope}, registry, board, logger)
 	if err != nil {
 		return err
 	}
@@ -115,7 +116,7 @@ func serve(ctx context.Context, c config, client rest.Interface, logger *zap.Log
 
 	reconciler = reconcile.New(reconcile.Config{
 		Now:           time.Now,
-		Available:     available,
+		Scope:         scope,
 		AskRuntime:    askRuntime,
 		WatchEvents:   events.Watch,
 		UnwatchEvents: events.Unwatch,
@@ -126,6 +127,11 @@ func serve(ctx context.Context, c config, client rest.Interface, logger *zap.Log
 		},
 		Logger: logger.Named("reconcile"),
 	})
+
+	registry.MustRegister(export.NewClockSkew(func() timeline.Skew {
+		skew, _ := reconciler.Skew(ctx) // unknown while the agent stops
+		return skew
+	}))
 
 	server, err := web.Listen(ctx, web.Config{
 		ListenAddress: c.listenAddress,
@@ -164,5 +170,6 @@ func serve(ctx context.Context, c config, client rest.Interface, logger *zap.Log
 	}
 	sources.start("event_watch", events.Run)
 	sources.start("pod_watch", pods.Run)
+	sources.start("clock", func(ctx context.Context) error { return clock.Run(ctx, observe) })
 	return parts.wait(ctx)
 }

@@ -9,12 +9,14 @@ import (
 // NewRecord prints a timeline as a record. It shares nothing with the timeline that could change.
 func NewRecord(t timeline.Timeline) Record {
 	return Record{
+		ID:            t.ID(),
 		Namespace:     t.Namespace,
 		Name:          t.Name,
 		UID:           t.UID,
 		Node:          t.Node,
 		Owner:         OwnerRecord(t.Owner),
 		State:         t.State,
+		Reason:        t.Reason,
 		CreatedAt:     instantOf(t.CreatedAt),
 		SettledAt:     instantOf(t.SettledAt),
 		Total:         Seconds(t.Total),
@@ -26,7 +28,15 @@ func NewRecord(t timeline.Timeline) Record {
 		Marks:         convert(t.Marks, markRecord),
 		Conflicts:     convert(t.Conflicts, conflictRecord),
 		Missing:       convert(t.Missing, same),
+		ClockSkew:     skewRecord(t.Skew),
 	}
+}
+
+func skewRecord(s timeline.Skew) *SkewRecord {
+	if !s.Proven() {
+		return nil
+	}
+	return &SkewRecord{Seconds(s.Least), Seconds(s.Most)}
 }
 
 // NewRecordList prints timelines in their order.

@@ -31,7 +31,7 @@ func NewMetrics(registerer prometheus.Registerer) *Metrics {
 		startup: prometheus.NewHistogram(prometheus.HistogramOpts{
 			Name: "podlapse_pod_startup_duration_seconds",
 			Help: "Time from the creation of a pod until it was ready, or had succeeded without ever " +
-				"being ready. Pods that failed or were deleted before are not counted, nor are pods " +
+				"being ready. Pods that failed, were deleted before or were given up are not counted, nor are pods " +
 				"whose start-up was over before the agent saw them.",
 			Buckets: durationBuckets,
 		}),

@@ -27,6 +27,9 @@ func all(t *testing.T) (*prometheus.Registry, *Metrics) {
 		NewSourceUp(func() []health.Status {
 			return []health.Status{{Part: "pod_watch", Up: true}, {Part: "cri"}}
 		}),
+		NewClockSkew(func() timeline.Skew {
+			return timeline.Skew{Least: -20 * time.Millisecond, Most: 130 * time.Millisecond}
+		}),
 	)
 	return registry, metrics
 }
@@ -110,7 +113,7 @@ func TestMetricsPhasesAreThereFromTheStart(t *testing.T) {
 
 func TestMetricsCountOnlyStartsThatCameToSomething(t *testing.T) {
 	for state, want := range map[timeline.State]uint64{
-		timeline.StateReady: 1, timeline.StateSucceeded: 1, timeline.StateFailed: 0, timeline.StateDeleted: 0,
+		timeline.StateReady: 1, timeline.StateSucceeded: 1, timeline.StateFailed: 0, timeline.StateDeleted: 0, timeline.StateGivenUp: 0,
 	} {
 		registry, metrics := all(t)
 		in := coldStart()

@@ -9,12 +9,15 @@ import (
 // never null. What is unknown or does not apply is left out: the owner of a bare pod, the end of a
 // start-up that still goes on, the instants and lengths of a pull that nobody timed.
 type Record struct {
+	// ID is the same whenever the same start-up is reported again: what a reader drops repetitions by.
+	ID        string         `json:"id"`
 	Namespace string         `json:"namespace"`
 	Name      string         `json:"name"`
 	UID       string         `json:"uid"`
 	Node      string         `json:"node"`
 	Owner     OwnerRecord    `json:"owner,omitzero"`
 	State     timeline.State `json:"state"`
+	Reason    string         `json:"reason,omitempty"` // why it failed, e.g. Evicted
 
 	CreatedAt  Instant `json:"created_at"`
 	SettledAt  Instant `json:"settled_at,omitzero"`
@@ -29,6 +32,15 @@ type Record struct {
 	Marks     []MarkRecord     `json:"marks"`
 	Conflicts []ConflictRecord `json:"conflicts"`
 	Missing   []string         `json:"missing"`
+	// ClockSkew is there when the control plane's clock is known to differ from the node's: errors of what
+	// the control plane stamped make room for it.
+	ClockSkew *SkewRecord `json:"clock_skew,omitempty"`
+}
+
+// SkewRecord is how far the control plane's clock is ahead of the node's, negative when it is behind.
+type SkewRecord struct {
+	Least Seconds `json:"least_seconds"`
+	Most  Seconds `json:"most_seconds"`
 }
 
 // RecordList is the answer to a request for all pods.

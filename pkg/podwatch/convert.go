@@ -13,6 +13,10 @@ import (
 // know the pod (kubelet: pkg/kubelet/types, ConfigMirrorAnnotationKey).
 const mirrorAnnotation = "kubernetes.io/config.mirror"
 
+// readAnnotation holds, on static pods and their mirrors, when kubelet read the manifest, RFC 3339 with
+// nanoseconds (kubelet: pkg/kubelet/types, ConfigFirstSeenAnnotationKey).
+const readAnnotation = "kubernetes.io/config.seen"
+
 // convertPod keeps the part of a pod object that start-up timing needs. Statuses of containers that
 // the spec does not have are dropped.
 func convertPod(pod *corev1.Pod) timeline.Pod {
@@ -33,11 +37,21 @@ func convertPod(pod *corev1.Pod) timeline.Pod {
 	}
 	if uid := pod.Annotations[mirrorAnnotation]; uid != "" {
 		converted.RuntimeUID = uid
+		converted.ReadAt = readAt(pod)
 	}
 	if pod.Status.StartTime != nil {
 		converted.AcknowledgedAt = instant(*pod.Status.StartTime)
 	}
 	return converted
+}
+
+// readAt is zero when the annotation is absent or no instant.
+func readAt(mirror *corev1.Pod) time.Time {
+	at, err := time.Parse(time.RFC3339Nano, mirror.Annotations[readAnnotation])
+	if err != nil || at.Unix() <= 0 {
+		return time.Time{}
+	}
+	return at.UTC()
 }
 
 // instant is a stamp of the API server in UTC, and zero when it is absent or no later than the epoch.
@@ -99,6 +113,7 @@ func convertContainer(c *corev1.Container, kind timeline.ContainerKind, statuses
 		PullPolicy:     timeline.PullPolicy(c.ImagePullPolicy),
 		StartupProbe:   c.StartupProbe != nil,
 		ReadinessProbe: c.ReadinessProbe != nil,
+		PostStartHook:  c.Lifecycle != nil && c.Lifecycle.PostStart != nil,
 	}
 	for i := range statuses {
 		if statuses[i].Name == c.Name {

@@ -99,9 +99,13 @@ func TestConvertEmptyPod(t *testing.T) {
 
 func TestConvertStaticPod(t *testing.T) {
 	got := convertPod(&corev1.Pod{ObjectMeta: metav1.ObjectMeta{
-		UID: "mirror", Annotations: map[string]string{mirrorAnnotation: "hash", "kubernetes.io/config.hash": "hash"},
+		UID: "mirror", Annotations: map[string]string{mirrorAnnotation: "hash", "kubernetes.io/config.hash": "hash",
+			readAnnotation: "2026-08-17T14:00:01.123456789+02:00"},
 		OwnerReferences: []metav1.OwnerReference{{Kind: "Node", Name: "node-a", Controller: to(true)}},
 	}})
+	if want := at(1).Add(123456789); got.ReadAt != want {
+		t.Errorf("read at %s, want %s", got.ReadAt, want)
+	}
 	if got.UID != "mirror" || got.RuntimeUID != "hash" || got.Owner != (timeline.Owner{Kind: "Node", Name: "node-a"}) {
 		t.Errorf("got %+v", got)
 	}

@@ -29,6 +29,7 @@ func convertEvent(event *corev1.Event, uid string, openedAt, arrivedAt time.Time
 		Message:   cut(strings.ToValidUTF8(event.Message, "�"), maxMessage),
 		FirstAt:   instant(event.FirstTimestamp),
 		LastAt:    instant(event.LastTimestamp),
+		StoredAt:  instant(event.CreationTimestamp),
 		Count:     max(1, int(event.Count)),
 	}
 	if seen.FirstAt.IsZero() && event.EventTime.Unix() > 0 {

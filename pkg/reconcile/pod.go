@@ -24,14 +24,15 @@ type pod struct {
 	asked    int       // questions since the pod object changed
 }
 
-func (p *pod) timeline(now time.Time) (timeline.Timeline, bool) {
+func (p *pod) timeline(now time.Time, skew timeline.Skew) (timeline.Timeline, bool) {
 	if p.evidence == nil {
 		return p.settled, true
 	}
-	return p.evidence.Timeline(now)
+	return p.evidence.Timeline(now, skew)
 }
 
 func (r *Reconciler) observe(o timeline.Observation) {
+	r.clocks.Observe(o)
 	p := r.pods[o.PodUID()]
 	_, seen := o.(timeline.PodSeen)
 	_, gone := o.(timeline.PodGone)
@@ -39,7 +40,7 @@ func (r *Reconciler) observe(o timeline.Observation) {
 		if !seen {
 			return // an answer about a pod that has left meanwhile
 		}
-		p = &pod{evidence: timeline.NewEvidence(r.config.Available)}
+		p = &pod{evidence: timeline.NewEvidence(r.config.Scope)}
 		r.pods[o.PodUID()] = p
 		r.starting++
 	}
@@ -98,7 +99,7 @@ func (r *Reconciler) watchEvents(p *pod, wanted bool) {
 // is shown but handed to nobody: it may have been counted already.
 func (r *Reconciler) settle(p *pod, now time.Time) {
 	r.watchEvents(p, false)
-	p.settled, _ = p.evidence.Timeline(now)
+	p.settled, _ = p.evidence.Timeline(now, r.clocks.Skew())
 	p.evidence = nil
 	r.starting--
 	if p.settled.Reconstructed {

@@ -27,8 +27,8 @@ const (
 
 // Config connects a Reconciler. No function may block: all but Now run on its goroutine.
 type Config struct {
-	Now       func() time.Time
-	Available timeline.Available
+	Now   func() time.Time
+	Scope timeline.Scope
 	// AskRuntime asks for one timeline.RuntimeSeen about the pod; repeating a question is harmless.
 	AskRuntime func(timeline.LookUp)
 	// WatchEvents and UnwatchEvents begin and end the stream of timeline.EventSeen about a pod.
@@ -47,6 +47,7 @@ type Reconciler struct {
 	stopped chan struct{}
 
 	// Of the goroutine in Run only.
+	clocks   timeline.Clocks
 	pods     map[string]*pod
 	starting int
 	gone     []timeline.Timeline
@@ -114,25 +115,38 @@ func (r *Reconciler) drain() {
 	}
 }
 
+// Skew tells how far the control plane's clock is ahead of the node's.
+func (r *Reconciler) Skew(ctx context.Context) (timeline.Skew, error) {
+	return ask(ctx, r, "clock skew", r.clocks.Skew)
+}
+
 // Timelines tells of every pod on the node and the latest that are gone, by namespace and name, the
 // latest of a name first.
 func (r *Reconciler) Timelines(ctx context.Context) ([]timeline.Timeline, error) {
-	answer := make(chan []timeline.Timeline, 1)
+	return ask(ctx, r, "timelines", r.timelines)
+}
+
+// ask has the goroutine in Run answer.
+func ask[A any](ctx context.Context, r *Reconciler, what string, query func() A) (A, error) {
+	answer := make(chan A, 1)
+	var err error
 	select {
-	case r.queries <- func() { answer <- r.timelines() }:
+	case r.queries <- func() { answer <- query() }:
+		return <-answer, nil
 	case <-ctx.Done():
-		return nil, fmt.Errorf("ask for timelines: %w", ctx.Err())
+		err = ctx.Err()
 	case <-r.stopped:
-		return nil, fmt.Errorf("ask for timelines: %w", errStopped)
+		err = errStopped
 	}
-	return <-answer, nil
+	var none A
+	return none, fmt.Errorf("ask for %s: %w", what, err)
 }
 
 func (r *Reconciler) timelines() []timeline.Timeline {
 	all := slices.Clone(r.gone)
 	now := r.config.Now()
 	for _, p := range r.pods {
-		if t, ok := p.timeline(now); ok {
+		if t, ok := p.timeline(now, r.clocks.Skew()); ok {
 			all = append(all, t)
 		}
 	}

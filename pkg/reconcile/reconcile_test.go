@@ -39,10 +39,10 @@ func (d *desk) take() []string {
 }
 
 // start runs a reconciler in a synctest bubble; the returned function stops it and waits.
-func start(t *testing.T, d *desk, available timeline.Available) (r *Reconciler, observe func(timeline.Observation), stop func()) {
+func start(t *testing.T, d *desk, scope timeline.Scope) (r *Reconciler, observe func(timeline.Observation), stop func()) {
 	t.Helper()
 	r = New(Config{
-		Now: time.Now, Available: available, Logger: zap.NewNop(),
+		Now: time.Now, Scope: scope, Logger: zap.NewNop(),
 		AskRuntime:    func(q timeline.LookUp) { d.note("ask %s %v", q.RuntimeUID, q.Images) },
 		WatchEvents:   func(w timeline.EventWatch) { d.note("watch %s", w.InvolvedUID) },
 		UnwatchEvents: func(uid string) { d.note("unwatch %s", uid) },
@@ -94,7 +94,7 @@ func expect(t *testing.T, d *desk, want ...string) {
 func TestColdPodFromBindingToRecord(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		d := &desk{}
-		r, observe, stop := start(t, d, timeline.Available{Runtime: true, Events: true})
+		r, observe, stop := start(t, d, timeline.Scope{Runtime: true, Events: true})
 		pod := object()
 		observe(timeline.PodSeen{ArrivedAt: time.Now(), Live: true, Pod: pod})
 		expect(t, d, "ask runtime-1 [cold]")
@@ -136,7 +136,7 @@ func TestColdPodFromBindingToRecord(t *testing.T) {
 func TestSilentRuntimeDelaysARecordByItsGraceOnly(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		d := &desk{}
-		_, observe, stop := start(t, d, timeline.Available{Runtime: true, Events: true})
+		_, observe, stop := start(t, d, timeline.Scope{Runtime: true, Events: true})
 		defer stop()
 		observe(timeline.PodSeen{ArrivedAt: time.Now(), Live: true, Pod: object()})
 		observe(timeline.PodSeen{ArrivedAt: time.Now(), Live: true, Pod: ready(object())})
@@ -155,7 +155,7 @@ func TestSilentRuntimeDelaysARecordByItsGraceOnly(t *testing.T) {
 func TestPodsThatWereReadyBeforeAreShownButNotCounted(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		d := &desk{}
-		r, observe, stop := start(t, d, timeline.Available{Runtime: true, Events: true})
+		r, observe, stop := start(t, d, timeline.Scope{Runtime: true, Events: true})
 		defer stop()
 		observe(timeline.PodSeen{ArrivedAt: time.Now(), Pod: ready(object())})
 		expect(t, d, "ask runtime-1 []") // once, for what it still knows
@@ -175,7 +175,7 @@ func TestPodsThatWereReadyBeforeAreShownButNotCounted(t *testing.T) {
 func TestDeletedWhileStarting(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		d := &desk{}
-		_, observe, stop := start(t, d, timeline.Available{Runtime: true, Events: true})
+		_, observe, stop := start(t, d, timeline.Scope{Runtime: true, Events: true})
 		defer stop()
 		observe(timeline.PodSeen{ArrivedAt: time.Now(), Live: true, Pod: object()})
 		observe(timeline.PodGone{UID: "uid-1", ArrivedAt: time.Now(), Live: true})
@@ -186,7 +186,7 @@ func TestDeletedWhileStarting(t *testing.T) {
 
 func TestGoneTimelinesAreBounded(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		r, observe, stop := start(t, &desk{}, timeline.Available{})
+		r, observe, stop := start(t, &desk{}, timeline.Scope{})
 		defer stop()
 		for i := range 3 * maxGone {
 			pod := object()
@@ -205,7 +205,7 @@ func TestGoneTimelinesAreBounded(t *testing.T) {
 // runtime that never answers is waited for.
 func TestStopLosesNothing(t *testing.T) {
 	d := &desk{}
-	r := New(Config{Now: time.Now, Available: timeline.Available{Runtime: true, Events: true}, Logger: zap.NewNop(), AskRuntime: func(timeline.LookUp) {}, UnwatchEvents: func(string) {},
+	r := New(Config{Now: time.Now, Scope: timeline.Scope{Runtime: true, Events: true}, Logger: zap.NewNop(), AskRuntime: func(timeline.LookUp) {}, UnwatchEvents: func(string) {},
 		WatchEvents: func(timeline.EventWatch) {}, Settled: func(tl timeline.Timeline) { d.settled = append(d.settled, tl) }})
 	for i := range 100 {
 		pod := ready(object())

@@ -24,7 +24,7 @@ func decodeHeader(line []byte) (Header, error) {
 		return Header{}, fmt.Errorf("format version %d is not known, only 1 to %d: use the podlapse-agent that recorded it, or a newer one",
 			h.Version, Version)
 	}
-	return Header{Agent: h.Agent, Available: timeline.Available{Runtime: h.Runtime, Events: h.Events}}, nil
+	return Header{Agent: h.Agent, Scope: timeline.Scope{Runtime: h.Runtime, Events: h.Events, Since: h.Since.Time}}, nil
 }
 
 // decode reads one observation.
@@ -44,6 +44,10 @@ func decode(kind string, line []byte) (timeline.Observation, error) {
 		})
 	case kindRuntimeSeen:
 		return parse(line, toRuntimeSeen)
+	case kindClockSeen:
+		return parse(line, func(o clockSeen) timeline.ClockSeen {
+			return timeline.ClockSeen{SentAt: o.SentAt.Time, ArrivedAt: o.ArrivedAt.Time, ControlPlaneAt: o.ControlPlaneAt.Time}
+		})
 	}
 	return nil, fmt.Errorf("observation of unknown kind %.40q: use the podlapse-agent that recorded it, or a newer one", kind)
 }
@@ -54,7 +58,7 @@ func parse[Wire any, O timeline.Observation](line []byte, convert func(Wire) O) 
 		return nil, err
 	}
 	o := convert(wire)
-	if o.PodUID() == "" {
+	if _, ofNoPod := any(o).(timeline.ClockSeen); o.PodUID() == "" && !ofNoPod {
 		return nil, errors.New("observation without the pod's uid")
 	}
 	if arrivedAt(o).IsZero() {
@@ -66,7 +70,7 @@ func parse[Wire any, O timeline.Observation](line []byte, convert func(Wire) O) 
 func toPodSeen(o podSeen) timeline.PodSeen {
 	return timeline.PodSeen{ArrivedAt: o.ArrivedAt.Time, Live: o.Live, Pod: timeline.Pod{
 		UID: o.Pod.UID, RuntimeUID: o.Pod.RuntimeUID, Namespace: o.Pod.Namespace, Name: o.Pod.Name, Node: o.Pod.Node,
-		Owner: timeline.Owner(o.Pod.Owner), CreatedAt: o.Pod.CreatedAt.Time, AcknowledgedAt: o.Pod.AcknowledgedAt.Time,
+		Owner: timeline.Owner(o.Pod.Owner), CreatedAt: o.Pod.CreatedAt.Time, ReadAt: o.Pod.ReadAt.Time, AcknowledgedAt: o.Pod.AcknowledgedAt.Time,
 		DeletedAt: o.Pod.DeletedAt.Time, Phase: o.Pod.Phase, Reason: o.Pod.Reason, ReadinessGates: o.Pod.ReadinessGates,
 		Conditions: each(o.Pod.Conditions, func(c condition) timeline.Condition {
 			return timeline.Condition{Type: c.Type, True: c.True, TransitionAt: c.TransitionAt.Time}
@@ -78,7 +82,7 @@ func toPodSeen(o podSeen) timeline.PodSeen {
 func toContainer(c container) timeline.Container {
 	out := timeline.Container{
 		Name: c.Name, Kind: timeline.ContainerKind(c.Kind), Image: c.Image, PullPolicy: timeline.PullPolicy(c.PullPolicy),
-		StartupProbe: c.StartupProbe, ReadinessProbe: c.ReadinessProbe, State: timeline.ContainerState(c.State),
+		StartupProbe: c.StartupProbe, ReadinessProbe: c.ReadinessProbe, PostStartHook: c.PostStartHook, State: timeline.ContainerState(c.State),
 		WaitingReason: c.WaitingReason, Attempt: c.Attempt, StartedAt: c.StartedAt.Time,
 		FinishedAt: c.FinishedAt.Time, ExitCode: c.ExitCode, Started: c.Started, Ready: c.Ready,
 	}
@@ -91,7 +95,7 @@ func toContainer(c container) timeline.Container {
 func toEventSeen(o eventSeen) timeline.EventSeen {
 	return timeline.EventSeen{
 		UID: o.UID, ArrivedAt: o.ArrivedAt.Time, Live: o.Live, Container: o.Container, Reason: o.Reason,
-		Message: o.Message, NamedAt: o.NamedAt.Time, FirstAt: o.FirstAt.Time, LastAt: o.LastAt.Time, Count: o.Count,
+		Message: o.Message, NamedAt: o.NamedAt.Time, FirstAt: o.FirstAt.Time, LastAt: o.LastAt.Time, StoredAt: o.StoredAt.Time, Count: o.Count,
 	}
 }
 
@@ -128,6 +132,8 @@ func arrivedAt(o timeline.Observation) time.Time {
 	case timeline.EventsWatched:
 		return o.ArrivedAt
 	case timeline.RuntimeSeen:
+		return o.ArrivedAt
+	case timeline.ClockSeen:
 		return o.ArrivedAt
 	}
 	return time.Time{}

@@ -17,14 +17,15 @@ const (
 
 // Header says who recorded.
 type Header struct {
-	Agent     string             // version of the agent
-	Available timeline.Available // the sources it had
+	Agent string         // version of the agent
+	Scope timeline.Scope // what it could know of
 }
 
 // EncodeHeader makes the line that a recording begins with.
 func EncodeHeader(h Header) ([]byte, error) {
 	return encodeLine(header{
-		tag: tag{kindHeader}, Version: Version, Agent: h.Agent, Runtime: h.Available.Runtime, Events: h.Available.Events,
+		tag: tag{kindHeader}, Version: Version, Agent: h.Agent, Runtime: h.Scope.Runtime, Events: h.Scope.Events,
+		Since: utc(h.Scope.Since),
 	})
 }
 
@@ -43,6 +44,8 @@ func Encode(o timeline.Observation) ([]byte, error) {
 		return encodeLine(eventsWatched{tag{kindWatched}, o.UID, utc(o.ArrivedAt), utc(o.OpenedAt)})
 	case timeline.RuntimeSeen:
 		return encodeLine(fromRuntimeSeen(o))
+	case timeline.ClockSeen:
+		return encodeLine(clockSeen{tag{kindClockSeen}, utc(o.SentAt), utc(o.ArrivedAt), utc(o.ControlPlaneAt)})
 	}
 	return nil, fmt.Errorf("encode observation: no kind for %T", o)
 }
@@ -63,7 +66,7 @@ func encodeLine(value any) ([]byte, error) {
 func fromPodSeen(o timeline.PodSeen) podSeen {
 	return podSeen{tag: tag{kindPodSeen}, ArrivedAt: utc(o.ArrivedAt), Live: o.Live, Pod: pod{
 		UID: o.Pod.UID, RuntimeUID: o.Pod.RuntimeUID, Namespace: o.Pod.Namespace, Name: o.Pod.Name, Node: o.Pod.Node,
-		Owner: owner(o.Pod.Owner), CreatedAt: utc(o.Pod.CreatedAt), AcknowledgedAt: utc(o.Pod.AcknowledgedAt),
+		Owner: owner(o.Pod.Owner), CreatedAt: utc(o.Pod.CreatedAt), ReadAt: utc(o.Pod.ReadAt), AcknowledgedAt: utc(o.Pod.AcknowledgedAt),
 		DeletedAt: utc(o.Pod.DeletedAt), Phase: o.Pod.Phase, Reason: o.Pod.Reason, ReadinessGates: o.Pod.ReadinessGates,
 		Conditions: each(o.Pod.Conditions, func(c timeline.Condition) condition {
 			return condition{c.Type, c.True, utc(c.TransitionAt)}
@@ -75,7 +78,7 @@ func fromPodSeen(o timeline.PodSeen) podSeen {
 func fromContainer(c timeline.Container) container {
 	out := container{
 		Name: c.Name, Kind: string(c.Kind), Image: c.Image, PullPolicy: string(c.PullPolicy),
-		StartupProbe: c.StartupProbe, ReadinessProbe: c.ReadinessProbe, State: string(c.State),
+		StartupProbe: c.StartupProbe, ReadinessProbe: c.ReadinessProbe, PostStartHook: c.PostStartHook, State: string(c.State),
 		WaitingReason: c.WaitingReason, Attempt: c.Attempt, StartedAt: utc(c.StartedAt),
 		FinishedAt: utc(c.FinishedAt), ExitCode: c.ExitCode, Started: c.Started, Ready: c.Ready,
 	}
@@ -88,7 +91,7 @@ func fromContainer(c timeline.Container) container {
 func fromEventSeen(o timeline.EventSeen) eventSeen {
 	return eventSeen{
 		tag: tag{kindEventSeen}, UID: o.UID, ArrivedAt: utc(o.ArrivedAt), Live: o.Live, Container: o.Container,
-		Reason: o.Reason, Message: o.Message, NamedAt: utc(o.NamedAt), FirstAt: utc(o.FirstAt), LastAt: utc(o.LastAt),
+		Reason: o.Reason, Message: o.Message, NamedAt: utc(o.NamedAt), FirstAt: utc(o.FirstAt), LastAt: utc(o.LastAt), StoredAt: utc(o.StoredAt),
 		Count: o.Count,
 	}
 }

@@ -27,12 +27,12 @@ func TestFormat(t *testing.T) {
 		{
 			timeline.PodSeen{ArrivedAt: noon.Add(time.Nanosecond), Pod: timeline.Pod{
 				UID: "u", RuntimeUID: "r", Namespace: "shop", Name: "web-0", Node: "node-a", Owner: timeline.Owner{Kind: "Job", Name: "j"},
-				CreatedAt: noon, AcknowledgedAt: noon, DeletedAt: noon, Phase: "Pending", Reason: "Evicted",
+				CreatedAt: noon, ReadAt: noon, AcknowledgedAt: noon, DeletedAt: noon, Phase: "Pending", Reason: "Evicted",
 				Conditions: []timeline.Condition{{Type: "Ready", True: true, TransitionAt: noon}}, ReadinessGates: true,
 				Containers: []timeline.Container{
 					{
 						Name: "app", Kind: timeline.KindMain, Image: "web:2", PullPolicy: timeline.PullAlways, StartupProbe: true,
-						ReadinessProbe: true, State: timeline.StateTerminated, WaitingReason: "Why", Attempt: 1, StartedAt: noon,
+						ReadinessProbe: true, PostStartHook: true, State: timeline.StateTerminated, WaitingReason: "Why", Attempt: 1, StartedAt: noon,
 						FinishedAt: noon, ExitCode: 2, Started: true, Ready: true, LastRun: &timeline.Run{FinishedAt: noon, ExitCode: 3},
 					},
 					{Name: "bare"},
@@ -40,21 +40,26 @@ func TestFormat(t *testing.T) {
 			}},
 			`{"kind":"pod_seen","arrived_at":"2026-03-01T12:00:00.000000001Z","pod":{"uid":"u","runtime_uid":"r",` +
 				`"namespace":"shop","name":"web-0","node":"node-a","owner":{"kind":"Job","name":"j"},` +
-				`"created_at":"2026-03-01T12:00:00Z","acknowledged_at":"2026-03-01T12:00:00Z","deleted_at":"2026-03-01T12:00:00Z",` +
+				`"created_at":"2026-03-01T12:00:00Z","read_at":"2026-03-01T12:00:00Z","acknowledged_at":"2026-03-01T12:00:00Z","deleted_at":"2026-03-01T12:00:00Z",` +
 				`"phase":"Pending","reason":"Evicted","conditions":[{"type":"Ready","true":true,"transition_at":"2026-03-01T12:00:00Z"}],` +
 				`"readiness_gates":true,"containers":[{"name":"app","kind":"main","image":"web:2","pull_policy":"Always",` +
-				`"startup_probe":true,"readiness_probe":true,"state":"terminated","waiting_reason":"Why","attempt":1,` +
+				`"startup_probe":true,"readiness_probe":true,"post_start_hook":true,"state":"terminated","waiting_reason":"Why","attempt":1,` +
 				`"started_at":"2026-03-01T12:00:00Z","finished_at":"2026-03-01T12:00:00Z","exit_code":2,"started":true,"ready":true,` +
 				`"last_run":{"finished_at":"2026-03-01T12:00:00Z","exit_code":3}},{"name":"bare"}]}}`,
 		},
 		{
 			timeline.EventSeen{
 				UID: "u", ArrivedAt: noon, Live: true, Container: "app", Reason: "Pulling", Message: `<"a" & b>`,
-				NamedAt: noon.Add(1500 * time.Microsecond), FirstAt: noon, LastAt: noon, Count: 2,
+				NamedAt: noon.Add(1500 * time.Microsecond), FirstAt: noon, LastAt: noon, StoredAt: noon, Count: 2,
 			},
 			`{"kind":"event_seen","uid":"u","arrived_at":"2026-03-01T12:00:00Z","live":true,"container":"app","reason":"Pulling",` +
 				`"message":"<\"a\" & b>","named_at":"2026-03-01T12:00:00.0015Z","first_at":"2026-03-01T12:00:00Z",` +
-				`"last_at":"2026-03-01T12:00:00Z","count":2}`,
+				`"last_at":"2026-03-01T12:00:00Z","stored_at":"2026-03-01T12:00:00Z","count":2}`,
+		},
+		{
+			timeline.ClockSeen{SentAt: noon, ArrivedAt: noon, ControlPlaneAt: noon},
+			`{"kind":"clock_seen","sent_at":"2026-03-01T12:00:00Z","arrived_at":"2026-03-01T12:00:00Z",` +
+				`"control_plane_at":"2026-03-01T12:00:00Z"}`,
 		},
 		{
 			timeline.RuntimeSeen{
@@ -79,7 +84,7 @@ func TestFormat(t *testing.T) {
 			t.Errorf("%v, got\n%swant\n%s", err, line, test.want)
 		}
 	}
-	h, err := EncodeHeader(Header{Agent: "v1.2.3", Available: timeline.Available{Runtime: true}})
+	h, err := EncodeHeader(Header{Agent: "v1.2.3", Scope: timeline.Scope{Runtime: true}})
 	if want := `{"kind":"header","version":1,"agent":"v1.2.3","runtime":true}` + "\n"; err != nil || string(h) != want {
 		t.Errorf("%v, got header\n%swant\n%s", err, h, want)
 	}
@@ -90,7 +95,7 @@ func TestFormat(t *testing.T) {
 func TestRoundTrip(t *testing.T) {
 	for seed := range uint64(500) {
 		random := rand.New(rand.NewPCG(seed, 3))
-		header := Header{"v", timeline.Available{Runtime: seed%2 == 0, Events: seed%3 == 0}}
+		header := Header{"v", timeline.Scope{Runtime: seed%2 == 0, Events: seed%3 == 0}}
 		text, err := EncodeHeader(header)
 		if err != nil {
 			t.Fatal(err)

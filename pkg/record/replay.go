@@ -23,6 +23,7 @@ type replayed struct {
 // was folded so far as well; it wraps ErrTruncated when only the end is missing.
 func Replay(r *Reader) ([]timeline.Timeline, error) {
 	pods := map[string]*replayed{}
+	var clocks timeline.Clocks
 	var now time.Time
 	for {
 		o, err := r.Next()
@@ -30,50 +31,51 @@ func Replay(r *Reader) ([]timeline.Timeline, error) {
 			if errors.Is(err, io.EOF) {
 				err = nil
 			}
-			return timelines(pods, now), err
+			return timelines(pods, now, clocks.Skew()), err
 		}
 		if at := arrivedAt(o); at.After(now) {
 			now = at // sources are recorded as they come, so that their arrivals may cross
 		}
+		clocks.Observe(o)
 		p := pods[o.PodUID()]
 		if p == nil {
 			if _, seen := o.(timeline.PodSeen); !seen {
 				continue // an answer about a pod that has left
 			}
-			p = &replayed{evidence: timeline.NewEvidence(r.Header().Available)}
+			p = &replayed{evidence: timeline.NewEvidence(r.Header().Scope)}
 			pods[o.PodUID()] = p
 		}
-		p.observe(o, now)
+		p.observe(o, now, clocks.Skew())
 	}
 }
 
-func (p *replayed) observe(o timeline.Observation, now time.Time) {
-	p.settle(now) // as time alone does: what comes after is too late
+func (p *replayed) observe(o timeline.Observation, now time.Time, skew timeline.Skew) {
+	p.settle(now, skew) // as time alone does: what comes after is too late
 	if p.evidence == nil {
 		return
 	}
 	p.evidence.Apply(o)
 	if _, gone := o.(timeline.PodGone); gone {
-		p.settled, _ = p.evidence.Timeline(now)
+		p.settled, _ = p.evidence.Timeline(now, skew)
 		p.evidence = nil
 		return
 	}
-	p.settle(now)
+	p.settle(now, skew)
 }
 
-func (p *replayed) settle(now time.Time) {
+func (p *replayed) settle(now time.Time, skew timeline.Skew) {
 	if p.evidence != nil && p.evidence.Settled(now) {
-		p.settled, _ = p.evidence.Timeline(now)
+		p.settled, _ = p.evidence.Timeline(now, skew)
 		p.evidence = nil
 	}
 }
 
-func timelines(pods map[string]*replayed, now time.Time) []timeline.Timeline {
+func timelines(pods map[string]*replayed, now time.Time, skew timeline.Skew) []timeline.Timeline {
 	all := make([]timeline.Timeline, 0, len(pods))
 	for _, p := range pods {
 		t := p.settled
 		if p.evidence != nil {
-			t, _ = p.evidence.Timeline(now)
+			t, _ = p.evidence.Timeline(now, skew)
 		}
 		all = append(all, t)
 	}

@@ -8,6 +8,7 @@ const (
 	kindEventSeen   = "event_seen"
 	kindWatched     = "events_watched"
 	kindRuntimeSeen = "runtime_seen"
+	kindClockSeen   = "clock_seen"
 )
 
 // The types below are the format; what each field means is said in package timeline, where the types
@@ -21,10 +22,11 @@ type tag struct {
 // header is the first line. A later one says that an agent started anew and went on in this file.
 type header struct {
 	tag
-	Version int    `json:"version"`
-	Agent   string `json:"agent,omitzero"`   // version of the agent that recorded
-	Runtime bool   `json:"runtime,omitzero"` // the agent had a source of this kind, see timeline.Available
-	Events  bool   `json:"events,omitzero"`
+	Version int     `json:"version"`
+	Agent   string  `json:"agent,omitzero"`   // version of the agent that recorded
+	Runtime bool    `json:"runtime,omitzero"` // the agent had a source of this kind, see timeline.Scope
+	Events  bool    `json:"events,omitzero"`
+	Since   instant `json:"since,omitzero"`
 }
 
 type podSeen struct {
@@ -32,6 +34,13 @@ type podSeen struct {
 	ArrivedAt instant `json:"arrived_at,omitzero"`
 	Live      bool    `json:"live,omitzero"`
 	Pod       pod     `json:"pod"`
+}
+
+type clockSeen struct {
+	tag
+	SentAt         instant `json:"sent_at,omitzero"`
+	ArrivedAt      instant `json:"arrived_at,omitzero"`
+	ControlPlaneAt instant `json:"control_plane_at,omitzero"`
 }
 
 type podGone struct {
@@ -52,6 +61,7 @@ type eventSeen struct {
 	NamedAt   instant `json:"named_at,omitzero"`
 	FirstAt   instant `json:"first_at,omitzero"`
 	LastAt    instant `json:"last_at,omitzero"`
+	StoredAt  instant `json:"stored_at,omitzero"`
 	Count     int     `json:"count,omitzero"`
 }
 
@@ -80,6 +90,7 @@ type pod struct {
 	Node           string      `json:"node,omitzero"`
 	Owner          owner       `json:"owner,omitzero"`
 	CreatedAt      instant     `json:"created_at,omitzero"`
+	ReadAt         instant     `json:"read_at,omitzero"`
 	AcknowledgedAt instant     `json:"acknowledged_at,omitzero"`
 	DeletedAt      instant     `json:"deleted_at,omitzero"`
 	Phase          string      `json:"phase,omitzero"`
@@ -107,6 +118,7 @@ type container struct {
 	PullPolicy     string  `json:"pull_policy,omitzero"`
 	StartupProbe   bool    `json:"startup_probe,omitzero"`
 	ReadinessProbe bool    `json:"readiness_probe,omitzero"`
+	PostStartHook  bool    `json:"post_start_hook,omitzero"`
 	State          string  `json:"state,omitzero"`
 	WaitingReason  string  `json:"waiting_reason,omitzero"`
 	Attempt        int     `json:"attempt,omitzero"`

@@ -28,30 +28,37 @@ func (e *Evidence) applyPod(o PodSeen) {
 	if o.ArrivedAt.After(e.podSeenAt) {
 		e.podSeenAt, e.pod = o.ArrivedAt, o.Pod
 	}
-	told := func(m Mark, stamp time.Time) {
+	stamped := func(m Mark, by origin, stamp time.Time) {
 		if !stamp.IsZero() {
-			e.claim(second(podMark(m), originStatus, stamp))
+			e.claim(second(podMark(m), by, stamp))
 			e.claim(arrival(podMark(m), originArrival, o.ArrivedAt, o.Live))
 		}
 	}
 	e.claim(arrival(podMark(MarkCreated), originArrival, o.ArrivedAt, o.Live))
-	told(MarkCreated, o.Pod.CreatedAt)
-	told(MarkAcknowledged, o.Pod.AcknowledgedAt)
-	told(MarkDeleted, o.Pod.DeletedAt)
+	if o.Pod.ReadAt.IsZero() {
+		stamped(MarkCreated, originControlPlane, o.Pod.CreatedAt)
+	} else {
+		e.claim(point(podMark(MarkCreated), originStatus, o.Pod.ReadAt))
+	}
+	stamped(MarkAcknowledged, originStatus, o.Pod.AcknowledgedAt)
+	stamped(MarkDeleted, originControlPlane, o.Pod.DeletedAt)
 	for _, c := range o.Pod.Conditions {
 		if !c.True {
+			e.applyLost(o, c)
 			continue
 		}
 		switch c.Type {
 		case "PodScheduled":
-			told(MarkScheduled, c.TransitionAt)
+			if o.Pod.ReadAt.IsZero() { // nobody schedules a static pod; kubelet sets the condition later
+				stamped(MarkScheduled, originControlPlane, c.TransitionAt)
+			}
 		case "PodReadyToStartContainers":
 			// Prompt only from kubelet 1.36; before, it can come after the pulls: an upper bound.
 			e.claim(arrival(podMark(MarkSandboxRunning), originArrival, o.ArrivedAt, o.Live))
 		case "ContainersReady":
-			told(MarkContainersReady, c.TransitionAt)
+			stamped(MarkContainersReady, originStatus, c.TransitionAt)
 		case "Ready":
-			told(MarkReady, c.TransitionAt)
+			stamped(MarkReady, originStatus, c.TransitionAt)
 		}
 	}
 	switch o.Pod.Phase {
@@ -65,6 +72,24 @@ func (e *Evidence) applyPod(o PodSeen) {
 	}
 }
 
+// applyLost reads a condition that is no longer true: whenever it was, it was before.
+func (e *Evidence) applyLost(o PodSeen, c Condition) {
+	var m Mark
+	switch c.Type {
+	case "ContainersReady":
+		m = MarkContainersReady
+	case "Ready":
+		m = MarkReady
+	default:
+		return
+	}
+	if !wasTrue(o.Pod, c) {
+		return
+	}
+	e.claim(claim{key: podMark(m), origin: originStatus, earliest: minInstant, latest: at(c.TransitionAt) + instant(time.Second) - 1})
+	e.claim(arrival(podMark(m), originArrival, o.ArrivedAt, false))
+}
+
 func (e *Evidence) keepFirstSighting(o PodSeen) {
 	if !e.firstSeen.at.IsZero() && !o.ArrivedAt.Before(e.firstSeen.at) {
 		return
@@ -76,19 +101,22 @@ func (e *Evidence) keepFirstSighting(o PodSeen) {
 // both go out with the same status, but their stamps are floored on their own.
 const readyAtFirst = 2 * time.Second
 
-// wasReady says that the pod's start-up is over. A Ready condition that turned false later than it was
-// first written had been true in between.
+// wasReady says that the pod's start-up is over.
 func wasReady(p Pod) bool {
 	if p.Phase == "Succeeded" || p.Phase == "Failed" {
 		return true
 	}
 	for _, c := range p.Conditions {
-		if c.Type != "Ready" {
-			continue
+		if c.Type == "Ready" {
+			return c.True || wasTrue(p, c)
 		}
-		return c.True || !p.AcknowledgedAt.IsZero() && c.TransitionAt.Sub(p.AcknowledgedAt) > readyAtFirst
 	}
 	return false
+}
+
+// wasTrue says that a condition which is false had been true before: it turned later than it was first written.
+func wasTrue(p Pod, c Condition) bool {
+	return !c.True && !p.AcknowledgedAt.IsZero() && c.TransitionAt.Sub(p.AcknowledgedAt) > readyAtFirst
 }
 
 // applyStatus reads one container's status. Kubelet learns of starts and exits from the runtime's
@@ -124,6 +152,10 @@ func (e *Evidence) applyStatus(o PodSeen, c Container) {
 	}
 	if c.Kind == KindInit {
 		return
+	}
+	if c.PostStartHook && c.State == StateRunning {
+		// The hook runs within kubelet's start of the container, before its status is written (startContainer).
+		e.claim(arrival(markKey{index, clampAttempt(c.Attempt), MarkPostStarted}, originArrival, o.ArrivedAt, o.Live))
 	}
 	if c.Started {
 		e.claim(arrival(markKey{index, clampAttempt(c.Attempt), MarkStarted}, originArrival, o.ArrivedAt, o.Live))

@@ -14,7 +14,7 @@ type bound struct {
 	key              markKey
 	earliest, latest instant
 	lean             lean
-	origins          uint16  // bit set of the origins that agree
+	origins          origins // those that agree
 	notAfter         instant // the estimate of the mark that follows; zero when none limits it
 }
 
@@ -37,14 +37,34 @@ func (b *bound) leaning() instant {
 	return b.earliest + (b.latest-b.earliest)/2
 }
 
-func (b *bound) sources() []Source {
+// origins is a set of origins, a bit each.
+type origins uint16
+
+func (os origins) with(o origin) origins { return os | 1<<o }
+
+// sources lists who is behind the origins, each once, in the order of trust.
+func (os origins) sources() []Source {
 	var sources []Source
 	for o, source := range originSources {
-		if b.origins&(1<<o) != 0 && !slices.Contains(sources, source) {
+		if os&(1<<o) != 0 && !slices.Contains(sources, source) {
 			sources = append(sources, source)
 		}
 	}
 	return sources
+}
+
+// sourceLists remembers the lists of one timeline, whose many parts rest on few combinations.
+type sourceLists struct {
+	origins []origins
+	lists   [][]Source
+}
+
+func (l *sourceLists) of(os origins) []Source {
+	if i := slices.Index(l.origins, os); i >= 0 {
+		return l.lists[i]
+	}
+	l.origins, l.lists = append(l.origins, os), append(l.lists, os.sources())
+	return l.lists[len(l.lists)-1]
 }
 
 // spanError bounds how far the estimated length between two marks can be from the truth.
@@ -83,8 +103,7 @@ type bounds []bound
 
 func (bs bounds) find(k markKey) *bound {
 	i, found := slices.BinarySearchFunc(bs, k, func(b bound, k markKey) int {
-		return cmp.Or(cmp.Compare(b.key.container, k.container), cmp.Compare(b.key.mark, k.mark),
-			cmp.Compare(b.key.attempt, k.attempt))
+		return cmp.Compare(b.key.rank(), k.rank())
 	})
 	if !found {
 		return nil
@@ -117,17 +136,26 @@ func intersect(claims []claim) (bounds, []disagreement) {
 		b := &all[len(all)-1]
 		earliest, latest := max(b.earliest, c.earliest), min(b.latest, c.latest)
 		if earliest > latest {
-			disagreements = append(disagreements, disagreement{c.key, fmt.Sprintf(
-				"%s says %s, %s allow %s", c.origin.source(), interval(c.earliest, c.latest),
-				b.sources(), interval(b.earliest, b.latest))})
+			d := disagreement{c.key, fmt.Sprintf("%s says %s, %s allow %s",
+				c.origin.source(), interval(c.earliest, c.latest), b.origins.sources(), interval(b.earliest, b.latest))}
+			if c.origin == originControlPlane {
+				d.detail += ": the clocks of control plane and node may differ"
+				if b.earliest == minInstant { // as far off as the stamp is, the truth may be
+					b.earliest = b.latest - (c.latest - b.latest)
+				}
+			}
+			disagreements = append(disagreements, d)
 			continue
 		}
 		// The most trusted claim that leans, and sets the end it leans to, decides.
+		if b.lean == leanLatest && latest < b.latest || b.lean == leanEarliest && earliest > b.earliest {
+			b.lean = leanNone
+		}
 		if b.lean == leanNone && (c.lean == leanLatest && c.latest == latest || c.lean == leanEarliest && c.earliest == earliest) {
 			b.lean = c.lean
 		}
 		b.earliest, b.latest = earliest, latest
-		b.origins |= 1 << c.origin
+		b.origins = b.origins.with(c.origin)
 	}
 	return all, disagreements
 }

@@ -45,15 +45,17 @@ const (
 	originEventName                   // the nanoseconds in an Event's name
 	originEventDuration               // a monotonic duration in kubelet's message
 	originEventSecond                 // an Event's floored stamp
-	originStatus                      // a floored stamp in the pod object
+	originStatus                      // kubelet's floored stamp in the pod object
 	originEventArrival                // when an Event arrived
 	originArrival                     // when the pod object arrived
+	originControlPlane                // the control plane's floored stamp in the pod object: of another clock
 )
 
 var originSources = [...]Source{
 	originRuntime: SourceCRI, originStore: SourceContainerd, originEventName: SourceEventWatch,
 	originEventDuration: SourceEventWatch, originEventSecond: SourceEventWatch,
 	originStatus: SourcePodWatch, originEventArrival: SourceEventWatch, originArrival: SourcePodWatch,
+	originControlPlane: SourcePodWatch,
 }
 
 func (o origin) source() Source { return originSources[o] }
@@ -75,6 +77,11 @@ type markKey struct {
 	container int16
 	attempt   uint16
 	mark      Mark
+}
+
+// rank orders keys by container, mark and attempt, in one comparison.
+func (k markKey) rank() uint64 {
+	return uint64(k.container+1)<<24 | uint64(k.mark)<<16 | uint64(k.attempt)
 }
 
 // claim is what one origin says of a mark: an interval, both ends included, that holds the instant.

@@ -16,16 +16,21 @@ const (
 	maxFailures   = 16
 )
 
-// Available says which optional sources the agent has at all; evidence of others is never waited for.
-type Available struct {
+// Scope is what the agent can know of.
+type Scope struct {
+	// Runtime and Events say that the agent has such a source; evidence of others is never waited for.
 	Runtime bool
 	Events  bool
+	// Since is from when on every start-up of the node is the agent's to report, also one that was over
+	// before it saw the pod, because the agent or the API server was away; agent's clock. Zero: what it
+	// did not see start is not its own.
+	Since time.Time
 }
 
 // Evidence is all that is known about one pod. Applying the same observations in any order and any
 // number of times gives the same evidence. Not safe for concurrent use.
 type Evidence struct {
-	available Available
+	scope Scope
 
 	pod       Pod // as last seen
 	podSeenAt time.Time
@@ -74,7 +79,7 @@ type imageEvidence struct {
 type exit struct{ attempt, code int }
 
 // NewEvidence starts with nothing known.
-func NewEvidence(available Available) *Evidence { return &Evidence{available: available} }
+func NewEvidence(scope Scope) *Evidence { return &Evidence{scope: scope} }
 
 // PodSeen says whether any pod object was seen; without one there is nothing to fold.
 func (e *Evidence) PodSeen() bool { return !e.podSeenAt.IsZero() }
@@ -83,20 +88,11 @@ func (e *Evidence) PodSeen() bool { return !e.podSeenAt.IsZero() }
 func (e *Evidence) Pod() Pod { return e.pod }
 
 func compareClaims(a, b claim) int {
-	return cmp.Or(
-		cmp.Compare(a.key.container, b.key.container),
-		cmp.Compare(a.key.mark, b.key.mark),
-		cmp.Compare(a.key.attempt, b.key.attempt),
-		cmp.Compare(a.origin, b.origin),
-	)
+	return cmp.Compare(a.key.rank()<<8|uint64(a.origin), b.key.rank()<<8|uint64(b.origin))
 }
 
 func compareKeys(c claim, k markKey) int {
-	return cmp.Or(
-		cmp.Compare(c.key.container, k.container),
-		cmp.Compare(c.key.mark, k.mark),
-		cmp.Compare(c.key.attempt, k.attempt),
-	)
+	return cmp.Compare(c.key.rank(), k.rank())
 }
 
 // claim keeps the better of the new claim and the one of the same origin.

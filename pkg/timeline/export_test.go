@@ -13,7 +13,7 @@ import (
 // Script is what a test outside of the package sees of a script in testdata.
 type Script struct {
 	Name         string
-	Available    Available
+	Scope        Scope
 	Observations []Observation
 	AsOf         time.Time
 }
@@ -33,7 +33,7 @@ func Scripts(t testing.TB) []Script {
 		}
 		input, _, _ := bytes.Cut(data, []byte("---\n"))
 		s := parseScript(t, input)
-		all = append(all, Script{strings.TrimSuffix(filepath.Base(path), ".script"), s.available, s.observations, s.asOf})
+		all = append(all, Script{strings.TrimSuffix(filepath.Base(path), ".script"), s.scope, s.observations, s.asOf})
 	}
 	return all
 }

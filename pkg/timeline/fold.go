@@ -18,6 +18,7 @@ const maxConflicts = 32
 type fold struct {
 	e             *Evidence
 	asOf          instant
+	skew          Skew
 	claims        []claim        // the evidence's, and what several Events tell together
 	pulls         []pullEvidence // by container index
 	bounds        bounds
@@ -25,17 +26,21 @@ type fold struct {
 
 	containers []Container // in kubelet's order
 	pod        chain
+	sandboxes  []chain // those after the first
 	chains     []chain // of each container
 	ready      chain
+
+	phases  []Phase // room for those of all boundaries
+	sources sourceLists
 }
 
-// Timeline folds the evidence, as of now on the agent's clock. Without a pod object there is nothing
-// to tell and it returns false.
-func (e *Evidence) Timeline(now time.Time) (Timeline, bool) {
+// Timeline folds the evidence, as of now on the agent's clock, with what is known of the control plane's.
+// Without a pod object there is nothing to tell and it returns false.
+func (e *Evidence) Timeline(now time.Time, skew Skew) (Timeline, bool) {
 	if !e.PodSeen() {
 		return Timeline{}, false
 	}
-	f := &fold{e: e, asOf: at(now)}
+	f := &fold{e: e, asOf: at(now), skew: skew}
 	f.gather()
 	slices.SortFunc(f.claims, compareClaims)
 	f.bounds, f.disagreements = intersect(f.claims)
@@ -43,6 +48,7 @@ func (e *Evidence) Timeline(now time.Time) (Timeline, bool) {
 	f.containers = f.inOrder()
 	f.chains = make([]chain, 0, len(f.containers))
 	f.pod = f.podSteps()
+	f.sandboxes = f.laterSandboxes()
 	for _, c := range f.containers {
 		f.chains = append(f.chains, f.containerSteps(c))
 	}
@@ -62,9 +68,13 @@ func (f *fold) gather() {
 	}
 	f.claims = make([]claim, 0, len(f.e.claims)+4*len(f.pulls))
 	for _, c := range f.e.claims {
-		if c.key.mark != MarkPullRequested || c.key.attempt <= f.pulls[c.key.container].final {
-			f.claims = append(f.claims, c)
+		if c.key.mark == MarkPullRequested && c.key.attempt > f.pulls[c.key.container].final {
+			continue
 		}
+		if c.origin == originControlPlane {
+			c = f.skew.widen(c)
+		}
+		f.claims = append(f.claims, c)
 	}
 	for i, p := range f.pulls {
 		f.claims = append(f.claims, pullClaims(int16(i), p, f.e.pulledImage(f.e.containers[i].name),
@@ -145,9 +155,21 @@ func (f *fold) sequences() [][]markKey {
 			sequences = append(sequences, slices.Concat(gate, keys))
 			continue
 		}
-		gate = slices.Concat(gate, keys)
+		done := f.firstSuccess(f.containers[i], keys)
+		gate = slices.Concat(gate, keys[:done])
+		if done < len(keys) { // it ran again with a new sandbox, or because all containers were restarted
+			sequences = append(sequences, keys)
+		}
 	}
 	sequences = append(sequences, gate)
+	before := podMark(MarkCreated)
+	for _, c := range f.sandboxes {
+		sequences = append(sequences, slices.Concat([]markKey{before}, c.keys()))
+		before = c.steps[len(c.steps)-1].key
+	}
+	if failed := f.bounds.find(podMark(MarkFailed)); failed != nil {
+		sequences = append(sequences, f.endsBefore(failed)...)
+	}
 	for _, c := range f.containers {
 		if c.Kind == KindInit {
 			continue
@@ -163,16 +185,47 @@ func (f *fold) sequences() [][]markKey {
 	return append(sequences, f.ready.keys())
 }
 
+// firstSuccess is how many of an init container's steps lead to its first successful end, after which
+// kubelet goes on; of other containers, and of one that did not succeed, all do.
+func (f *fold) firstSuccess(c Container, keys []markKey) int {
+	if c.Kind != KindInit {
+		return len(keys)
+	}
+	evidence := &f.e.containers[f.index(c.Name)]
+	for i, k := range keys {
+		if k.mark != MarkFinished {
+			continue
+		}
+		if code, known := evidence.exitCode(int(k.attempt)); known && code == 0 {
+			return i + 1
+		}
+	}
+	return len(keys)
+}
+
+// endsBefore is the end of each container before the pod's failure: kubelet calls a pod failed when all
+// have ended (since 1.27; before, an evicted one at once, which their stamps then tell).
+func (f *fold) endsBefore(failed *bound) [][]markKey {
+	var sequences [][]markKey
+	for _, b := range f.bounds {
+		if b.key.mark == MarkFinished && b.earliest <= failed.latest {
+			sequences = append(sequences, []markKey{b.key, failed.key})
+		}
+	}
+	return sequences
+}
+
 // assemble walks the chains from creation to the end of start-up.
 func (f *fold) assemble() Timeline {
 	pod := f.e.pod
 	t := Timeline{
-		Namespace: pod.Namespace, Name: pod.Name, UID: pod.UID, Node: pod.Node, Owner: pod.Owner,
-		Reconstructed: f.e.before(),
+		Namespace: pod.Namespace, Name: pod.Name, UID: pod.UID, Node: pod.Node, Owner: pod.Owner, Reason: pod.Reason,
+		Reconstructed: f.e.before(), Skew: f.skew,
 	}
 	for _, c := range f.containers {
 		t.Pulls = f.appendPulls(t.Pulls, c)
 	}
+	f.phases = make([]Phase, 0, 2*len(f.bounds))
 	path := f.path()
 	start := *f.bounds.find(podMark(MarkCreated))
 	state, end := f.end(path)
@@ -191,7 +244,7 @@ func (f *fold) assemble() Timeline {
 		b := &f.bounds[i]
 		t.Marks = append(t.Marks, MarkEvidence{
 			Mark: b.key.mark, Container: f.name(b.key), Attempt: int(b.key.attempt),
-			Earliest: b.earliest.time(), Latest: b.latest.time(), Sources: b.sources(),
+			Earliest: b.earliest.time(), Latest: b.latest.time(), Sources: f.sources.of(b.origins),
 		})
 	}
 	slices.SortStableFunc(t.Marks, func(a, b MarkEvidence) int { return cmp.Compare(a.Container, b.Container) })

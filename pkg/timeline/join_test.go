@@ -24,18 +24,18 @@ func TestEvidenceIsAJoin(t *testing.T) {
 		}
 		input, _, _ := bytes.Cut(data, []byte("---\n"))
 		s := parseScript(t, input)
-		want, _ := s.evidence().Timeline(s.asOf)
+		want, _ := s.evidence().Timeline(s.asOf, s.skew)
 		random := rand.New(rand.NewPCG(1, 2))
 		for range 50 {
 			observations := append(slices.Clone(s.observations), s.observations...)
 			random.Shuffle(len(observations), func(i, j int) {
 				observations[i], observations[j] = observations[j], observations[i]
 			})
-			e := NewEvidence(s.available)
+			e := NewEvidence(s.scope)
 			for _, o := range observations {
 				e.Apply(o)
 			}
-			if got, _ := e.Timeline(s.asOf); !reflect.DeepEqual(got, want) {
+			if got, _ := e.Timeline(s.asOf, s.skew); !reflect.DeepEqual(got, want) {
 				t.Fatalf("%s: order changes the timeline:\n%+v\nwant\n%+v", path, got, want)
 			}
 		}

@@ -26,6 +26,7 @@ const (
 	MarkContainerCreated // the runtime created the container
 	MarkRunning          // the container's process runs
 	MarkFinished         // the container's process ended
+	MarkPostStarted      // post-start hook over
 	MarkStarted          // startup probe passed
 	MarkContainerReady   // readiness probe passed
 )
@@ -34,7 +35,7 @@ var markNames = [...]string{
 	"created", "scheduled", "acknowledged", "sandbox_failed", "sandbox_begun", "network_ready", "sandbox_running",
 	"containers_ready", "ready", "succeeded", "failed", "deleted",
 	"pull_requested", "pull_started", "pull_finished", "pull_failed",
-	"container_created", "running", "finished", "started", "container_ready",
+	"container_created", "running", "finished", "post_started", "started", "container_ready",
 }
 
 // String is the mark's name in records.

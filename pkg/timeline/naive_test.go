@@ -11,7 +11,7 @@ import (
 // short cut: each observation alone, all pairs of marks, until nothing changes at all.
 func TestTighteningLikeTheNaive(t *testing.T) {
 	compared, early := 0, 0
-	check := func(name string, seed uint64, a Available, observations []Observation) {
+	check := func(name string, seed uint64, a Scope, observations []Observation) {
 		checkClaims(t, a, observations)
 		same, stopped := checkTightening(t, a, observations)
 		if t.Failed() {
@@ -25,14 +25,14 @@ func TestTighteningLikeTheNaive(t *testing.T) {
 		}
 	}
 	for _, s := range Scripts(t) {
-		check(s.Name, 0, s.Available, s.Observations)
+		check(s.Name, 0, s.Scope, s.Observations)
 	}
 	for seed := range uint64(300) {
-		check("nonsense", seed, Available{true, true}, RandomObservations(seed))
+		check("nonsense", seed, Scope{Runtime: true, Events: true}, RandomObservations(seed))
 		for _, s := range sights {
 			random := rand.New(rand.NewPCG(seed, 12))
 			w := &witness{life: live(rand.New(rand.NewPCG(seed, 11))), random: random, loss: s.loss(random)}
-			check(s.name, seed, s.available, w.observe(s.available))
+			check(s.name, seed, s.scope, w.observe(s.scope))
 		}
 	}
 	if compared < 1000 {
@@ -63,7 +63,7 @@ func claimsByName(e *Evidence) []named {
 }
 
 // checkClaims says that evidence keeps, of what each observation tells alone, the best of each origin.
-func checkClaims(t *testing.T, a Available, observations []Observation) {
+func checkClaims(t *testing.T, a Scope, observations []Observation) {
 	t.Helper()
 	e := NewEvidence(a)
 	var best []named
@@ -100,7 +100,7 @@ type extent struct{ earliest, latest instant }
 
 // checkTightening says that tightening gives the naive bounds exactly, or wider ones if it stopped early. Where
 // claims contradict each other it depends on the order what is left out, and nothing is compared.
-func checkTightening(t *testing.T, a Available, observations []Observation) (compared, stopped bool) {
+func checkTightening(t *testing.T, a Scope, observations []Observation) (compared, stopped bool) {
 	t.Helper()
 	e := NewEvidence(a)
 	for _, o := range observations {
@@ -152,6 +152,7 @@ func gathered(e *Evidence, now time.Time) *fold {
 	f.bounds, f.disagreements = intersect(f.claims)
 	f.containers = f.inOrder()
 	f.pod = f.podSteps()
+	f.sandboxes = f.laterSandboxes()
 	for _, c := range f.containers {
 		f.chains = append(f.chains, f.containerSteps(c))
 	}

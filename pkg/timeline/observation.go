@@ -14,9 +14,9 @@ const (
 )
 
 // Observation is one dated fact. The set is closed: PodSeen, PodGone, EventSeen, EventsWatched,
-// RuntimeSeen.
+// RuntimeSeen, ClockSeen.
 type Observation interface {
-	// PodUID is the UID of the pod object in the API server that the fact is about.
+	// PodUID is the UID of the pod object in the API server that the fact is about; empty for a ClockSeen.
 	PodUID() string
 }
 
@@ -49,7 +49,9 @@ type EventSeen struct {
 	NamedAt time.Time
 	FirstAt time.Time // first occurrence, floored to a second
 	LastAt  time.Time // latest occurrence, floored to a second
-	Count   int       // occurrences so far, at least 1
+	// StoredAt is when the API server stored the first occurrence, floored to a second, control plane's clock.
+	StoredAt time.Time
+	Count    int // occurrences so far, at least 1
 }
 
 // EventsWatched says that every kubelet Event about a pod that the API server held at OpenedAt has been
@@ -71,6 +73,13 @@ type RuntimeSeen struct {
 	Images     []Image // answers to LookUp.Images, in no particular order
 }
 
+// ClockSeen says what the control plane's clock showed when it answered the agent.
+type ClockSeen struct {
+	SentAt         time.Time // agent's clock, before the question left
+	ArrivedAt      time.Time // agent's clock, after the answer came
+	ControlPlaneAt time.Time // floored to a second (the answer's HTTP Date)
+}
+
 // PodUID implements Observation.
 func (o PodSeen) PodUID() string { return o.Pod.UID }
 
@@ -86,6 +95,9 @@ func (o EventsWatched) PodUID() string { return o.UID }
 // PodUID implements Observation.
 func (o RuntimeSeen) PodUID() string { return o.UID }
 
+// PodUID implements Observation.
+func (o ClockSeen) PodUID() string { return "" }
+
 // Pod is the part of a pod object that start-up timing needs. Instants are floored to a second, as
 // the API server stores them; the zero time means absent.
 type Pod struct {
@@ -96,7 +108,11 @@ type Pod struct {
 	Node       string
 	Owner      Owner
 
-	CreatedAt      time.Time // metadata.creationTimestamp, control plane's clock
+	CreatedAt time.Time // metadata.creationTimestamp, control plane's clock
+	// ReadAt is when kubelet read the manifest of a static pod (the annotation kubernetes.io/config.seen),
+	// exact, kubelet's clock; zero for other pods. Its start-up begins there: the object in the API server is
+	// a mirror that kubelet makes later, often after the sandbox.
+	ReadAt         time.Time
 	AcknowledgedAt time.Time // status.startTime, kubelet's clock
 	DeletedAt      time.Time // metadata.deletionTimestamp less its grace period: when deletion was asked for
 
@@ -157,6 +173,7 @@ type Container struct {
 	PullPolicy     PullPolicy
 	StartupProbe   bool
 	ReadinessProbe bool
+	PostStartHook  bool
 
 	State         ContainerState
 	WaitingReason string    // e.g. ContainerCreating, ImagePullBackOff, CrashLoopBackOff

@@ -23,7 +23,7 @@ func (f *fold) path() []boundary {
 	path, untold := f.boundaries(f.pod)
 	path = path[1:] // the first is creation itself
 	work := make([]boundary, 0, len(f.bounds))
-	for _, c := range f.chains {
+	for _, c := range slices.Concat(f.sandboxes, f.chains) {
 		known, _ := f.boundaries(c)
 		work = append(work, known...)
 	}
@@ -100,17 +100,23 @@ func duringWork(b boundary, all []boundary) bool {
 func (f *fold) boundaries(c chain) (known []boundary, pending []Phase) {
 	known = make([]boundary, 0, len(c.steps))
 	from := minInstant
+	first := len(f.phases)
 	for _, s := range c.steps {
 		for _, phase := range [...]Phase{s.phase, s.also} {
-			if phase != "" && !slices.Contains(pending, phase) {
-				pending = append(pending, phase)
+			if phase != "" && !slices.Contains(f.phases[first:], phase) {
+				f.phases = append(f.phases, phase)
 			}
 		}
 		if b := f.bounds.find(s.key); b != nil && !(s.key.mark == MarkSandboxBegun && b.origins&(1<<originStore) == 0) {
 			// (Of a sandbox with one stamp it is only known that it had begun by then.)
-			known = append(known, boundary{*b, pending, c.container, from, false})
-			pending, from = nil, b.estimate()
+			container := c.container
+			phases := slices.Clip(f.phases[first:])
+			if s.of != "" && len(phases) == 1 {
+				container = s.of
+			}
+			known = append(known, boundary{*b, phases, container, from, false})
+			first, from = len(f.phases), b.estimate()
 		}
 	}
-	return known, pending
+	return known, slices.Clip(f.phases[first:])
 }

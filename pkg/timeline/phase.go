@@ -20,7 +20,9 @@ const (
 	PhaseContainerCreate Phase = "container_create"
 	PhaseContainerStart  Phase = "container_start"
 	PhaseInitRun         Phase = "init_run"
+	PhasePostStartHook   Phase = "post_start_hook"
 	PhaseFailedRun       Phase = "failed_run"
+	PhaseSandboxLost     Phase = "sandbox_lost"
 	PhaseCrashBackoff    Phase = "crash_backoff"
 	PhaseStartupProbe    Phase = "startup_probe"
 	PhaseReadinessProbe  Phase = "readiness_probe"
@@ -68,14 +70,16 @@ var phaseTable = []phaseRow{
 	{PhaseVolumes, CauseVolumes, "volumes", aboutNothing},
 	{PhaseNetwork, CauseNetwork, "network", aboutNothing},
 	{PhaseSandbox, CauseRuntime, "sandbox", aboutNothing},
-	{PhaseKubeletSync, CauseKubelet, "kubelet between steps", aboutNothing}, // gaps between steps: sync, relist, post-start hook
+	{PhaseKubeletSync, CauseKubelet, "kubelet between steps", aboutNothing}, // gaps between steps: sync, relist
 	{PhasePullQueue, CausePullQueue, "in the node's pull queue", aboutNothing},
 	{PhasePull, CauseRegistry, "pulling from %s", aboutRegistry},
 	{PhaseImageBackoff, CauseBackoff, "image pull back-off", aboutNothing},
 	{PhaseContainerCreate, CauseRuntime, "creating containers", aboutNothing},
 	{PhaseContainerStart, CauseRuntime, "starting containers", aboutNothing},
 	{PhaseInitRun, CauseApp, "running init container %s", aboutContainer},
+	{PhasePostStartHook, CauseApp, "in the post-start hook of %s", aboutContainer},
 	{PhaseFailedRun, CauseApp, "in runs of %s that failed", aboutContainer}, // a run that ended before the pod was ready
+	{PhaseSandboxLost, CauseRuntime, "lost with a sandbox", aboutNothing},   // from the last step in a sandbox until the next one begins
 	{PhaseCrashBackoff, CauseBackoff, "crash back-off of %s", aboutContainer},
 	{PhaseStartupProbe, CauseApp, "until %s had started", aboutContainer},
 	{PhaseReadinessProbe, CauseApp, "until %s was ready", aboutContainer},

@@ -205,13 +205,13 @@ func (f *fold) pull(c Container, registry string, a pullAttempt) Pull {
 	requested := f.bounds.find(markKey{index, a.attempt, MarkPullRequested})
 	started := f.bounds.find(markKey{index, a.attempt, MarkPullStarted})
 	finished := f.bounds.find(markKey{index, a.attempt, a.end()})
-	var told bound
-	for _, b := range []*bound{requested, started, finished} {
+	var told origins
+	for _, b := range [...]*bound{requested, started, finished} {
 		if b != nil {
-			told.origins |= b.origins
+			told |= b.origins
 		}
 	}
-	p.Sources = told.sources()
+	p.Sources = f.sources.of(told)
 	if requested != nil {
 		p.RequestedAt = requested.estimate().time()
 	}
@@ -221,7 +221,8 @@ func (f *fold) pull(c Container, registry string, a pullAttempt) Pull {
 	if finished != nil {
 		p.FinishedAt = finished.estimate().time()
 	}
-	if requested != nil && started != nil && finished != nil && a.outcome != imagepull.OutcomePresent {
+	inOrder := !p.StartedAt.Before(p.RequestedAt) && !p.FinishedAt.Before(p.StartedAt) // else a conflict says why
+	if requested != nil && started != nil && finished != nil && inOrder && a.outcome != imagepull.OutcomePresent {
 		p.Timed = true
 		p.Queue, p.Pull = p.StartedAt.Sub(p.RequestedAt), p.FinishedAt.Sub(p.StartedAt)
 		p.Error = max(f.spanError(requested, started), f.spanError(started, finished))

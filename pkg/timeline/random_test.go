@@ -22,7 +22,7 @@ func TestAnyEvidencePartitions(t *testing.T) {
 func checkAnyOrder(t *testing.T, random *rand.Rand) {
 	t.Helper()
 	observations := randomObservations(random)
-	e, shuffled := NewEvidence(Available{true, true}), NewEvidence(Available{true, true})
+	e, shuffled := NewEvidence(Scope{Runtime: true, Events: true}), NewEvidence(Scope{Runtime: true, Events: true})
 	for _, o := range observations {
 		e.Apply(o)
 	}
@@ -30,8 +30,8 @@ func checkAnyOrder(t *testing.T, random *rand.Rand) {
 		shuffled.Apply(observations[i])
 	}
 	now := base.Add(100 * time.Second)
-	got, ok := e.Timeline(now)
-	again, _ := shuffled.Timeline(now)
+	got, ok := e.Timeline(now, Skew{})
+	again, _ := shuffled.Timeline(now, Skew{})
 	if !ok {
 		return
 	}

@@ -13,22 +13,22 @@ import (
 // their text form: each is the same after, and so is the timeline.
 func TestRecordedObservationsFoldTheSame(t *testing.T) {
 	for _, script := range timeline.Scripts(t) {
-		before, after := timeline.NewEvidence(script.Available), timeline.NewEvidence(script.Available)
-		for i, o := range viaText(t, script.Available, script.Observations) {
+		before, after := timeline.NewEvidence(script.Scope), timeline.NewEvidence(script.Scope)
+		for i, o := range viaText(t, script.Scope, script.Observations) {
 			if !reflect.DeepEqual(o, script.Observations[i]) {
 				t.Errorf("%s: read\n%+v\nwas\n%+v", script.Name, o, script.Observations[i])
 			}
 			before.Apply(script.Observations[i])
 			after.Apply(o)
 		}
-		want, _ := before.Timeline(script.AsOf)
-		if got, ok := after.Timeline(script.AsOf); !ok || !reflect.DeepEqual(got, want) {
+		want, _ := before.Timeline(script.AsOf, timeline.Skew{})
+		if got, ok := after.Timeline(script.AsOf, timeline.Skew{}); !ok || !reflect.DeepEqual(got, want) {
 			t.Errorf("%s: folded to\n%+v\nwant\n%+v", script.Name, got, want)
 		}
 	}
 	for seed := range uint64(300) {
 		observations := timeline.RandomObservations(seed)
-		if got := viaText(t, timeline.Available{}, observations); !reflect.DeepEqual(got, observations) {
+		if got := viaText(t, timeline.Scope{}, observations); !reflect.DeepEqual(got, observations) {
 			t.Fatalf("seed %d: read\n%+v\nwas\n%+v", seed, got, observations)
 		}
 	}
@@ -39,17 +39,17 @@ func TestRecordedObservationsFoldTheSame(t *testing.T) {
 func TestReplayOfScripts(t *testing.T) {
 	for _, script := range timeline.Scripts(t) {
 		clock := timeline.PodSeen{ArrivedAt: script.AsOf, Pod: timeline.Pod{UID: "clock", Namespace: "zz"}}
-		recording := text(t, script.Available, append(script.Observations, clock))
+		recording := text(t, script.Scope, append(script.Observations, clock))
 		timelines, err := record.Replay(record.NewReader(bytes.NewReader(recording)))
 		if err != nil || len(timelines) != 2 {
 			t.Errorf("%s: %d timelines, %v", script.Name, len(timelines), err)
 			continue
 		}
-		e := timeline.NewEvidence(script.Available)
+		e := timeline.NewEvidence(script.Scope)
 		for _, o := range script.Observations {
 			e.Apply(o)
 		}
-		want, _ := e.Timeline(script.AsOf)
+		want, _ := e.Timeline(script.AsOf, timeline.Skew{})
 		got := timelines[0]
 		if got.State != want.State || got.Total != want.Total || !reflect.DeepEqual(got.Phases, want.Phases) {
 			t.Errorf("%s: replayed to\n%+v\nwant\n%+v", script.Name, got, want)
@@ -57,9 +57,9 @@ func TestReplayOfScripts(t *testing.T) {
 	}
 }
 
-func text(t *testing.T, available timeline.Available, observations []timeline.Observation) []byte {
+func text(t *testing.T, scope timeline.Scope, observations []timeline.Observation) []byte {
 	t.Helper()
-	text, err := record.EncodeHeader(record.Header{Available: available})
+	text, err := record.EncodeHeader(record.Header{Scope: scope})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -73,9 +73,9 @@ func text(t *testing.T, available timeline.Available, observations []timeline.Ob
 	return text
 }
 
-func viaText(t *testing.T, available timeline.Available, observations []timeline.Observation) []timeline.Observation {
+func viaText(t *testing.T, scope timeline.Scope, observations []timeline.Observation) []timeline.Observation {
 	t.Helper()
-	reader := record.NewReader(bytes.NewReader(text(t, available, observations)))
+	reader := record.NewReader(bytes.NewReader(text(t, scope, observations)))
 	var read []timeline.Observation
 	for range observations {
 		o, err := reader.Next()

@@ -20,11 +20,15 @@ var update = flag.Bool("update", false, "rewrite the expected part of the script
 // All times in a script are seconds since base.
 //
 //	available runtime events                       sources the agent has
-//	spec KIND NAME IMAGE [Always|Never|startup|readiness]…   one container of the pod, in order
+//	since S                                        every start-up from then on is the agent's to report
+//	spec KIND NAME IMAGE [Always|Never|startup|readiness|hook]…   one container of the pod, in order
+//	skew S S                                       the control plane's clock is at least, at most so far ahead
 //	gates                                          the pod has readiness gates
+//	created S                                      when the API server stored the pod, else 0
+//	static S                                       a static pod, whose manifest kubelet read then
 //	AT pod [listed] CHANGE | CHANGE…               the pod object arrives, changed so far:
-//	    scheduled@S acknowledged@S containers_ready@S ready@S deleted@S phase=P
-//	    unready@S (a Ready condition that is false since then)
+//	    scheduled@S acknowledged@S containers_ready@S ready@S deleted@S phase=P reason=R
+//	    unready@S (its readiness conditions are false since then)
 //	    NAME waiting|running@S|terminated@S-S [attempt=N] [exit=N] [started] [ready] [last=S-S]
 //	AT gone                                        the pod object is gone
 //	AT watched                                     an Event watch has told all there is
@@ -65,10 +69,11 @@ func TestScripts(t *testing.T) {
 var base = time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
 
 type script struct {
-	available    Available
+	scope        Scope
 	pod          Pod
 	observations []Observation
 	asOf         time.Time
+	skew         Skew
 }
 
 func parseScript(t testing.TB, input []byte) *script {
@@ -93,8 +98,29 @@ func (s *script) line(line string) error {
 	word, rest, _ := strings.Cut(line, " ")
 	switch word {
 	case "available":
-		s.available = Available{strings.Contains(rest, "runtime"), strings.Contains(rest, "events")}
+		s.scope.Runtime, s.scope.Events = strings.Contains(rest, "runtime"), strings.Contains(rest, "events")
 		return nil
+	case "since":
+		at, err := moment(rest)
+		s.scope.Since = at
+		return err
+	case "skew":
+		least, most, _ := strings.Cut(rest, " ")
+		from, err := moment(least)
+		if err != nil {
+			return err
+		}
+		to, err := moment(most)
+		s.skew = Skew{from.Sub(base), to.Sub(base)}
+		return err
+	case "static":
+		at, err := moment(rest)
+		s.pod.ReadAt, s.pod.RuntimeUID = at, "manifest-1"
+		return err
+	case "created":
+		at, err := moment(rest)
+		s.pod.CreatedAt = at
+		return err
 	case "gates":
 		s.pod.ReadinessGates = true
 		return nil
@@ -139,6 +165,8 @@ func (s *script) spec(words []string) error {
 			c.PullPolicy = PullPolicy(w)
 		case "startup":
 			c.StartupProbe = true
+		case "hook":
+			c.PostStartHook = true
 		case "readiness":
 			c.ReadinessProbe = true
 		default:
@@ -169,6 +197,10 @@ func (s *script) podLine(at time.Time, rest string) error {
 				live = false
 				continue
 			}
+			if reason, ok := strings.CutPrefix(w, "reason="); ok {
+				s.pod.Reason = reason
+				continue
+			}
 			if phase, ok := strings.CutPrefix(w, "phase="); ok {
 				s.pod.Phase = phase
 				continue
@@ -179,7 +211,8 @@ func (s *script) podLine(at time.Time, rest string) error {
 			}
 			switch name {
 			case "unready":
-				s.pod.Conditions = append(slices.Clone(s.pod.Conditions), Condition{"Ready", false, stamp})
+				s.pod.Conditions = append(slices.Clone(s.pod.Conditions),
+					Condition{"ContainersReady", false, stamp}, Condition{"Ready", false, stamp})
 			case "acknowledged":
 				s.pod.AcknowledgedAt = stamp
 			case "deleted":
@@ -204,7 +237,7 @@ func containerChange(c *Container, words []string) error {
 		var err error
 		switch {
 		case w == "waiting":
-			c.State = StateWaiting
+			c.State, c.StartedAt, c.FinishedAt, c.Started, c.Ready = StateWaiting, time.Time{}, time.Time{}, false, false
 		case w == "started":
 			c.Started = true
 		case w == "ready":
@@ -329,7 +362,7 @@ func moment(seconds string) (time.Time, error) {
 }
 
 func (s *script) evidence() *Evidence {
-	e := NewEvidence(s.available)
+	e := NewEvidence(s.scope)
 	for _, o := range s.observations {
 		e.Apply(o)
 	}
@@ -339,7 +372,7 @@ func (s *script) evidence() *Evidence {
 // print is the timeline as the scripts show it.
 func (s *script) print(t testing.TB) string {
 	e := s.evidence()
-	tl, ok := e.Timeline(s.asOf)
+	tl, ok := e.Timeline(s.asOf, s.skew)
 	if !ok {
 		t.Fatal("no timeline")
 	}
@@ -353,6 +386,9 @@ func (s *script) print(t testing.TB) string {
 		return sec(at.Sub(base))
 	}
 	fmt.Fprintf(&out, "%s total %s ±%s", tl.State, sec(tl.Total), sec(tl.TotalError))
+	if tl.Reason != "" {
+		out.WriteString(" " + tl.Reason)
+	}
 	if tl.Reconstructed {
 		out.WriteString(" reconstructed")
 	}
@@ -401,6 +437,11 @@ func checkPartition(t testing.TB, tl Timeline) {
 			t.Errorf("%s has error %s and cause %q", p.Phase, p.Error, p.Cause)
 		}
 		at, sum = p.EndAt, sum+p.Duration()
+	}
+	for _, p := range tl.Pulls {
+		if p.Queue < 0 || p.Pull < 0 || p.Error < 0 {
+			t.Errorf("pull %s/%d: queue %s, pull %s ±%s", p.Container, p.Attempt, p.Queue, p.Pull, p.Error)
+		}
 	}
 	if sum != tl.Total {
 		t.Errorf("phases add up to %s, total is %s", sum, tl.Total)

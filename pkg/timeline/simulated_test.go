@@ -16,17 +16,17 @@ var (
 
 // sight is how much of the truth sources tell.
 type sight struct {
-	name      string
-	available Available
-	loss      func(*rand.Rand) loss
+	name  string
+	scope Scope
+	loss  func(*rand.Rand) loss
 }
 
 var sights = []sight{
-	{"all", Available{true, true}, func(*rand.Rand) loss { return loss{} }},
-	{"some", Available{true, true}, someLoss},
-	{"no Events", Available{true, false}, someLoss},
-	{"no runtime", Available{false, true}, someLoss},
-	{"pods only", Available{false, false}, someLoss},
+	{"all", Scope{Runtime: true, Events: true}, func(*rand.Rand) loss { return loss{} }},
+	{"some", Scope{Runtime: true, Events: true}, someLoss},
+	{"no Events", Scope{Runtime: true}, someLoss},
+	{"no runtime", Scope{Events: true}, someLoss},
+	{"pods only", Scope{}, someLoss},
 }
 
 func someLoss(random *rand.Rand) loss {
@@ -96,7 +96,7 @@ func simulate(t *testing.T, s sight, seed uint64) map[property]string {
 	}
 	random := rand.New(rand.NewPCG(seed, 12))
 	w := &witness{life: l, random: random, loss: s.loss(random)}
-	observations := w.observe(s.available)
+	observations := w.observe(s.scope)
 	last := l.now
 	for _, o := range observations {
 		if at := arrivedAt(o); at.After(last) {
@@ -104,13 +104,13 @@ func simulate(t *testing.T, s sight, seed uint64) map[property]string {
 		}
 	}
 	check := func(now time.Time, complete bool) map[property]string {
-		e := NewEvidence(s.available)
+		e := NewEvidence(s.scope)
 		for _, o := range observations {
 			if !arrivedAt(o).After(now) {
 				e.Apply(o)
 			}
 		}
-		told, ok := e.Timeline(now)
+		told, ok := e.Timeline(now, Skew{})
 		if !ok {
 			return nil
 		}
@@ -119,7 +119,7 @@ func simulate(t *testing.T, s sight, seed uint64) map[property]string {
 		breaches := p.check()
 		for property, breach := range breaches {
 			breaches[property] = fmt.Sprintf("seed %d: %s\n%s%s", seed, breach, p.summary(),
-				tell(s.available, l.pod.Containers, l.pod.ReadinessGates, observations))
+				tell(s.scope, l.pod.Containers, l.pod.ReadinessGates, observations))
 		}
 		return breaches
 	}

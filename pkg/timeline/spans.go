@@ -23,6 +23,10 @@ func (f *fold) end(path []boundary) (State, bound) {
 	case failed != nil:
 		return StateFailed, *failed
 	}
+	if f.e.givenUp(f.asOf.time()) {
+		until := at(f.e.firstSeen.at.Add(giveUpAfter))
+		return StateGivenUp, bound{earliest: until, latest: until}
+	}
 	return StateStarting, bound{earliest: f.asOf, latest: f.asOf}
 }
 
@@ -71,8 +75,7 @@ func (f *fold) span(from, to bound, until instant, phases []Phase, container str
 	if container != "" {
 		s.Attempt = int(to.key.attempt)
 	}
-	from.origins |= to.origins
-	s.Sources = from.sources()
+	s.Sources = f.sources.of(from.origins | to.origins)
 	return s
 }
 

@@ -10,8 +10,9 @@ import (
 type step struct {
 	key    markKey
 	phase  Phase
-	also   Phase // another phase that may be in there, if any
-	untold bool  // nobody may ever tell of this mark, which is then no evidence missing
+	of     string // the container that the phase is about, if it is not the chain's own
+	also   Phase  // another phase that may be in there, if any
+	untold bool   // nobody may ever tell of this mark, which is then no evidence missing
 }
 
 // chain is the steps of the pod's common part or of one container, in the order kubelet takes them.
@@ -28,18 +29,56 @@ func (c chain) keys() []markKey {
 	return keys
 }
 
-// podSteps is the way to a running sandbox. Of several sandboxes the first begins and the last runs.
+// podSteps is the way to the first sandbox that ran. Of several sandboxes before it the first begins.
 func (f *fold) podSteps() chain {
-	last := f.lastAttempt(podWide, MarkSandboxBegun, MarkNetworkReady, MarkSandboxRunning)
-	steps := []step{
-		{key: podMark(MarkCreated)},
-		{key: podMark(MarkScheduled), phase: PhaseScheduling},
-		{key: podMark(MarkAcknowledged), phase: PhaseKubeletPickup},
+	ran := f.firstSandbox()
+	steps := []step{{key: podMark(MarkCreated)}}
+	if f.e.pod.ReadAt.IsZero() {
+		steps = append(steps, step{key: podMark(MarkScheduled), phase: PhaseScheduling})
 	}
+	steps = append(steps, step{key: podMark(MarkAcknowledged), phase: PhaseKubeletPickup})
 	steps = append(steps, f.sandboxSteps()...)
 	return chain{steps: append(steps,
-		step{key: markKey{podWide, last, MarkNetworkReady}, phase: PhaseNetwork},
-		step{key: markKey{podWide, last, MarkSandboxRunning}, phase: PhaseSandbox})}
+		step{key: markKey{podWide, ran, MarkNetworkReady}, phase: PhaseNetwork},
+		step{key: markKey{podWide, ran, MarkSandboxRunning}, phase: PhaseSandbox})}
+}
+
+// firstSandbox is the attempt of the first sandbox that the runtime saw run; the last one known where it
+// does not tell.
+func (f *fold) firstSandbox() uint16 {
+	for _, c := range f.claims { // sorted by attempt within a mark
+		if c.key.container == podWide && c.key.mark == MarkSandboxRunning && c.origin <= originStore {
+			return c.key.attempt
+		}
+	}
+	return f.lastAttempt(podWide, MarkSandboxBegun, MarkNetworkReady, MarkSandboxRunning)
+}
+
+// laterSandboxes is the way to each sandbox that took the place of one that had run: what was done in
+// that one is lost, and kubelet begins anew.
+func (f *fold) laterSandboxes() []chain {
+	var chains []chain
+	last := f.lastAttempt(podWide, MarkSandboxBegun, MarkNetworkReady, MarkSandboxRunning)
+	for attempt := f.firstSandbox() + 1; attempt <= last; attempt++ {
+		chains = append(chains, chain{steps: []step{
+			{key: markKey{podWide, attempt, MarkSandboxBegun}, phase: PhaseSandboxLost},
+			{key: markKey{podWide, attempt, MarkNetworkReady}, phase: PhaseNetwork},
+			{key: markKey{podWide, attempt, MarkSandboxRunning}, phase: PhaseSandbox},
+		}})
+	}
+	return chains
+}
+
+// endedWithSandbox says that a run ended and another sandbox began before the next run was created.
+func (f *fold) endedWithSandbox(index int16, attempt uint16) bool {
+	finished, next := f.bounds.find(markKey{index, attempt, MarkFinished}), f.bounds.find(markKey{index, attempt + 1, MarkContainerCreated})
+	if finished == nil {
+		return false
+	}
+	return slices.ContainsFunc(f.sandboxes, func(c chain) bool {
+		begun := f.bounds.find(c.steps[0].key)
+		return begun != nil && finished.estimate() <= begun.estimate() && (next == nil || begun.estimate() <= next.estimate())
+	})
 }
 
 // sandboxSteps is the way to the sandbox that came to run. Of those before it that failed, the runtime
@@ -65,9 +104,9 @@ func (f *fold) sandboxSteps() []step {
 // containerSteps is the way of one container to running, and of an init container to its end.
 func (f *fold) containerSteps(c Container) chain {
 	index := f.index(c.Name)
-	steps := pullSteps(index, f.attemptsOf(c))
+	steps := pullSteps(index, f.attemptsOf(c), f.turningTo(c))
 	last := f.lastAttempt(index, MarkContainerCreated, MarkRunning, MarkFinished)
-	if c.Kind == KindSidecar {
+	if c.Kind == KindSidecar && len(f.sandboxes) == 0 {
 		// Once it has started, kubelet goes on; that it restarts later is no part of the way.
 		last = f.firstAttempt(index, MarkStarted, last)
 	}
@@ -79,8 +118,8 @@ func (f *fold) containerSteps(c Container) chain {
 		create := step{key: markKey{index, attempt, MarkContainerCreated}, phase: PhaseContainerCreate}
 		if attempt > 0 {
 			create.phase = PhaseCrashBackoff
-			if attempt == 1 {
-				create.phase = PhaseKubeletSync // kubelet restarts at once the first time
+			if code, known := f.e.containers[index].exitCode(int(attempt) - 1); attempt == 1 || known && code == 0 {
+				create.phase = PhaseKubeletSync // it restarts at once the first time, and what did not crash
 			}
 			if c.PullPolicy == PullAlways {
 				create.also = PhasePull // it asks the registry again, which no evidence here dates
@@ -88,8 +127,15 @@ func (f *fold) containerSteps(c Container) chain {
 		}
 		steps = append(steps, create,
 			step{key: markKey{index, attempt, MarkRunning}, phase: PhaseContainerStart})
+		if attempt == last && c.PostStartHook && f.isLast(c) {
+			steps = append(steps, step{key: markKey{index, attempt, MarkPostStarted}, phase: PhasePostStartHook})
+		}
 		if attempt < last || c.Kind == KindInit || f.failed() || f.crashed(c) {
-			steps = append(steps, step{key: markKey{index, attempt, MarkFinished}, phase: ended})
+			finished := step{key: markKey{index, attempt, MarkFinished}, phase: ended}
+			if f.endedWithSandbox(index, attempt) && c.Kind != KindInit {
+				finished.phase = PhaseSandboxLost
+			}
+			steps = append(steps, finished)
 		}
 	}
 	if c.Kind == KindSidecar && c.StartupProbe {
@@ -99,21 +145,35 @@ func (f *fold) containerSteps(c Container) chain {
 	return chain{c.Name, steps}
 }
 
+// turningTo is what passes before kubelet turns to a container: the post-start hook of the one before, if
+// that has one.
+func (f *fold) turningTo(c Container) step {
+	i := slices.IndexFunc(f.containers, func(o Container) bool { return o.Name == c.Name })
+	if i > 0 && f.containers[i-1].PostStartHook {
+		return step{phase: PhasePostStartHook, of: f.containers[i-1].Name}
+	}
+	return step{phase: PhaseKubeletSync}
+}
+
+// isLast says that kubelet starts no container after this one.
+func (f *fold) isLast(c Container) bool { return f.containers[len(f.containers)-1].Name == c.Name }
+
 // pullSteps is what comes before a container is created. Of an image that was there, only kubelet may
 // tell, with an Event, when it found it.
-func pullSteps(index int16, attempts []pullAttempt) []step {
+func pullSteps(index int16, attempts []pullAttempt, first step) []step {
 	var steps []step
 	for _, a := range attempts {
-		wait := PhaseKubeletSync
+		wait := first
 		if a.attempt > 0 {
-			wait = PhaseImageBackoff
+			wait = step{phase: PhaseImageBackoff}
 		}
 		if a.outcome == imagepull.OutcomePresent {
-			steps = append(steps, step{key: markKey{index, a.attempt, MarkPullFinished}, phase: wait, untold: true})
+			wait.key, wait.untold = markKey{index, a.attempt, MarkPullFinished}, true
+			steps = append(steps, wait)
 			continue
 		}
-		steps = append(steps,
-			step{key: markKey{index, a.attempt, MarkPullRequested}, phase: wait},
+		wait.key = markKey{index, a.attempt, MarkPullRequested}
+		steps = append(steps, wait,
 			step{key: markKey{index, a.attempt, MarkPullStarted}, phase: PhasePullQueue},
 			step{key: markKey{index, a.attempt, a.end()}, phase: PhasePull})
 	}

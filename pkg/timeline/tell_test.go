@@ -9,7 +9,7 @@ import (
 
 // tell writes observations as a script (TestScripts says how to read it), for a reader of a failure and
 // for testdata.
-func tell(a Available, containers []Container, gates bool, observations []Observation) string {
+func tell(a Scope, containers []Container, gates bool, observations []Observation) string {
 	var out strings.Builder
 	out.WriteString("available")
 	for _, source := range []struct {

@@ -16,7 +16,8 @@ const (
 	StateReady     State = "ready"
 	StateSucceeded State = "succeeded" // ran to completion without ever being seen ready
 	StateFailed    State = "failed"
-	StateDeleted   State = "deleted" // deleted before it was ready
+	StateDeleted   State = "deleted"  // deleted before it was ready
+	StateGivenUp   State = "given_up" // still not ready an hour after the agent first saw it
 )
 
 // Timeline is what is known of one pod's start-up. It is a value: never changed after Fold made it.
@@ -24,6 +25,7 @@ type Timeline struct {
 	Namespace, Name, UID, Node string
 	Owner                      Owner
 	State                      State
+	Reason                     string // why it failed, in the pod object's word, e.g. OutOfcpu, Evicted
 
 	CreatedAt time.Time
 	// SettledAt is the end of start-up; zero while StateStarting.
@@ -36,12 +38,19 @@ type Timeline struct {
 	Pulls     []Pull
 	Marks     []MarkEvidence
 	Conflicts []Conflict
+	Skew      Skew     // of the clocks when the timeline was made
 	Missing   []string // marks that lack evidence, as mark[/container][#attempt]
 
-	// Reconstructed says that the agent first saw the pod after its start-up was over, so that the
-	// timeline rests on what could be read afterwards. Such a timeline is shown, never counted.
+	// Reconstructed says that the pod was there, and its start-up over, before the agent's time
+	// (Scope.Since), so that the timeline rests on what could be read afterwards. Such a timeline is
+	// shown, never counted.
 	Reconstructed bool
 }
+
+// ID names the start-up in all that leaves the agent: the pod's UID, a slash, and which of its start-ups
+// this is, from 0. Only the first is timed so far. What is reported again, as after a crash of the agent, has
+// the same ID.
+func (t Timeline) ID() string { return t.UID + "/0" }
 
 // Compare orders timelines for lists: by namespace and name, the latest of a name first.
 func Compare(a, b Timeline) int {

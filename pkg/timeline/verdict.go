@@ -50,9 +50,14 @@ func (t Timeline) outcome() string {
 	case StateSucceeded:
 		return total + " to its last container's start"
 	case StateFailed:
+		if t.Reason != "" {
+			return "failed after " + total + " (" + t.Reason + ")"
+		}
 		return "failed after " + total
 	case StateDeleted:
 		return "deleted after " + total + ", never ready"
+	case StateGivenUp:
+		return "given up after " + total + ", never ready"
 	default:
 		return "starting for " + total
 	}

@@ -15,6 +15,9 @@ const (
 	// reaskAfter is how long after an answer that did not hold what the pod object tells the runtime is
 	// asked again.
 	reaskAfter = time.Second
+	// giveUpAfter is how long after its first sight a start-up is followed: what takes longer is no slow start but
+	// one that somebody has to mend, and belongs into the records as it stands.
+	giveUpAfter = time.Hour
 	// sandboxPatience is how long kubelet may take from taking a pod up to a sandbox before it is worth
 	// an Event watch to learn why. After a failure kubelet waits longer than this before it tries
 	// again (pod_workers.go, backOffPeriod), so a sandbox that began sooner was the first.
@@ -30,7 +33,7 @@ func (e *Evidence) Wants(now time.Time) Wants {
 	late := func(grace time.Duration) bool { return over && now.Sub(end) > grace }
 	var w Wants
 	switch {
-	case !e.available.Runtime || late(runtimeGrace):
+	case !e.scope.Runtime || late(runtimeGrace):
 	case e.before():
 		w.Runtime = e.runtimeAskedAt.IsZero()
 	default:
@@ -38,7 +41,7 @@ func (e *Evidence) Wants(now time.Time) Wants {
 		w.Runtime = len(w.Images) > 0 || e.podSeenAt.After(e.runtimeAskedAt) && !e.runtimeComplete() ||
 			e.runtimeBehind() && now.Sub(e.runtimeAskedAt) > reaskAfter
 	}
-	w.Events = e.available.Events && !e.before() && !late(eventGrace) && (e.wantsEvents() || e.wantsSandboxEvents(now))
+	w.Events = e.scope.Events && !e.before() && !late(eventGrace) && (e.wantsEvents() || e.wantsSandboxEvents(now))
 	return w
 }
 
@@ -46,14 +49,27 @@ func (e *Evidence) Wants(now time.Time) Wants {
 // grace has passed.
 func (e *Evidence) Settled(now time.Time) bool {
 	if _, over := e.over(); !over {
-		return false
+		return e.givenUp(now)
 	}
 	w := e.Wants(now)
 	return !w.Runtime && !w.Events
 }
 
-// before says that start-up was over before the agent came.
-func (e *Evidence) before() bool { return e.firstSeen.over && !e.firstSeen.live }
+// givenUp says that the pod has been starting for too long.
+func (e *Evidence) givenUp(now time.Time) bool {
+	_, over := e.over()
+	return !over && e.PodSeen() && now.Sub(e.firstSeen.at) >= giveUpAfter
+}
+
+// before says that the pod was there, and its start-up over, before the agent's time.
+func (e *Evidence) before() bool {
+	return e.firstSeen.over && !e.firstSeen.live && !e.inScope()
+}
+
+// inScope says that the pod may have been created while start-ups are the agent's to report.
+func (e *Evidence) inScope() bool {
+	return !e.scope.Since.IsZero() && e.pod.CreatedAt.Add(time.Second).After(e.scope.Since)
+}
 
 // Ended says that start-up is over, though evidence may still be on its way.
 func (e *Evidence) Ended() bool {
@@ -137,8 +153,13 @@ func (e *Evidence) fromRuntime(k markKey) bool {
 
 // wantsEvents says that a container waits for a pull, or was pulled for, and kubelet's word on it has
 // not come. A pod whose images are all on the node wants none.
+//
+// After a post-start hook one does: only an Event about the next image tells when the hook was over.
 func (e *Evidence) wantsEvents() bool {
+	afterHook := false
 	for _, c := range e.pod.Containers {
+		hookBefore := afterHook
+		afterHook = c.PostStartHook
 		if c.Kind == KindEphemeral || c.PullPolicy == PullNever {
 			continue
 		}
@@ -146,7 +167,7 @@ func (e *Evidence) wantsEvents() bool {
 		if evidence == nil || evidence.pulled.known() {
 			continue
 		}
-		if c.PullPolicy == PullAlways || e.mayBePulled(c) {
+		if hookBefore || c.PullPolicy == PullAlways || e.mayBePulled(c) {
 			return true
 		}
 	}
@@ -195,7 +216,7 @@ func (e *Evidence) latest(k markKey) (instant, bool) {
 func (e *Evidence) mayBePulled(c Container) bool {
 	image := e.image(c.Image)
 	switch {
-	case !e.available.Runtime:
+	case !e.scope.Runtime:
 		return true
 	case image == nil:
 		return false // the answer will tell

@@ -29,7 +29,7 @@ type loss struct {
 }
 
 // observe is all observations, in the order of their arrival unless shuffled.
-func (w *witness) observe(a Available) []Observation {
+func (w *witness) observe(a Scope) []Observation {
 	pods := w.pods()
 	var all []Observation
 	for _, o := range pods {

@@ -1,0 +1,38 @@
+package export
+
+import (
+	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/podlapse/podlapse/pkg/timeline"
+)
+
+// clockSkew asks for the skew at each scrape.
+type clockSkew struct {
+	skew func() timeline.Skew
+	desc *prometheus.Desc
+}
+
+// NewClockSkew makes the collector of podlapse_clock_skew_seconds; while the skew is not known there is no
+// sample.
+func NewClockSkew(skew func() timeline.Skew) prometheus.Collector {
+	return &clockSkew{
+		skew: skew,
+		desc: prometheus.NewDesc("podlapse_clock_skew_seconds",
+			"How far the control plane's clock is ahead of this node's, at least and at most; negative when it is behind. "+
+				"The clocks differ for certain when both have the same sign.",
+			[]string{"bound"}, nil),
+	}
+}
+
+// Describe implements prometheus.Collector.
+func (c *clockSkew) Describe(descs chan<- *prometheus.Desc) { descs <- c.desc }
+
+// Collect implements prometheus.Collector; it may run on several goroutines at once.
+func (c *clockSkew) Collect(metrics chan<- prometheus.Metric) {
+	skew := c.skew()
+	if !skew.Known() {
+		return
+	}
+	metrics <- prometheus.MustNewConstMetric(c.desc, prometheus.GaugeValue, skew.Least.Seconds(), "least")
+	metrics <- prometheus.MustNewConstMetric(c.desc, prometheus.GaugeValue, skew.Most.Seconds(), "most")
+}

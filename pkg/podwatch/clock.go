@@ -1,0 +1,62 @@
+package podwatch
+
+import (
+	"context"
+	"net/http"
+	"time"
+
+	"github.com/podlapse/podlapse/pkg/timeline"
+)
+
+// clockReadings is how many readings may wait; more come only when many watches open at once, and then
+// one more says nothing new, so the newest is dropped.
+const clockReadings = 16
+
+// Clock reads the API server's clock off the Date of answers to requests that are made anyway: it costs
+// none of its own.
+type Clock struct {
+	now      func() time.Time
+	readings chan timeline.ClockSeen
+}
+
+// NewClock makes a source of ClockSeen for NewRESTClient.
+func NewClock(now func() time.Time) *Clock {
+	return &Clock{now, make(chan timeline.ClockSeen, clockReadings)}
+}
+
+// Run observes until ctx ends and then returns nil.
+func (c *Clock) Run(ctx context.Context, observe func(context.Context, timeline.Observation)) error {
+	for {
+		select {
+		case <-ctx.Done():
+			return nil
+		case reading := <-c.readings:
+			observe(ctx, reading)
+		}
+	}
+}
+
+// read wraps a transport. The header of an answer is written when the API server begins to answer, which for a
+// watch is at once.
+func (c *Clock) read(next http.RoundTripper) http.RoundTripper {
+	return roundTrip(func(request *http.Request) (*http.Response, error) {
+		sentAt := c.now()
+		response, err := next.RoundTrip(request)
+		if err != nil {
+			return response, err
+		}
+		if date, err := http.ParseTime(response.Header.Get("Date")); err == nil && date.Unix() > 0 {
+			select {
+			case c.readings <- timeline.ClockSeen{SentAt: sentAt, ArrivedAt: c.now(), ControlPlaneAt: date.UTC()}:
+			default:
+			}
+		}
+		return response, nil
+	})
+}
+
+// roundTrip is a function as a transport.
+type roundTrip func(*http.Request) (*http.Response, error)
+
+// RoundTrip implements http.RoundTripper.
+func (f roundTrip) RoundTrip(request *http.Request) (*http.Response, error) { return f(request) }

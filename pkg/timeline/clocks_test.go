@@ -1,0 +1,133 @@
+package timeline
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"testing"
+	"time"
+)
+
+// cluster makes the observations of a control plane whose clock is ahead of the node's.
+type cluster struct {
+	ahead  time.Duration
+	now    time.Time // node's clock
+	random *rand.Rand
+	pods   int
+}
+
+func (c *cluster) stamp() time.Time { return c.now.Add(c.ahead).Truncate(time.Second) }
+
+func (c *cluster) pass() { c.now = c.now.Add(time.Duration(c.random.Int64N(int64(7 * time.Second)))) }
+
+func (c *cluster) answer() ClockSeen {
+	c.pass()
+	sent, stamp := c.now, c.now.Add(2*time.Millisecond).Add(c.ahead).Truncate(time.Second)
+	c.now = c.now.Add(5 * time.Millisecond)
+	return ClockSeen{SentAt: sent, ArrivedAt: c.now, ControlPlaneAt: stamp}
+}
+
+func (c *cluster) bound() PodSeen {
+	c.pass()
+	c.pods++
+	stamp := c.stamp()
+	c.now = c.now.Add(10 * time.Millisecond)
+	return PodSeen{ArrivedAt: c.now, Live: true, Pod: Pod{UID: fmt.Sprint("pod-", c.pods),
+		Conditions: []Condition{{Type: "PodScheduled", True: true, TransitionAt: stamp}}}}
+}
+
+func (c *cluster) event() EventSeen {
+	c.pass()
+	c.pods++
+	named := c.now
+	c.now = c.now.Add(8 * time.Millisecond)
+	o := EventSeen{UID: fmt.Sprint("pod-", c.pods), NamedAt: named, StoredAt: c.stamp(), Live: true}
+	c.now = c.now.Add(8 * time.Millisecond)
+	o.ArrivedAt = c.now
+	return o
+}
+
+func TestSkewHoldsTheTruthAndGetsNarrow(t *testing.T) {
+	for _, ahead := range []time.Duration{0, 300 * time.Millisecond, -300 * time.Millisecond, 3 * time.Second, -7500 * time.Millisecond, time.Hour} {
+		t.Run(ahead.String(), func(t *testing.T) {
+			c := &cluster{ahead, base, rand.New(rand.NewPCG(1, uint64(ahead))), 0}
+			var clocks Clocks
+			for i := range 20 {
+				clocks.Observe(c.answer())
+				clocks.Observe(c.bound())
+				clocks.Observe(c.event())
+				s := clocks.Skew()
+				if s.Known() && (s.Least > ahead || s.Most < ahead) {
+					t.Fatalf("after %d rounds the skew is from %s to %s", i+1, s.Least, s.Most)
+				}
+			}
+			if s := clocks.Skew(); !s.Known() || s.Most-s.Least > 500*time.Millisecond {
+				t.Errorf("the skew is from %s to %s", s.Least, s.Most)
+			}
+		})
+	}
+}
+
+func TestOneBadPairMovesNothing(t *testing.T) {
+	for name, bad := range map[string]func(c *cluster) []Observation{
+		"stamps of the future": func(c *cluster) []Observation {
+			o := c.bound()
+			o.Pod.Conditions[0].TransitionAt = c.now.Add(time.Hour)
+			return []Observation{o, o, o} // however often it is seen
+		},
+		"event of the past": func(c *cluster) []Observation {
+			o := c.event()
+			o.StoredAt = c.now.Add(-time.Hour)
+			return []Observation{o, o}
+		},
+		"answer of another clock": func(c *cluster) []Observation {
+			o := c.answer()
+			o.ControlPlaneAt = c.now.Add(time.Hour)
+			return []Observation{o}
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			c := &cluster{0, base, rand.New(rand.NewPCG(2, 2)), 0}
+			var clocks Clocks
+			for range 5 {
+				clocks.Observe(c.answer())
+				clocks.Observe(c.bound())
+			}
+			for _, o := range bad(c) {
+				clocks.Observe(o)
+			}
+			if s := clocks.Skew(); !s.Known() || s.Least > 0 || s.Most < 0 {
+				t.Errorf("the skew is from %s to %s", s.Least, s.Most)
+			}
+		})
+	}
+}
+
+func TestSkewFollowsAClockThatIsSet(t *testing.T) {
+	c := &cluster{0, base, rand.New(rand.NewPCG(3, 3)), 0}
+	var clocks Clocks
+	for range 40 {
+		clocks.Observe(c.answer())
+	}
+	c.ahead = -5 * time.Second
+	for range 10 {
+		clocks.Observe(c.answer())
+	}
+	if s := clocks.Skew(); !s.Known() || s.Least > c.ahead || s.Most < c.ahead {
+		t.Errorf("the skew is from %s to %s", s.Least, s.Most)
+	}
+}
+
+// TestNoSkewFromOneSide: pods alone say how far the control plane's clock is ahead at least, never at most.
+func TestNoSkewFromOneSide(t *testing.T) {
+	c := &cluster{time.Hour, base, rand.New(rand.NewPCG(4, 4)), 0}
+	var clocks Clocks
+	for range 40 {
+		clocks.Observe(c.bound())
+	}
+	if s := clocks.Skew(); s.Known() {
+		t.Errorf("the skew is from %s to %s", s.Least, s.Most)
+	}
+	if len(clocks.least) > maxReadings {
+		t.Errorf("%d readings kept", len(clocks.least))
+	}
+}
