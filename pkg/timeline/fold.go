@@ -7,10 +7,6 @@ import (
 	"time"
 )
 
-// maxTighteningRounds bounds the passes over the order of marks; news travels one chain a pass, so
-// few are ever needed, and stopping early leaves wider but still true intervals.
-const maxTighteningRounds = 8
-
 // maxConflicts bounds a timeline of nonsense; a real pod has one or two.
 const maxConflicts = 32
 
@@ -40,7 +36,17 @@ func (e *Evidence) Timeline(now time.Time, skew Skew) (Timeline, bool) {
 	if !e.PodSeen() {
 		return Timeline{}, false
 	}
-	f := &fold{e: e, asOf: at(now), skew: skew}
+	f := newFold(e, at(now), skew)
+	sequences := f.sequences()
+	f.disagreements = append(f.disagreements, tighten(sequences)...)
+	f.bounds.closeAt(f.asOf)
+	orderEstimates(sequences)
+	return f.assemble(), true
+}
+
+// newFold is what the claims about each mark leave, and the ways on which the marks lie.
+func newFold(e *Evidence, asOf instant, skew Skew) *fold {
+	f := &fold{e: e, asOf: asOf, skew: skew}
 	f.gather()
 	slices.SortFunc(f.claims, compareClaims)
 	f.bounds, f.disagreements = intersect(f.claims)
@@ -53,10 +59,7 @@ func (e *Evidence) Timeline(now time.Time, skew Skew) (Timeline, bool) {
 		f.chains = append(f.chains, f.containerSteps(c))
 	}
 	f.ready = f.readySteps()
-	f.disagreements = append(f.disagreements, f.tighten()...)
-	f.bounds.closeAt(f.asOf)
-	f.orderEstimates()
-	return f.assemble(), true
+	return f
 }
 
 // gather takes the claims, less the requests for pulls that are about restarts, and adds what
@@ -104,115 +107,6 @@ func (f *fold) index(container string) int16 {
 		}
 	}
 	return podWide
-}
-
-// tighten applies the order that kubelet keeps: pod steps, init containers one after the other, then
-// the main containers, then readiness. Main containers have no order among themselves: after a failure
-// kubelet goes on with the next.
-func (f *fold) tighten() []disagreement {
-	sequences := f.sequences()
-	var broken []disagreement
-	for range maxTighteningRounds {
-		changed := false
-		broken = broken[:0]
-		for _, keys := range sequences {
-			c, b := f.bounds.order(keys)
-			changed = changed || c
-			broken = append(broken, b...)
-		}
-		if !changed {
-			break
-		}
-	}
-	return broken
-}
-
-// orderEstimates keeps the estimates, too, in the order of their marks.
-func (f *fold) orderEstimates() {
-	sequences := f.sequences()
-	for range maxTighteningRounds {
-		changed := false
-		for _, keys := range sequences {
-			changed = f.bounds.orderEstimates(keys) || changed
-		}
-		if !changed {
-			return
-		}
-	}
-}
-
-func (f *fold) sequences() [][]markKey {
-	var sequences [][]markKey
-	prefix := f.pod.keys()
-	sequences = append(sequences, prefix,
-		[]markKey{podMark(MarkScheduled), podMark(MarkFailed)},
-		[]markKey{podMark(MarkScheduled), podMark(MarkSucceeded)},
-		[]markKey{podMark(MarkCreated), podMark(MarkDeleted)})
-	gate := prefix
-	for i := range f.chains {
-		keys := f.chains[i].keys()
-		if f.containers[i].Kind == KindMain {
-			sequences = append(sequences, slices.Concat(gate, keys))
-			continue
-		}
-		done := f.firstSuccess(f.containers[i], keys)
-		gate = slices.Concat(gate, keys[:done])
-		if done < len(keys) { // it ran again with a new sandbox, or because all containers were restarted
-			sequences = append(sequences, keys)
-		}
-	}
-	sequences = append(sequences, gate)
-	before := podMark(MarkCreated)
-	for _, c := range f.sandboxes {
-		sequences = append(sequences, slices.Concat([]markKey{before}, c.keys()))
-		before = c.steps[len(c.steps)-1].key
-	}
-	if failed := f.bounds.find(podMark(MarkFailed)); failed != nil {
-		sequences = append(sequences, f.endsBefore(failed)...)
-	}
-	for _, c := range f.containers {
-		if c.Kind == KindInit {
-			continue
-		}
-		index := f.index(c.Name)
-		run := f.lastAttempt(index, MarkRunning)
-		probed := f.lastAttempt(index, MarkContainerReady)
-		sequences = append(sequences, []markKey{
-			{index, min(run, probed), MarkRunning}, {index, probed, MarkStarted}, {index, probed, MarkContainerReady},
-			podMark(MarkContainersReady), podMark(MarkReady),
-		})
-	}
-	return append(sequences, f.ready.keys())
-}
-
-// firstSuccess is how many of an init container's steps lead to its first successful end, after which
-// kubelet goes on; of other containers, and of one that did not succeed, all do.
-func (f *fold) firstSuccess(c Container, keys []markKey) int {
-	if c.Kind != KindInit {
-		return len(keys)
-	}
-	evidence := &f.e.containers[f.index(c.Name)]
-	for i, k := range keys {
-		if k.mark != MarkFinished {
-			continue
-		}
-		if code, known := evidence.exitCode(int(k.attempt)); known && code == 0 {
-			return i + 1
-		}
-	}
-	return len(keys)
-}
-
-// endsBefore is the end of each container before the pod's failure: kubelet calls a pod failed when all
-// have ended (since 1.27; before, an evicted one at once, which their stamps then tell).
-func (f *fold) endsBefore(failed *bound) [][]markKey {
-	var sequences [][]markKey
-	for _, b := range f.bounds {
-		if b.key.mark == MarkFinished && b.earliest <= failed.latest {
-			sequences = append(sequences, []markKey{b.key, failed.key})
-		}
-	}
-	return sequences
 }
 
 // assemble walks the chains from creation to the end of start-up.

@@ -109,29 +109,30 @@ func checkTightening(t *testing.T, a Scope, observations []Observation) (compare
 	if !e.PodSeen() {
 		return false, false
 	}
-	f := gathered(e, base.Add(100*time.Second))
+	f := newFold(e, at(base.Add(100*time.Second)), Skew{})
 	naive, consistent := naiveBounds(f.claims)
 	sequences := f.sequences()
 	if !consistent || !relax(naive, sequences) {
 		return false, false
 	}
-	once := slices.Clone(f.bounds)
-	for _, keys := range sequences {
-		once.order(keys)
+	once := newFold(e, f.asOf, f.skew)
+	for _, s := range once.sequences() {
+		s.order()
 	}
-	for _, b := range once {
+	for _, b := range once.bounds {
 		if n := naive[b.key]; b.earliest > n.earliest || b.latest < n.latest {
 			t.Errorf("after one pass %v: %s, narrower than naively %s", b.key, interval(b.earliest, b.latest), interval(n.earliest, n.latest))
 		}
 	}
-	if broken := f.tighten(); len(broken) > 0 || len(f.disagreements) > 0 {
+	if broken := tighten(sequences); len(broken) > 0 || len(f.disagreements) > 0 {
 		t.Errorf("a contradiction that is none: %v %v", broken, f.disagreements)
 	}
-	for _, keys := range sequences {
-		again := slices.Clone(f.bounds)
-		changed, _ := again.order(keys)
+	tightened := slices.Clone(f.bounds)
+	for _, s := range sequences {
+		changed, _ := s.order()
 		stopped = stopped || changed
 	}
+	f.bounds = tightened
 	if len(f.bounds) != len(naive) {
 		t.Errorf("%d bounds, naively %d", len(f.bounds), len(naive))
 	}
@@ -142,22 +143,6 @@ func checkTightening(t *testing.T, a Scope, observations []Observation) (compare
 		}
 	}
 	return true, stopped
-}
-
-// gathered is a fold up to where it tightens.
-func gathered(e *Evidence, now time.Time) *fold {
-	f := &fold{e: e, asOf: at(now)}
-	f.gather()
-	slices.SortFunc(f.claims, compareClaims)
-	f.bounds, f.disagreements = intersect(f.claims)
-	f.containers = f.inOrder()
-	f.pod = f.podSteps()
-	f.sandboxes = f.laterSandboxes()
-	for _, c := range f.containers {
-		f.chains = append(f.chains, f.containerSteps(c))
-	}
-	f.ready = f.readySteps()
-	return f
 }
 
 // naiveBounds intersects all claims about each mark; false when they leave nothing.
@@ -178,13 +163,13 @@ func naiveBounds(claims []claim) (map[markKey]*extent, bool) {
 
 // relax orders every two marks of each sequence, not only neighbours, until nothing changes; false when that
 // leaves nothing of one.
-func relax(all map[markKey]*extent, sequences [][]markKey) bool {
+func relax(all map[markKey]*extent, sequences []sequence) bool {
 	for changed := true; changed; {
 		changed = false
-		for _, keys := range sequences {
-			for i, k := range keys {
-				for _, l := range keys[i+1:] {
-					before, after := all[k], all[l]
+		for _, s := range sequences {
+			for i, k := range s {
+				for _, l := range s[i+1:] {
+					before, after := all[k.key], all[l.key]
 					if before == nil || after == nil {
 						continue
 					}

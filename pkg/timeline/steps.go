@@ -21,14 +21,6 @@ type chain struct {
 	steps     []step
 }
 
-func (c chain) keys() []markKey {
-	keys := make([]markKey, len(c.steps))
-	for i, s := range c.steps {
-		keys[i] = s.key
-	}
-	return keys
-}
-
 // podSteps is the way to the first sandbox that ran. Of several sandboxes before it the first begins.
 func (f *fold) podSteps() chain {
 	ran := f.firstSandbox()

@@ -1,0 +1,188 @@
+package timeline
+
+import (
+	"fmt"
+	"slices"
+)
+
+// maxTighteningRounds bounds the passes over the order of marks; news travels one sequence a pass, so
+// few are ever needed, and stopping early leaves wider but still true intervals.
+const maxTighteningRounds = 8
+
+// sequence is marks that must follow each other, as far as they are known.
+type sequence []*bound
+
+// sequences is the order that kubelet keeps: pod steps, init containers one after the other, then the main
+// containers, then readiness. Main containers have no order among themselves: after a failure kubelet
+// goes on with the next.
+func (f *fold) sequences() []sequence {
+	gate := f.along(f.pod.steps)
+	all := []sequence{
+		gate,
+		f.sequence(podMark(MarkScheduled), podMark(MarkFailed)),
+		f.sequence(podMark(MarkScheduled), podMark(MarkSucceeded)),
+		f.sequence(podMark(MarkCreated), podMark(MarkDeleted)),
+	}
+	for i, c := range f.containers {
+		steps := f.chains[i].steps
+		if c.Kind == KindMain {
+			all = append(all, slices.Concat(gate, f.along(steps)))
+			continue
+		}
+		done := f.firstSuccess(c, steps)
+		gate = slices.Concat(gate, f.along(steps[:done]))
+		if done < len(steps) { // it ran again with a new sandbox, or because all containers were restarted
+			all = append(all, f.along(steps))
+		}
+	}
+	all = append(all, gate)
+	before := podMark(MarkCreated)
+	for _, c := range f.sandboxes {
+		all = append(all, slices.Concat(f.sequence(before), f.along(c.steps)))
+		before = c.steps[len(c.steps)-1].key
+	}
+	all = append(all, f.endsBeforeFailure()...)
+	for _, c := range f.containers {
+		if c.Kind == KindInit {
+			continue
+		}
+		index := f.index(c.Name)
+		run := f.lastAttempt(index, MarkRunning)
+		probed := f.lastAttempt(index, MarkContainerReady)
+		all = append(all, f.sequence(
+			markKey{index, min(run, probed), MarkRunning}, markKey{index, probed, MarkStarted}, markKey{index, probed, MarkContainerReady},
+			podMark(MarkContainersReady), podMark(MarkReady)))
+	}
+	return append(all, f.along(f.ready.steps))
+}
+
+func (f *fold) sequence(keys ...markKey) sequence {
+	s := make(sequence, 0, len(keys))
+	for _, k := range keys {
+		if b := f.bounds.find(k); b != nil {
+			s = append(s, b)
+		}
+	}
+	return s
+}
+
+func (f *fold) along(steps []step) sequence {
+	s := make(sequence, 0, len(steps))
+	for i := range steps {
+		if b := f.bounds.find(steps[i].key); b != nil {
+			s = append(s, b)
+		}
+	}
+	return s
+}
+
+// firstSuccess is how many of an init container's steps lead to its first successful end, after which
+// kubelet goes on; of other containers, and of one that did not succeed, all do.
+func (f *fold) firstSuccess(c Container, steps []step) int {
+	if c.Kind != KindInit {
+		return len(steps)
+	}
+	evidence := &f.e.containers[f.index(c.Name)]
+	for i, s := range steps {
+		if s.key.mark != MarkFinished {
+			continue
+		}
+		if code, known := evidence.exitCode(int(s.key.attempt)); known && code == 0 {
+			return i + 1
+		}
+	}
+	return len(steps)
+}
+
+// endsBeforeFailure is the end of each container before the pod's failure: kubelet calls a pod failed when all
+// have ended (since 1.27; before, an evicted one at once, which their stamps then tell).
+func (f *fold) endsBeforeFailure() []sequence {
+	failed := f.bounds.find(podMark(MarkFailed))
+	if failed == nil {
+		return nil
+	}
+	var all []sequence
+	for i := range f.bounds {
+		if b := &f.bounds[i]; b.key.mark == MarkFinished && b.earliest <= failed.latest {
+			all = append(all, sequence{b, failed})
+		}
+	}
+	return all
+}
+
+// tighten narrows the bounds of marks that must follow each other, until nothing changes. It returns what
+// contradicts the order and stays as it is.
+func tighten(sequences []sequence) []disagreement {
+	var broken []disagreement
+	for range maxTighteningRounds {
+		changed := false
+		broken = broken[:0]
+		for _, s := range sequences {
+			c, b := s.order()
+			changed = changed || c
+			broken = append(broken, b...)
+		}
+		if !changed {
+			break
+		}
+	}
+	return broken
+}
+
+// order tightens the marks of one sequence; it says whether anything changed. Marks that contradict the
+// order stay as they are and are returned.
+func (s sequence) order() (changed bool, broken []disagreement) {
+	var before *bound
+	for _, b := range s {
+		if before != nil {
+			if before.earliest > b.latest {
+				broken = append(broken, disagreement{b.key, fmt.Sprintf("%s at %s is before %s at %s",
+					b.key.mark, interval(b.earliest, b.latest), before.key.mark, interval(before.earliest, before.latest))})
+				continue
+			}
+			if before.latest > b.latest {
+				// The one that follows came to its own end no later, so the end is where this one leans.
+				before.latest, changed = b.latest, true
+				if before.lean == leanNone {
+					before.lean = leanLatest
+				}
+			}
+			if b.earliest < before.earliest {
+				b.earliest, changed = before.earliest, true
+			}
+		}
+		before = b
+	}
+	return changed, broken
+}
+
+// orderEstimates keeps the estimates, too, in the order of their marks: a bound may reach past the estimate
+// of the mark that follows.
+func orderEstimates(sequences []sequence) {
+	for range maxTighteningRounds {
+		changed := false
+		for _, s := range sequences {
+			changed = s.orderEstimates() || changed
+		}
+		if !changed {
+			return
+		}
+	}
+}
+
+func (s sequence) orderEstimates() (changed bool) {
+	var after *bound
+	for _, b := range slices.Backward(s) {
+		if after != nil {
+			limit := after.estimate()
+			if limit < b.earliest {
+				continue // a contradiction, which order has told
+			}
+			if limit < b.estimate() {
+				b.notAfter, changed = limit, true
+			}
+		}
+		after = b
+	}
+	return changed
+}
