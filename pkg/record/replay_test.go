@@ -98,9 +98,9 @@ func TestReplayFollowsReconcile(t *testing.T) {
 		"starting as of the latest instant": {
 			[]timeline.Observation{seen("b", 0.5), seen("a", 4), seen("b", 3)}, []string{"a starting 3.5s", "b starting 3.5s"},
 		},
-		"ready":                        {[]timeline.Observation{seen("a", 1), seen("a", 2.5, ready(2))}, []string{"a ready 2s"}},
+		"ready":                        {[]timeline.Observation{seen("a", 1.2), seen("a", 2.5, ready(2))}, []string{"a ready 2s"}},
 		"settled before it went":       {[]timeline.Observation{seen("a", 2.5, ready(2)), gone}, []string{"a ready 2s"}},
-		"gone while starting":          {[]timeline.Observation{seen("a", 1), gone}, []string{"a deleted 8.5s"}},
+		"gone while starting":          {[]timeline.Observation{seen("a", 1.2), gone}, []string{"a deleted 8.5s"}},
 		"an answer about no known pod": {[]timeline.Observation{answer, gone}, nil},
 		"the first sight of a pod is not live: reconstructed": {
 			[]timeline.Observation{listed(seen("a", 60, ready(2))), gone}, []string{"a ready 2s reconstructed"},

@@ -148,10 +148,10 @@ func intersect(claims []claim) (bounds, []disagreement) {
 			continue
 		}
 		// The most trusted claim that leans, and sets the end it leans to, decides.
-		if b.lean == leanLatest && latest < b.latest || b.lean == leanEarliest && earliest > b.earliest {
+		if b.lean == leanLatest && b.latest-latest >= liveSlack || b.lean == leanEarliest && earliest > b.earliest {
 			b.lean = leanNone
 		}
-		if b.lean == leanNone && (c.lean == leanLatest && c.latest == latest || c.lean == leanEarliest && c.earliest == earliest) {
+		if b.lean == leanNone && (c.lean == leanLatest && c.latest-latest < liveSlack || c.lean == leanEarliest && c.earliest == earliest) {
 			b.lean = c.lean
 		}
 		b.earliest, b.latest = earliest, latest

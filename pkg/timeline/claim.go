@@ -31,6 +31,9 @@ const (
 	// it: both are in the same function, so it is the time to be scheduled, 34 ms on a node with three
 	// times as much to do as it has cores.
 	eventSlack = instant(100 * time.Millisecond)
+	// liveSlack is how long after the fact news of it comes through a running watch. If that is just after a
+	// floored stamp's second, the second's end is the best estimate.
+	liveSlack = instant(100 * time.Millisecond)
 	// durationSlack is what kubelet's lengths hold beside what they are taken for: the one of a pull
 	// also asks for the image's size, the one with the wait begins a moment after the Event.
 	durationSlack = 10 * time.Millisecond

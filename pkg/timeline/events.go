@@ -104,7 +104,9 @@ func (e *Evidence) applyPulling(index int16, o EventSeen) {
 		e.claim(second(first, originEventSecond, o.FirstAt))
 	}
 	if o.Count > 1 {
-		e.claim(latestOccurrence(o).claim(markKey{index, clampAttempt(o.Count - 1), MarkPullRequested}))
+		c := second(markKey{index, clampAttempt(o.Count - 1), MarkPullRequested}, originEventSecond, o.LastAt)
+		c.latest += eventSlack // as above
+		e.claim(c)
 	}
 }
 
@@ -170,7 +172,9 @@ func latestOccurrence(o EventSeen) window {
 	return floored(o.LastAt)
 }
 
+// floored is the second in which kubelet made an Event about something over, which may be from the end of the
+// one before.
 func floored(t time.Time) window {
 	c := second(markKey{}, originEventSecond, t)
-	return window{c.origin, leanNone, c.earliest, c.latest}
+	return window{c.origin, leanNone, c.earliest - eventSlack, c.latest}
 }

@@ -133,18 +133,32 @@ func (f *fold) assemble() Timeline {
 		t.SettledAt = t.CreatedAt.Add(t.Total)
 	}
 	t.TotalError = f.spanError(&start, &end)
-	t.Marks = make([]MarkEvidence, 0, len(f.bounds))
-	for i := range f.bounds {
-		b := &f.bounds[i]
-		t.Marks = append(t.Marks, MarkEvidence{
-			Mark: b.key.mark, Container: f.name(b.key), Attempt: int(b.key.attempt),
-			Earliest: b.earliest.time(), Latest: b.latest.time(), Sources: f.sources.of(b.origins),
-		})
-	}
-	slices.SortStableFunc(t.Marks, func(a, b MarkEvidence) int { return cmp.Compare(a.Container, b.Container) })
+	t.Marks = f.marks()
 	t.Conflicts = f.conflicts()
 	t.Missing = f.missing()
 	return t
+}
+
+// marks lists the evidence of every mark, the pod's own first, then by the containers' names.
+func (f *fold) marks() []MarkEvidence {
+	sorted := make([]*bound, len(f.bounds))
+	for i := range f.bounds {
+		sorted[i] = &f.bounds[i]
+	}
+	slices.SortStableFunc(sorted, func(a, b *bound) int {
+		if a.key.container == b.key.container {
+			return 0
+		}
+		return cmp.Compare(f.name(a.key), f.name(b.key))
+	})
+	marks := make([]MarkEvidence, len(sorted))
+	for i, b := range sorted {
+		marks[i] = MarkEvidence{
+			Mark: b.key.mark, Container: f.name(b.key), Attempt: int(b.key.attempt),
+			Earliest: b.earliest.time(), Latest: b.latest.time(), Sources: f.sources.of(b.origins),
+		}
+	}
+	return marks
 }
 
 // conflicts lists the disagreements once each: one may be found on several ways through the pod.

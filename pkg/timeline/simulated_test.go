@@ -40,14 +40,15 @@ func someLoss(random *rand.Rand) loss {
 	return loss{events: part(), statuses: part(), answers: part(), blind: flip(), late: flip(), shuffled: true, forgets: flip()}
 }
 
-// openCells are the properties that still break in some life, by the sight: faults_test.go has the smallest
-// cases. A row whose lives all hold fails, so that it is deleted with the last of its faults.
-var openCells = map[string][]property{
-	"all":        {nobodyBlamed},
-	"some":       {markHeld, nobodyBlamed, causeBlamed},
-	"no Events":  {nobodyBlamed, causeBlamed},
-	"no runtime": {markHeld, nobodyBlamed, causeBlamed},
-	"pods only":  {nobodyBlamed, causeBlamed},
+// openCells are the properties that still break in some of the first 700 lives, in how many, by the sight:
+// what is left of evidence is taken for what is lost. A cell that breaks in more is a step back and fails; one
+// that breaks in none fails, too, so that it is deleted with the last of its faults.
+var openCells = map[string]map[property]int{
+	"all":        {nobodyBlamed: 1},
+	"some":       {markHeld: 1, nobodyBlamed: 30, causeBlamed: 6},
+	"no Events":  {nobodyBlamed: 34, causeBlamed: 5},
+	"no runtime": {markHeld: 1, nobodyBlamed: 58, causeBlamed: 5},
+	"pods only":  {nobodyBlamed: 20, causeBlamed: 2},
 }
 
 // TestSimulatedLives holds timelines against the truth: no property may break, whatever part of the truth
@@ -56,10 +57,7 @@ var openCells = map[string][]property{
 func TestSimulatedLives(t *testing.T) {
 	for _, s := range sights {
 		t.Run(s.name, func(t *testing.T) {
-			open := map[property]bool{}
-			for _, property := range openCells[s.name] {
-				open[property] = true
-			}
+			open := openCells[s.name]
 			broken, first := map[property]int{}, map[property]string{}
 			for seed := *fromSeed; seed < *fromSeed+*seeds; seed++ {
 				for property, breach := range simulate(t, s, seed) {
@@ -74,9 +72,9 @@ func TestSimulatedLives(t *testing.T) {
 			for _, property := range properties {
 				t.Run(string(property), func(t *testing.T) {
 					switch n := broken[property]; {
-					case open[property] && n > 0:
+					case n > 0 && (n <= open[property] || *seeds != 700 && open[property] > 0):
 						t.Skipf("open: breaks in %d of %d lives, first %s", n, *seeds, first[property])
-					case open[property] && *seeds >= 700:
+					case open[property] > 0 && *seeds >= 700:
 						t.Errorf("holds in all %d lives: it is open no more", *seeds)
 					case n > 0:
 						t.Errorf("breaks in %d of %d lives, first %s", n, *seeds, first[property])
