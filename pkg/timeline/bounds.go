@@ -42,11 +42,13 @@ type origins uint16
 
 func (os origins) with(o origin) origins { return os | 1<<o }
 
+func (os origins) has(o origin) bool { return os&(1<<o) != 0 }
+
 // sources lists who is behind the origins, each once, in the order of trust.
 func (os origins) sources() []Source {
 	var sources []Source
 	for o, source := range originSources {
-		if os&(1<<o) != 0 && !slices.Contains(sources, source) {
+		if os.has(origin(o)) && !slices.Contains(sources, source) {
 			sources = append(sources, source)
 		}
 	}
@@ -66,6 +68,9 @@ func (l *sourceLists) of(os origins) []Source {
 	l.origins, l.lists = append(l.origins, os), append(l.lists, os.sources())
 	return l.lists[len(l.lists)-1]
 }
+
+// overlaps says that either mark may have come first.
+func (b *bound) overlaps(o *bound) bool { return b.earliest < o.latest && o.earliest < b.latest }
 
 // spanError bounds how far the estimated length between two marks can be from the truth.
 func (f *fold) spanError(from, to *bound) time.Duration {

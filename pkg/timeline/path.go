@@ -46,36 +46,38 @@ func (f *fold) path() []boundary {
 }
 
 // shareUnordered charges what lies before a mark that is known to a second only, and before marks of other main
-// containers that may as well have come first, to all of them: in which order kubelet worked on them nobody tells.
+// containers that may as well have come first, to all of them: in which order kubelet worked on them nobody
+// tells.
 func (f *fold) shareUnordered(work []boundary) {
 	own := make([][]Phase, len(work))
 	for i, b := range work {
 		own[i] = b.phases
 	}
 	for i, b := range work {
-		if !f.isMain(b) || b.beside || b.bound.latest-b.bound.earliest <= 2*eventSlack {
+		if !f.ofMain(b) || b.bound.latest-b.bound.earliest <= 2*eventSlack {
 			continue
 		}
 		for j, w := range work {
-			if f.isMain(w) && !w.beside && w.container != b.container && w.bound.earliest < b.bound.latest && b.bound.earliest < w.bound.latest {
-				first := min(i, j)
-				for _, p := range own[max(i, j)] {
-					if !slices.Contains(work[first].phases, p) {
-						work[first].phases = append(slices.Clip(work[first].phases), p)
-					}
-				}
-				for _, p := range own[first] {
-					if !slices.Contains(work[max(i, j)].phases, p) {
-						work[max(i, j)].phases = append(slices.Clip(work[max(i, j)].phases), p)
-					}
-				}
+			if f.ofMain(w) && w.container != b.container && w.bound.overlaps(&b.bound) {
+				work[i].share(own[j])
+				work[j].share(own[i])
 			}
 		}
 	}
 }
 
-func (f *fold) isMain(b boundary) bool {
-	return b.bound.key.container != podWide && slices.ContainsFunc(f.containers, func(c Container) bool {
+// share adds phases that may lie before the boundary as well.
+func (b *boundary) share(phases []Phase) {
+	for _, p := range phases {
+		if !slices.Contains(b.phases, p) {
+			b.phases = append(slices.Clip(b.phases), p)
+		}
+	}
+}
+
+// ofMain says that a boundary is kubelet's work on a main container.
+func (f *fold) ofMain(b boundary) bool {
+	return !b.beside && b.bound.key.container != podWide && slices.ContainsFunc(f.containers, func(c Container) bool {
 		return c.Name == b.container && c.Kind == KindMain
 	})
 }
@@ -107,14 +109,13 @@ func (f *fold) boundaries(c chain) (known []boundary, pending []Phase) {
 				f.phases = append(f.phases, phase)
 			}
 		}
-		if b := f.bounds.find(s.key); b != nil && !(s.key.mark == MarkSandboxBegun && b.origins&(1<<originStore) == 0) {
-			// (Of a sandbox with one stamp it is only known that it had begun by then.)
+		if b := f.bounds.find(s.key); b != nil && !s.vague {
 			container := c.container
 			phases := slices.Clip(f.phases[first:])
 			if s.of != "" && len(phases) == 1 {
 				container = s.of
 			}
-			known = append(known, boundary{*b, phases, container, from, false})
+			known = append(known, boundary{bound: *b, phases: phases, container: container, from: from})
 			first, from = len(f.phases), b.estimate()
 		}
 	}

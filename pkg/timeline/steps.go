@@ -12,6 +12,7 @@ type step struct {
 	phase  Phase
 	of     string // the container that the phase is about, if it is not the chain's own
 	also   Phase  // another phase that may be in there, if any
+	vague  bool   // evidence does not tell when, only that it was before what follows: no boundary
 	untold bool   // nobody may ever tell of this mark, which is then no evidence missing
 }
 
@@ -78,6 +79,9 @@ func (f *fold) endedWithSandbox(index int16, attempt uint16) bool {
 // apart; then kubelet backs off and tries again because of what made it fail.
 func (f *fold) sandboxSteps() []step {
 	begun := step{key: podMark(MarkSandboxBegun), phase: PhaseVolumes}
+	if b := f.bounds.find(begun.key); b != nil {
+		begun.vague = !b.origins.has(originStore) // the one stamp of other runtimes is from later
+	}
 	failures := f.e.sandboxes
 	switch {
 	case len(failures) > 0:
@@ -193,8 +197,9 @@ func (f *fold) readySteps() chain {
 		gates = PhaseReadinessGates
 	}
 	var steps []step
-	if name != "" && last.StartupProbe && last.Kind != KindSidecar { // without one kubelet calls a container started when it runs
-		steps = append(steps, step{key: markKey{index, attempt, MarkStarted}, phase: PhaseStartupProbe})
+	// Without such a probe kubelet calls a container started when it runs; a sidecar's is on the way to the others.
+	if last.StartupProbe && last.Kind != KindSidecar {
+		steps = append(steps, step{key: markKey{index, attempt, MarkStarted}, phase: PhaseStartupProbe, vague: name == ""})
 	}
 	// All containers are ready when the last one is, and that moment has a stamp of its own.
 	return chain{name, append(steps,
@@ -219,14 +224,24 @@ func (f *fold) alsoReadyLast(last Container) Phase {
 	}
 	var also Phase
 	for _, c := range f.containers {
-		if b := known(c); c.Kind != KindInit && c.Name != last.Name && b != nil && b.latest == known(last).latest &&
-			(last.ReadinessProbe || last.StartupProbe || c.ReadinessProbe || c.StartupProbe) {
-			if also == "" || c.ReadinessProbe != last.ReadinessProbe {
-				also = probePhase(c.ReadinessProbe || c.StartupProbe, PhaseReadinessProbe)
-			}
+		b := known(c)
+		probed := c.ReadinessProbe || c.StartupProbe
+		switch {
+		case c.Kind == KindInit || c.Name == last.Name || b == nil || b.latest != known(last).latest:
+		case !probed && !last.ReadinessProbe && !last.StartupProbe: // kubelet's status is to blame either way
+		case !probed && f.ranLongBefore(c, b): // and was ready then
+		case also == "" || c.ReadinessProbe != last.ReadinessProbe:
+			also = probePhase(probed, PhaseReadinessProbe)
 		}
 	}
 	return also
+}
+
+// ranLongBefore says that the container ran longer before it was seen ready than kubelet needs to write that.
+func (f *fold) ranLongBefore(c Container, ready *bound) bool {
+	index := f.index(c.Name)
+	ran := f.bounds.find(markKey{index, f.lastAttempt(index, MarkRunning), MarkRunning})
+	return ran != nil && ready.latest-ran.latest > instant(statusPatience)
 }
 
 // readyLast is the container that became ready last; of several at once one with a readiness probe.

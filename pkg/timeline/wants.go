@@ -15,6 +15,9 @@ const (
 	// reaskAfter is how long after an answer that did not hold what the pod object tells the runtime is
 	// asked again.
 	reaskAfter = time.Second
+	// statusPatience is how long kubelet may take from a container's start to the status that says so: it lists what
+	// runs once a second (pleg/generic.go), and limits how often it writes.
+	statusPatience = 2 * time.Second
 	// giveUpAfter is how long after its first sight a start-up is followed: what takes longer is no slow start but
 	// one that somebody has to mend, and belongs into the records as it stands.
 	giveUpAfter = time.Hour
