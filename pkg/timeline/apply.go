@@ -2,23 +2,28 @@ package timeline
 
 import "time"
 
-// Apply adds what an observation tells. Observations about other pods are the caller's error.
-func (e *Evidence) Apply(o Observation) {
+// Apply adds what an observation tells. Observations about other pods are the caller's error. It returns
+// whether the observation was news: if not, all but the latest pod object and when the runtime was last
+// asked would be the same without it.
+func (e *Evidence) Apply(o Observation) (news bool) {
+	e.news = false
 	switch o := o.(type) {
 	case PodSeen:
 		e.applyPod(o)
 	case PodGone:
+		e.news = e.news || !e.gone
 		e.gone = true
 		e.claim(arrival(podMark(MarkDeleted), originArrival, o.ArrivedAt, o.Live))
 	case EventSeen:
 		e.applyEvent(o)
 	case EventsWatched:
 		if e.watchedAt.IsZero() || o.OpenedAt.Before(e.watchedAt) {
-			e.watchedAt = o.OpenedAt
+			e.watchedAt, e.news = o.OpenedAt, true
 		}
 	case RuntimeSeen:
 		e.applyRuntime(o)
 	}
+	return e.news
 }
 
 func podMark(m Mark) markKey { return markKey{container: podWide, mark: m} }
@@ -94,7 +99,7 @@ func (e *Evidence) keepFirstSighting(o PodSeen) {
 	if !e.firstSeen.at.IsZero() && !o.ArrivedAt.Before(e.firstSeen.at) {
 		return
 	}
-	e.firstSeen = sighting{o.ArrivedAt, o.Live, wasReady(o.Pod)}
+	e.firstSeen, e.news = sighting{o.ArrivedAt, o.Live, wasReady(o.Pod)}, true
 }
 
 // readyAtFirst bounds how long after kubelet took a pod up it writes the first, false, Ready condition:
@@ -137,7 +142,7 @@ func (e *Evidence) applyStatus(o PodSeen, c Container) {
 	told(MarkRunning, c.Attempt, c.StartedAt)
 	if c.State == StateTerminated {
 		told(MarkFinished, c.Attempt, c.FinishedAt)
-		evidence.exited(c.Attempt, c.ExitCode)
+		e.exited(evidence, c.Attempt, c.ExitCode)
 	}
 	if c.LastRun != nil {
 		last := c.Attempt - 1
@@ -147,7 +152,7 @@ func (e *Evidence) applyStatus(o PodSeen, c Container) {
 		if last >= 0 {
 			told(MarkRunning, last, c.LastRun.StartedAt)
 			told(MarkFinished, last, c.LastRun.FinishedAt)
-			evidence.exited(last, c.LastRun.ExitCode)
+			e.exited(evidence, last, c.LastRun.ExitCode)
 		}
 	}
 	if c.Kind == KindInit {
@@ -213,7 +218,7 @@ func (e *Evidence) applyRun(r ContainerRun) {
 	told(MarkRunning, r.StartedAt)
 	told(MarkFinished, r.FinishedAt)
 	if !r.FinishedAt.IsZero() {
-		evidence.exited(r.Attempt, r.ExitCode)
+		e.exited(evidence, r.Attempt, r.ExitCode)
 	}
 }
 
@@ -221,17 +226,20 @@ func (e *Evidence) applyImage(askedAt time.Time, image Image, beforeSandbox bool
 	known := e.image(image.Ref)
 	if known == nil {
 		if len(e.images) == maxContainers {
-			e.overflow = true
+			e.overflows()
 			return
 		}
+		e.news = true
 		e.images = append(e.images, imageEvidence{image, askedAt, image, askedAt, beforeSandbox})
 		return
 	}
 	if askedAt.Before(known.askedAt) {
 		known.Image, known.askedAt, known.beforeSandbox = image, askedAt, beforeSandbox
+		e.news = true
 	}
 	if askedAt.After(known.lastAt) {
 		known.last, known.lastAt = image, askedAt
+		e.news = true
 	}
 }
 

@@ -70,13 +70,13 @@ func (e *Evidence) applyEvent(o EventSeen) {
 	case imagepull.KindPulling:
 		e.applyPulling(index, o)
 	case imagepull.KindPullFailed:
-		evidence.failures = keepEarliest(evidence.failures, failureEvent{firstOccurrence(o), 0})
+		keepEarliest(e, &evidence.failures, failureEvent{firstOccurrence(o), 0})
 		if o.Count > 1 {
 			latest := failureEvent{latestOccurrence(o), clampAttempt(min(o.Count, maxAttempts) - 1)}
-			evidence.failures = keepEarliest(evidence.failures, latest)
+			keepEarliest(e, &evidence.failures, latest)
 		}
 	default:
-		evidence.gotImage(o, message)
+		e.gotImage(evidence, o, message)
 	}
 }
 
@@ -87,9 +87,9 @@ func (e *Evidence) applySandboxFailure(o EventSeen) {
 	if strings.Contains(o.Message, "network") {
 		phase = PhaseNetwork
 	}
-	e.sandboxes = keepEarliest(e.sandboxes, sandboxFailure{firstOccurrence(o), phase})
+	keepEarliest(e, &e.sandboxes, sandboxFailure{firstOccurrence(o), phase})
 	if o.Count > 1 {
-		e.sandboxes = keepEarliest(e.sandboxes, sandboxFailure{latestOccurrence(o), phase})
+		keepEarliest(e, &e.sandboxes, sandboxFailure{latestOccurrence(o), phase})
 	}
 }
 
@@ -111,10 +111,10 @@ func (e *Evidence) applyPulling(index int16, o EventSeen) {
 }
 
 // gotImage keeps the first word that the image is there.
-func (c *containerEvidence) gotImage(o EventSeen, m imagepull.Message) {
+func (e *Evidence) gotImage(c *containerEvidence, o EventSeen, m imagepull.Message) {
 	p := pulledEvent{firstOccurrence(o), m.Kind == imagepull.KindAlreadyPresent, m}
 	if !c.pulled.known() || p.compare(c.pulled) < 0 {
-		c.pulled = p
+		c.pulled, e.news = p, true
 	}
 }
 
@@ -140,13 +140,13 @@ func (f sandboxFailure) compare(o sandboxFailure) int {
 }
 
 // keepEarliest adds to a list in the order of time, of which the earliest maxFailures are kept.
-func keepEarliest[F interface{ compare(F) int }](list []F, f F) []F {
-	i, found := slices.BinarySearchFunc(list, f, F.compare)
+func keepEarliest[F interface{ compare(F) int }](e *Evidence, list *[]F, f F) {
+	i, found := slices.BinarySearchFunc(*list, f, F.compare)
 	if found || i == maxFailures {
-		return list
+		return
 	}
-	list = slices.Insert(list, i, f)
-	return list[:min(len(list), maxFailures)]
+	longer := slices.Insert(*list, i, f)
+	*list, e.news = longer[:min(len(longer), maxFailures)], true
 }
 
 func (w window) compare(o window) int {

@@ -25,6 +25,9 @@ type Scope struct {
 	// before it saw the pod, because the agent or the API server was away; agent's clock. Zero: what it
 	// did not see start is not its own.
 	Since time.Time
+	// ResumedAt is when the agent went on with what an earlier one had observed; agent's clock. Evidence
+	// that was late by then is waited for anew: nobody fetched it meanwhile. Zero: it began with nothing.
+	ResumedAt time.Time
 }
 
 // Evidence is all that is known about one pod. Applying the same observations in any order and any
@@ -43,6 +46,7 @@ type Evidence struct {
 	sandboxes  []sandboxFailure
 	watchedAt  time.Time // when an Event watch was first open
 	overflow   bool      // something was left out for the bounds above
+	news       bool      // of the observation that is being applied
 
 	runtimeAskedAt time.Time // of the latest answer
 }
@@ -84,6 +88,9 @@ func NewEvidence(scope Scope) *Evidence { return &Evidence{scope: scope} }
 // PodSeen says whether any pod object was seen; without one there is nothing to fold.
 func (e *Evidence) PodSeen() bool { return !e.podSeenAt.IsZero() }
 
+// Reconstructed says what Timeline.Reconstructed will.
+func (e *Evidence) Reconstructed() bool { return e.before() }
+
 // Pod is the pod object as last seen.
 func (e *Evidence) Pod() Pod { return e.pod }
 
@@ -98,7 +105,7 @@ func compareKeys(c claim, k markKey) int {
 // claim keeps the better of the new claim and the one of the same origin.
 func (e *Evidence) claim(c claim) {
 	if c.key.attempt >= maxAttempts {
-		e.overflow = true
+		e.overflows()
 		return
 	}
 	i, found := slices.BinarySearchFunc(e.claims, c, compareClaims)
@@ -107,7 +114,16 @@ func (e *Evidence) claim(c claim) {
 		e.claims = slices.Insert(e.claims, i, c)
 	case c.better(e.claims[i]):
 		e.claims[i] = c
+	default:
+		return
 	}
+	e.news = true
+}
+
+// overflows notes that something was left out; the first time is news.
+func (e *Evidence) overflows() {
+	e.news = e.news || !e.overflow
+	e.overflow = true
 }
 
 // has says whether any claim about the mark exists.
@@ -124,9 +140,10 @@ func (e *Evidence) container(name string) (int16, *containerEvidence) {
 		}
 	}
 	if len(e.containers) == maxContainers {
-		e.overflow = true
+		e.overflows()
 		return podWide, nil
 	}
+	e.news = true
 	e.containers = append(e.containers, containerEvidence{name: name})
 	return int16(len(e.containers) - 1), &e.containers[len(e.containers)-1]
 }
@@ -163,16 +180,18 @@ func (c *containerEvidence) registryOf(image string) string {
 }
 
 // exited keeps how a run ended; of contradicting codes the highest, whichever came first.
-func (c *containerEvidence) exited(attempt, code int) {
+func (e *Evidence) exited(c *containerEvidence, attempt, code int) {
 	if attempt >= maxAttempts {
 		return
 	}
 	for i := range c.exits {
 		if c.exits[i].attempt == attempt {
+			e.news = e.news || code > c.exits[i].code
 			c.exits[i].code = max(c.exits[i].code, code)
 			return
 		}
 	}
+	e.news = true
 	c.exits = append(c.exits, exit{attempt, code})
 }
 

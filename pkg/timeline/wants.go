@@ -33,6 +33,9 @@ func (e *Evidence) Wants(now time.Time) Wants {
 		return Wants{}
 	}
 	end, over := e.over()
+	if end.Before(e.scope.ResumedAt) {
+		end = e.scope.ResumedAt
+	}
 	late := func(grace time.Duration) bool { return over && now.Sub(end) > grace }
 	var w Wants
 	switch {
@@ -58,10 +61,11 @@ func (e *Evidence) Settled(now time.Time) bool {
 	return !w.Runtime && !w.Events
 }
 
-// givenUp says that the pod has been starting for too long.
+// givenUp says that the pod has been starting for too long. What it came to while no agent was there, the
+// first list tells.
 func (e *Evidence) givenUp(now time.Time) bool {
 	_, over := e.over()
-	return !over && e.PodSeen() && now.Sub(e.firstSeen.at) >= giveUpAfter
+	return !over && e.PodSeen() && now.Sub(e.firstSeen.at) >= giveUpAfter && now.Sub(e.scope.ResumedAt) >= eventGrace
 }
 
 // before says that the pod was there, and its start-up over, before the agent's time.
