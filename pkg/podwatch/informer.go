@@ -26,7 +26,7 @@ import (
 // retries keeps a dead API server from being asked too often, and one that is back from being missed.
 var retries = backoff.Policy{First: 500 * time.Millisecond, Max: 15 * time.Second}
 
-// Config is what Pods needs; every field is required.
+// Config is what Pods needs; every field but Known is required.
 type Config struct {
 	Client   rest.Interface
 	NodeName string // pods bound to this node are observed
@@ -35,6 +35,9 @@ type Config struct {
 	Observe func(context.Context, timeline.Observation)
 	Report  health.Report
 	Now     func() time.Time
+	// Known are the UIDs of pods that an agent before this one had; may be empty. Of those that the first
+	// list does not have, PodGone is observed.
+	Known []string
 }
 
 // Pods observes the pods of one node. It keeps of each only what timeline.Pod holds.

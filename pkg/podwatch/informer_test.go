@@ -158,6 +158,25 @@ func TestPodsCatchUpWithoutAList(t *testing.T) {
 	}
 }
 
+func TestPodsKnownFromBefore(t *testing.T) {
+	t.Parallel()
+	server := podwatchtest.Start(t)
+	server.Put(pod("a", "1"))
+	h := newHarness(t)
+	h.runPods(server.URL(), "1", "2")
+	h.nextGone("2", false)
+	h.nextPod("a", false) // how it was last is not known
+	h.until(true, "1 pods")
+	eventually(t, "watching", func() bool { return server.Watches() == 1 })
+	server.Delete(pod("a", "1"))
+	h.nextGone("1", false)
+	server.Forget()
+	server.BreakWatches()
+	server.Put(pod("b", "3"))
+	h.nextPod("b", false)
+	h.nothing() // each end is told once
+}
+
 func TestPodsStartBeforeTheServer(t *testing.T) {
 	t.Parallel()
 	absent := httptest.NewServer(http.NotFoundHandler())

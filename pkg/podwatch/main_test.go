@@ -98,10 +98,10 @@ func (h *harness) run(run func(context.Context) error) {
 	})
 }
 
-func (h *harness) runPods(url string) {
+func (h *harness) runPods(url string, known ...string) {
 	h.run(NewPods(Config{
 		Client: clientFor(h.t, url), NodeName: nodeName,
-		Observe: h.observe, Report: h.report, Now: h.clock.Now,
+		Observe: h.observe, Report: h.report, Now: h.clock.Now, Known: known,
 	}).Run)
 }
 

@@ -23,10 +23,13 @@ type store struct {
 	ctx  context.Context // of Run: the reflector's interface has no place for it
 	pods *Pods
 	seen map[string]timeline.Pod // by UID: a name can be used again between two lists
+	// known are UIDs from before this store, until the first list. How those pods were last is not known, so
+	// each that is still there is observed.
+	known []string
 }
 
 func newStore(ctx context.Context, pods *Pods) *store {
-	return &store{ctx: ctx, pods: pods, seen: map[string]timeline.Pod{}}
+	return &store{ctx: ctx, pods: pods, seen: map[string]timeline.Pod{}, known: pods.config.Known}
 }
 
 // Add implements cache.ReflectorStore.
@@ -74,6 +77,12 @@ func (s *store) Replace(list []any, _ string) error {
 			s.gone(uid, now, false)
 		}
 	}
+	for _, uid := range s.known {
+		if !listed[uid] {
+			s.gone(uid, now, false)
+		}
+	}
+	s.known = nil
 	for _, obj := range list {
 		s.observe(obj.(*corev1.Pod), now, false)
 	}
