@@ -26,15 +26,20 @@ const (
 type JSONLines struct {
 	out     io.Writer
 	logger  *zap.Logger
+	done    func(timeline.Timeline)
 	queue   chan timeline.Timeline // when full, the newest is dropped: what was promised first is kept, in order
 	dropped prometheus.Counter
 }
 
-// JSONLinesConfig is what a JSONLines needs; every field is required.
+// JSONLinesConfig is what a JSONLines needs; every field but Done is required.
 type JSONLinesConfig struct {
 	Out        io.Writer
 	Registerer prometheus.Registerer // gets podlapse_records_dropped_total
 	Logger     *zap.Logger
+	// Done is told of each timeline whose line was written, or dropped although the agent goes on. What is lost
+	// because writing ended is not done: the next agent may write it. It must not block, and is called from
+	// Offer and Run.
+	Done func(timeline.Timeline)
 }
 
 // NewJSONLines makes a sink that writes nothing until Run. It panics when the registerer already
@@ -43,12 +48,16 @@ func NewJSONLines(config JSONLinesConfig) *JSONLines {
 	j := &JSONLines{
 		out:    config.Out,
 		logger: config.Logger,
+		done:   config.Done,
 		queue:  make(chan timeline.Timeline, jsonLinesQueue),
 		dropped: prometheus.NewCounter(prometheus.CounterOpts{
 			Name: "podlapse_records_dropped_total",
 			Help: "Records of settled pods that were not written to standard output, " +
 				"because its reader was too slow or gone.",
 		}),
+	}
+	if j.done == nil {
+		j.done = func(timeline.Timeline) {}
 	}
 	config.Registerer.MustRegister(j.dropped)
 	return j
@@ -61,6 +70,7 @@ func (j *JSONLines) Offer(t timeline.Timeline) {
 	case j.queue <- t:
 	default:
 		j.dropped.Inc()
+		j.done(t)
 	}
 }
 
@@ -110,12 +120,14 @@ func (j *JSONLines) write(t timeline.Timeline) error {
 		j.dropped.Inc()
 		j.logger.Error("cannot encode record", zap.String("namespace", t.Namespace),
 			zap.String("pod", t.Name), zap.Error(err))
+		j.done(t)
 		return nil
 	}
 	if _, err := j.out.Write(line); err != nil {
 		j.dropped.Inc()
 		return fmt.Errorf("write record to standard output: %w", err)
 	}
+	j.done(t)
 	return nil
 }
 

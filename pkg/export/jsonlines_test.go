@@ -139,3 +139,42 @@ func TestJSONLinesEndsWhenTheReaderIsGone(t *testing.T) {
 		t.Errorf("dropped %v, want 2", got)
 	}
 }
+
+func TestJSONLinesTellsWhatIsDone(t *testing.T) {
+	var out bytes.Buffer
+	var done []string
+	note := func(tl timeline.Timeline) { done = append(done, tl.Name) }
+	lines := NewJSONLines(JSONLinesConfig{Out: &out, Registerer: prometheus.NewRegistry(), Logger: zap.NewNop(), Done: note})
+	lines.Offer(named("written"))
+	if len(done) > 0 {
+		t.Errorf("%q are done before anything was written", done)
+	}
+	for range jsonLinesQueue - 1 {
+		lines.Offer(named("written"))
+	}
+	lines.Offer(named("dropped"))
+	stopped, stop := context.WithCancel(t.Context())
+	stop()
+	if err := lines.Run(stopped); err != nil {
+		t.Fatal(err)
+	}
+	if len(done) != jsonLinesQueue+1 || done[0] != "dropped" || done[1] != "written" {
+		t.Errorf("%d are done, first %q", len(done), done[:2])
+	}
+}
+
+func TestJSONLinesIsNotDoneWithWhatItCannotWrite(t *testing.T) {
+	reader, writer, err := os.Pipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer writer.Close()
+	reader.Close()
+	lines := NewJSONLines(JSONLinesConfig{Out: writer, Registerer: prometheus.NewRegistry(), Logger: zap.NewNop(),
+		Done: func(tl timeline.Timeline) { t.Errorf("done with %s", tl.Name) }})
+	lines.Offer(named("a"))
+	lines.Offer(named("b"))
+	if err := lines.Run(t.Context()); err == nil {
+		t.Error("no error")
+	}
+}
