@@ -19,6 +19,8 @@ type pod struct {
 	evidence *timeline.Evidence // nil once settled
 	settled  timeline.Timeline
 
+	reported bool // by an agent before this one: shown, handed to nobody
+
 	watching bool      // an Event watch was asked for
 	askedAt  time.Time // of the last question to the runtime
 	asked    int       // questions since the pod object changed
@@ -28,7 +30,9 @@ func (p *pod) timeline(now time.Time, skew timeline.Skew) (timeline.Timeline, bo
 	if p.evidence == nil {
 		return p.settled, true
 	}
-	return p.evidence.Timeline(now, skew)
+	t, ok := p.evidence.Timeline(now, skew)
+	t.Reconstructed = t.Reconstructed || p.reported
+	return t, ok
 }
 
 func (r *Reconciler) observe(o timeline.Observation) {
@@ -37,22 +41,47 @@ func (r *Reconciler) observe(o timeline.Observation) {
 	_, seen := o.(timeline.PodSeen)
 	_, gone := o.(timeline.PodGone)
 	if p == nil {
-		if !seen {
-			return // an answer about a pod that has left meanwhile
+		if !seen { // an answer about a pod that has left meanwhile, or news that one left while no agent ran
+			if gone {
+				r.leave(o.PodUID())
+			}
+			return
 		}
-		p = &pod{evidence: timeline.NewEvidence(r.config.Scope)}
-		r.pods[o.PodUID()] = p
-		r.starting++
+		p = r.meet(o.PodUID(), r.config.Scope)
 	}
 	if p.evidence != nil {
-		p.evidence.Apply(o)
+		news := p.evidence.Apply(o)
 		if seen {
 			p.asked = 0
+		}
+		if r.config.Keep != nil && !p.reported && !p.evidence.Reconstructed() {
+			r.config.Keep(o, news)
 		}
 		r.advance(p)
 	}
 	if gone {
 		r.forget(o.PodUID(), p)
+	}
+}
+
+// meet begins with a pod that this agent has not seen yet.
+func (r *Reconciler) meet(uid string, scope timeline.Scope) *pod {
+	reported := r.reported[uid]
+	if reported {
+		delete(r.reported, uid)
+		scope.Since = time.Time{} // nothing more is to be waited for
+	}
+	p := &pod{evidence: timeline.NewEvidence(scope), reported: reported}
+	r.pods[uid] = p
+	r.starting++
+	return p
+}
+
+// leave is for a pod whose object is gone.
+func (r *Reconciler) leave(uid string) {
+	delete(r.reported, uid)
+	if r.config.Gone != nil {
+		r.config.Gone(uid)
 	}
 }
 
@@ -96,10 +125,10 @@ func (r *Reconciler) watchEvents(p *pod, wanted bool) {
 }
 
 // settle makes the pod's timeline final. A start-up that was over before the agent first saw the pod
-// is shown but handed to nobody: it may have been counted already.
+// is shown but handed to nobody: it may have been counted already. So is one that was reported before.
 func (r *Reconciler) settle(p *pod, now time.Time) {
 	r.watchEvents(p, false)
-	p.settled, _ = p.evidence.Timeline(now, r.clocks.Skew())
+	p.settled, _ = p.timeline(now, r.clocks.Skew())
 	p.evidence = nil
 	r.starting--
 	if p.settled.Reconstructed {
@@ -126,6 +155,7 @@ func (r *Reconciler) forget(uid string, p *pod) {
 		r.settle(p, r.config.Now())
 	}
 	delete(r.pods, uid)
+	r.leave(uid)
 	r.gone = append(r.gone, p.settled)
 	if len(r.gone) > maxGone {
 		r.gone = r.gone[len(r.gone)-maxGone:]

@@ -37,6 +37,14 @@ type Config struct {
 	// Settled gets every start-up that the agent saw end, exactly once.
 	Settled func(timeline.Timeline)
 	Logger  *zap.Logger
+
+	// Restored is what an agent before this one left.
+	Restored Restored
+	// Keep, if set, is told what an agent after this one needs to go on: what was observed of start-ups that
+	// are to be reported, and whether that was news (timeline.Evidence.Apply).
+	Keep func(o timeline.Observation, news bool)
+	// Gone, if set, is told of pods that no longer exist, after Settled.
+	Gone func(uid string)
 }
 
 // Reconciler is the only owner of evidence.
@@ -51,6 +59,7 @@ type Reconciler struct {
 	pods     map[string]*pod
 	starting int
 	gone     []timeline.Timeline
+	reported map[string]bool // pods that were reported before this agent and that it has not seen yet
 }
 
 // errStopped answers queries after Run returned.
@@ -76,10 +85,11 @@ func (r *Reconciler) Observe(ctx context.Context, o timeline.Observation) {
 	}
 }
 
-// Run owns the evidence until ctx ends; then it applies what already waits in the inbox, settles every
+// Run goes on with what was restored and owns the evidence until ctx ends; then it applies what already waits in the inbox, settles every
 // pod whose start-up is over without waiting for late evidence, and returns nil.
 func (r *Reconciler) Run(ctx context.Context) error {
 	defer close(r.stopped)
+	r.restore()
 	ticker := time.NewTicker(tick)
 	defer ticker.Stop()
 	for {

@@ -41,7 +41,12 @@ func (d *desk) take() []string {
 // start runs a reconciler in a synctest bubble; the returned function stops it and waits.
 func start(t *testing.T, d *desk, scope timeline.Scope) (r *Reconciler, observe func(timeline.Observation), stop func()) {
 	t.Helper()
-	r = New(Config{
+	return startWith(t, d, scope, func(*Config) {})
+}
+
+func startWith(t *testing.T, d *desk, scope timeline.Scope, adjust func(*Config)) (r *Reconciler, observe func(timeline.Observation), stop func()) {
+	t.Helper()
+	config := Config{
 		Now: time.Now, Scope: scope, Logger: zap.NewNop(),
 		AskRuntime:    func(q timeline.LookUp) { d.note("ask %s %v", q.RuntimeUID, q.Images) },
 		WatchEvents:   func(w timeline.EventWatch) { d.note("watch %s", w.InvolvedUID) },
@@ -50,7 +55,9 @@ func start(t *testing.T, d *desk, scope timeline.Scope) (r *Reconciler, observe 
 			d.note("settled %s %s", tl.Name, tl.State)
 			d.settled = append(d.settled, tl)
 		},
-	})
+	}
+	adjust(&config)
+	r = New(config)
 	ctx, cancel := context.WithCancel(t.Context())
 	done := make(chan error, 1)
 	go func() { done <- r.Run(ctx) }()

@@ -1,0 +1,53 @@
+package reconcile
+
+import (
+	"time"
+
+	"github.com/podlapse/podlapse/pkg/timeline"
+)
+
+// Restored is what an agent before this one left: the observations of start-ups that it had not reported,
+// in the order in which they came, and the UIDs of the pods that it had.
+type Restored struct {
+	InFlight []timeline.Observation
+	Reported []string
+}
+
+// restore goes on where the agent before ended. Evidence is a join, so what the sources tell again, now
+// later and no longer live, takes nothing away from what was seen at the time. What was asked of the
+// runtime and which Event watches were open is not known any more: whatever is still wanted is asked for
+// anew.
+func (r *Reconciler) restore() {
+	r.reported = make(map[string]bool, len(r.config.Restored.Reported))
+	for _, uid := range r.config.Restored.Reported {
+		r.reported[uid] = true
+	}
+	scope := r.config.Scope
+	scope.Since = time.Unix(0, 0) // they were the earlier agent's to report, so they are this one's, however old
+	scope.ResumedAt = r.config.Now()
+	gone := map[string]bool{}
+	for _, o := range r.config.Restored.InFlight {
+		uid := o.PodUID()
+		p := r.pods[uid]
+		if p == nil {
+			if _, seen := o.(timeline.PodSeen); !seen {
+				continue
+			}
+			p = r.meet(uid, scope)
+		}
+		r.clocks.Observe(o)
+		p.evidence.Apply(o)
+		if _, ok := o.(timeline.PodGone); ok {
+			gone[uid] = true
+		}
+	}
+	r.config.Restored = Restored{} // it may be large
+	for uid, p := range r.pods {
+		switch {
+		case gone[uid]:
+			r.forget(uid, p)
+		case !p.evidence.Settled(scope.ResumedAt): // else the first tick settles it: by then the clocks are known
+			r.advance(p)
+		}
+	}
+}

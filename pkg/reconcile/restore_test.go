@@ -1,0 +1,148 @@
+package reconcile
+
+import (
+	"slices"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/podlapse/podlapse/pkg/timeline"
+)
+
+// keeper notes what is to survive.
+type keeper struct {
+	kept []timeline.Observation // news
+	gone []string
+}
+
+func (k *keeper) keep(o timeline.Observation, news bool) {
+	if news {
+		k.kept = append(k.kept, o)
+	}
+}
+
+func (k *keeper) leave(uid string) { k.gone = append(k.gone, uid) }
+
+// startRestored is start for an agent that goes on where another ended.
+func startRestored(t *testing.T, d *desk, k *keeper, restored Restored) (*Reconciler, func(timeline.Observation), func()) {
+	t.Helper()
+	return startWith(t, d, timeline.Scope{Runtime: true, Events: true, Since: time.Now()}, func(c *Config) {
+		c.Restored, c.Keep, c.Gone = restored, k.keep, k.leave
+	})
+}
+
+func TestAColdPodAcrossARestart(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		d, k := &desk{}, &keeper{}
+		_, observe, kill := startRestored(t, d, k, Restored{})
+		object := object()
+		absent := timeline.RuntimeSeen{UID: "uid-1", AskedAt: time.Now(), ArrivedAt: time.Now(), Images: []timeline.Image{{Ref: "cold"}}}
+		observe(timeline.PodSeen{ArrivedAt: time.Now(), Live: true, Pod: object})
+		observe(absent)
+		observe(absent)
+		observe(timeline.EventsWatched{UID: "uid-1", ArrivedAt: time.Now(), OpenedAt: time.Now()})
+		kill()
+		if len(k.kept) != 3 {
+			t.Fatalf("kept %+v, want the pod, one answer, and that Events were watched", k.kept)
+		}
+
+		// While nobody looks, the image arrives and the pod is ready.
+		time.Sleep(time.Minute)
+		d = &desk{}
+		_, observe, stop := startRestored(t, d, &keeper{}, Restored{InFlight: k.kept[:2]})
+		defer stop()
+		synctest.Wait()
+		expect(t, d, "watch runtime-1") // it is known that the image was absent: that is not asked again
+		observe(timeline.PodSeen{ArrivedAt: time.Now(), Pod: ready(object)})
+		expect(t, d, "ask runtime-1 [cold]")
+		observe(timeline.RuntimeSeen{UID: "uid-1", AskedAt: time.Now().Add(1), ArrivedAt: time.Now(), Containers: []timeline.ContainerRun{
+			{Name: "app", CreatedAt: time.Now(), StartedAt: time.Now()}}, Images: []timeline.Image{{Ref: "cold", Present: true}}})
+		time.Sleep(eventsPatience)
+		synctest.Wait()
+		if calls := d.take(); !slices.Contains(calls, "settled pod ready") || d.settled[0].Pulls[0].Outcome != "downloaded" {
+			t.Errorf("calls %q, settled %+v", calls, d.settled)
+		}
+	})
+}
+
+// eventsPatience is longer than the core waits for Events that never come.
+const eventsPatience = 20 * time.Second
+
+// TestOverButNotReported is about a start-up that was over when the agent ended: what was late then is asked
+// for once more, and it is reported whatever its age.
+func TestOverButNotReported(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		pod := ready(object())
+		inFlight := []timeline.Observation{timeline.PodSeen{ArrivedAt: time.Now(), Pod: pod}}
+		time.Sleep(3 * time.Hour)
+		d := &desk{}
+		_, observe, stop := startRestored(t, d, &keeper{}, Restored{InFlight: inFlight})
+		defer stop()
+		synctest.Wait()
+		expect(t, d, "ask runtime-1 [cold]")
+		started := pod.CreatedAt
+		observe(timeline.RuntimeSeen{UID: "uid-1", AskedAt: time.Now(), ArrivedAt: time.Now(), Containers: []timeline.ContainerRun{
+			{Name: "app", CreatedAt: started, StartedAt: started}}, Images: []timeline.Image{{Ref: "cold", Present: true, PulledAt: started.Add(-time.Hour)}}})
+		time.Sleep(eventsPatience)
+		synctest.Wait()
+		if len(d.settled) != 1 || d.settled[0].Reconstructed {
+			t.Errorf("settled %+v", d.settled)
+		}
+	})
+}
+
+func TestReportedPodsAreShownButNotReportedAgain(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		d, k := &desk{}, &keeper{}
+		r, observe, stop := startRestored(t, d, k, Restored{Reported: []string{"uid-1", "uid-2", "left"}})
+		defer stop()
+		observe(timeline.PodGone{UID: "left", ArrivedAt: time.Now()})
+		observe(timeline.PodSeen{ArrivedAt: time.Now(), Pod: ready(object())})
+		deleting := object() // deleted while it started: nothing in the object says that its start-up was over
+		deleting.UID, deleting.DeletedAt = "uid-2", time.Now().Truncate(time.Second)
+		observe(timeline.PodSeen{ArrivedAt: time.Now(), Pod: deleting})
+		time.Sleep(time.Minute)
+		synctest.Wait()
+		all, _ := r.Timelines(t.Context())
+		if len(d.settled) > 0 || len(all) != 2 || !all[0].Reconstructed || !all[1].Reconstructed {
+			t.Errorf("reported again: %+v, shown: %+v", d.settled, all)
+		}
+		observe(timeline.PodGone{UID: "uid-2", ArrivedAt: time.Now()})
+		if len(k.kept) > 0 || !slices.Equal(k.gone, []string{"left", "uid-2"}) {
+			t.Errorf("kept %+v, gone %v", k.kept, k.gone)
+		}
+	})
+}
+
+func TestGoneButNotReported(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		d, k := &desk{}, &keeper{}
+		left := []timeline.Observation{
+			timeline.RuntimeSeen{UID: "nobody", ArrivedAt: time.Now()},
+			timeline.PodSeen{ArrivedAt: time.Now(), Live: true, Pod: object()},
+			timeline.PodGone{UID: "uid-1", ArrivedAt: time.Now()},
+		}
+		_, observe, stop := startRestored(t, d, k, Restored{InFlight: left})
+		defer stop()
+		synctest.Wait()
+		observe(timeline.PodGone{UID: "uid-1", ArrivedAt: time.Now()}) // the pod watch does not know that this was told
+		if calls := d.take(); !slices.Contains(calls, "settled pod deleted") || len(d.settled) != 1 {
+			t.Errorf("calls %q", calls)
+		}
+	})
+}
+
+// TestWhatIsNotToBeReportedIsNotKept spares the file the pods that were there before the first agent.
+func TestWhatIsNotToBeReportedIsNotKept(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		k := &keeper{}
+		old := ready(object())
+		time.Sleep(time.Hour)
+		_, observe, stop := startRestored(t, &desk{}, k, Restored{})
+		defer stop()
+		observe(timeline.PodSeen{ArrivedAt: time.Now(), Pod: old})
+		if len(k.kept) > 0 {
+			t.Errorf("kept %+v", k.kept)
+		}
+	})
+}
