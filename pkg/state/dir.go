@@ -1,0 +1,102 @@
+package state
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+
+	"go.uber.org/zap"
+)
+
+// The names in the directory. What begins with a dot is of a write that was interrupted.
+const (
+	fileName    = "state.jsonl"
+	badSuffix   = ".bad"
+	pendingGlob = ".state.jsonl*"
+)
+
+// maxFile bounds the file, in bytes. The most that a pod start-up was seen to need is some 30 KiB.
+const maxFile = 16 << 20
+
+// dir is the directory that holds the file.
+type dir struct{ path string }
+
+func (d dir) file() string { return filepath.Join(d.path, fileName) }
+
+// openDir makes the directory if it is absent, for its owner alone.
+func openDir(path string) (dir, error) {
+	d := dir{path}
+	if err := os.MkdirAll(path, 0o700); err != nil {
+		return dir{}, fmt.Errorf("make the directory: %w; choose one that can be made, or make it", err)
+	}
+	leftovers, err := filepath.Glob(filepath.Join(path, pendingGlob))
+	if err != nil {
+		return dir{}, fmt.Errorf("look for interrupted writes: %w", err)
+	}
+	for _, leftover := range leftovers {
+		_ = os.Remove(leftover) // if it stays, it costs space, nothing else
+	}
+	return d, nil
+}
+
+// load reads what an agent left. A file that is of no use is set aside: what it held is lost, the agent
+// goes on.
+func (d dir) load(node string, logger *zap.Logger) Contents {
+	text, err := d.read()
+	if errors.Is(err, fs.ErrNotExist) {
+		return Contents{}
+	}
+	var contents Contents
+	if err == nil {
+		contents, err = parse(text, node)
+	}
+	if err == nil {
+		return contents
+	}
+	bad := d.file() + badSuffix
+	logger.Warn("state of the agent before is of no use, going on without: start-ups in flight lose what was seen of them, "+
+		"and some may be reported again",
+		zap.String("path", d.file()), zap.String("set_aside_as", bad), zap.String("reason", err.Error()))
+	if err := setAside(d.file(), bad); err != nil {
+		logger.Warn("cannot set the file aside", zap.Error(err)) // the first save tells whether it can be replaced
+	}
+	return Contents{}
+}
+
+// read refuses what is no regular file before it opens it: a pipe would never answer.
+func (d dir) read() ([]byte, error) {
+	info, err := os.Lstat(d.file())
+	if err != nil {
+		return nil, err
+	}
+	if !info.Mode().IsRegular() {
+		return nil, fmt.Errorf("is no regular file (%s)", info.Mode())
+	}
+	file, err := os.Open(d.file())
+	if err != nil {
+		return nil, err
+	}
+	defer file.Close()
+	text, err := io.ReadAll(io.LimitReader(file, maxFile+1))
+	if err != nil {
+		return nil, err
+	}
+	if len(text) > maxFile {
+		return nil, fmt.Errorf("has more than %d MiB", maxFile>>20)
+	}
+	return text, nil
+}
+
+// setAside keeps the latest bad file for people to look at, in place of any older one.
+func setAside(path, bad string) error {
+	if err := os.Rename(path, bad); err == nil {
+		return nil
+	}
+	if err := os.RemoveAll(bad); err != nil { // a directory does not replace a file, nor the other way round
+		return err
+	}
+	return os.Rename(path, bad)
+}

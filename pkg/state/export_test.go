@@ -1,0 +1,17 @@
+package state
+
+import "slices"
+
+// InMemory is a directory whose file is text, empty for none; it is replaced by replace.
+func InMemory(text []byte, node string, replace func(text []byte)) (*Dir, error) {
+	d := &Dir{file: "memory", replace: func(lines [][]byte) error {
+		replace(slices.Concat(lines...))
+		return nil
+	}}
+	if len(text) == 0 {
+		return d, nil
+	}
+	var err error
+	d.Contents, err = parse(text, node)
+	return d, err
+}

@@ -1,0 +1,248 @@
+package state
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"reflect"
+	"slices"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus/testutil"
+
+	"github.com/podlapse/podlapse/pkg/timeline"
+)
+
+func TestWhatSurvives(t *testing.T) {
+	watched := timeline.EventsWatched{UID: "a", ArrivedAt: after(2), OpenedAt: after(1)}
+	for name, test := range map[string]struct {
+		do       func(k *Keeper)
+		inFlight []timeline.Observation
+		reported []string
+	}{
+		"nothing": {func(*Keeper) {}, nil, nil},
+		"news": {func(k *Keeper) {
+			k.Keep(seen("a", 1, ""), true)
+			k.Keep(event("a", 2, "x"), true)
+			k.Keep(event("a", 2, "x"), false)
+		}, []timeline.Observation{seen("a", 1, ""), event("a", 2, "x")}, nil},
+		"the absence of Events": {func(k *Keeper) {
+			k.Keep(seen("a", 1, ""), true)
+			k.Keep(watched, true)
+		}, []timeline.Observation{seen("a", 1, "")}, nil},
+		"the latest pod object, where it came": {func(k *Keeper) {
+			k.Keep(seen("a", 1, ""), true)
+			k.Keep(seen("a", 2, "passing"), false)
+			k.Keep(seen("a", 3, "latest"), false)
+			k.Keep(event("a", 4, "x"), true)
+		}, []timeline.Observation{seen("a", 1, ""), event("a", 4, "x"), seen("a", 3, "latest")}, nil},
+		"no pod object that passed": {func(k *Keeper) {
+			k.Keep(seen("a", 1, ""), true)
+			k.Keep(seen("a", 2, "passing"), false)
+			k.Keep(acknowledged("a", 3), true)
+		}, []timeline.Observation{seen("a", 1, ""), acknowledged("a", 3)}, nil},
+		"what came since the last save": {func(k *Keeper) {
+			k.Keep(seen("a", 1, ""), true)
+			k.Keep(seen("a", 2, "passing"), false)
+			_ = k.save()
+			k.Keep(event("a", 3, "x"), true)
+			_ = k.save()
+			k.Keep(acknowledged("a", 4), true)
+		}, []timeline.Observation{seen("a", 1, ""), event("a", 3, "x"), acknowledged("a", 4)}, nil},
+		"reported": {func(k *Keeper) {
+			k.Keep(seen("a", 1, ""), true)
+			k.Keep(seen("b", 1, ""), true)
+			k.Reported("a")
+		}, []timeline.Observation{seen("b", 1, "")}, []string{"a"}},
+		"reported, then gone": {func(k *Keeper) {
+			k.Keep(seen("a", 1, ""), true)
+			k.Reported("a")
+			k.Gone("a")
+		}, nil, nil},
+		"gone, not reported yet": {func(k *Keeper) {
+			k.Keep(seen("a", 1, ""), true)
+			k.Keep(gone("a", 2), true)
+			k.Gone("a")
+		}, []timeline.Observation{seen("a", 1, ""), gone("a", 2)}, nil},
+		"gone, then reported": {func(k *Keeper) {
+			k.Keep(seen("a", 1, ""), true)
+			k.Keep(gone("a", 2), true)
+			k.Gone("a")
+			k.Reported("a")
+		}, nil, nil},
+		"an unknown pod that is gone": {func(k *Keeper) { k.Gone("a") }, nil, nil},
+	} {
+		b := newBench(t, Contents{})
+		test.do(b.Keeper)
+		got := b.saved(t)
+		if want := (Contents{created, test.inFlight, test.reported}); !reflect.DeepEqual(got, want) {
+			t.Errorf("%s: left\n%+v\nwant\n%+v", name, got, want)
+		}
+		if lost := testutil.ToFloat64(b.dropped); lost != 0 {
+			t.Errorf("%s: %v dropped", name, lost)
+		}
+		// The agents after leave the same, however many there are.
+		if again := newBench(t, got).saved(t); !reflect.DeepEqual(again, got) {
+			t.Errorf("%s: the next agent leaves\n%+v\nhaving found\n%+v", name, again, got)
+		}
+	}
+}
+
+func TestARestartAddsNothing(t *testing.T) {
+	left := Contents{created, []timeline.Observation{
+		seen("a", 1, ""), event("a", 2, "x"), seen("a", 3, "latest"),
+	}, nil}
+	b := newBench(t, left)
+	b.Keep(seen("a", 9, "listed again"), false)
+	if got := b.saved(t).InFlight; len(got) != 3 || got[2].(timeline.PodSeen).Pod.Reason != "listed again" {
+		t.Errorf("left %+v", got)
+	}
+}
+
+func TestSavesAreFew(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := newBench(t, Contents{})
+		ctx, stop := context.WithCancel(t.Context())
+		ended := make(chan error, 1)
+		go func() { ended <- b.Run(ctx) }()
+		saves := func() int { synctest.Wait(); return len(b.saves) }
+
+		time.Sleep(time.Hour)
+		if n := saves(); n != 0 {
+			t.Errorf("%d saves while nothing started", n)
+		}
+		b.Keep(seen("a", 1, ""), true)
+		time.Sleep(saveDelay)
+		if n := saves(); n != 1 {
+			t.Errorf("%d saves, want the first almost at once", n)
+		}
+		for i := range 1000 { // a second of a busy node
+			b.Keep(seen(fmt.Sprintf("pod-%d", i%100), 1, ""), i < 100)
+			time.Sleep(time.Millisecond)
+		}
+		time.Sleep(time.Second)
+		if n := saves(); n < 5 || n > 7 {
+			t.Errorf("%d saves in a second", n)
+		}
+		before := saves()
+		b.Keep(event("a", 1, "x"), true)
+		time.Sleep(saveDelay)
+		saves()
+		b.Reported("a")
+		stop()
+		if err := <-ended; err != nil {
+			t.Error(err)
+		}
+		if n := saves(); n != before+2 {
+			t.Errorf("%d saves more, want what was left at the end", n-before)
+		}
+		if c, err := parse(b.saves[len(b.saves)-1], "node-1"); err != nil || !slices.Equal(c.Reported, []string{"a"}) {
+			t.Errorf("left %v, %v", c.Reported, err)
+		}
+	})
+}
+
+func TestAFullDiskIsReportedAndTriedAgain(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := newBench(t, Contents{})
+		full := errors.New("no space left on device")
+		b.refuse.Store(&full)
+		ctx, stop := context.WithCancel(t.Context())
+		ended := make(chan error, 1)
+		go func() { ended <- b.Run(ctx) }()
+		b.Keep(seen("a", 1, ""), true)
+		time.Sleep(time.Minute)
+		synctest.Wait()
+		b.refuse.Store(nil)
+		time.Sleep(retries.Max)
+		synctest.Wait()
+		stop()
+		<-ended
+		if len(b.saves) != 1 || len(b.health) != 3 || !strings.Contains(b.health[1], "no space left") || b.health[2] != "up" {
+			t.Errorf("%d saves, health %q", len(b.saves), b.health)
+		}
+	})
+}
+
+func TestBounds(t *testing.T) {
+	t.Run("observations of a pod", func(t *testing.T) {
+		b := newBench(t, Contents{})
+		b.Keep(seen("a", 0, ""), true)
+		for i := range 3 * maxObservations {
+			b.Keep(event("a", float64(i), "x"), true)
+			b.Keep(seen("a", float64(i), "latest"), i%2 == 0)
+			if i%100 == 0 {
+				b.saved(t)
+			}
+		}
+		b.Keep(gone("a", 9999), true)
+		got := b.saved(t).InFlight
+		if n := len(got); n != maxObservations+2 || got[n-2].(timeline.PodGone).UID != "a" ||
+			got[n-1].(timeline.PodSeen).ArrivedAt != after(3*maxObservations-1) {
+			t.Errorf("%d left, at the end %+v", n, got[n-2:])
+		}
+		b.expectLoss(t)
+	})
+	t.Run("bytes of a pod", func(t *testing.T) {
+		b := newBench(t, Contents{})
+		b.Keep(seen("a", 0, ""), true)
+		for i := range 100 {
+			b.Keep(event("a", float64(i), strings.Repeat("x", 10<<10)), true)
+		}
+		b.Keep(seen("a", 1, strings.Repeat("x", 2<<20)), false) // more than a line may have
+		if n := len(b.saved(t).InFlight); n < 20 || n > 26 {
+			t.Errorf("%d left", n)
+		}
+		b.expectLoss(t)
+	})
+	t.Run("bytes of all", func(t *testing.T) {
+		b := newBench(t, Contents{})
+		for i := range 80 {
+			uid := fmt.Sprintf("pod-%03d", i)
+			b.Keep(seen(uid, 0, ""), true)
+			for range 25 {
+				b.Keep(event(uid, 1, strings.Repeat("x", 10<<10)), true)
+			}
+		}
+		b.saved(t)
+		b.expectLoss(t)
+	})
+	t.Run("pods", func(t *testing.T) {
+		b := newBench(t, Contents{})
+		for i := range maxInFlight + 10 {
+			b.Keep(seen(fmt.Sprintf("pod-%d", i), 0, ""), true)
+		}
+		if n := len(b.saved(t).InFlight); n != maxInFlight {
+			t.Errorf("%d left", n)
+		}
+		b.expectLoss(t)
+	})
+	t.Run("reported", func(t *testing.T) {
+		b := newBench(t, Contents{})
+		b.Reported(strings.Repeat("u", maxUID+1))
+		for i := range maxReported + 10 {
+			b.Reported(fmt.Sprintf("pod-%d", i))
+		}
+		if got := b.saved(t).Reported; len(got) != maxReported || got[0] != "pod-10" {
+			t.Errorf("%d left from %s", len(got), got[0])
+		}
+		b.expectLoss(t)
+	})
+}
+
+// expectLoss also saves again: it is logged once only.
+func (b *bench) expectLoss(t *testing.T) {
+	t.Helper()
+	if testutil.ToFloat64(b.dropped) == 0 {
+		t.Error("nothing counted as dropped")
+	}
+	b.saved(t)
+	b.Keep(event("b", 1, "x"), true) // of a pod that is not kept
+	b.saved(t)
+	if n := b.logs.FilterMessageSnippet("leaving out").Len(); n != 1 {
+		t.Errorf("logged %d times", n)
+	}
+}

@@ -1,0 +1,108 @@
+package state
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+
+	"go.uber.org/zap"
+)
+
+// save writes all that is kept.
+func (k *Keeper) save() error {
+	lines, err := k.lines()
+	if err == nil {
+		err = k.replace(lines)
+	}
+	if err != nil {
+		err = fmt.Errorf("save %s: %w", k.file, err)
+		k.config.Report(false, err.Error())
+		return err
+	}
+	k.config.Report(true, "kept in "+k.file)
+	return nil
+}
+
+// lines is the file as it should be. Observations are encoded without the lock.
+func (k *Keeper) lines() ([][]byte, error) {
+	type batch struct {
+		pod   *inFlight
+		fresh []fresh
+	}
+	var batches []batch
+	k.mu.Lock()
+	lost, room := k.lost, maxLineBytes
+	k.lost = 0
+	for _, p := range k.inFlight {
+		room -= p.bytes
+		if len(p.fresh) > 0 {
+			batches = append(batches, batch{p, p.fresh})
+			p.fresh = nil
+		}
+	}
+	k.mu.Unlock()
+
+	var overfull []*inFlight
+	for _, b := range batches {
+		left, added := b.pod.encode(b.fresh, room)
+		room -= added
+		if left > 0 {
+			lost += left
+			overfull = append(overfull, b.pod)
+		}
+	}
+
+	k.mu.Lock()
+	for _, p := range overfull {
+		p.full = true
+	}
+	k.tellLost(lost)
+	lines, err := k.content()
+	k.mu.Unlock()
+	if err != nil {
+		return nil, err
+	}
+	var sum uint32
+	for _, line := range lines {
+		sum = checksum(sum, line)
+	}
+	end, err := seal(sum)
+	return append(lines, end), err
+}
+
+// tellLost counts what was left out, and logs when that begins. It needs the lock.
+func (k *Keeper) tellLost(lost int) {
+	k.dropped.Add(float64(lost))
+	if lost > 0 && !k.full {
+		k.config.Logger.Warn("more is in flight than survives a restart, leaving out the newest", zap.Int("left_out", lost))
+	}
+	k.full = lost > 0 || len(k.inFlight) == maxInFlight || len(k.reported) == maxReported
+	for _, p := range k.inFlight {
+		k.full = k.full || p.full
+	}
+}
+
+// content is all lines but the last. It needs the lock.
+func (k *Keeper) content() ([][]byte, error) {
+	first, err := encodeLine(header{kindHeader, version, k.config.Node, k.config.Now().UTC()})
+	if err != nil {
+		return nil, err
+	}
+	lines := [][]byte{first}
+	for _, uid := range k.reported {
+		line, err := encodeLine(reportedLine{kindReported, uid})
+		if err != nil {
+			return nil, err
+		}
+		lines = append(lines, line)
+	}
+	lines = append(lines, k.recording)
+	for _, uid := range slices.Sorted(maps.Keys(k.inFlight)) {
+		p := k.inFlight[uid]
+		lines = append(lines, p.lines...)
+		if p.latest != nil {
+			lines = append(lines, p.latest)
+		}
+	}
+	return lines, nil
+}
