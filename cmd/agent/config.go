@@ -23,6 +23,8 @@ type config struct {
 	logFormat     string // formatJSON or formatConsole
 	records       string // recordsTimeline or recordsNone
 
+	stateDir string // empty: nothing survives a restart
+
 	recordObservations string // a file; empty for none
 	debugObservations  string // debugOn or debugOff
 }
@@ -69,6 +71,12 @@ func (c *config) settings() []setting {
 			flag: "records", variable: "RECORDS", value: "timeline|none", def: recordsTimeline,
 			help: "what standard output gets: the timeline of each settled pod as a line of JSON, or nothing",
 			set:  choice(&c.records, recordsTimeline, recordsNone),
+		},
+		{
+			flag: "state-dir", variable: "STATE_DIR", value: "DIR",
+			help: "keep what must survive a restart in a file of at most 16 MiB in this directory, which no other agent " +
+				"uses, so that every start-up is reported; without it, those in flight are lost with the agent",
+			set: func(value string) error { c.stateDir = value; return nil },
 		},
 		{
 			flag: "record-observations", variable: "RECORD_OBSERVATIONS", value: "FILE",

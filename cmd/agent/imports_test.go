@@ -21,18 +21,20 @@ var importRules = []struct {
 	reason string
 }{
 	{"pkg/timeline", []string{"context", "sync", "net", "os", "log", "io", "k8s.io/", "google.golang.org/", "go.uber.org/",
-		"pkg/reconcile", "pkg/podwatch", "pkg/cri", "pkg/export", "pkg/web", "pkg/health", "pkg/record", "encoding/"},
+		"pkg/reconcile", "pkg/podwatch", "pkg/cri", "pkg/export", "pkg/web", "pkg/health", "pkg/record", "pkg/state", "encoding/"},
 		"the core is a pure function of its evidence: what it prints from a recording is what it printed on the node"},
 	{"pkg/imagepull", []string{"context", "sync", "net", "os", "log", "io", "k8s.io/", "google.golang.org/", "go.uber.org/", "pkg/"},
 		"pull knowledge is pure and serves the core, never the other way round"},
-	{"pkg/podwatch", []string{"pkg/reconcile", "pkg/export", "pkg/web", "pkg/cri"}, "sources observe; they do not know who listens"},
-	{"pkg/cri", []string{"pkg/reconcile", "pkg/export", "pkg/web", "pkg/podwatch"}, "sources observe; they do not know who listens"},
-	{"pkg/reconcile", []string{"pkg/podwatch", "pkg/cri", "pkg/export", "pkg/web", "k8s.io/", "google.golang.org/"},
+	{"pkg/podwatch", []string{"pkg/reconcile", "pkg/state", "pkg/export", "pkg/web", "pkg/cri"}, "sources observe; they do not know who listens"},
+	{"pkg/cri", []string{"pkg/reconcile", "pkg/state", "pkg/export", "pkg/web", "pkg/podwatch"}, "sources observe; they do not know who listens"},
+	{"pkg/reconcile", []string{"pkg/podwatch", "pkg/cri", "pkg/state", "pkg/export", "pkg/web", "k8s.io/", "google.golang.org/"},
 		"the owner of state works the same whatever feeds it and whoever reads"},
-	{"pkg/record", []string{"pkg/reconcile", "pkg/podwatch", "pkg/cri", "pkg/export", "pkg/web", "pkg/health", "k8s.io/", "google.golang.org/"},
+	{"pkg/record", []string{"pkg/reconcile", "pkg/state", "pkg/podwatch", "pkg/cri", "pkg/export", "pkg/web", "pkg/health", "k8s.io/", "google.golang.org/"},
 		"a recording is what the core is told, in the core's words; it replays without the sources it came from"},
-	{"pkg/export", []string{"pkg/reconcile", "pkg/podwatch", "pkg/cri", "pkg/web", "k8s.io/"}, "exporters only read timelines"},
-	{"pkg/web", []string{"pkg/reconcile", "pkg/podwatch", "pkg/cri", "k8s.io/"}, "the API serves snapshots; it reaches no source"},
+	{"pkg/state", []string{"pkg/reconcile", "pkg/podwatch", "pkg/cri", "pkg/export", "pkg/web", "pkg/health", "k8s.io/", "google.golang.org/"},
+		"what survives is what was observed, in the words of a recording; who observed it and who reports it may be another version"},
+	{"pkg/export", []string{"pkg/reconcile", "pkg/state", "pkg/podwatch", "pkg/cri", "pkg/web", "k8s.io/"}, "exporters only read timelines"},
+	{"pkg/web", []string{"pkg/reconcile", "pkg/state", "pkg/podwatch", "pkg/cri", "k8s.io/"}, "the API serves snapshots; it reaches no source"},
 	{"pkg/health", []string{"pkg/", "k8s.io/"}, "anything may report its health"},
 }
 

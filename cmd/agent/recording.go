@@ -34,5 +34,5 @@ func newRecorder(c config, header record.Header, registry prometheus.Registerer,
 
 // sourcesOf leaves out the parts that observe nothing.
 func sourcesOf(statuses []health.Status) []health.Status {
-	return slices.DeleteFunc(statuses, func(s health.Status) bool { return s.Part == partRecording })
+	return slices.DeleteFunc(statuses, func(s health.Status) bool { return s.Part == partRecording || s.Part == partState })
 }

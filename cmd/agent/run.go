@@ -18,6 +18,7 @@ import (
 	"github.com/podlapse/podlapse/pkg/podwatch"
 	"github.com/podlapse/podlapse/pkg/reconcile"
 	"github.com/podlapse/podlapse/pkg/record"
+	"github.com/podlapse/podlapse/pkg/state"
 	"github.com/podlapse/podlapse/pkg/timeline"
 	"github.com/podlapse/podlapse/pkg/web"
 )
@@ -27,7 +28,7 @@ const (
 	sourcesLimit   = time.Second
 	reconcileLimit = 500 * time.Millisecond
 	sinksLimit     = time.Second // JSONLines drains a little less long
-	webLimit       = 2 * time.Second
+	restLimit      = 2 * time.Second
 )
 
 func runAgent(ctx context.Context, args []string, getenv func(string) string, stdout, stderr io.Writer) int {
@@ -66,21 +67,27 @@ func serve(ctx context.Context, c config, client rest.Interface, clock *podwatch
 		export.NewBuildInfo(build),
 		export.NewSourceUp(func() []health.Status { return sourcesOf(board.Statuses()) }),
 	)
+	scope := timeline.Scope{Runtime: !c.criEndpoint.Off(), Events: true, Since: time.Now()}
+	kept, err := newMemory(c, build, &scope, registry, board, logger)
+	if err != nil {
+		return err
+	}
+
 	metrics := export.NewMetrics(registry)
 	settled := []func(timeline.Timeline){metrics.Observe}
-
 	var lines *export.JSONLines
 	if c.records == recordsTimeline {
 		lines = export.NewJSONLines(export.JSONLinesConfig{
-			Out: records, Registerer: registry, Logger: logger.Named("records"),
+			Out: records, Registerer: registry, Logger: logger.Named("records"), Done: kept.reported,
 		})
 		settled = append(settled, lines.Offer)
+	} else {
+		settled = append(settled, kept.reported)
 	}
 
 	// Sources and reconcile know each other by functions; reconciler is set before anything runs.
 	var reconciler *reconcile.Reconciler
 	observe := func(ctx context.Context, o timeline.Observation) { reconciler.Observe(ctx, o) }
-	scope := timeline.Scope{Runtime: !c.criEndpoint.Off(), Events: true, Since: time.Now()}
 
 	recorder, err := newRecorder(c, record.Header{Agent: build.Version, Scope: scope}, registry, board, logger)
 	if err != nil {
@@ -88,6 +95,9 @@ func serve(ctx context.Context, c config, client rest.Interface, clock *podwatch
 	}
 	var latest io.WriterTo
 	if recorder != nil {
+		for _, o := range kept.left.InFlight {
+			recorder.Observe(o) // so that a recording that begins here is whole; twice is once
+		}
 		latest = recorder
 		observe = func(ctx context.Context, o timeline.Observation) {
 			recorder.Observe(o)
@@ -98,6 +108,7 @@ func serve(ctx context.Context, c config, client rest.Interface, clock *podwatch
 	pods := podwatch.NewPods(podwatch.Config{
 		Client: client, NodeName: c.nodeName, Observe: observe, Now: time.Now,
 		Report: board.Register(string(timeline.SourcePodWatch), "not connected to the API server yet"),
+		Known:  kept.known(),
 	})
 	events := podwatch.NewEvents(podwatch.EventsConfig{
 		Client: client, Observe: observe, Now: time.Now,
@@ -125,8 +136,12 @@ func serve(ctx context.Context, c config, client rest.Interface, clock *podwatch
 				sink(t)
 			}
 		},
-		Logger: logger.Named("reconcile"),
+		Logger:   logger.Named("reconcile"),
+		Restored: reconcile.Restored{InFlight: kept.left.InFlight, Reported: kept.left.Reported},
+		Keep:     kept.keep,
+		Gone:     kept.gone,
 	})
+	kept.left = state.Contents{} // reconcile lets go of it as well
 
 	registry.MustRegister(export.NewClockSkew(func() timeline.Skew {
 		skew, _ := reconciler.Skew(ctx) // unknown while the agent stops
@@ -155,9 +170,12 @@ func serve(ctx context.Context, c config, client rest.Interface, clock *podwatch
 	sources := parts.add("sources", sourcesLimit)
 	core := parts.add("reconcile", reconcileLimit)
 	sinks := parts.add("sinks", sinksLimit)
-	answers := parts.add("web", webLimit)
+	rest := parts.add("web and state", restLimit)
 
-	answers.start("web", server.Run)
+	rest.start("web", server.Run)
+	if kept.keeper != nil {
+		rest.start(partState, kept.keeper.Run) // after the sinks, to know what they wrote
+	}
 	if lines != nil {
 		sinks.start("records", lines.Run)
 	}

@@ -116,7 +116,7 @@ func TestAStuckStageIsLeftBehind(t *testing.T) {
 }
 
 func TestTheStagesFitIntoTheTimeToStop(t *testing.T) {
-	if all := sourcesLimit + reconcileLimit + sinksLimit + webLimit; all >= 5*time.Second {
+	if all := sourcesLimit + reconcileLimit + sinksLimit + restLimit; all >= 5*time.Second {
 		t.Errorf("the stages may take %s, the agent must end within 5 s", all)
 	}
 }

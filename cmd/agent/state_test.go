@@ -1,0 +1,176 @@
+package main
+
+import (
+	"bufio"
+	"encoding/json"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/podlapse/podlapse/pkg/cri/critest"
+	"github.com/podlapse/podlapse/pkg/export"
+	"github.com/podlapse/podlapse/pkg/podwatch/podwatchtest"
+)
+
+func TestCarriedOn(t *testing.T) {
+	now := time.Date(2026, time.March, 1, 12, 0, 0, 0, time.UTC)
+	for name, test := range map[string]struct{ since, want time.Time }{
+		"the first agent":         {time.Time{}, now},
+		"a short while":           {now.Add(-time.Minute), now.Add(-time.Minute)},
+		"longer than it is news":  {now.Add(-3 * time.Hour), now.Add(-newsFor)},
+		"a clock that was put on": {now.Add(time.Hour), now},
+	} {
+		if got := carriedOn(test.since, now); got != test.want {
+			t.Errorf("%s: since %s, want %s", name, got, test.want)
+		}
+	}
+}
+
+// collect reads records to the end of standard output, so that it never fills; the returned function waits.
+func (p *process) collect() func() []export.Record {
+	var records []export.Record
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
+		for {
+			line, err := p.records.ReadBytes('\n')
+			if err == io.EOF {
+				return
+			}
+			var r export.Record
+			if err != nil || json.Unmarshal(line, &r) != nil {
+				p.t.Errorf("on standard output: %q, %v", line, err)
+				return
+			}
+			records = append(records, r)
+		}
+	}()
+	return func() []export.Record {
+		<-ended
+		return records
+	}
+}
+
+// numbered is web0 with a number.
+func numbered(n int, createdAt time.Time) *corev1.Pod {
+	pod := web0(createdAt)
+	pod.Name = fmt.Sprintf("web-%d", n)
+	pod.UID = types.UID("uid-" + pod.Name)
+	return pod
+}
+
+// TestAgentKilledWhilePodsStart kills agents while pods start, one after the other, and while none runs. All are
+// told of, and as one agent would have.
+func TestAgentKilledWhilePodsStart(t *testing.T) {
+	cluster := podwatchtest.Start(t)
+	runtime := critest.Start(t, filepath.Join(t.TempDir(), "cri.sock"), critest.Options{})
+	runtime.PutImage("registry.example/web:2", 20<<20)
+	flags := []string{"--kubeconfig", kubeconfig(t, cluster.URL()), "--cri-endpoint", runtime.Endpoint(),
+		"--state-dir", filepath.Join(t.TempDir(), "state")}
+	var records []export.Record
+	const kills = 8
+	number := 0
+	var starting *corev1.Pod
+	step := func() { // a pod begins, the one before runs
+		if number > 0 {
+			pod, now := starting, time.Now()
+			id := "c" + pod.Name
+			runtime.PutSandbox(critest.Sandbox{ID: "s" + id, PodUID: string(pod.UID), CreatedAt: now.Add(-9 * time.Millisecond)})
+			runtime.StoreSandbox("s"+id, critest.Stamps{CreatedAt: now.Add(-10 * time.Millisecond), UpdatedAt: now.Add(-8 * time.Millisecond)})
+			runtime.PutContainer(critest.Container{ID: id, SandboxID: "s" + id, PodUID: string(pod.UID), Name: "app",
+				CreatedAt: now.Add(-7 * time.Millisecond), StartedAt: now})
+			cluster.Put(ready(pod, now))
+		}
+		starting = numbered(number, time.Now())
+		cluster.Put(starting)
+		number++
+		time.Sleep(20 * time.Millisecond) // longer than its sandbox and its container take
+	}
+	for i := range kills {
+		agent := start(t, flags...)
+		written := agent.collect()
+		if i%2 == 0 {
+			agent.poll("/readyz", "ok")
+		}
+		step()
+		time.Sleep(time.Duration(i) * 40 * time.Millisecond) // another moment of it each time
+		if err := agent.cmd.Process.Kill(); err != nil {
+			t.Fatal(err)
+		}
+		agent.wait()
+		records = append(records, written()...)
+		step()
+	}
+	agent := start(t, flags...)
+	written := agent.collect()
+	step()
+	for n := range number - 1 {
+		agent.poll(fmt.Sprintf("/api/v1/pods/shop/web-%d", n), `"state":"ready"`)
+	}
+	agent.poll("/readyz?verbose", "[+]state ok")
+	_, metrics := agent.get("/metrics")
+	if !strings.Contains(metrics, "podlapse_state_dropped_total 0\n") || strings.Contains(metrics, `source="state"`) {
+		t.Error("state in the metrics")
+	}
+	agent.mustEndCleanly()
+	records = append(records, written()...)
+
+	byID := map[string]export.Record{}
+	for _, r := range records {
+		if _, again := byID[r.ID]; !again {
+			byID[r.ID] = r
+		}
+	}
+	if len(byID) != number-1 {
+		t.Errorf("%d pods reported, want %d", len(byID), number-1)
+	}
+	for id, r := range byID {
+		phases := map[string]time.Duration{}
+		for _, phase := range r.Phases {
+			phases[string(phase.Phase)] += phase.Length.Duration()
+		}
+		if r.State != "ready" || len(r.Conflicts) > 0 || phases["container_start"].Round(time.Millisecond) != 7*time.Millisecond {
+			t.Errorf("%s is %s with conflicts %v and phases %v", id, r.State, r.Conflicts, phases)
+		}
+	}
+	t.Logf("%d pods, %d records, %d kills", number, len(records), kills)
+
+	// After a clean end there is nothing left to report.
+	agent = start(t, flags...)
+	written = agent.collect()
+	agent.poll("/readyz", "ok")
+	agent.mustEndCleanly()
+	if again := written(); len(again) > 0 {
+		t.Errorf("reported again: %+v", again)
+	}
+}
+
+func TestAgentGoesOnAfterADamagedState(t *testing.T) {
+	dir := t.TempDir()
+	file := filepath.Join(dir, "state.jsonl")
+	if err := os.WriteFile(file, []byte("what?\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	cluster := podwatchtest.Start(t)
+	agent := start(t, "--kubeconfig", kubeconfig(t, cluster.URL()), "--cri-endpoint", "off", "--state-dir", dir, "--records", "none")
+	agent.poll("/readyz", "ok")
+	agent.mustEndCleanly()
+	saved, err := os.Open(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer saved.Close()
+	if line, _, err := bufio.NewReader(saved).ReadLine(); err != nil || !strings.Contains(string(line), `"kind":"state","version":1,"node":"node-a"`) {
+		t.Errorf("begins with %s, %v", line, err)
+	}
+	if bad, err := os.ReadFile(file + ".bad"); err != nil || string(bad) != "what?\n" {
+		t.Errorf("set aside: %q, %v", bad, err)
+	}
+}
