@@ -72,6 +72,9 @@ func (e *Evidence) applyPod(o PodSeen) {
 	case "Failed":
 		e.claim(arrival(podMark(MarkFailed), originArrival, o.ArrivedAt, o.Live))
 	}
+	if e.containers == nil {
+		e.containers = make([]containerEvidence, 0, min(len(o.Pod.Containers), maxContainers))
+	}
 	for _, c := range o.Pod.Containers {
 		e.applyStatus(o, c)
 	}

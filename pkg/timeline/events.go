@@ -112,6 +112,7 @@ func (e *Evidence) applyPulling(index int16, o EventSeen) {
 
 // gotImage keeps the first word that the image is there.
 func (e *Evidence) gotImage(c *containerEvidence, o EventSeen, m imagepull.Message) {
+	m.Image = "" // it would keep the whole text
 	p := pulledEvent{firstOccurrence(o), m.Kind == imagepull.KindAlreadyPresent, m}
 	if !c.pulled.known() || p.compare(c.pulled) < 0 {
 		c.pulled, e.news = p, true

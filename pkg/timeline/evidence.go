@@ -16,6 +16,9 @@ const (
 	maxFailures   = 16
 )
 
+// claimRoom is how many more claims there is room for when evidence grows.
+const claimRoom = 16
+
 // Scope is what the agent can know of.
 type Scope struct {
 	// Runtime and Events say that the agent has such a source; evidence of others is never waited for.
@@ -111,6 +114,9 @@ func (e *Evidence) claim(c claim) {
 	i, found := slices.BinarySearchFunc(e.claims, c, compareClaims)
 	switch {
 	case !found:
+		if len(e.claims) == cap(e.claims) { // by a few at a time: doubling would leave half of the room unused
+			e.claims = append(make([]claim, 0, len(e.claims)+claimRoom), e.claims...)
+		}
 		e.claims = slices.Insert(e.claims, i, c)
 	case c.better(e.claims[i]):
 		e.claims[i] = c

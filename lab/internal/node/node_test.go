@@ -1,7 +1,9 @@
 package node
 
 import (
+	"context"
 	"encoding/json"
+	"errors"
 	"net"
 	"os"
 	"path/filepath"
@@ -75,6 +77,7 @@ func TestDeathWhileStartingIsTold(t *testing.T) {
 	n := testNode(t)
 	c := n.agent("/bin/sh")
 	c.Args, c.Inputs, c.ports = []string{"-c", "echo what went wrong >&2; exit 1"}, nil, nil
+	c.ready = func(context.Context) error { return errors.New("not yet") } // a node that is up would answer
 	if err := n.ensure(c); err != nil {
 		t.Fatal(err)
 	}
