@@ -20,7 +20,7 @@ type fold struct {
 	bounds        bounds
 	disagreements []disagreement
 
-	containers []Container // in kubelet's order
+	containers []*Container // in kubelet's order
 	pod        chain
 	sandboxes  []chain // those after the first
 	chains     []chain // of each container
@@ -90,10 +90,10 @@ func (f *fold) gather() {
 
 // inOrder is the pod's containers in kubelet's order, without ephemeral ones, which are no part of
 // start-up, and without any that the evidence has no room for.
-func (f *fold) inOrder() []Container {
-	var known []Container
-	for _, c := range f.e.pod.Containers {
-		if c.Kind != KindEphemeral && f.index(c.Name) != podWide {
+func (f *fold) inOrder() []*Container {
+	known := make([]*Container, 0, len(f.e.pod.Containers))
+	for i := range f.e.pod.Containers {
+		if c := &f.e.pod.Containers[i]; c.Kind != KindEphemeral && f.index(c.Name) != podWide {
 			known = append(known, c)
 		}
 	}

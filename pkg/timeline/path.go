@@ -77,7 +77,7 @@ func (b *boundary) share(phases []Phase) {
 
 // ofMain says that a boundary is kubelet's work on a main container.
 func (f *fold) ofMain(b boundary) bool {
-	return !b.beside && b.bound.key.container != podWide && slices.ContainsFunc(f.containers, func(c Container) bool {
+	return !b.beside && b.bound.key.container != podWide && slices.ContainsFunc(f.containers, func(c *Container) bool {
 		return c.Name == b.container && c.Kind == KindMain
 	})
 }

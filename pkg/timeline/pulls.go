@@ -121,7 +121,7 @@ func (a pullAttempt) end() Mark {
 }
 
 // attemptsOf lists every attempt to get the container's image, oldest first.
-func (f *fold) attemptsOf(c Container) []pullAttempt {
+func (f *fold) attemptsOf(c *Container) []pullAttempt {
 	index := f.index(c.Name)
 	evidence := f.pulls[index]
 	attempts := make([]pullAttempt, 0, int(evidence.final)+1)
@@ -136,7 +136,7 @@ func (f *fold) attemptsOf(c Container) []pullAttempt {
 }
 
 // appendPulls adds what is known of every attempt to get the container's image.
-func (f *fold) appendPulls(pulls []Pull, c Container) []Pull {
+func (f *fold) appendPulls(pulls []Pull, c *Container) []Pull {
 	index := f.index(c.Name)
 	registry := f.e.containers[index].registryOf(c.Image)
 	for _, a := range f.attemptsOf(c) {
@@ -153,7 +153,7 @@ func (f *fold) appendPulls(pulls []Pull, c Container) []Pull {
 }
 
 // lastOutcome decides how the last attempt ended, from what was seen only.
-func lastOutcome(f *fold, c Container, index int16) imagepull.Outcome {
+func lastOutcome(f *fold, c *Container, index int16) imagepull.Outcome {
 	pulled, final, image := f.pulls[index].pulled, f.pulls[index].final, f.e.image(c.Image)
 	there := image != nil && image.Present && image.beforeSandbox
 	switch {
@@ -197,7 +197,7 @@ func (e *Evidence) pulledBefore(image *imageEvidence) bool {
 }
 
 // pull fills in the instants that are known of one attempt.
-func (f *fold) pull(c Container, registry string, a pullAttempt) Pull {
+func (f *fold) pull(c *Container, registry string, a pullAttempt) Pull {
 	index := f.index(c.Name)
 	p := Pull{
 		Container: c.Name, Image: c.Image, Registry: registry, Outcome: a.outcome, Attempt: int(a.attempt),

@@ -78,7 +78,7 @@ func (f *fold) along(steps []step) sequence {
 
 // firstSuccess is how many of an init container's steps lead to its first successful end, after which
 // kubelet goes on; of other containers, and of one that did not succeed, all do.
-func (f *fold) firstSuccess(c Container, steps []step) int {
+func (f *fold) firstSuccess(c *Container, steps []step) int {
 	if c.Kind != KindInit {
 		return len(steps)
 	}

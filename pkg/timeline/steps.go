@@ -98,7 +98,7 @@ func (f *fold) sandboxSteps() []step {
 }
 
 // containerSteps is the way of one container to running, and of an init container to its end.
-func (f *fold) containerSteps(c Container) chain {
+func (f *fold) containerSteps(c *Container) chain {
 	index := f.index(c.Name)
 	steps := pullSteps(index, f.attemptsOf(c), f.turningTo(c))
 	last := f.lastAttempt(index, MarkContainerCreated, MarkRunning, MarkFinished)
@@ -143,8 +143,8 @@ func (f *fold) containerSteps(c Container) chain {
 
 // turningTo is what passes before kubelet turns to a container: the post-start hook of the one before, if
 // that has one.
-func (f *fold) turningTo(c Container) step {
-	i := slices.IndexFunc(f.containers, func(o Container) bool { return o.Name == c.Name })
+func (f *fold) turningTo(c *Container) step {
+	i := slices.IndexFunc(f.containers, func(o *Container) bool { return o.Name == c.Name })
 	if i > 0 && f.containers[i-1].PostStartHook {
 		return step{phase: PhasePostStartHook, of: f.containers[i-1].Name}
 	}
@@ -152,7 +152,7 @@ func (f *fold) turningTo(c Container) step {
 }
 
 // isLast says that kubelet starts no container after this one.
-func (f *fold) isLast(c Container) bool { return f.containers[len(f.containers)-1].Name == c.Name }
+func (f *fold) isLast(c *Container) bool { return f.containers[len(f.containers)-1].Name == c.Name }
 
 // pullSteps is what comes before a container is created. Of an image that was there, only kubelet may
 // tell, with an Event, when it found it.
@@ -179,8 +179,8 @@ func pullSteps(index int16, attempts []pullAttempt, first step) []step {
 // readySteps is the way from the last container's start to the pod's readiness, along the container
 // that became ready last. It has no steps while no container was seen ready.
 func (f *fold) readySteps() chain {
-	last, found := f.readyLast()
-	if !found {
+	last := f.readyLast()
+	if last == nil {
 		return chain{}
 	}
 	index := f.index(last.Name)
@@ -217,8 +217,8 @@ func probePhase(probed bool, phase Phase) Phase {
 
 // alsoReadyLast is the phase of another container that may have become ready last just as well, because both were
 // first seen ready in the same news; empty when there is none.
-func (f *fold) alsoReadyLast(last Container) Phase {
-	known := func(c Container) *bound {
+func (f *fold) alsoReadyLast(last *Container) Phase {
+	known := func(c *Container) *bound {
 		index := f.index(c.Name)
 		return f.bounds.find(markKey{index, f.lastAttempt(index, MarkContainerReady), MarkContainerReady})
 	}
@@ -238,17 +238,19 @@ func (f *fold) alsoReadyLast(last Container) Phase {
 }
 
 // ranLongBefore says that the container ran longer before it was seen ready than kubelet needs to write that.
-func (f *fold) ranLongBefore(c Container, ready *bound) bool {
+func (f *fold) ranLongBefore(c *Container, ready *bound) bool {
 	index := f.index(c.Name)
 	ran := f.bounds.find(markKey{index, f.lastAttempt(index, MarkRunning), MarkRunning})
 	return ran != nil && ready.latest-ran.latest > instant(statusPatience)
 }
 
-// readyLast is the container that became ready last; of several at once one with a readiness probe.
-func (f *fold) readyLast() (last Container, found bool) {
+// readyLast is the container that became ready last; of several at once one with a readiness probe. It is nil
+// while none was seen ready.
+func (f *fold) readyLast() *Container {
+	var last *Container
 	var lastAt instant
-	for _, c := range f.e.pod.Containers {
-		if c.Kind == KindInit || c.Kind == KindEphemeral {
+	for _, c := range f.containers {
+		if c.Kind == KindInit {
 			continue
 		}
 		index := f.index(c.Name)
@@ -256,13 +258,12 @@ func (f *fold) readyLast() (last Container, found bool) {
 		if b == nil {
 			continue
 		}
-		later := b.estimate() > lastAt
-		tie := b.estimate() == lastAt && (c.ReadinessProbe || !last.ReadinessProbe)
-		if !found || later || tie {
-			last, lastAt, found = c, b.estimate(), true
+		at := b.estimate()
+		if last == nil || at > lastAt || at == lastAt && (c.ReadinessProbe || !last.ReadinessProbe) {
+			last, lastAt = c, at
 		}
 	}
-	return last, found
+	return last
 }
 
 // lastAttempt is the highest attempt that any of the marks is known for.

@@ -77,7 +77,7 @@ func toldInRetrospect(first, second Mark) bool {
 }
 
 // crashed says that the container's latest run ended, and not well.
-func (f *fold) crashed(c Container) bool {
+func (f *fold) crashed(c *Container) bool {
 	index := f.index(c.Name)
 	last := f.lastAttempt(index, MarkContainerCreated, MarkRunning, MarkFinished)
 	code, known := f.e.containers[index].exitCode(int(last))
