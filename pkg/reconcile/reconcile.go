@@ -85,8 +85,9 @@ func (r *Reconciler) Observe(ctx context.Context, o timeline.Observation) {
 	}
 }
 
-// Run goes on with what was restored and owns the evidence until ctx ends; then it applies what already waits in the inbox, settles every
-// pod whose start-up is over without waiting for late evidence, and returns nil.
+// Run goes on with what was restored and owns the evidence until ctx ends; then it applies what already
+// waits in the inbox, settles every pod whose start-up is over without waiting for late evidence, and
+// returns nil.
 func (r *Reconciler) Run(ctx context.Context) error {
 	defer close(r.stopped)
 	r.restore()
