@@ -15,8 +15,7 @@ func main() {
 	startedAt := time.Now()
 	plan, err := workload.ReadPlan(os.Getenv)
 	if err != nil {
-		fmt.Fprintln(os.Stderr, "workload:", err)
-		os.Exit(2)
+		fail(2, err)
 	}
 	switch arguments := os.Args[1:]; {
 	case len(arguments) == 0:
@@ -24,14 +23,36 @@ func main() {
 		// container would live until the kill at the end of its grace period.
 		terminate := make(chan os.Signal, 1)
 		signal.Notify(terminate, syscall.SIGTERM, syscall.SIGINT)
-		os.Exit(workload.Run(plan, startedAt, terminate))
-	case len(arguments) == 1 && arguments[0] == workload.Probe:
-		if err := workload.WaitReady(plan, 10*time.Second); err != nil {
-			fmt.Fprintln(os.Stderr, "workload:", err)
-			os.Exit(1)
+		os.Exit(workload.Run(plan, startedAt, terminate, os.Stdout))
+	case len(arguments) == 1:
+		if err := beside(arguments[0], plan); err != nil {
+			fail(1, err)
 		}
 	default:
-		fmt.Fprintf(os.Stderr, "workload: arguments %q: give none, or %q\n", arguments, workload.Probe)
-		os.Exit(2)
+		fail(2, fmt.Errorf("arguments %q: give none or one", arguments))
 	}
+}
+
+// beside plays what kubelet runs beside the main process.
+func beside(role string, plan workload.Plan) error {
+	log, err := os.OpenFile(workload.MainOutput, os.O_WRONLY|os.O_APPEND, 0)
+	if err != nil {
+		return fmt.Errorf("open the container's log: %w", err)
+	}
+	defer log.Close()
+	switch role {
+	case workload.StartupProbe:
+		return workload.WaitStarted(plan, log)
+	case workload.Probe:
+		return workload.WaitReady(plan, log)
+	case workload.Hook:
+		workload.RunHook(plan, log)
+		return nil
+	}
+	return fmt.Errorf("argument %q: give %q, %q or %q", role, workload.StartupProbe, workload.Probe, workload.Hook)
+}
+
+func fail(status int, err error) {
+	fmt.Fprintln(os.Stderr, "workload:", err)
+	os.Exit(status)
 }

@@ -5,11 +5,13 @@ package agent
 
 import (
 	"encoding/json"
+	"slices"
 	"time"
 )
 
 // Timeline is one pod's start-up.
 type Timeline struct {
+	ID           string      `json:"id"` // the same whenever the same start-up is reported again
 	Namespace    string      `json:"namespace"`
 	Name         string      `json:"name"`
 	UID          string      `json:"uid"`
@@ -18,8 +20,10 @@ type Timeline struct {
 	CreatedAt    time.Time   `json:"created_at"`
 	SettledAt    time.Time   `json:"settled_at"`
 	TotalSeconds json.Number `json:"total_seconds"`
+	TotalError   json.Number `json:"total_error_seconds"`
 	Phases       []Phase     `json:"phases"`
 	Pulls        []Pull      `json:"pulls"`
+	Marks        []Mark      `json:"marks"`
 	Missing      []string    `json:"missing"`
 
 	Raw []byte `json:"-"` // the answer as it came
@@ -34,8 +38,18 @@ type Phase struct {
 	StartAt    time.Time   `json:"start_at"`
 	EndAt      time.Time   `json:"end_at"`
 	Seconds    json.Number `json:"seconds"`
+	Error      json.Number `json:"error_seconds"`
 	Sources    []string    `json:"sources"`
 	MergedWith []string    `json:"merged_with"`
+}
+
+// Mark is an instant and the interval that is said to hold it; a zero end is not known.
+type Mark struct {
+	Mark      string    `json:"mark"`
+	Container string    `json:"container"`
+	Attempt   int       `json:"attempt"`
+	Earliest  time.Time `json:"earliest"`
+	Latest    time.Time `json:"latest"`
 }
 
 // Pull is one pull of an image for one container.
@@ -63,17 +77,47 @@ const Ready = "ready"
 // In sums the lengths of the phases of a name and a container; an empty container means any. ok is
 // false when there is none: no such phase is not the same as one of no length.
 func (t Timeline) In(phase, container string) (sum time.Duration, ok bool, err error) {
+	return t.sum(phase, container, func(p Phase) json.Number { return p.Seconds })
+}
+
+// Stated sums how far from the truth the same phases can be by the agent's own word.
+func (t Timeline) Stated(phase, container string) (time.Duration, error) {
+	sum, _, err := t.sum(phase, container, func(p Phase) json.Number { return p.Error })
+	return sum, err
+}
+
+func (t Timeline) sum(phase, container string, field func(Phase) json.Number) (sum time.Duration, ok bool, err error) {
 	for _, p := range t.Phases {
 		if p.Phase != phase || container != "" && p.Container != container {
 			continue
 		}
-		length, err := Nanoseconds(p.Seconds)
+		length, err := Nanoseconds(field(p))
 		if err != nil {
 			return 0, false, err
 		}
 		sum, ok = sum+length, true
 	}
 	return sum, ok, nil
+}
+
+// MergedIn returns the phase that says it holds another one, too.
+func (t Timeline) MergedIn(phase string) (Phase, bool) {
+	for _, p := range t.Phases {
+		if slices.Contains(p.MergedWith, phase) {
+			return p, true
+		}
+	}
+	return Phase{}, false
+}
+
+// Mark returns the last mark of a name and a container.
+func (t Timeline) Mark(name, container string) (Mark, bool) {
+	for _, m := range slices.Backward(t.Marks) {
+		if m.Mark == name && m.Container == container {
+			return m, true
+		}
+	}
+	return Mark{}, false
 }
 
 // PullOf returns the last pull for a container.

@@ -141,7 +141,17 @@ func (b *Bench) BreakNetwork(reason string) error {
 	return cni.WriteFaults(b.Node.CNIFaults(), cni.Faults{Namespace: b.Namespace, Fail: reason})
 }
 
-// DelayNetwork makes the network plugin slow for this bench's pods.
-func (b *Bench) DelayNetwork(delay time.Duration) error {
-	return cni.WriteFaults(b.Node.CNIFaults(), cni.Faults{Namespace: b.Namespace, Delay: cni.Duration{Duration: delay}})
+// DelayNetwork makes the network plugin slow for the bench's pods of these names, or for all of them.
+func (b *Bench) DelayNetwork(delay time.Duration, pods ...string) error {
+	return cni.WriteFaults(b.Node.CNIFaults(),
+		cni.Faults{Namespace: b.Namespace, Pods: pods, Delay: cni.Duration{Duration: delay}})
+}
+
+// ThrottleImages limits the registry's answers for these of the bench's images alone.
+func (b *Bench) ThrottleImages(ctx context.Context, bytesPerSecond int64, names ...string) error {
+	var rules []registry.Rule
+	for _, name := range names {
+		rules = append(rules, registry.Rule{Repository: b.Namespace + "/" + name, BytesPerSecond: bytesPerSecond})
+	}
+	return b.Registry.SetRules(ctx, rules...)
 }

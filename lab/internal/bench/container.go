@@ -24,11 +24,31 @@ func Sidecar(name, image string) corev1.Container {
 // above the probe's period.
 func MainContainer(name, image string, readyAfter time.Duration) corev1.Container {
 	return corev1.Container{Name: name, Image: image, Env: variable(workload.ReadyAfter, readyAfter),
-		ReadinessProbe: &corev1.Probe{
-			ProbeHandler: corev1.ProbeHandler{Exec: &corev1.ExecAction{
-				Command: []string{workload.Path, workload.Probe}}},
-			PeriodSeconds: 1, TimeoutSeconds: int32(readyAfter/time.Second) + 30,
-		}}
+		ReadinessProbe: probe(workload.Probe, readyAfter)}
+}
+
+// WithStartupProbe lets a container pass a startup probe a time after its process has started; the time
+// to readiness counts from the same start.
+func WithStartupProbe(c corev1.Container, startedAfter time.Duration) corev1.Container {
+	c.Env = append(c.Env, variable(workload.StartedAfter, startedAfter)...)
+	c.StartupProbe = probe(workload.StartupProbe, startedAfter)
+	return c
+}
+
+// WithHook gives a container a post-start hook that takes a time.
+func WithHook(c corev1.Container, hookFor time.Duration) corev1.Container {
+	c.Env = append(c.Env, variable(workload.HookFor, hookFor)...)
+	c.Lifecycle = &corev1.Lifecycle{PostStart: &corev1.LifecycleHandler{Exec: command(workload.Hook)}}
+	return c
+}
+
+func probe(role string, after time.Duration) *corev1.Probe {
+	return &corev1.Probe{ProbeHandler: corev1.ProbeHandler{Exec: command(role)},
+		PeriodSeconds: 1, TimeoutSeconds: int32(after/time.Second) + 30}
+}
+
+func command(role string) *corev1.ExecAction {
+	return &corev1.ExecAction{Command: []string{workload.Path, role}}
 }
 
 func variable(name string, value time.Duration) []corev1.EnvVar {

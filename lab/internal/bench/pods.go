@@ -52,11 +52,23 @@ func (b *Bench) CreatePod(ctx context.Context, name string, spec corev1.PodSpec)
 	return nil
 }
 
+// DeletePod asks for the end of a pod and does not wait for it.
+func (b *Bench) DeletePod(ctx context.Context, pod string) error {
+	if err := b.Kube.Delete(ctx, b.podPath(pod)); err != nil {
+		return fmt.Errorf("delete pod: %w", err)
+	}
+	return nil
+}
+
+func (b *Bench) podPath(pod string) string {
+	return "/api/v1/namespaces/" + b.Namespace + "/pods/" + pod
+}
+
 // AwaitReady waits until the API server calls a pod ready.
 func (b *Bench) AwaitReady(ctx context.Context, name string, limit time.Duration) error {
 	return b.Node.Report.Wait(ctx, "pod "+name+" to be ready", limit, 200*time.Millisecond, func(ctx context.Context) error {
 		var pod corev1.Pod
-		if err := b.Kube.Get(ctx, "/api/v1/namespaces/"+b.Namespace+"/pods/"+name, &pod); err != nil {
+		if err := b.Kube.Get(ctx, b.podPath(name), &pod); err != nil {
 			return err
 		}
 		for _, condition := range pod.Status.Conditions {

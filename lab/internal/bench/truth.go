@@ -18,6 +18,13 @@ type Span struct{ StartAt, EndAt time.Time }
 // Length is the time between the ends.
 func (s Span) Length() time.Duration { return s.EndAt.Sub(s.StartAt) }
 
+// Dated carries a call out and returns when: what it asked for happened in between.
+func Dated(call func() error) (Span, error) {
+	sentAt := time.Now()
+	err := call()
+	return Span{sentAt, time.Now()}, err
+}
+
 // PullTruth is when the registry was asked for the named image of this bench: from the first request
 // to the last byte it sent.
 func (b *Bench) PullTruth(ctx context.Context, name string) (Span, error) {
@@ -84,6 +91,20 @@ func (b *Bench) PullRequestedAt(ctx context.Context, pod string) (time.Time, err
 		return time.Unix(0, nanoseconds), nil
 	}
 	return time.Time{}, errors.New("find when pod " + pod + " asked for its image: it has no Pulling Event")
+}
+
+// BoundAt is when the scheduler told that it had bound a pod to the node: a moment after it had.
+func (b *Bench) BoundAt(ctx context.Context, pod string) (time.Time, error) {
+	events, err := b.Kube.Events(ctx, b.Namespace)
+	if err != nil {
+		return time.Time{}, err
+	}
+	for _, event := range events {
+		if event.Reason == "Scheduled" && event.InvolvedObject.Name == pod {
+			return event.EventTime.Time, nil
+		}
+	}
+	return time.Time{}, errors.New("find when pod " + pod + " was scheduled: it has no Scheduled Event")
 }
 
 // KubeletPullSeconds is the sum that kubelet's own metric gives for image pulls since it started.

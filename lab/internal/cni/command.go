@@ -65,7 +65,7 @@ func (c command) add(leases leases) (any, *failure) {
 	pairs := arguments(c.getenv("CNI_ARGS"))
 	entry := Entry{Command: "ADD", ContainerID: id, StartAt: time.Now(),
 		Namespace: pairs["K8S_POD_NAMESPACE"], Pod: pairs["K8S_POD_NAME"]}
-	answer, failed := c.attach(leases, id, sandbox, device, entry.Namespace)
+	answer, failed := c.attach(leases, id, sandbox, device, entry)
 	entry.EndAt = time.Now()
 	if failed != nil {
 		entry.Error = failed.Message
@@ -80,12 +80,12 @@ func (c command) add(leases leases) (any, *failure) {
 	return answer, nil
 }
 
-func (c command) attach(leases leases, id, sandbox, device, namespace string) (any, *failure) {
+func (c command) attach(leases leases, id, sandbox, device string, entry Entry) (any, *failure) {
 	faults, err := ReadFaults(c.configuration.FaultsFile)
 	if err != nil {
 		return nil, fail(codeInput, "%v", err)
 	}
-	if faults.matches(namespace) {
+	if faults.matches(entry.Namespace, entry.Pod) {
 		time.Sleep(faults.Delay.Duration)
 		if faults.Fail != "" {
 			return nil, fail(codeInjected, "%s", faults.Fail)

@@ -6,18 +6,20 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
+	"slices"
 	"time"
 )
 
 // Faults is the content of the faults file. The plugin reads it anew at every ADD; no file, no fault.
 type Faults struct {
 	Namespace string   `json:"namespace,omitempty"` // only pods of this namespace; empty: all
+	Pods      []string `json:"pods,omitempty"`      // only pods of these names; empty: all
 	Delay     Duration `json:"delay,omitzero"`      // before anything else
 	Fail      string   `json:"fail,omitempty"`      // the error to answer with, after the delay
 }
 
-func (f Faults) matches(namespace string) bool {
-	return f.Namespace == "" || f.Namespace == namespace
+func (f Faults) matches(namespace, pod string) bool {
+	return (f.Namespace == "" || f.Namespace == namespace) && (len(f.Pods) == 0 || slices.Contains(f.Pods, pod))
 }
 
 // Duration is written as Go writes it, "2s".

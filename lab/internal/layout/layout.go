@@ -105,6 +105,17 @@ func (l Layout) CNILog() string { return l.In("cni", "log.jsonl") }
 // AgentRecords is the file that collects the agent's standard output.
 func (l Layout) AgentRecords() string { return l.In("agent-records.jsonl") }
 
+// AgentObservations is the file in which the agent records what its sources observed.
+func (l Layout) AgentObservations() string { return l.In("agent-observations.jsonl") }
+
+// AgentState is the directory in which the agent remembers what it has reported, across its restarts.
+func (l Layout) AgentState() string { return l.In("agent-state") }
+
+// PodLogs is the file of what the first run of a container printed.
+func (l Layout) PodLogs(namespace, pod, uid, container string) string {
+	return l.In("pod-logs", namespace+"_"+pod+"_"+uid, container, "0.log")
+}
+
 // Lock is the path of the file that keeps two lab commands from changing the same node.
 func (l Layout) Lock() string { return l.Run + ".lock" }
 

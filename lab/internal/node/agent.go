@@ -29,7 +29,8 @@ func (n Node) agent(program string) component {
 	return component{
 		Spec: process.Spec{Name: agentProcess, Path: program, Args: []string{"run",
 			"--node-name=" + layout.NodeName, "--kubeconfig=" + n.AgentKubeconfig(),
-			"--cri-endpoint=unix://" + n.ContainerdSocket(), "--listen-address=" + layout.Address(layout.AgentPort)},
+			"--cri-endpoint=unix://" + n.ContainerdSocket(), "--listen-address=" + layout.Address(layout.AgentPort),
+			"--record-observations=" + n.AgentObservations()},
 			Inputs: []string{program, n.AgentKubeconfig()}, Stdout: n.AgentRecords()},
 		ports: []int{layout.AgentPort},
 		ready: func(ctx context.Context) error {
@@ -61,6 +62,27 @@ func (n Node) startAgent(ctx context.Context, program string) error {
 	return n.await(ctx, c)
 }
 
+// KillAgent ends the agent with SIGKILL, as the kernel would: nothing of it gets to say goodbye.
+func (n Node) KillAgent() error {
+	if record, ok := n.table().Get(agentProcess); ok {
+		return record.Stop(0)
+	}
+	return nil
+}
+
+// RestartAgent starts the agent again after KillAgent and does not wait until it is ready.
+func (n Node) RestartAgent() error {
+	program, err := CheckAgent(n.Agent())
+	if err != nil {
+		return err
+	}
+	_, err = n.starter().Start(n.agent(program).Spec)
+	return err
+}
+
+// AwaitAgent waits until the agent is ready.
+func (n Node) AwaitAgent(ctx context.Context) error { return n.await(ctx, n.agent(n.Agent())) }
+
 // CheckAgent returns the absolute path of an agent program, or an error that says what is wrong with it.
 func CheckAgent(program string) (string, error) {
 	path, err := filepath.Abs(program)
@@ -79,3 +101,15 @@ func CheckAgent(program string) (string, error) {
 
 // AgentLog is the file that collects what the agent logs.
 func (n Node) AgentLog() string { return filepath.Join(n.Logs(), agentProcess+".log") }
+
+// ContainerdLog is the file that collects what containerd logs.
+func (n Node) ContainerdLog() string { return filepath.Join(n.Logs(), containerdName+".log") }
+
+// AgentAge is for how long the agent has been running.
+func (n Node) AgentAge() time.Duration {
+	record, ok := n.table().Get(agentProcess)
+	if !ok {
+		return 0
+	}
+	return time.Since(record.StartedAt)
+}

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/podlapse/podlapse/lab/internal/agent"
 	"github.com/podlapse/podlapse/lab/internal/bench"
 	"github.com/podlapse/podlapse/lab/internal/process"
 )
@@ -24,31 +25,36 @@ func explain(ctx context.Context, b *bench.Bench, out io.Writer) {
 	fmt.Fprintln(out, process.Tail(b.Node.AgentLog(), 30))
 }
 
-// keepTimelines writes each timeline to a file that outlives the namespace, though not the lab.
+// keepTimelines keeps the timelines of the pods that are still there.
 func keepTimelines(ctx context.Context, b *bench.Bench, out io.Writer) {
 	pods, err := b.Kube.Pods(ctx, b.Namespace)
 	if err != nil {
 		fmt.Fprintf(out, "\nno timelines: %v\n", err)
 		return
 	}
-	dir := b.Node.In("scenarios", b.Namespace)
-	if err := os.MkdirAll(dir, 0o700); err != nil {
-		fmt.Fprintf(out, "\nno timelines: %v\n", err)
-		return
-	}
-	fmt.Fprintln(out, "\nTimelines:")
 	for _, pod := range pods {
 		timeline, err := b.Agent.Timeline(ctx, b.Namespace, pod.Name)
 		if err == nil {
-			path := dir + "/" + pod.Name + ".json"
-			if err = os.WriteFile(path, timeline.Raw, 0o600); err == nil {
-				fmt.Fprintf(out, "  %s\n", path)
-			}
+			err = keep(b, timeline)
 		}
 		if err != nil {
-			fmt.Fprintf(out, "  %s: %v\n", pod.Name, err)
+			fmt.Fprintf(out, "no timeline of %s: %v\n", pod.Name, err)
 		}
 	}
+	fmt.Fprintf(out, "\nTimelines: %s\nObservations: %s\n", keptIn(b), b.Node.AgentObservations())
+}
+
+func keptIn(b *bench.Bench) string { return b.Node.In("scenarios", b.Namespace) }
+
+// keep writes a timeline to a file that outlives the namespace, though not the lab.
+func keep(b *bench.Bench, timeline agent.Timeline) error {
+	if err := os.MkdirAll(keptIn(b), 0o700); err != nil {
+		return fmt.Errorf("keep timeline: %w", err)
+	}
+	if err := os.WriteFile(keptIn(b)+"/"+timeline.Name+".json", timeline.Raw, 0o600); err != nil {
+		return fmt.Errorf("keep timeline: %w", err)
+	}
+	return nil
 }
 
 func printEvents(ctx context.Context, b *bench.Bench, out io.Writer) {

@@ -32,6 +32,7 @@ func Table() []Scenario {
 		{"first-light", "one pod of every ingredient: slow network, slow pull, init container, sidecar, readiness", firstLight},
 		{"network-failure", "a network plugin that fails at first: the network is to blame, not the volumes", networkFailure},
 		{"serial-queue", "four pods, four cold images, one pull at a time: who waited, and who pulled", serialQueue},
+		{"accuracy", "20 pods, every fault alone and all together: phases to 50 ms, stamps within their stated error", accuracy},
 	}
 }
 

@@ -27,6 +27,7 @@ func (r Row) OK() bool { return !r.Missing && r.Off().Abs() <= r.Limit }
 // Verdict collects what a scenario finds.
 type Verdict struct {
 	Rows     []Row
+	Compared int      // numbers that were compared without a row of their own
 	Problems []string // what is wrong besides numbers
 	Notes    []string // what a reader should know in addition
 }
@@ -76,7 +77,7 @@ func (v *Verdict) Failed() bool {
 			return true
 		}
 	}
-	return len(v.Problems) > 0 || len(v.Rows) == 0
+	return len(v.Problems) > 0 || len(v.Rows)+v.Compared == 0
 }
 
 // Print writes the table and what else there is to say.
@@ -86,7 +87,9 @@ func (v *Verdict) Print(out io.Writer) {
 		width = max(width, len(row.What))
 	}
 	const columns = "%-*s  %9s  %9s  %9s  %8s  %6s  %s\n"
-	fmt.Fprintf(out, columns, width, "SECONDS", "INJECTED", "TRUTH", "MEASURED", "OFF", "LIMIT", "")
+	if len(v.Rows) > 0 {
+		fmt.Fprintf(out, columns, width, "SECONDS", "INJECTED", "TRUTH", "MEASURED", "OFF", "LIMIT", "")
+	}
 	for _, row := range v.Rows {
 		word := "ok"
 		if !row.OK() {

@@ -1,7 +1,8 @@
-// Package workload plays every container of the lab: pause, init, sidecar, main, and their probes.
+// Package workload plays every container of the lab: pause, init, sidecar, main, their probes and hooks.
 //
-// Environment variables say what the container does, so that one image stands for all of them. The
-// package uses only the standard library: it is the body of a small static program.
+// Environment variables say what the container does, so that one image stands for all of them. What
+// it did it dates in the container's log, which is the truth about the application that scenarios
+// compare with. The package uses only the standard library: it is the body of a small static program.
 package workload
 
 import (
@@ -12,26 +13,33 @@ import (
 
 // Environment variables, set in the pod's spec.
 const (
-	RunFor     = "WORKLOAD_RUN_FOR"     // Go duration; the container ends after it. Unset: it runs until SIGTERM.
-	ExitCode   = "WORKLOAD_EXIT_CODE"   // exit status after RUN_FOR or CRASH_AFTER
-	CrashAfter = "WORKLOAD_CRASH_AFTER" // Go duration; the container dies after it with status 139, or EXIT_CODE
-	ReadyAfter = "WORKLOAD_READY_AFTER" // Go duration from the start of the main process to readiness
+	RunFor       = "WORKLOAD_RUN_FOR"       // Go duration; the container ends after it. Unset: it runs until SIGTERM.
+	ExitCode     = "WORKLOAD_EXIT_CODE"     // exit status after RUN_FOR or CRASH_AFTER
+	CrashAfter   = "WORKLOAD_CRASH_AFTER"   // Go duration; the container dies after it with status 139, or EXIT_CODE
+	StartedAfter = "WORKLOAD_STARTED_AFTER" // Go duration from the start of the main process until the startup probe passes
+	ReadyAfter   = "WORKLOAD_READY_AFTER"   // Go duration from the start of the main process to readiness
+	HookFor      = "WORKLOAD_HOOK_FOR"      // Go duration that the post-start hook takes
 )
 
-// Path is where the program lies in the image, Probe the argument that makes it a readiness probe.
+// Path is where the program lies in the image. The others are the argument that makes it something
+// else than the main process.
 const (
-	Path  = "/workload"
-	Probe = "ready"
+	Path         = "/workload"
+	StartupProbe = "started"
+	Probe        = "ready"
+	Hook         = "hook"
 )
 
 // Plan is what the environment asks for.
 type Plan struct {
-	RunFor     time.Duration
-	Runs       bool // RunFor was given
-	CrashAfter time.Duration
-	Crashes    bool // CrashAfter was given
-	ReadyAfter time.Duration
-	ExitCode   int
+	RunFor       time.Duration
+	Runs         bool // RunFor was given
+	CrashAfter   time.Duration
+	Crashes      bool // CrashAfter was given
+	StartedAfter time.Duration
+	ReadyAfter   time.Duration
+	HookFor      time.Duration
+	ExitCode     int
 }
 
 // ReadPlan reads the variables through getenv, which is os.Getenv outside tests.
@@ -52,7 +60,9 @@ func ReadPlan(getenv func(string) string) (Plan, error) {
 	}
 	plan.RunFor, plan.Runs = duration(RunFor)
 	plan.CrashAfter, plan.Crashes = duration(CrashAfter)
+	plan.StartedAfter, _ = duration(StartedAfter)
 	plan.ReadyAfter, _ = duration(ReadyAfter)
+	plan.HookFor, _ = duration(HookFor)
 	if err != nil {
 		return Plan{}, err
 	}

@@ -1,6 +1,8 @@
 package workload
 
 import (
+	"errors"
+	"io"
 	"os"
 	"strings"
 	"testing"
@@ -21,6 +23,8 @@ func TestPlan(t *testing.T) {
 		"init at once": {map[string]string{RunFor: "0s"}, Plan{Runs: true}},
 		"failing init": {map[string]string{RunFor: "1s", ExitCode: "3"}, Plan{RunFor: time.Second, Runs: true, ExitCode: 3}},
 		"crash":        {map[string]string{CrashAfter: "1s"}, Plan{CrashAfter: time.Second, Crashes: true, ExitCode: 139}},
+		"hook":         {map[string]string{HookFor: "2s"}, Plan{HookFor: 2 * time.Second}},
+		"started":      {map[string]string{StartedAfter: "2s"}, Plan{StartedAfter: 2 * time.Second}},
 		"ready":        {map[string]string{ReadyAfter: "2s"}, Plan{ReadyAfter: 2 * time.Second}},
 	} {
 		got, err := ReadPlan(from(test.variables))
@@ -45,7 +49,7 @@ func TestTerminateEndsAtOnce(t *testing.T) {
 	t.Cleanup(func() { _ = os.Remove(startFile) })
 	terminate := make(chan os.Signal, 1)
 	terminate <- os.Interrupt
-	if status := Run(Plan{Runs: true, RunFor: time.Hour, ExitCode: 7}, time.Now(), terminate); status != 0 {
+	if status := Run(Plan{Runs: true, RunFor: time.Hour, ExitCode: 7}, time.Now(), terminate, io.Discard); status != 0 {
 		t.Errorf("status %d, want 0", status)
 	}
 }
@@ -54,15 +58,37 @@ func TestProbeBlocksUntilReady(t *testing.T) {
 	if os.Getuid() != 0 {
 		t.Skip("writes its note to the root directory, as in a container")
 	}
-	t.Cleanup(func() { _ = os.Remove(startFile) })
+	t.Cleanup(func() { _ = errors.Join(os.Remove(startFile), os.Remove("/workload-"+WordReady)) })
 	startedAt := time.Now()
 	terminate := make(chan os.Signal, 1)
 	terminate <- os.Interrupt
-	Run(Plan{ReadyAfter: 50 * time.Millisecond}, startedAt, terminate)
-	if err := WaitReady(Plan{ReadyAfter: 50 * time.Millisecond}, time.Second); err != nil {
-		t.Fatal(err)
+	plan := Plan{ReadyAfter: 50 * time.Millisecond}
+	Run(plan, startedAt, terminate, io.Discard)
+	var log strings.Builder
+	for range 2 {
+		if err := WaitReady(plan, &log); err != nil {
+			t.Fatal(err)
+		}
+	}
+	word, at, ok := ReadLine(log.String())
+	if !ok || word != WordReady || at.Sub(startedAt) < plan.ReadyAfter {
+		t.Errorf("log %q, want one line that says %s", log.String(), WordReady)
 	}
 	if waited := time.Since(startedAt); waited < 50*time.Millisecond {
 		t.Errorf("ready after %s", waited)
+	}
+}
+
+func TestLogLines(t *testing.T) {
+	at := time.Date(2026, 1, 1, 0, 0, 0, 5, time.UTC)
+	var log strings.Builder
+	say(&log, WordHookDone, at)
+	if word, got, ok := ReadLine(log.String()); !ok || word != WordHookDone || !got.Equal(at) {
+		t.Errorf("%q reads as %q, %s, %v", log.String(), word, got, ok)
+	}
+	for _, line := range []string{"", "done", "done at noon", "it was done at 2026-01-01T00:00:00Z"} {
+		if _, _, ok := ReadLine(line); ok {
+			t.Errorf("%q dates something", line)
+		}
 	}
 }

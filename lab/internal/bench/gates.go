@@ -1,0 +1,34 @@
+package bench
+
+import (
+	"context"
+	"fmt"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+// Names of the gates that scenarios give to pods.
+const (
+	SchedulingGate = "podlapse-lab/hold"
+	ReadinessGate  = "podlapse-lab/approved"
+)
+
+// LiftSchedulingGate lets the scheduler have a pod that was created with SchedulingGate.
+func (b *Bench) LiftSchedulingGate(ctx context.Context, pod string) error {
+	change := map[string]any{"spec": map[string]any{"schedulingGates": nil}}
+	if err := b.Kube.Merge(ctx, b.podPath(pod), change); err != nil {
+		return fmt.Errorf("lift the scheduling gate: %w", err)
+	}
+	return nil
+}
+
+// PassReadinessGate says of a pod with ReadinessGate that it may be ready.
+func (b *Bench) PassReadinessGate(ctx context.Context, pod string) error {
+	change := map[string]any{"status": map[string]any{"conditions": []corev1.PodCondition{{
+		Type: ReadinessGate, Status: corev1.ConditionTrue, LastTransitionTime: metav1.Now()}}}}
+	if err := b.Kube.MergeLists(ctx, b.podPath(pod)+"/status", change); err != nil {
+		return fmt.Errorf("pass the readiness gate: %w", err)
+	}
+	return nil
+}

@@ -1,0 +1,68 @@
+package bench
+
+import (
+	"context"
+	"sync"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+)
+
+// Sighting is when the bench's own watch first brought news of a pod; zero for what it did not bring.
+// Each is a few milliseconds after the API server stored what it tells of, and never before.
+type Sighting struct {
+	UID               string
+	AcknowledgedAt    time.Time // kubelet's first status, with a start time
+	ContainersReadyAt time.Time
+	ReadyAt           time.Time
+	SucceededAt       time.Time
+}
+
+// Sightings are those of all pods of a bench. Safe for concurrent use.
+type Sightings struct {
+	mu   sync.Mutex
+	pods map[string]Sighting
+}
+
+// Watch starts to watch the bench's pods until stop is called, which returns why the watch ended
+// before, if it did.
+func (b *Bench) Watch(ctx context.Context) (sightings *Sightings, stop func() error) {
+	ctx, cancel := context.WithCancel(ctx)
+	sightings = &Sightings{pods: make(map[string]Sighting)}
+	ended := make(chan error, 1)
+	go func() { ended <- b.Kube.WatchPods(ctx, b.Namespace, sightings.add) }()
+	return sightings, func() error { cancel(); return <-ended }
+}
+
+// Of returns what was seen of a pod so far.
+func (s *Sightings) Of(pod string) Sighting {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.pods[pod]
+}
+
+func (s *Sightings) add(pod corev1.Pod, arrivedAt time.Time) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	seen := s.pods[pod.Name]
+	seen.UID = string(pod.UID)
+	first := func(at *time.Time, happened bool) {
+		if happened && at.IsZero() {
+			*at = arrivedAt
+		}
+	}
+	first(&seen.AcknowledgedAt, pod.Status.StartTime != nil)
+	first(&seen.ContainersReadyAt, holds(pod, corev1.ContainersReady))
+	first(&seen.ReadyAt, holds(pod, corev1.PodReady))
+	first(&seen.SucceededAt, pod.Status.Phase == corev1.PodSucceeded)
+	s.pods[pod.Name] = seen
+}
+
+func holds(pod corev1.Pod, condition corev1.PodConditionType) bool {
+	for _, c := range pod.Status.Conditions {
+		if c.Type == condition {
+			return c.Status == corev1.ConditionTrue
+		}
+	}
+	return false
+}

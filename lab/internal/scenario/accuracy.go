@@ -1,0 +1,154 @@
+package scenario
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+
+	"github.com/podlapse/podlapse/lab/internal/agent"
+	"github.com/podlapse/podlapse/lab/internal/bench"
+)
+
+// The cold image of every pod, and the rate at which throttled ones come. The layer is small, so that
+// unpacking it is no part worth mentioning of the pull.
+const (
+	smallLayer = 512 << 10 // bytes
+	smallRate  = 256 << 10 // bytes per second
+)
+
+func (p plan) pullTime() time.Duration {
+	if !p.throttled {
+		return 0
+	}
+	return smallLayer / smallRate * time.Second
+}
+
+// accuracy injects each fault alone into two pods, and all of them into two more, and wants every phase of
+// every pod to be exact, those without a fault, too.
+func accuracy(ctx context.Context, b *bench.Bench, v *Verdict) error {
+	plans := accuracyPlans()
+	images, err := coldImages(ctx, b, plans)
+	if err != nil {
+		return err
+	}
+	if err := injectInto(ctx, b, plans); err != nil {
+		return err
+	}
+	// What arrives in the first seconds of a watch the agent does not take for news.
+	const settling = 5 * time.Second
+	if err := sleep(ctx, settling-b.Node.AgentAge()); err != nil {
+		return err
+	}
+	sightings, stop := b.Watch(ctx)
+	timelines, truths := make([]agent.Timeline, len(plans)), make([]known, len(plans))
+	starts, together := errgroup.WithContext(ctx)
+	// Two at a time, and each from its own moment on: more pods than the machine has cores would measure
+	// each other.
+	starts.SetLimit(2)
+	for i, p := range plans {
+		starts.Go(func() error {
+			var err error
+			timelines[i], truths[i], err = p.measure(together, b, sightings, images[i])
+			return err
+		})
+	}
+	if err := starts.Wait(); err != nil {
+		return err
+	}
+	if err := stop(); err != nil {
+		return err
+	}
+	var t tally
+	for i, timeline := range timelines {
+		t.add(timeline, truths[i])
+		v.Contract(timeline)
+	}
+	t.judgeExactness(v)
+	return nil
+}
+
+// accuracyPlans are 20 pods.
+func accuracyPlans() []plan {
+	const length = 2 * time.Second
+	faults := []struct {
+		name   string
+		inject func(*plan)
+	}{
+		{"network", func(p *plan) { p.networkDelay = length }},
+		{"init", func(p *plan) { p.initRun = length }},
+		{"startup", func(p *plan) { p.startedAfter, p.readyAfter = length, p.readyAfter+length }},
+		{"readiness", func(p *plan) { p.readyAfter += length }},
+		{"held", func(p *plan) { p.heldFor = length }},
+		{"secret", func(p *plan) { p.secretAfter = length }},
+		{"hook", func(p *plan) { p.hookFor = length }},
+		{"gate", func(p *plan) { p.approvedLate = length }},
+		{"pull", func(p *plan) { p.throttled = true }},
+	}
+	var plans []plan
+	for i := range 2 {
+		all := plan{name: fmt.Sprintf("all-%d", i+1)}
+		for _, fault := range faults {
+			fault.inject(&all)
+		}
+		plans = append(plans, all)
+		for _, fault := range faults {
+			p := plan{name: fmt.Sprintf("%s-%d", fault.name, i+1), hookInMain: i == 1}
+			fault.inject(&p)
+			plans = append(plans, p)
+		}
+	}
+	return plans
+}
+
+// coldImages pushes an image for each pod, which no node has seen.
+func coldImages(ctx context.Context, b *bench.Bench, plans []plan) ([]string, error) {
+	images := make([]string, len(plans))
+	for i, p := range plans {
+		var err error
+		if images[i], err = b.Image(ctx, p.name, smallLayer); err != nil {
+			return nil, err
+		}
+	}
+	return images, nil
+}
+
+// injectInto makes the network and the registry slow for the pods that want it.
+func injectInto(ctx context.Context, b *bench.Bench, plans []plan) error {
+	var slow, throttled []string
+	var delay time.Duration
+	for _, p := range plans {
+		if p.networkDelay > 0 {
+			slow, delay = append(slow, p.name), p.networkDelay
+		}
+		if p.throttled {
+			throttled = append(throttled, p.name)
+		}
+	}
+	if err := b.DelayNetwork(delay, slow...); err != nil {
+		return err
+	}
+	return b.ThrottleImages(ctx, smallRate, throttled...)
+}
+
+// measure carries the plan out and returns what the agent makes of it and what is known. The pod goes
+// when that is done: its probes would keep the machine busy.
+func (p plan) measure(ctx context.Context, b *bench.Bench, sightings *bench.Sightings, image string) (agent.Timeline, known, error) {
+	c, err := p.carryOut(ctx, b, sightings, image)
+	if err != nil {
+		return agent.Timeline{}, known{}, err
+	}
+	timeline, err := b.AwaitSettled(ctx, p.name)
+	if err != nil {
+		return agent.Timeline{}, known{}, err
+	}
+	if err := keep(b, timeline); err != nil {
+		return agent.Timeline{}, known{}, err
+	}
+	k, err := p.ask(ctx, b, sightings.Of(p.name), c)
+	if err != nil {
+		return agent.Timeline{}, known{}, err
+	}
+	return timeline, k, b.DeletePod(ctx, p.name)
+}

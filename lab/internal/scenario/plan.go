@@ -1,0 +1,147 @@
+package scenario
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/podlapse/podlapse/lab/internal/bench"
+)
+
+// plan is one pod and what is injected into its start-up; zero for what is not. Network delay and
+// throttle are faults of the bench, in force while the pod starts.
+type plan struct {
+	name         string
+	networkDelay time.Duration
+	throttled    bool
+	initRun      time.Duration
+	startedAfter time.Duration // from the main process' start
+	readyAfter   time.Duration // from the main process' start, too
+	hookFor      time.Duration // in a container before the main one, or in the main one
+	hookInMain   bool
+	heldFor      time.Duration // by the scheduling gate
+	secretAfter  time.Duration // kubelet has seen the pod for so long when the secret that it mounts is made
+	approvedLate time.Duration // all is ready for so long when the readiness gate passes
+	runFor       time.Duration // it is a pod that completes
+}
+
+// Names of the containers.
+const (
+	initName   = "init"
+	hookedName = "hooked"
+	mainName   = "main"
+)
+
+func (p plan) completes() bool { return p.runFor > 0 }
+
+// hooked is the container with the post-start hook.
+func (p plan) hooked() string {
+	switch {
+	case p.hookFor == 0:
+		return ""
+	case p.hookInMain:
+		return mainName
+	}
+	return hookedName
+}
+
+// spec is the plan as kubelet gets it. The main container runs a cold image.
+func (p plan) spec(base, cold string) corev1.PodSpec {
+	spec := corev1.PodSpec{InitContainers: []corev1.Container{bench.InitContainer(initName, base, p.initRun)}}
+	main := bench.MainContainer(mainName, cold, p.readyAfter)
+	if p.completes() {
+		main = bench.InitContainer(mainName, cold, p.runFor)
+		spec.RestartPolicy = corev1.RestartPolicyNever
+	}
+	if p.startedAfter > 0 {
+		main = bench.WithStartupProbe(main, p.startedAfter)
+	}
+	switch p.hooked() {
+	case mainName:
+		main = bench.WithHook(main, p.hookFor)
+	case hookedName:
+		before := bench.WithHook(corev1.Container{Name: hookedName, Image: base}, p.hookFor)
+		spec.Containers = append(spec.Containers, before)
+	}
+	spec.Containers = append(spec.Containers, main)
+	if p.heldFor > 0 {
+		spec.SchedulingGates = []corev1.PodSchedulingGate{{Name: bench.SchedulingGate}}
+	}
+	if p.approvedLate > 0 {
+		spec.ReadinessGates = []corev1.PodReadinessGate{{ConditionType: bench.ReadinessGate}}
+	}
+	if p.secretAfter > 0 {
+		spec.Volumes = []corev1.Volume{bench.SecretVolume(p.name)}
+		mount := corev1.VolumeMount{Name: spec.Volumes[0].Name, MountPath: "/secret"}
+		last := &spec.Containers[len(spec.Containers)-1]
+		last.VolumeMounts = append(last.VolumeMounts, mount)
+	}
+	return spec
+}
+
+// calls are when the scenario asked for what starts or ends a phase.
+type calls struct{ created, lifted, approved bench.Span }
+
+// startLimit is the longest that a start-up may take.
+const startLimit = time.Minute
+
+// carryOut creates the pod and does what its plan asks for at the right time. It returns when the API
+// server calls the pod ready, or succeeded where it completes.
+func (p plan) carryOut(ctx context.Context, b *bench.Bench, sightings *bench.Sightings, image string) (calls, error) {
+	var c calls
+	var err error
+	if c.created, err = bench.Dated(func() error { return b.CreatePod(ctx, p.name, p.spec(b.BaseImage, image)) }); err != nil {
+		return c, err
+	}
+	if p.heldFor > 0 {
+		if err := sleep(ctx, p.heldFor); err != nil {
+			return c, err
+		}
+		if c.lifted, err = bench.Dated(func() error { return b.LiftSchedulingGate(ctx, p.name) }); err != nil {
+			return c, err
+		}
+	}
+	reached := func(what string, at func(bench.Sighting) time.Time) error {
+		return b.Node.Report.Wait(ctx, "pod "+p.name+" to be "+what, startLimit, 10*time.Millisecond, func(context.Context) error {
+			if at(sightings.Of(p.name)).IsZero() {
+				return errors.New("the API server has not said so")
+			}
+			return nil
+		})
+	}
+	if p.secretAfter > 0 {
+		if err := reached("seen by kubelet", func(s bench.Sighting) time.Time { return s.AcknowledgedAt }); err != nil {
+			return c, err
+		}
+		if err := errors.Join(sleep(ctx, p.secretAfter), b.CreateSecret(ctx, p.name)); err != nil {
+			return c, err
+		}
+	}
+	if p.approvedLate > 0 {
+		if err := reached("ready but for its gate", func(s bench.Sighting) time.Time { return s.ContainersReadyAt }); err != nil {
+			return c, err
+		}
+		if err := sleep(ctx, p.approvedLate); err != nil {
+			return c, err
+		}
+		if c.approved, err = bench.Dated(func() error { return b.PassReadinessGate(ctx, p.name) }); err != nil {
+			return c, err
+		}
+	}
+	if p.completes() {
+		return c, reached("completed", func(s bench.Sighting) time.Time { return s.SucceededAt })
+	}
+	return c, reached("ready", func(s bench.Sighting) time.Time { return s.ReadyAt })
+}
+
+func sleep(ctx context.Context, d time.Duration) error {
+	select {
+	case <-time.After(d):
+		return nil
+	case <-ctx.Done():
+		return fmt.Errorf("wait in a scenario: %w", ctx.Err())
+	}
+}

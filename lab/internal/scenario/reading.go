@@ -1,0 +1,74 @@
+package scenario
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/podlapse/podlapse/lab/internal/agent"
+	"github.com/podlapse/podlapse/lab/internal/bench"
+)
+
+// exact is how far a phase on the node's clock may be from the truth. It is also how far the truth itself
+// is from the phase's definition: who dated it stood some milliseconds inside of the phase.
+const exact = 50 * time.Millisecond
+
+// reading is one phase as the agent tells it beside the truth.
+type reading struct {
+	pod, phase, container string
+	injected              time.Duration
+	happened              bench.Span // the truth
+	told                  bench.Span // by the agent: the ends of the phase
+	measured, stated      time.Duration
+	missing               bool
+	mergedIn              string // the phase that says it holds this missing one
+}
+
+func (r *reading) read(timeline agent.Timeline) error {
+	measured, there, err := timeline.In(r.phase, r.container)
+	r.measured, r.missing = measured, !there
+	if err == nil {
+		r.stated, err = timeline.Stated(r.phase, r.container)
+	}
+	if err != nil {
+		return fmt.Errorf("phase %s: %w", r.phase, err)
+	}
+	for _, p := range timeline.Phases {
+		if p.Phase == r.phase && (r.container == "" || p.Container == r.container) {
+			r.told = bench.Span{StartAt: p.StartAt, EndAt: p.EndAt}
+		}
+	}
+	if r.missing {
+		if holder, found := timeline.MergedIn(r.phase); found {
+			r.mergedIn = holder.Phase
+		}
+	}
+	return nil
+}
+
+func (r reading) truth() time.Duration { return r.happened.Length() }
+
+func (r reading) off() time.Duration { return r.measured - r.truth() }
+
+// within says that the agent is as exact as it has to be.
+func (r reading) within() bool { return !r.missing && r.off().Abs() <= exact }
+
+// kept says that the agent kept its own word: the truth lies inside the error it stated.
+func (r reading) kept() bool { return !r.missing && r.off().Abs() <= r.stated+exact }
+
+func (r reading) String() string {
+	what := r.pod + " " + r.phase
+	if r.container != "" {
+		what += " " + r.container
+	}
+	text := fmt.Sprintf("%s: injected %s, truth %s (%s), ", what, seconds(r.injected), seconds(r.truth()), ends(r.happened))
+	switch {
+	case r.mergedIn != "":
+		return text + "told only as part of " + r.mergedIn
+	case r.missing:
+		return text + "the agent does not tell of it"
+	}
+	return text + fmt.Sprintf("measured %s (%s), off %+.3f, stated error %s",
+		seconds(r.measured), ends(r.told), r.off().Seconds(), seconds(r.stated))
+}
+
+func ends(s bench.Span) string { return clock(s.StartAt) + " to " + clock(s.EndAt) }

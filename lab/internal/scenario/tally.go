@@ -1,0 +1,159 @@
+package scenario
+
+import (
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/podlapse/podlapse/lab/internal/agent"
+	"github.com/podlapse/podlapse/lab/internal/bench"
+)
+
+// tally compares many timelines with what is known of them.
+type tally struct {
+	readings []reading
+	stamps   int      // marks and spans of the control plane that were compared
+	refuted  []string // those that are not where the agent says they are for certain
+	problems []string
+}
+
+// add compares one timeline.
+func (t *tally) add(timeline agent.Timeline, k known) {
+	for _, length := range k.lengths {
+		r := reading{pod: k.pod, phase: length.phase, container: length.container,
+			injected: length.injected, happened: length.truth}
+		t.problem(k.pod, r.read(timeline))
+		t.readings = append(t.readings, r)
+	}
+	for _, m := range k.marks {
+		t.stamps++
+		told, there := timeline.Mark(m.mark, "")
+		if !there || !meets(m.held, told) {
+			t.refuted = append(t.refuted, fmt.Sprintf("%s %s: held by [%s, %s], the agent says [%s, %s]", k.pod, m.mark,
+				clock(m.held.StartAt), clock(m.held.EndAt), clock(told.Earliest), clock(told.Latest)))
+		}
+	}
+	for _, s := range k.spans {
+		t.stamps++
+		measured, stated, err := s.read(timeline)
+		t.problem(k.pod, err)
+		if shortest, longest := s.between(); measured+stated < shortest || measured-stated > longest {
+			t.refuted = append(t.refuted, fmt.Sprintf("%s %s: held by [%s, %s], the agent says %s, error %s", k.pod, s.name(),
+				seconds(shortest), seconds(longest), seconds(measured), seconds(stated)))
+		}
+	}
+}
+
+func (t *tally) problem(pod string, err error) {
+	if err != nil {
+		t.problems = append(t.problems, fmt.Sprintf("pod %s: %v", pod, err))
+	}
+}
+
+// meets is the rule for instants: the truth, and the interval that the agent promises to hold it, have an
+// instant in common. The truth is known to within the interval of a call or of a cause and a consequence,
+// mostly some milliseconds, so what does not meet is refuted, and what meets is right to within these.
+func meets(held bench.Span, told agent.Mark) bool {
+	return (told.Earliest.IsZero() || !told.Earliest.After(held.EndAt)) &&
+		(told.Latest.IsZero() || !told.Latest.Before(held.StartAt))
+}
+
+// between is the same rule for lengths: it holds the true one, and so has to meet what is measured,
+// give or take the stated error.
+func (s knownSpan) between() (shortest, longest time.Duration) {
+	return max(0, s.to.StartAt.Sub(s.from.EndAt)), s.to.EndAt.Sub(s.from.StartAt)
+}
+
+func (s knownSpan) name() string {
+	if s.phase == "" {
+		return "total"
+	}
+	return s.phase
+}
+
+func (s knownSpan) read(timeline agent.Timeline) (measured, stated time.Duration, err error) {
+	if s.phase == "" {
+		if measured, err = agent.Nanoseconds(timeline.TotalSeconds); err != nil {
+			return 0, 0, fmt.Errorf("total_seconds: %w", err)
+		}
+		if stated, err = agent.Nanoseconds(timeline.TotalError); err != nil {
+			return 0, 0, fmt.Errorf("total_error_seconds: %w", err)
+		}
+		return measured, stated, nil
+	}
+	measured, there, err := timeline.In(s.phase, "")
+	if err == nil && !there {
+		err = fmt.Errorf("there is no phase %s", s.phase)
+	}
+	if err == nil {
+		stated, err = timeline.Stated(s.phase, "")
+	}
+	return measured, stated, err
+}
+
+// judgeExactness wants 99 of 100 phases within the exactness, and every promise kept.
+func (t *tally) judgeExactness(v *Verdict) {
+	var outside []reading
+	for _, r := range t.readings {
+		if !r.within() {
+			outside = append(outside, r)
+			v.Note("outside %s: %s", exact, r)
+		}
+	}
+	v.Note("%d of %d phases on the node's clock are within %s", len(t.readings)-len(outside), len(t.readings), exact)
+	if 100*len(outside) > len(t.readings) {
+		v.Problem("%d of %d phases on the node's clock are outside %s: more than one in a hundred",
+			len(outside), len(t.readings), exact)
+	}
+	t.judgePromises(v)
+}
+
+// judgePromises wants every truth to lie within the error that the agent stated.
+func (t *tally) judgePromises(v *Verdict) {
+	v.Compared += len(t.readings) + t.stamps
+	merged := 0
+	for _, r := range t.readings {
+		switch {
+		case r.mergedIn != "":
+			merged++
+			v.Note("merged: %s", r)
+		case !r.kept():
+			v.Problem("outside the stated error: %s", r)
+		}
+	}
+	for _, stamp := range t.refuted {
+		v.Problem("outside the stated error: %s", stamp)
+	}
+	v.Problems = append(v.Problems, t.problems...)
+	v.Note("%d of %d stamps of the control plane lie within the stated error", t.stamps-len(t.refuted), t.stamps)
+	v.Note("%d of %d phases are told only as part of others", merged, len(t.readings))
+	t.describe(v)
+}
+
+// describe says how far off each kind of phase is.
+func (t *tally) describe(v *Verdict) {
+	offs := make(map[string][]time.Duration)
+	var phases []string
+	for _, r := range t.readings {
+		if offs[r.phase] == nil {
+			phases = append(phases, r.phase)
+		}
+		if !r.missing {
+			offs[r.phase] = append(offs[r.phase], r.off())
+		}
+	}
+	for _, phase := range phases {
+		if all := offs[phase]; len(all) > 0 {
+			slices.Sort(all)
+			v.Note("%s: %d, off by %+.3f to %+.3f, median %+.3f", phase, len(all), all[0].Seconds(),
+				all[len(all)-1].Seconds(), all[len(all)/2].Seconds())
+		}
+	}
+}
+
+func clock(t time.Time) string {
+	if t.IsZero() {
+		return "…"
+	}
+	return t.UTC().Format("15:04:05.000")
+}

@@ -1,0 +1,13 @@
+package workload
+
+import (
+	"io"
+	"time"
+)
+
+// RunHook plays the post-start hook: it takes its time and succeeds.
+func RunHook(plan Plan, log io.Writer) {
+	say(log, WordHookBegun, time.Now())
+	time.Sleep(plan.HookFor)
+	say(log, WordHookDone, time.Now())
+}

@@ -1,0 +1,92 @@
+package workload
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// startFile is written by the main process and read by the probes of the same container.
+const startFile = "/workload-started"
+
+// mainStartLimit bounds a probe's wait for a main process that never starts.
+const mainStartLimit = 10 * time.Second
+
+func (p Plan) probed() bool { return p.StartedAfter > 0 || p.ReadyAfter > 0 }
+
+// WaitStarted plays the startup probe, as WaitReady the readiness probe.
+func WaitStarted(plan Plan, log io.Writer) error {
+	return waitUntil(plan.StartedAfter, WordStartup, log)
+}
+
+// WaitReady plays the readiness probe: it blocks until ReadyAfter has passed since the main process
+// started. The answer so comes at the injected instant and not at a tick of the probe's period; the
+// probe needs a timeout above ReadyAfter.
+func WaitReady(plan Plan, log io.Writer) error { return waitUntil(plan.ReadyAfter, WordReady, log) }
+
+func waitUntil(after time.Duration, word string, log io.Writer) error {
+	if after > 0 {
+		startedAt, err := awaitStart()
+		if err != nil {
+			return err
+		}
+		time.Sleep(time.Until(startedAt.Add(after)))
+	}
+	// Only the first answer counts, kubelet asks on and on.
+	mark, err := os.OpenFile("/workload-"+word, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o600)
+	if errors.Is(err, fs.ErrExist) {
+		return nil
+	}
+	if err != nil {
+		return fmt.Errorf("note the first answer: %w", err)
+	}
+	say(log, word, time.Now())
+	return mark.Close()
+}
+
+// noteStart tells the probes, which are other processes, when the main process started; the wall
+// clock is what they share.
+func noteStart(startedAt time.Time) error {
+	note := []byte(strconv.FormatInt(startedAt.UnixNano(), 10) + "\n")
+	return writeWhole(startFile, note)
+}
+
+func awaitStart() (time.Time, error) {
+	for deadline := time.Now().Add(mainStartLimit); ; time.Sleep(2 * time.Millisecond) {
+		startedAt, err := readStart()
+		if err == nil || !errors.Is(err, fs.ErrNotExist) {
+			return startedAt, err
+		}
+		if time.Now().After(deadline) {
+			return time.Time{}, errors.New("wait for the main process: it has not noted its start")
+		}
+	}
+}
+
+func readStart() (time.Time, error) {
+	data, err := os.ReadFile(startFile)
+	if err != nil {
+		return time.Time{}, err
+	}
+	nanoseconds, err := strconv.ParseInt(strings.TrimSpace(string(data)), 10, 64)
+	if err != nil {
+		return time.Time{}, fmt.Errorf("parse %s: %w", startFile, err)
+	}
+	return time.Unix(0, nanoseconds), nil
+}
+
+// writeWhole writes a file that a reader sees either whole or not at all.
+func writeWhole(path string, data []byte) error {
+	if err := os.WriteFile(path+".new", data, 0o644); err != nil {
+		return fmt.Errorf("note start: %w", err)
+	}
+	if err := os.Rename(path+".new", path); err != nil {
+		return fmt.Errorf("note start: %w", err)
+	}
+	return nil
+}
