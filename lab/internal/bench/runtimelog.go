@@ -2,58 +2,102 @@ package bench
 
 import (
 	"bufio"
+	"errors"
 	"fmt"
 	"io"
 	"os"
 	"regexp"
+	"strconv"
 	"strings"
 	"time"
 )
 
-// RuntimePullTruth is from when containerd was asked for the named image of this bench until it had it, by
-// containerd's own log. The registry's account ends at the last byte; what containerd does then belongs to
-// the pull, too, and takes as long as the machine is busy.
-func (b *Bench) RuntimePullTruth(name string) (Span, error) {
+// RuntimeLog is what containerd's own log dates of one pod, to the millisecond. The agent does not read
+// it. What containerd does besides what was injected belongs to the phases, too, and takes as long as the
+// machine is busy: making a namespace, starting a plugin or a process, unpacking.
+type RuntimeLog struct {
+	SandboxAskedAt time.Time            // kubelet asked for the first sandbox
+	RunningAt      map[string]time.Time // each container's first start was done
+	Pull           Span                 // of the one image that the bench made for the pod
+}
+
+// RuntimeLog reads containerd's log about a pod that runs an image of its own name.
+func (b *Bench) RuntimeLog(pod, uid string) (RuntimeLog, error) {
 	file, err := os.Open(b.Node.ContainerdLog())
 	if err != nil {
-		return Span{}, fmt.Errorf("find the pull of %s: %w", name, err)
+		return RuntimeLog{}, fmt.Errorf("read containerd's log: %w", err)
 	}
 	defer file.Close()
-	return pullLogged(file, b.imagePrefix()+name+":")
+	log, err := readRuntimeLog(file, uid, b.imagePrefix()+pod+":")
+	if err != nil {
+		return RuntimeLog{}, fmt.Errorf("read containerd's log about pod %s: %w", pod, err)
+	}
+	return log, nil
 }
 
 var (
-	logStamp = regexp.MustCompile(`^time="([^"]+)"`)
-	pulling  = `msg="PullImage \"`
-	pulled   = ` returns image reference `
+	sandboxAsked     = regexp.MustCompile(`^RunPodSandbox for .*uid:"([^"]+)"[^"]*"[^"]*"( returns sandbox id "([^"]+)")?$`)
+	containerCreated = regexp.MustCompile(`^CreateContainer within sandbox "([^"]+)" for name:"([^"]+)".* returns container id "([^"]+)"$`)
+	containerStarted = regexp.MustCompile(`^StartContainer for "([^"]+)" returns successfully$`)
+	imagePulled      = regexp.MustCompile(`^PullImage "([^"]+)"( returns image reference .*)?$`)
 )
 
-// pullLogged finds the first pull of a reference with the prefix that ended well.
-func pullLogged(log io.Reader, prefix string) (Span, error) {
-	var span Span
-	lines := bufio.NewScanner(log)
+func readRuntimeLog(text io.Reader, uid, image string) (RuntimeLog, error) {
+	log := RuntimeLog{RunningAt: make(map[string]time.Time)}
+	sandboxes, containers := make(map[string]bool), make(map[string]string)
+	lines := bufio.NewScanner(text)
 	lines.Buffer(nil, 1<<20)
 	for lines.Scan() {
-		line := lines.Text()
-		_, message, found := strings.Cut(line, pulling)
-		stamp := logStamp.FindStringSubmatch(line)
-		if !found || stamp == nil || !strings.HasPrefix(message, prefix) {
+		at, message, ok := readRuntimeLine(lines.Text())
+		if !ok {
 			continue
 		}
-		at, err := time.Parse(time.RFC3339Nano, stamp[1])
-		if err != nil {
-			return Span{}, fmt.Errorf("date line %q: %w", line, err)
-		}
-		switch {
-		case span.StartAt.IsZero():
-			span.StartAt = at
-		case strings.Contains(message, pulled):
-			span.EndAt = at
-			return span, nil
+		if m := sandboxAsked.FindStringSubmatch(message); m != nil && m[1] == uid {
+			first(&log.SandboxAskedAt, at)
+			sandboxes[m[3]] = true
+		} else if m := containerCreated.FindStringSubmatch(message); m != nil && sandboxes[m[1]] {
+			containers[m[3]] = m[2]
+		} else if m := containerStarted.FindStringSubmatch(message); m != nil && containers[m[1]] != "" {
+			if name := containers[m[1]]; log.RunningAt[name].IsZero() {
+				log.RunningAt[name] = at
+			}
+		} else if m := imagePulled.FindStringSubmatch(message); m != nil && strings.HasPrefix(m[1], image) {
+			if m[2] == "" {
+				first(&log.Pull.StartAt, at)
+			} else {
+				first(&log.Pull.EndAt, at)
+			}
 		}
 	}
 	if err := lines.Err(); err != nil {
-		return Span{}, fmt.Errorf("read containerd's log: %w", err)
+		return RuntimeLog{}, err
 	}
-	return Span{}, fmt.Errorf("find the pull of %s…: containerd never ended it", prefix)
+	if log.SandboxAskedAt.IsZero() {
+		return RuntimeLog{}, errors.New("it was not asked for a sandbox")
+	}
+	return log, nil
+}
+
+func first(known *time.Time, at time.Time) {
+	if known.IsZero() {
+		*known = at
+	}
+}
+
+var runtimeLine = regexp.MustCompile(`^time="([^"]+)" .*?msg=(".*)$`)
+
+func readRuntimeLine(line string) (at time.Time, message string, ok bool) {
+	fields := runtimeLine.FindStringSubmatch(line)
+	if fields == nil {
+		return time.Time{}, "", false
+	}
+	quoted, err := strconv.QuotedPrefix(fields[2])
+	if err != nil {
+		return time.Time{}, "", false
+	}
+	if message, err = strconv.Unquote(quoted); err != nil {
+		return time.Time{}, "", false
+	}
+	at, err = time.Parse(time.RFC3339Nano, fields[1])
+	return at, message, err == nil
 }

@@ -8,18 +8,44 @@ import (
 	"github.com/podlapse/podlapse/lab/internal/workload"
 )
 
-func TestPullLogged(t *testing.T) {
-	log := `time="2026-01-01T00:00:00Z" level=info msg="PullImage \"registry/n/other:1\""
-time="2026-01-01T00:00:01.5Z" level=info msg="PullImage \"registry/n/pod-1:1\""
-time="2026-01-01T00:00:02Z" level=info msg="ImageCreate event name:\"registry/n/pod-1:1\""
-time="2026-01-01T00:00:02.25Z" level=info msg="PullImage \"registry/n/pod-1:1\" returns image reference \"sha256:0\""
+func TestRuntimeLog(t *testing.T) {
+	text := `time="2026-01-01T00:00:00Z" level=info msg="RunPodSandbox for name:\"other\" uid:\"u2\" namespace:\"n\""
+time="2026-01-01T00:00:01Z" level=info msg="RunPodSandbox for name:\"pod\" uid:\"u1\" namespace:\"n\""
+time="2026-01-01T00:00:02Z" level=info msg="RunPodSandbox for name:\"pod\" uid:\"u1\" namespace:\"n\" returns sandbox id \"s1\""
+time="2026-01-01T00:00:03Z" level=info msg="PullImage \"registry/n/pod:1\""
+time="2026-01-01T00:00:04Z" level=info msg="ImageCreate event name:\"registry/n/pod:1\""
+time="2026-01-01T00:00:05Z" level=info msg="PullImage \"registry/n/pod:1\" returns image reference \"sha256:0\""
+time="2026-01-01T00:00:06Z" level=info msg="CreateContainer within sandbox \"s1\" for container name:\"main\""
+time="2026-01-01T00:00:07Z" level=info msg="CreateContainer within sandbox \"s1\" for name:\"main\" returns container id \"c1\""
+time="2026-01-01T00:00:08Z" level=info msg="StartContainer for \"c1\""
+time="2026-01-01T00:00:09Z" level=info msg="StartContainer for \"c1\" returns successfully"
+not a line of it
 `
-	span, err := pullLogged(strings.NewReader(log), "registry/n/pod-1:")
-	if err != nil || span.Length() != 750*time.Millisecond {
-		t.Errorf("got %v, %v", span, err)
+	log, err := readRuntimeLog(strings.NewReader(text), "u1", "registry/n/pod:")
+	if err != nil {
+		t.Fatal(err)
 	}
-	if _, err := pullLogged(strings.NewReader(log), "registry/n/other:"); err == nil {
-		t.Error("a pull that goes on has an end")
+	second := func(n int) time.Time { return time.Date(2026, 1, 1, 0, 0, n, 0, time.UTC) }
+	if !log.SandboxAskedAt.Equal(second(1)) || log.Pull != (Span{second(3), second(5)}) ||
+		len(log.RunningAt) != 1 || !log.RunningAt["main"].Equal(second(9)) {
+		t.Errorf("got %+v", log)
+	}
+	if _, err := readRuntimeLog(strings.NewReader(text), "u3", ""); err == nil {
+		t.Error("a pod that it does not know has a sandbox")
+	}
+}
+
+func TestTakenUp(t *testing.T) {
+	text := `I1231 23:59:58.000001    7 kubelet.go:2709] "SyncLoop ADD" source="file" pods=["n/pod-1"]
+I1231 23:59:58.500001    7 kubelet.go:2709] "SyncLoop ADD" source="api" pods=["n/pod-12","n/pod-2"]
+I1231 23:59:59.250001    7 kubelet.go:2709] "SyncLoop ADD" source="api" pods=["n/pod-3","n/pod-1"]
+`
+	at, err := takenUp(strings.NewReader(text), "n/pod-1", time.Date(2026, 1, 1, 0, 0, 1, 0, time.Local))
+	if want := time.Date(2025, 12, 31, 23, 59, 59, 250001000, time.Local); err != nil || !at.Equal(want) {
+		t.Errorf("got %s, %v, want %s", at, err, want)
+	}
+	if _, err := takenUp(strings.NewReader(text), "n/pod-4", time.Now()); err == nil {
+		t.Error("a pod that it does not know was taken up")
 	}
 }
 

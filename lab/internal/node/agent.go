@@ -102,9 +102,6 @@ func CheckAgent(program string) (string, error) {
 // AgentLog is the file that collects what the agent logs.
 func (n Node) AgentLog() string { return filepath.Join(n.Logs(), agentProcess+".log") }
 
-// ContainerdLog is the file that collects what containerd logs.
-func (n Node) ContainerdLog() string { return filepath.Join(n.Logs(), containerdName+".log") }
-
 // AgentAge is for how long the agent has been running.
 func (n Node) AgentAge() time.Duration {
 	record, ok := n.table().Get(agentProcess)

@@ -126,3 +126,6 @@ func (n Node) snapshotter() string {
 	}
 	return "overlayfs"
 }
+
+// ContainerdLog is the file that collects what containerd logs.
+func (n Node) ContainerdLog() string { return filepath.Join(n.Logs(), containerdName+".log") }

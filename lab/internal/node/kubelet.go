@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"path/filepath"
 
 	"github.com/podlapse/podlapse/lab/internal/layout"
 	"github.com/podlapse/podlapse/lab/internal/process"
@@ -15,6 +16,7 @@ func (n Node) kubelet() component {
 		Spec: process.Spec{Name: kubeletName, Path: n.Programs.Tool(kubeletName), Args: []string{
 			"--config=" + config, "--kubeconfig=" + kubeconfig, "--root-dir=" + n.In("kubelet"),
 			"--cert-dir=" + n.In("kubelet", "pki"), "--hostname-override=" + layout.NodeName,
+			"--v=2", // logs when it takes a pod up
 		}, Inputs: []string{config, kubeconfig}},
 		ports: []int{layout.KubeletPort, layout.KubeletHealth},
 		ready: func(ctx context.Context) error {
@@ -60,3 +62,6 @@ func (n Node) writeKubeletConfig() error {
 	}
 	return writeFile(n.In("kubelet.json"), string(data)+"\n")
 }
+
+// KubeletLog is the file that collects what kubelet logs.
+func (n Node) KubeletLog() string { return filepath.Join(n.Logs(), kubeletName+".log") }

@@ -36,92 +36,114 @@ type knownSpan struct {
 	from, to bench.Span
 }
 
+// accounts are what each witness tells of one pod.
+type accounts struct {
+	takenUpAt time.Time // by kubelet, from its log
+	boundAt   time.Time // by the scheduler, from its Event
+	runtime   bench.RuntimeLog
+	network   bench.Span                      // the plugin's own run
+	said      map[string]map[string]time.Time // by the process in each container
+	seen      bench.Sighting
+	calls     calls
+}
+
 // ask collects the truth about a pod that has started. It must still be there: its log goes with it.
 func (p plan) ask(ctx context.Context, b *bench.Bench, seen bench.Sighting, c calls) (known, error) {
-	network, err := b.NetworkTruth(p.name)
-	if err != nil {
+	a := accounts{seen: seen, calls: c, said: make(map[string]map[string]time.Time)}
+	var err error
+	if a.takenUpAt, err = b.TakenUpAt(p.name); err != nil {
 		return known{}, err
 	}
-	pull, err := b.RuntimePullTruth(p.name)
-	if err != nil {
+	if a.boundAt, err = b.BoundAt(ctx, p.name); err != nil {
 		return known{}, err
 	}
-	boundAt, err := b.BoundAt(ctx, p.name)
-	if err != nil {
+	if a.runtime, err = b.RuntimeLog(p.name, seen.UID); err != nil {
 		return known{}, err
 	}
-	logs := make(map[string]map[string]time.Time)
+	if a.network, err = b.NetworkTruth(p.name); err != nil {
+		return known{}, err
+	}
 	for _, container := range []string{initName, p.hooked(), mainName} {
-		if container == "" || logs[container] != nil {
+		if container == "" || a.said[container] != nil {
 			continue
 		}
-		if logs[container], err = b.WorkloadLog(p.name, seen.UID, container); err != nil {
+		if a.said[container], err = b.WorkloadLog(p.name, seen.UID, container); err != nil {
 			return known{}, err
 		}
 	}
-	k := known{pod: p.name}
-	k.lengths = p.lengths(seen, network, pull, logs)
-	k.marks, k.spans = p.controlPlane(seen, c, boundAt, logs[mainName])
+	k := known{pod: p.name, lengths: p.lengths(a)}
+	k.marks, k.spans = p.controlPlane(a)
 	return k, nil
 }
 
-// lengths are the phases on the node's clock, each as exact as who dated it:
+// lengths are the phases on the node's clock. Where a phase begins or ends with what a component does, that
+// component's own log dates it, to a millisecond or two; where it ends with what was injected, the injector:
 //
-//   - volumes: from the scenario's own watch bringing kubelet's first status, some milliseconds after
-//     kubelet took the pod up, to the network plugin's first call, some milliseconds after the sandbox was
-//     begun. A secret's creation is not the end: kubelet finds it at its next try, after a back-off.
-//   - network: the plugin's own run. Making the namespace and starting the plugin come on top.
-//   - pull: containerd's own log, to the millisecond.
-//   - init_run: what the process says of its start and its end, both milliseconds inside the container's.
-//   - post_start_hook: from the process' start to the hook's last word, before it exits.
-//   - startup_probe, readiness_probe: from what comes before to the probe's word that it passes; kubelet
-//     and the API server pass that on in some milliseconds.
-func (p plan) lengths(seen bench.Sighting, network, pull bench.Span, logs map[string]map[string]time.Time) []knownLength {
-	first, main := logs[initName], logs[mainName]
+//   - volumes: kubelet takes the pod up → asks the runtime for a sandbox. A secret's creation is not the
+//     end: kubelet finds it at its next try, after a back-off.
+//   - network: the runtime is asked for a sandbox → the plugin's last word; ending its process comes on top.
+//   - pull: the runtime is asked → it has the image.
+//   - init_run: the container runs → the process' last word.
+//   - post_start_hook: the container runs → the hook's last word.
+//   - startup_probe, readiness_probe: what comes before → the probe's word that it passes. That kubelet hears
+//     of it, and the API server, takes some ten milliseconds more.
+func (p plan) lengths(a accounts) []knownLength {
+	main := a.said[mainName]
 	lengths := []knownLength{
-		{"volumes", "", p.secretAfter, bench.Span{StartAt: seen.AcknowledgedAt, EndAt: network.StartAt}},
-		{"network", "", p.networkDelay, network},
-		{"init_run", initName, p.initRun, bench.Span{StartAt: first[workload.WordStarted], EndAt: first[workload.WordDone]}},
-		{"pull", mainName, p.pullTime(), pull},
+		{"volumes", "", p.secretAfter, bench.Span{StartAt: a.takenUpAt, EndAt: a.runtime.SandboxAskedAt}},
+		{"network", "", p.networkDelay, bench.Span{StartAt: a.runtime.SandboxAskedAt, EndAt: a.network.EndAt}},
+		{"init_run", initName, p.initRun, bench.Span{StartAt: a.runningAt(initName), EndAt: a.said[initName][workload.WordDone]}},
+		{"pull", mainName, p.pullTime(), a.runtime.Pull},
 	}
-	at := main[workload.WordStarted]
-	next := func(phase, container string, injected time.Duration, to time.Time) {
-		lengths = append(lengths, knownLength{phase, container, injected, bench.Span{StartAt: at, EndAt: to}})
-		at = to
-	}
-	if hooked := p.hooked(); hooked == mainName {
-		next("post_start_hook", hooked, p.hookFor, main[workload.WordHookDone])
-	} else if hooked != "" {
+	if hooked := p.hooked(); hooked == hookedName {
 		lengths = append(lengths, knownLength{"post_start_hook", hooked, p.hookFor,
-			bench.Span{StartAt: logs[hooked][workload.WordStarted], EndAt: logs[hooked][workload.WordHookDone]}})
+			bench.Span{StartAt: a.runningAt(hooked), EndAt: a.said[hooked][workload.WordHookDone]}})
+	}
+	at := a.runningAt(mainName)
+	next := func(phase string, injected time.Duration, word string) {
+		lengths = append(lengths, knownLength{phase, mainName, injected, bench.Span{StartAt: at, EndAt: main[word]}})
+		at = main[word]
+	}
+	if p.hooked() == mainName {
+		next("post_start_hook", p.hookFor, workload.WordHookDone)
 	}
 	if p.startedAfter > 0 {
-		next("startup_probe", mainName, p.startedAfter, main[workload.WordStartup])
+		next("startup_probe", p.startedAfter, workload.WordStartup)
 	}
 	if !p.completes() {
-		next("readiness_probe", mainName, max(0, p.readyAfter-p.startedAfter), main[workload.WordReady])
+		next("readiness_probe", max(0, p.readyAfter-p.startedAfter), workload.WordReady)
 	}
 	return lengths
 }
 
+// runningAt is when a container ran. The runtime says so after it has written that down to the disk, the
+// process once it has been loaded from there; a busy machine delays the one or the other, neither is early.
+func (a accounts) runningAt(container string) time.Time {
+	started, told := a.said[container][workload.WordStarted], a.runtime.RunningAt[container]
+	if told.IsZero() || started.Before(told) {
+		return started
+	}
+	return told
+}
+
 // controlPlane are the marks that the API server stamps. Creation, binding and approval lie between a
 // request and its answer; what kubelet tells lies between its cause and the scenario's watch.
-func (p plan) controlPlane(seen bench.Sighting, c calls, boundAt time.Time, main map[string]time.Time) ([]knownMark, []knownSpan) {
-	created := c.created
-	scheduled := bench.Span{StartAt: created.StartAt, EndAt: boundAt}
+func (p plan) controlPlane(a accounts) ([]knownMark, []knownSpan) {
+	created := a.calls.created
+	scheduled := bench.Span{StartAt: created.StartAt, EndAt: a.boundAt}
 	if p.heldFor > 0 {
-		scheduled.StartAt = c.lifted.StartAt
+		scheduled.StartAt = a.calls.lifted.StartAt
 	}
-	acknowledged := bench.Span{StartAt: scheduled.StartAt, EndAt: seen.AcknowledgedAt}
+	acknowledged := bench.Span{StartAt: a.takenUpAt, EndAt: a.seen.AcknowledgedAt}
 	marks := []knownMark{{"created", created}, {"scheduled", scheduled}, {"acknowledged", acknowledged}}
 	spans := []knownSpan{{"scheduling", created, scheduled}, {"kubelet_pickup", scheduled, acknowledged}}
 	if p.completes() {
 		return marks, spans
 	}
-	containersReady := bench.Span{StartAt: main[workload.WordReady], EndAt: seen.ContainersReadyAt}
-	ready := bench.Span{StartAt: containersReady.StartAt, EndAt: seen.ReadyAt}
+	containersReady := bench.Span{StartAt: a.said[mainName][workload.WordReady], EndAt: a.seen.ContainersReadyAt}
+	ready := bench.Span{StartAt: containersReady.StartAt, EndAt: a.seen.ReadyAt}
 	if p.approvedLate > 0 {
-		ready.StartAt = c.approved.StartAt
+		ready.StartAt = a.calls.approved.StartAt
 		spans = append(spans, knownSpan{"readiness_gates", containersReady, ready})
 	}
 	marks = append(marks, knownMark{"containers_ready", containersReady}, knownMark{"ready", ready})
