@@ -74,6 +74,12 @@ const Starting = "starting"
 // Ready is the state of a pod whose start-up ended well.
 const Ready = "ready"
 
+// Succeeded is the state of a pod whose containers ran to completion.
+const Succeeded = "succeeded"
+
+// Unattributed is the phase of a stretch that no evidence tells apart.
+const Unattributed = "unattributed"
+
 // In sums the lengths of the phases of a name and a container; an empty container means any. ok is
 // false when there is none: no such phase is not the same as one of no length.
 func (t Timeline) In(phase, container string) (sum time.Duration, ok bool, err error) {
@@ -100,10 +106,10 @@ func (t Timeline) sum(phase, container string, field func(Phase) json.Number) (s
 	return sum, ok, nil
 }
 
-// MergedIn returns the phase that says it holds another one, too.
+// MergedIn returns the phase that nobody is blamed for and that says it holds another one.
 func (t Timeline) MergedIn(phase string) (Phase, bool) {
 	for _, p := range t.Phases {
-		if slices.Contains(p.MergedWith, phase) {
+		if p.Phase == Unattributed && slices.Contains(p.MergedWith, phase) {
 			return p, true
 		}
 	}

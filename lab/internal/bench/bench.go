@@ -31,6 +31,7 @@ type Bench struct {
 	Registry  registry.Client
 	Namespace string
 	BaseImage string // reference of the image without a cold layer
+	Seed      uint64 // of what a scenario leaves to chance
 
 	base v1.Image
 }

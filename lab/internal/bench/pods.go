@@ -108,3 +108,8 @@ func (b *Bench) AwaitSettled(ctx context.Context, name string) (agent.Timeline, 
 	})
 	return timeline, err
 }
+
+// Records are what all agents so far printed about the bench's pods.
+func (b *Bench) Records() (agent.Records, error) {
+	return agent.ReadRecords(b.Node.AgentRecords(), b.Namespace)
+}

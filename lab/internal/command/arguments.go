@@ -23,7 +23,9 @@ const usage = `Usage: lab COMMAND
   down                              end the node and remove all of it but the build cache
   status                            say what runs and how to reach it
   list                              name the scenarios
-  scenario NAME [--agent PATH]      inject faults and compare what the agent says with the truth
+  scenario NAME [--agent PATH] [--seed N]
+                                    inject faults and compare what the agent says with the truth;
+                                    what is left to chance is drawn with the seed
 
 Environment:
   PODLAPSE_AGENT       the agent's program, where --agent is not given
@@ -37,6 +39,7 @@ type arguments struct {
 	agent    string
 	sample   bool
 	scenario string
+	seed     uint64 // 0: any
 	dir      string // of the internal registry command
 }
 
@@ -55,6 +58,7 @@ func parse(words []string, getenv func(string) string, scenarios []string) (argu
 		flags.BoolVar(&a.sample, "sample", false, "")
 	case "scenario":
 		flags.StringVar(&a.agent, "agent", getenv("PODLAPSE_AGENT"), "")
+		flags.Uint64Var(&a.seed, "seed", 0, "")
 		operands = 1
 	case registryCommand:
 		operands = 1

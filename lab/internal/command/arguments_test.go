@@ -44,6 +44,7 @@ func TestRightCalls(t *testing.T) {
 		"up --agent /a --sample":    {command: "up", agent: "/a", sample: true},
 		"scenario first --agent /a": {command: "scenario", scenario: "first", agent: "/a"},
 		"scenario --agent=/a first": {command: "scenario", scenario: "first", agent: "/a"},
+		"scenario first --seed 7":   {command: "scenario", scenario: "first", agent: "/from/environment", seed: 7},
 		"down":                      {command: "down"},
 		"--help":                    {command: "help"},
 		"up --help":                 {command: "help"},

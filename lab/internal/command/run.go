@@ -151,7 +151,7 @@ func play(ctx context.Context, n node.Node, a arguments, stdout io.Writer) error
 	}
 	for _, s := range scenario.Table() {
 		if s.Name == a.scenario {
-			return scenario.Play(ctx, n, s, stdout)
+			return scenario.Play(ctx, n, s, a.seed, stdout)
 		}
 	}
 	return UsageError{"scenario: there is no " + a.scenario}

@@ -8,6 +8,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 
+	"github.com/podlapse/podlapse/lab/internal/agent"
 	"github.com/podlapse/podlapse/lab/internal/bench"
 )
 
@@ -36,6 +37,14 @@ const (
 )
 
 func (p plan) completes() bool { return p.runFor > 0 }
+
+// outcome is the state that the start-up ends in.
+func (p plan) outcome() string {
+	if p.completes() {
+		return agent.Succeeded
+	}
+	return agent.Ready
+}
 
 // hooked is the container with the post-start hook.
 func (p plan) hooked() string {

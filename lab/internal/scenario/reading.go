@@ -38,11 +38,16 @@ func (r *reading) read(timeline agent.Timeline) error {
 		}
 	}
 	if r.missing {
-		if holder, found := timeline.MergedIn(r.phase); found {
+		if holder, found := timeline.MergedIn(r.phase); found && meetsSpan(r.happened, holder) {
 			r.mergedIn = holder.Phase
 		}
 	}
 	return nil
+}
+
+// meetsSpan says that a phase that claims to hold another one lies where that happened.
+func meetsSpan(happened bench.Span, holder agent.Phase) bool {
+	return !holder.StartAt.After(happened.EndAt.Add(exact)) && !holder.EndAt.Before(happened.StartAt.Add(-exact))
 }
 
 func (r reading) truth() time.Duration { return r.happened.Length() }

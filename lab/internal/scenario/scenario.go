@@ -9,6 +9,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math/rand/v2"
 	"time"
 
 	"github.com/podlapse/podlapse/lab/internal/bench"
@@ -33,6 +34,7 @@ func Table() []Scenario {
 		{"network-failure", "a network plugin that fails at first: the network is to blame, not the volumes", networkFailure},
 		{"serial-queue", "four pods, four cold images, one pull at a time: who waited, and who pulled", serialQueue},
 		{"accuracy", "20 pods, every fault alone and all together: phases to 50 ms, stamps within their stated error", accuracy},
+		{"restart", "40 pods while the agent is killed 50 times: each reported once, with the phases it had", restart},
 	}
 }
 
@@ -53,8 +55,9 @@ var ErrDisagree = errors.New("the agent disagrees with the truth")
 const purpose = "scenario"
 
 // Play runs one scenario on a node that is up and prints what came out. Whatever happens, faults and
-// namespace are gone afterwards.
-func Play(ctx context.Context, n node.Node, s Scenario, out io.Writer) error {
+// namespace are gone afterwards. The seed decides what the scenario leaves
+// to chance; 0 draws one.
+func Play(ctx context.Context, n node.Node, s Scenario, seed uint64, out io.Writer) error {
 	release, err := n.Hold(ctx) // two scenarios at once would spoil each other's numbers
 	if err != nil {
 		return err
@@ -70,6 +73,9 @@ func Play(ctx context.Context, n node.Node, s Scenario, out io.Writer) error {
 	}
 	if err != nil {
 		return fmt.Errorf("prepare scenario %s: %w", s.Name, err)
+	}
+	if b.Seed = seed; seed == 0 {
+		b.Seed = uint64(rand.Uint32()) // short enough to be typed again
 	}
 	n.Report.Say("scenario %s in namespace %s", s.Name, b.Namespace)
 	verdict := &Verdict{}

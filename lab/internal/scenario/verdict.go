@@ -60,10 +60,13 @@ func (v *Verdict) Note(format string, arguments ...any) {
 	v.Notes = append(v.Notes, fmt.Sprintf(format, arguments...))
 }
 
-// Contract adds what is wrong with the form of a timeline, whatever its numbers are, and with its end.
-func (v *Verdict) Contract(timeline agent.Timeline) {
-	if timeline.State != agent.Ready {
-		v.Problem("pod %s is ready, the agent calls it %s", timeline.Name, timeline.State)
+// Contract adds what is wrong with the form of a ready pod's timeline, whatever its numbers are.
+func (v *Verdict) Contract(timeline agent.Timeline) { v.ContractOf(timeline, agent.Ready) }
+
+// ContractOf is Contract for a pod whose start-up ended in another state.
+func (v *Verdict) ContractOf(timeline agent.Timeline, state string) {
+	if timeline.State != state {
+		v.Problem("pod %s is %s, the agent calls it %s", timeline.Name, state, timeline.State)
 	}
 	for _, problem := range timeline.Problems() {
 		v.Problem("pod %s: %s", timeline.Name, problem)

@@ -1,0 +1,58 @@
+package scenario
+
+import (
+	"context"
+	"math/rand/v2"
+	"time"
+
+	"github.com/podlapse/podlapse/lab/internal/bench"
+)
+
+// kill is one SIGKILL to the agent: how long it has been running then, and for how long it is gone.
+type kill struct{ after, down time.Duration }
+
+// killPlan draws when the agent is killed: mostly while it works, now and then while it still starts, and
+// sometimes so that it misses something.
+func killPlan(random *rand.Rand, count int) []kill {
+	upTo := func(most time.Duration) time.Duration { return time.Duration(random.Int64N(int64(most))) }
+	kills := make([]kill, count)
+	for i := range kills {
+		kills[i] = kill{after: 300*time.Millisecond + upTo(3700*time.Millisecond), down: upTo(100 * time.Millisecond)}
+		switch random.IntN(10) {
+		case 0, 1, 2:
+			kills[i].after = upTo(300 * time.Millisecond) // a crash loop
+		case 3:
+			kills[i].down = upTo(2 * time.Second)
+		}
+	}
+	return kills
+}
+
+// lasting is how long all of them take.
+func lasting(kills []kill) (sum time.Duration) {
+	for _, k := range kills {
+		sum += k.after + k.down
+	}
+	return sum
+}
+
+// killAgent carries the kills out and leaves a running agent.
+func killAgent(ctx context.Context, b *bench.Bench, kills []kill) error {
+	for _, k := range kills {
+		if err := sleep(ctx, k.after); err != nil {
+			return err
+		}
+		if err := b.Node.KillAgent(); err != nil {
+			return err
+		}
+		interrupted := sleep(ctx, k.down)
+		// Even then: whoever uses the node next expects an agent.
+		if err := b.Node.RestartAgent(); err != nil {
+			return err
+		}
+		if interrupted != nil {
+			return interrupted
+		}
+	}
+	return b.Node.AwaitAgent(ctx)
+}

@@ -1,0 +1,204 @@
+package scenario
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+
+	"github.com/podlapse/podlapse/lab/internal/agent"
+	"github.com/podlapse/podlapse/lab/internal/bench"
+)
+
+// restart kills the agent again and again while pods start, and wants each of them told once, as an agent
+// that was never disturbed would tell it.
+func restart(ctx context.Context, b *bench.Bench, v *Verdict) error {
+	const (
+		killCount = 50
+		podCount  = 40
+	)
+	random := rand.New(rand.NewPCG(b.Seed, 0))
+	v.Note("the moments were drawn with --seed %d", b.Seed)
+	kills := killPlan(random, killCount)
+	plans := restartPlans(podCount)
+	images, err := coldImages(ctx, b, plans)
+	if err != nil {
+		return err
+	}
+	if err := injectInto(ctx, b, plans); err != nil {
+		return err
+	}
+	watched, stop := b.Watch(ctx)
+	truths := make([]known, len(plans))
+	work, together := errgroup.WithContext(ctx)
+	work.Go(func() error { return killAgent(together, b, kills) })
+	dismissing, dismissed := context.WithCancel(ctx)
+	defer dismissed()
+	dismissal := make(chan error, 1)
+	go func() { dismissal <- dismissReported(dismissing, b, plans) }()
+	// The last pods are to be ready before the last kill.
+	const lastStart = 8 * time.Second
+	period := max(lasting(kills)-lastStart, lastStart)
+	for i, p := range plans {
+		createAfter := time.Duration(i)*period/podCount + time.Duration(random.Int64N(int64(period/podCount)))
+		work.Go(func() error {
+			if err := sleep(together, createAfter); err != nil {
+				return err
+			}
+			c, err := p.carryOut(together, b, watched, images[i])
+			if err != nil {
+				return err
+			}
+			truths[i], err = p.ask(together, b, watched.Of(p.name), c)
+			return err
+		})
+	}
+	err = work.Wait()
+	dismissed()
+	if err := errors.Join(err, <-dismissal, stop()); err != nil {
+		return err
+	}
+	records, err := awaitRecords(ctx, b, plans)
+	if err != nil {
+		return err
+	}
+	judgeRestarts(plans, truths, records, v)
+	return nil
+}
+
+// restartPlans are pods of five kinds in turn, each with phases of known length.
+func restartPlans(count int) []plan {
+	const (
+		initRun    = time.Second
+		length     = 1500 * time.Millisecond
+		twoLengths = 2 * length
+	)
+	plans := make([]plan, count)
+	for i := range plans {
+		p := plan{initRun: initRun, readyAfter: length}
+		switch kind := i % 5; kind {
+		case 0:
+			p.name = "plain"
+		case 1:
+			p.name, p.throttled = "pull", true
+		case 2:
+			p.name, p.networkDelay = "network", length
+		case 3:
+			p.name, p.readyAfter, p.runFor = "completes", 0, length
+		case 4:
+			p.name, p.startedAfter, p.readyAfter = "startup", length, twoLengths
+		}
+		p.name = fmt.Sprintf("%s-%d", p.name, i+1)
+		plans[i] = p
+	}
+	return plans
+}
+
+// dismissReported deletes pods some time after the agent has reported them, until ctx ends: their probes
+// would keep the machine busy. Meanwhile agents that were started anew have found them there, and could
+// have reported them again. Pods that completed stay.
+func dismissReported(ctx context.Context, b *bench.Bench, plans []plan) error {
+	const stay = 12 * time.Second
+	leaving := make(map[string]bool)
+	for _, p := range plans {
+		leaving[p.name] = !p.completes()
+	}
+	reportedAt := make(map[string]time.Time)
+	for sleep(ctx, time.Second) == nil {
+		records, err := b.Records()
+		if err != nil {
+			return err
+		}
+		for _, record := range records.Timelines {
+			if reportedAt[record.Name].IsZero() {
+				reportedAt[record.Name] = time.Now()
+			}
+		}
+		for name, at := range reportedAt {
+			if !leaving[name] || time.Since(at) < stay {
+				continue
+			}
+			if err := b.DeletePod(ctx, name); err != nil && ctx.Err() == nil {
+				return err
+			}
+			leaving[name] = false
+		}
+	}
+	return nil
+}
+
+// awaitRecords waits until every pod was reported, or long enough; who is missing is the verdict's business.
+// Then it waits on, for those that are reported once too often.
+func awaitRecords(ctx context.Context, b *bench.Bench, plans []plan) (agent.Records, error) {
+	const (
+		limit = 15 * time.Second
+		tail  = 3 * time.Second
+	)
+	var records agent.Records
+	for deadline := time.Now().Add(limit); time.Now().Before(deadline); {
+		var err error
+		if records, err = b.Records(); err != nil {
+			return records, err
+		}
+		if len(missing(plans, records.Timelines)) == 0 {
+			break
+		}
+		if err := sleep(ctx, 500*time.Millisecond); err != nil {
+			return records, err
+		}
+	}
+	if err := sleep(ctx, tail); err != nil {
+		return records, err
+	}
+	return b.Records()
+}
+
+// missing names the pods that no record tells of.
+func missing(plans []plan, timelines []agent.Timeline) (names []string) {
+	reported := make(map[string]bool)
+	for _, timeline := range timelines {
+		reported[timeline.Name] = true
+	}
+	for _, p := range plans {
+		if !reported[p.name] {
+			names = append(names, p.name)
+		}
+	}
+	return names
+}
+
+// judgeRestarts wants each pod reported once, not counting repetitions by id, with the phases that it had.
+func judgeRestarts(plans []plan, truths []known, records agent.Records, v *Verdict) {
+	for _, name := range missing(plans, records.Timelines) {
+		v.Problem("pod %s was never reported", name)
+	}
+	once := agent.Once(records.Timelines)
+	v.Note("%d records of %d start-ups, %d torn lines", len(records.Timelines), len(once), records.Torn)
+	of := make(map[string]int, len(plans))
+	for i, p := range plans {
+		of[p.name] = i
+	}
+	seen := make(map[string]string)
+	var t tally
+	for _, timeline := range once {
+		if timeline.ID == "" {
+			v.Problem("pod %s: its record has no id", timeline.Name)
+		}
+		if before, twice := seen[timeline.Name]; twice {
+			v.Problem("pod %s was reported twice, as %q and as %q", timeline.Name, before, timeline.ID)
+			continue
+		}
+		seen[timeline.Name] = timeline.ID
+		i, planned := of[timeline.Name]
+		if !planned {
+			v.Problem("pod %s was reported, but there was none of that name", timeline.Name)
+			continue
+		}
+		v.ContractOf(timeline, plans[i].outcome())
+		t.add(timeline, truths[i])
+	}
+	t.judgePromises(v)
+}

@@ -1,0 +1,130 @@
+package scenario
+
+import (
+	"testing"
+	"time"
+
+	"github.com/podlapse/podlapse/lab/internal/agent"
+	"github.com/podlapse/podlapse/lab/internal/bench"
+)
+
+// after is an instant of the tests, that long after their start.
+func after(d time.Duration) time.Time { return start().Add(d) }
+
+func span(from, to time.Duration) bench.Span {
+	return bench.Span{StartAt: after(from), EndAt: after(to)}
+}
+
+// told is a phase as the agent tells it.
+func told(phase string, from, to, stated time.Duration) agent.Phase {
+	return agent.Phase{Phase: phase, StartAt: after(from), EndAt: after(to), Seconds: number(to - from), Error: number(stated)}
+}
+
+func TestReading(t *testing.T) {
+	const ms = time.Millisecond
+	merged := told(agent.Unattributed, 0, 3*time.Second, 0)
+	merged.MergedWith = []string{"volumes", "network"}
+	elsewhere := told(agent.Unattributed, 5*time.Second, 6*time.Second, 0)
+	elsewhere.MergedWith = merged.MergedWith
+	for name, test := range map[string]struct {
+		phase        agent.Phase
+		within, kept bool
+		merged       bool
+	}{
+		"exact":                                  {told("network", 0, 2*time.Second, 0), true, true, false},
+		"50 ms too long":                         {told("network", 0, 2050*ms, 0), true, true, false},
+		"51 ms too long":                         {told("network", 0, 2051*ms, 0), false, false, false},
+		"51 ms too short":                        {told("network", 0, 1949*ms, 0), false, false, false},
+		"far off, and said so":                   {told("network", 0, 2900*ms, 850*ms), false, true, false},
+		"farther off than it said":               {told("network", 0, 2900*ms, 849*ms), false, false, false},
+		"not told of":                            {told("volumes", 0, 2*time.Second, 0), false, false, false},
+		"merged":                                 {merged, false, false, true},
+		"merged where it was not":                {elsewhere, false, false, false},
+		"merged under the name of another cause": {agent.Phase{Phase: "volumes", MergedWith: []string{"network"}}, false, false, false},
+	} {
+		r := reading{phase: "network", happened: span(0, 2*time.Second)}
+		if err := r.read(agent.Timeline{Phases: []agent.Phase{test.phase}}); err != nil {
+			t.Fatal(err)
+		}
+		if r.within() != test.within || r.kept() != test.kept || (r.mergedIn != "") != test.merged {
+			t.Errorf("%s: within %v, kept %v, %s", name, r.within(), r.kept(), r)
+		}
+	}
+}
+
+func TestMarksMeet(t *testing.T) {
+	held := span(100, 200)
+	for name, test := range map[string]struct {
+		told agent.Mark
+		want bool
+	}{
+		"around":       {agent.Mark{Earliest: after(0), Latest: after(999)}, true},
+		"touches":      {agent.Mark{Earliest: after(200), Latest: after(999)}, true},
+		"later":        {agent.Mark{Earliest: after(201), Latest: after(999)}, false},
+		"earlier":      {agent.Mark{Earliest: after(0), Latest: after(99)}, false},
+		"no beginning": {agent.Mark{Latest: after(100)}, true},
+		"no end":       {agent.Mark{Earliest: after(100)}, true},
+	} {
+		if meets(held, test.told) != test.want {
+			t.Errorf("%s: meets is %v", name, !test.want)
+		}
+	}
+}
+
+func TestLengthsBetween(t *testing.T) {
+	s := knownSpan{"scheduling", span(0, 10), span(100, 130)}
+	if shortest, longest := s.between(); shortest != 90 || longest != 130 {
+		t.Errorf("between %d and %d", shortest, longest)
+	}
+	overlapping := knownSpan{"scheduling", span(0, 10), span(5, 30)}
+	if shortest, longest := overlapping.between(); shortest != 0 || longest != 30 {
+		t.Errorf("between %d and %d", shortest, longest)
+	}
+}
+
+func TestTallyOfStamps(t *testing.T) {
+	timeline := agent.Timeline{TotalSeconds: "3", TotalError: "0.5",
+		Phases: []agent.Phase{told("scheduling", 0, time.Second, time.Second)},
+		Marks:  []agent.Mark{{Mark: "created", Earliest: after(0), Latest: after(time.Second)}}}
+	right := known{pod: "p",
+		marks: []knownMark{{"created", span(500*time.Millisecond, 600*time.Millisecond)}},
+		spans: []knownSpan{
+			{"scheduling", span(0, 1), span(2*time.Second, 3*time.Second)}, // at least 2 s, and it says at most 2 s
+			{"", span(0, 0), span(3500*time.Millisecond, 3500*time.Millisecond)},
+		}}
+	var good tally
+	good.add(timeline, right)
+	if len(good.refuted) != 0 || len(good.problems) != 0 || good.stamps != 3 {
+		t.Errorf("got %+v", good)
+	}
+	wrong := known{pod: "p",
+		marks: []knownMark{{"created", span(1001*time.Millisecond, 2*time.Second)}, {"scheduled", span(0, 1)}},
+		spans: []knownSpan{
+			{"scheduling", span(0, 0), span(2001*time.Millisecond, 3*time.Second)},
+			{"", span(0, 0), span(3501*time.Millisecond, 3501*time.Millisecond)},
+			{"readiness_gates", span(0, 0), span(0, 0)},
+		}}
+	var bad tally
+	bad.add(timeline, wrong)
+	if len(bad.refuted) != 4 || len(bad.problems) != 1 {
+		t.Errorf("refuted %q, problems %q", bad.refuted, bad.problems)
+	}
+}
+
+func TestOneOfAHundredMayBeOff(t *testing.T) {
+	for off, want := range map[int]bool{0: false, 1: false, 2: true} {
+		var counted tally
+		for i := range 100 {
+			r := reading{phase: "network", happened: span(0, time.Second), measured: time.Second, stated: time.Second}
+			if i < off {
+				r.measured += 2 * exact
+			}
+			counted.readings = append(counted.readings, r)
+		}
+		v := &Verdict{}
+		counted.judgeExactness(v)
+		if v.Failed() != want {
+			t.Errorf("%d off: %q", off, v.Problems)
+		}
+	}
+}
