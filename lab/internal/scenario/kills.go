@@ -17,7 +17,7 @@ func killPlan(random *rand.Rand, count int) []kill {
 	upTo := func(most time.Duration) time.Duration { return time.Duration(random.Int64N(int64(most))) }
 	kills := make([]kill, count)
 	for i := range kills {
-		kills[i] = kill{after: 300*time.Millisecond + upTo(3700*time.Millisecond), down: upTo(100 * time.Millisecond)}
+		kills[i] = kill{after: 300*time.Millisecond + upTo(4700*time.Millisecond), down: upTo(100 * time.Millisecond)}
 		switch random.IntN(10) {
 		case 0, 1, 2:
 			kills[i].after = upTo(300 * time.Millisecond) // a crash loop

@@ -38,12 +38,13 @@ const (
 
 func (p plan) completes() bool { return p.runFor > 0 }
 
-// outcome is the state that the start-up ends in.
-func (p plan) outcome() string {
+// outcomes are the states that the start-up may end in. A pod that completes was ready before, if anybody
+// looked in time.
+func (p plan) outcomes() []string {
 	if p.completes() {
-		return agent.Succeeded
+		return []string{agent.Ready, agent.Succeeded}
 	}
-	return agent.Ready
+	return []string{agent.Ready}
 }
 
 // hooked is the container with the post-start hook.

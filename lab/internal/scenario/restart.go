@@ -197,7 +197,7 @@ func judgeRestarts(plans []plan, truths []known, records agent.Records, v *Verdi
 			v.Problem("pod %s was reported, but there was none of that name", timeline.Name)
 			continue
 		}
-		v.ContractOf(timeline, plans[i].outcome())
+		v.ContractOf(timeline, plans[i].outcomes()...)
 		t.add(timeline, truths[i])
 	}
 	t.judgePromises(v)

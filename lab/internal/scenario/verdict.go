@@ -3,6 +3,8 @@ package scenario
 import (
 	"fmt"
 	"io"
+	"slices"
+	"strings"
 	"time"
 
 	"github.com/podlapse/podlapse/lab/internal/agent"
@@ -63,10 +65,10 @@ func (v *Verdict) Note(format string, arguments ...any) {
 // Contract adds what is wrong with the form of a ready pod's timeline, whatever its numbers are.
 func (v *Verdict) Contract(timeline agent.Timeline) { v.ContractOf(timeline, agent.Ready) }
 
-// ContractOf is Contract for a pod whose start-up ended in another state.
-func (v *Verdict) ContractOf(timeline agent.Timeline, state string) {
-	if timeline.State != state {
-		v.Problem("pod %s is %s, the agent calls it %s", timeline.Name, state, timeline.State)
+// ContractOf is Contract for a pod whose start-up may end in other states.
+func (v *Verdict) ContractOf(timeline agent.Timeline, states ...string) {
+	if !slices.Contains(states, timeline.State) {
+		v.Problem("pod %s is %s, the agent calls it %s", timeline.Name, strings.Join(states, " or "), timeline.State)
 	}
 	for _, problem := range timeline.Problems() {
 		v.Problem("pod %s: %s", timeline.Name, problem)
