@@ -17,7 +17,9 @@ import (
 // machine is busy: making a namespace, starting a plugin or a process, unpacking.
 type RuntimeLog struct {
 	SandboxAskedAt time.Time            // kubelet asked for the first sandbox
+	SandboxReadyAt time.Time            // a sandbox ran
 	RunningAt      map[string]time.Time // each container's first start was done
+	ExitedAt       map[string]time.Time // the end of each container's first run was heard of
 	Pull           Span                 // of the one image that the bench made for the pod
 }
 
@@ -39,11 +41,12 @@ var (
 	sandboxAsked     = regexp.MustCompile(`^RunPodSandbox for .*uid:"([^"]+)"[^"]*"[^"]*"( returns sandbox id "([^"]+)")?$`)
 	containerCreated = regexp.MustCompile(`^CreateContainer within sandbox "([^"]+)" for name:"([^"]+)".* returns container id "([^"]+)"$`)
 	containerStarted = regexp.MustCompile(`^StartContainer for "([^"]+)" returns successfully$`)
+	containerExited  = regexp.MustCompile(`^received container exit event container_id:"([^"]+)"`)
 	imagePulled      = regexp.MustCompile(`^PullImage "([^"]+)"( returns image reference .*)?$`)
 )
 
 func readRuntimeLog(text io.Reader, uid, image string) (RuntimeLog, error) {
-	log := RuntimeLog{RunningAt: make(map[string]time.Time)}
+	log := RuntimeLog{RunningAt: make(map[string]time.Time), ExitedAt: make(map[string]time.Time)}
 	sandboxes, containers := make(map[string]bool), make(map[string]string)
 	lines := bufio.NewScanner(text)
 	lines.Buffer(nil, 1<<20)
@@ -54,13 +57,16 @@ func readRuntimeLog(text io.Reader, uid, image string) (RuntimeLog, error) {
 		}
 		if m := sandboxAsked.FindStringSubmatch(message); m != nil && m[1] == uid {
 			first(&log.SandboxAskedAt, at)
-			sandboxes[m[3]] = true
+			if m[3] != "" {
+				first(&log.SandboxReadyAt, at)
+				sandboxes[m[3]] = true
+			}
 		} else if m := containerCreated.FindStringSubmatch(message); m != nil && sandboxes[m[1]] {
 			containers[m[3]] = m[2]
 		} else if m := containerStarted.FindStringSubmatch(message); m != nil && containers[m[1]] != "" {
-			if name := containers[m[1]]; log.RunningAt[name].IsZero() {
-				log.RunningAt[name] = at
-			}
+			firstOf(log.RunningAt, containers[m[1]], at)
+		} else if m := containerExited.FindStringSubmatch(message); m != nil && containers[m[1]] != "" {
+			firstOf(log.ExitedAt, containers[m[1]], at)
 		} else if m := imagePulled.FindStringSubmatch(message); m != nil && strings.HasPrefix(m[1], image) {
 			if m[2] == "" {
 				first(&log.Pull.StartAt, at)
@@ -81,6 +87,12 @@ func readRuntimeLog(text io.Reader, uid, image string) (RuntimeLog, error) {
 func first(known *time.Time, at time.Time) {
 	if known.IsZero() {
 		*known = at
+	}
+}
+
+func firstOf(known map[string]time.Time, container string, at time.Time) {
+	if known[container].IsZero() {
+		known[container] = at
 	}
 }
 

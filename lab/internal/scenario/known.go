@@ -21,6 +21,7 @@ type knownLength struct {
 	phase, container string
 	injected         time.Duration
 	truth            bench.Span
+	endedBy          time.Time // when the runtime, too, knew that it had ended; zero where it does not say
 }
 
 // knownMark is a mark and what holds it: each of the two ends is the instant of a cause that came before
@@ -90,18 +91,19 @@ func (p plan) ask(ctx context.Context, b *bench.Bench, seen bench.Sighting, c ca
 func (p plan) lengths(a accounts) []knownLength {
 	main := a.said[mainName]
 	lengths := []knownLength{
-		{"volumes", "", p.secretAfter, bench.Span{StartAt: a.takenUpAt, EndAt: a.runtime.SandboxAskedAt}},
-		{"network", "", p.networkDelay, bench.Span{StartAt: a.runtime.SandboxAskedAt, EndAt: a.network.EndAt}},
-		{"init_run", initName, p.initRun, bench.Span{StartAt: a.runningAt(initName), EndAt: a.said[initName][workload.WordDone]}},
-		{"pull", mainName, p.pullTime(), a.runtime.Pull},
+		{"volumes", "", p.secretAfter, bench.Span{StartAt: a.takenUpAt, EndAt: a.runtime.SandboxAskedAt}, time.Time{}},
+		{"network", "", p.networkDelay, bench.Span{StartAt: a.runtime.SandboxAskedAt, EndAt: a.network.EndAt}, a.runtime.SandboxReadyAt},
+		{"init_run", initName, p.initRun, bench.Span{StartAt: a.runningAt(initName), EndAt: a.said[initName][workload.WordDone]},
+			a.runtime.ExitedAt[initName]},
+		{"pull", mainName, p.pullTime(), a.runtime.Pull, time.Time{}},
 	}
 	if hooked := p.hooked(); hooked == hookedName {
 		lengths = append(lengths, knownLength{"post_start_hook", hooked, p.hookFor,
-			bench.Span{StartAt: a.runningAt(hooked), EndAt: a.said[hooked][workload.WordHookDone]}})
+			bench.Span{StartAt: a.runningAt(hooked), EndAt: a.said[hooked][workload.WordHookDone]}, time.Time{}})
 	}
 	at := a.runningAt(mainName)
 	next := func(phase string, injected time.Duration, word string) {
-		lengths = append(lengths, knownLength{phase, mainName, injected, bench.Span{StartAt: at, EndAt: main[word]}})
+		lengths = append(lengths, knownLength{phase, mainName, injected, bench.Span{StartAt: at, EndAt: main[word]}, time.Time{}})
 		at = main[word]
 	}
 	if p.hooked() == mainName {

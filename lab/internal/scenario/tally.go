@@ -22,6 +22,9 @@ func (t *tally) add(timeline agent.Timeline, k known) {
 	for _, length := range k.lengths {
 		r := reading{pod: k.pod, phase: length.phase, container: length.container,
 			injected: length.injected, happened: length.truth}
+		if !length.endedBy.IsZero() {
+			r.endedLater = max(0, length.endedBy.Sub(length.truth.EndAt))
+		}
 		t.problem(k.pod, r.read(timeline))
 		t.readings = append(t.readings, r)
 	}

@@ -52,6 +52,21 @@ func TestReading(t *testing.T) {
 	}
 }
 
+func TestEndHeardOfLater(t *testing.T) {
+	r := reading{happened: span(0, time.Second), endedLater: 100 * time.Millisecond}
+	for measured, want := range map[time.Duration]bool{
+		time.Second: true, 1150 * time.Millisecond: true, 1151 * time.Millisecond: false, 949 * time.Millisecond: false,
+	} {
+		r.measured = measured
+		if r.kept() != want {
+			t.Errorf("measured %s: kept is %v", measured, !want)
+		}
+	}
+	if r.measured = 1100 * time.Millisecond; r.within() {
+		t.Error("the exactness leaves room for it, too")
+	}
+}
+
 func TestMarksMeet(t *testing.T) {
 	held := span(100, 200)
 	for name, test := range map[string]struct {
