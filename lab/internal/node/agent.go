@@ -30,7 +30,7 @@ func (n Node) agent(program string) component {
 		Spec: process.Spec{Name: agentProcess, Path: program, Args: []string{"run",
 			"--node-name=" + layout.NodeName, "--kubeconfig=" + n.AgentKubeconfig(),
 			"--cri-endpoint=unix://" + n.ContainerdSocket(), "--listen-address=" + layout.Address(layout.AgentPort),
-			"--record-observations=" + n.AgentObservations()},
+			"--record-observations=" + n.AgentObservations(), "--state-dir=" + n.AgentState()},
 			Inputs: []string{program, n.AgentKubeconfig()}, Stdout: n.AgentRecords()},
 		ports: []int{layout.AgentPort},
 		ready: func(ctx context.Context) error {
