@@ -33,6 +33,10 @@ func Replay(r *Reader) ([]timeline.Timeline, error) {
 			}
 			return timelines(pods, now, clocks.Skew()), err
 		}
+		if _, ofClock := o.(timeline.ClockSeen); ofClock {
+			clocks.Observe(o)
+			continue
+		}
 		if at := arrivedAt(o); at.After(now) {
 			now = at // sources are recorded as they come, so that their arrivals may cross
 		}

@@ -42,6 +42,16 @@ type origins uint16
 
 func (os origins) with(o origin) origins { return os | 1<<o }
 
+// ofControlPlane says that nothing on the node's clock tells of the mark but when the news arrived.
+func (os origins) ofControlPlane() bool {
+	return os.has(originControlPlane) && os&^(1<<originControlPlane|1<<originArrival) == 0
+}
+
+// stamped says that kubelet or the runtime dated the mark itself.
+func (os origins) stamped() bool {
+	return os.has(originRuntime) || os.has(originStore) || os.has(originStatus)
+}
+
 func (os origins) has(o origin) bool { return os&(1<<o) != 0 }
 
 // sources lists who is behind the origins, each once, in the order of trust.

@@ -50,17 +50,23 @@ func (f *fold) path() []boundary {
 // tells.
 func (f *fold) shareUnordered(work []boundary) {
 	own := make([][]Phase, len(work))
-	for i, b := range work {
-		own[i] = b.phases
+	var unordered []int // of main containers
+	for i := range work {
+		own[i] = work[i].phases
+		if f.ofMain(&work[i]) {
+			unordered = append(unordered, i)
+		}
 	}
-	for i, b := range work {
-		if !f.ofMain(b) || b.bound.latest-b.bound.earliest <= 2*eventSlack {
+	for _, i := range unordered {
+		b := &work[i]
+		if b.bound.latest-b.bound.earliest <= 2*eventSlack {
 			continue
 		}
-		for j, w := range work {
-			if f.ofMain(w) && w.container != b.container && w.bound.overlaps(&b.bound) {
-				work[i].share(own[j])
-				work[j].share(own[i])
+		for _, j := range unordered {
+			w := &work[j]
+			if w.bound.overlaps(&b.bound) && w.container != b.container {
+				b.share(own[j])
+				w.share(own[i])
 			}
 		}
 	}
@@ -76,9 +82,9 @@ func (b *boundary) share(phases []Phase) {
 }
 
 // ofMain says that a boundary is kubelet's work on a main container.
-func (f *fold) ofMain(b boundary) bool {
+func (f *fold) ofMain(b *boundary) bool {
 	return !b.beside && b.bound.key.container != podWide && slices.ContainsFunc(f.containers, func(c *Container) bool {
-		return c.Name == b.container && c.Kind == KindMain
+		return c.Kind == KindMain && c.Name == b.container
 	})
 }
 

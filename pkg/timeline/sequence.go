@@ -113,10 +113,11 @@ func (f *fold) endsBeforeFailure() []sequence {
 // tighten narrows the bounds of marks that must follow each other, until nothing changes. It returns what
 // contradicts the order and stays as it is.
 func tighten(sequences []sequence) []disagreement {
-	var broken []disagreement
+	broken := distrust(sequences)
+	first := len(broken)
 	for range maxTighteningRounds {
 		changed := false
-		broken = broken[:0]
+		broken = broken[:first]
 		for _, s := range sequences {
 			c, b := s.order()
 			changed = changed || c
@@ -124,6 +125,28 @@ func tighten(sequences []sequence) []disagreement {
 		}
 		if !changed {
 			break
+		}
+	}
+	return broken
+}
+
+// distrust makes room below a control plane's stamp that is later than the node's evidence of what followed:
+// the clocks differ, and as far off as the stamp is, the truth may be.
+func distrust(sequences []sequence) (broken []disagreement) {
+	for _, s := range sequences {
+		for i, b := range s {
+			if !b.origins.ofControlPlane() {
+				continue
+			}
+			for _, after := range s[i+1:] {
+				if !after.origins.stamped() || b.earliest <= after.latest {
+					continue
+				}
+				broken = append(broken, disagreement{b.key, fmt.Sprintf(
+					"%s at %s is after %s at %s: the clocks of control plane and node may differ",
+					b.key.mark, interval(b.earliest, b.latest), after.key.mark, interval(after.earliest, after.latest))})
+				b.earliest, b.latest = after.latest-(b.latest-after.latest), after.latest
+			}
 		}
 	}
 	return broken

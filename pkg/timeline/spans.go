@@ -48,7 +48,11 @@ func (f *fold) spans(path []boundary, start, end bound, state State) []Span {
 			from = b.bound // a gap of no length; what follows begins where it ended
 			continue
 		}
-		spans = append(spans, f.span(from, b.bound, at, b.phases, b.container))
+		until := b.bound
+		if b.bound.estimate() > to {
+			until = end // cut short by it
+		}
+		spans = append(spans, f.span(from, until, at, b.phases, b.container))
 		from = b.bound
 		if at == to {
 			return spans
