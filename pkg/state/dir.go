@@ -58,7 +58,7 @@ func (d dir) load(node string, logger *zap.Logger) Contents {
 	}
 	bad := d.file() + badSuffix
 	logger.Warn("state of the agent before is of no use, going on without: start-ups in flight lose what was seen of them, "+
-		"and some may be reported again",
+		"those that ended meanwhile are not reported, and some may be reported again",
 		zap.String("path", d.file()), zap.String("set_aside_as", bad), zap.String("reason", err.Error()))
 	if err := setAside(d.file(), bad); err != nil {
 		logger.Warn("cannot set the file aside", zap.Error(err)) // the first save tells whether it can be replaced

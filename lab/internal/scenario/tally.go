@@ -123,6 +123,9 @@ func (t *tally) judgePromises(v *Verdict) {
 	v.Problems = append(v.Problems, t.problems...)
 	v.Note("%d of %d stamps of the control plane lie within the stated error", t.stamps-len(t.refuted), t.stamps)
 	v.Note("%d of %d phases are told only as part of others", merged, len(t.readings))
+	if 20*merged > len(t.readings) { // an agent that knew nothing would tell everything so
+		v.Problem("%d of %d phases are told only as part of others: more than one in twenty", merged, len(t.readings))
+	}
 	t.describe(v)
 }
 
