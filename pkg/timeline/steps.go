@@ -189,9 +189,6 @@ func (f *fold) readySteps() chain {
 	if also != "" {
 		name = ""
 	}
-	if also == PhaseReadinessProbe && last.ReadinessProbe {
-		also = ""
-	}
 	gates := PhaseKubeletSync
 	if f.e.pod.ReadinessGates {
 		gates = PhaseReadinessGates
@@ -218,16 +215,12 @@ func probePhase(probed bool, phase Phase) Phase {
 // alsoReadyLast is the phase of another container that may have become ready last just as well, because both were
 // first seen ready in the same news; empty when there is none.
 func (f *fold) alsoReadyLast(last *Container) Phase {
-	known := func(c *Container) *bound {
-		index := f.index(c.Name)
-		return f.bounds.find(markKey{index, f.lastAttempt(index, MarkContainerReady), MarkContainerReady})
-	}
 	var also Phase
 	for _, c := range f.containers {
-		b := known(c)
+		b := f.latestOf(c, MarkContainerReady)
 		probed := c.ReadinessProbe || c.StartupProbe
 		switch {
-		case c.Kind == KindInit || c.Name == last.Name || b == nil || b.latest != known(last).latest:
+		case c.Kind == KindInit || c.Name == last.Name || b == nil || b.latest != f.latestOf(last, MarkContainerReady).latest:
 		case !probed && !last.ReadinessProbe && !last.StartupProbe: // kubelet's status is to blame either way
 		case !probed && f.ranLongBefore(c, b): // and was ready then
 		case also == "" || c.ReadinessProbe != last.ReadinessProbe:
@@ -239,8 +232,7 @@ func (f *fold) alsoReadyLast(last *Container) Phase {
 
 // ranLongBefore says that the container ran longer before it was seen ready than kubelet needs to write that.
 func (f *fold) ranLongBefore(c *Container, ready *bound) bool {
-	index := f.index(c.Name)
-	ran := f.bounds.find(markKey{index, f.lastAttempt(index, MarkRunning), MarkRunning})
+	ran := f.latestOf(c, MarkRunning)
 	return ran != nil && ready.latest-ran.latest > instant(statusPatience)
 }
 
@@ -253,8 +245,7 @@ func (f *fold) readyLast() *Container {
 		if c.Kind == KindInit {
 			continue
 		}
-		index := f.index(c.Name)
-		b := f.bounds.find(markKey{index, f.lastAttempt(index, MarkContainerReady), MarkContainerReady})
+		b := f.latestOf(c, MarkContainerReady)
 		if b == nil {
 			continue
 		}
@@ -264,6 +255,12 @@ func (f *fold) readyLast() *Container {
 		}
 	}
 	return last
+}
+
+// latestOf is a container's mark in the last attempt that it is known for; nil when it is not known.
+func (f *fold) latestOf(c *Container, m Mark) *bound {
+	index := f.index(c.Name)
+	return f.bounds.find(markKey{index, f.lastAttempt(index, m), m})
 }
 
 // lastAttempt is the highest attempt that any of the marks is known for.

@@ -69,7 +69,7 @@ func (t Timeline) words(s Span) string {
 	case aboutRegistry:
 		return fmt.Sprintf(row.words, t.registryOf(s.Container))
 	case aboutContainer:
-		return fmt.Sprintf(row.words, cmp.Or(s.Container, "the containers"))
+		return fmt.Sprintf(row.words, cmp.Or(s.Container, "the last container"))
 	}
 	return row.words
 }
