@@ -23,6 +23,9 @@ func TestVerdict(t *testing.T) {
 			Phases: []Span{span(PhaseFailedRun, "app", 3*time.Second), span(PhaseSandbox, "", 10*time.Millisecond),
 				span(PhaseFailedRun, "app", 5*time.Second)},
 		},
+		"5.0 s to ready: 5.0 s until the last container was ready; ±0.0 s": { // which one that was is not known
+			State: StateReady, Total: 5 * time.Second, Phases: []Span{span(PhaseReadinessProbe, "", 5*time.Second)},
+		},
 		"starting for 0.0 s; ±1.0 s": {State: StateStarting, TotalError: time.Second},
 	} {
 		if got := timeline.Verdict(); got != want {

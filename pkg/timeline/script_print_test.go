@@ -1,0 +1,91 @@
+package timeline
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+)
+
+// print is the timeline as the scripts show it.
+func (s *script) print(t testing.TB) string {
+	e := s.evidence()
+	tl, ok := e.Timeline(s.asOf, s.skew)
+	if !ok {
+		t.Fatal("no timeline")
+	}
+	checkPartition(t, tl)
+	var out strings.Builder
+	sec := func(d time.Duration) string { return strconv.FormatFloat(d.Seconds(), 'f', 3, 64) }
+	since := func(at time.Time) string {
+		if at.IsZero() {
+			return "?"
+		}
+		return sec(at.Sub(base))
+	}
+	fmt.Fprintf(&out, "%s total %s ±%s", tl.State, sec(tl.Total), sec(tl.TotalError))
+	if tl.Reason != "" {
+		out.WriteString(" " + tl.Reason)
+	}
+	if tl.Reconstructed {
+		out.WriteString(" reconstructed")
+	}
+	out.WriteByte('\n')
+	for _, p := range tl.Phases {
+		fmt.Fprintf(&out, "%s %s-%s %s ±%s", p.Phase, since(p.StartAt), since(p.EndAt), sec(p.Duration()), sec(p.Error))
+		if p.Container != "" {
+			fmt.Fprintf(&out, " %s/%d", p.Container, p.Attempt)
+		}
+		if len(p.MergedWith) > 0 {
+			fmt.Fprintf(&out, " with %v", p.MergedWith)
+		}
+		if p.Open {
+			out.WriteString(" open")
+		}
+		fmt.Fprintf(&out, " %v\n", p.Sources)
+	}
+	for _, p := range tl.Pulls {
+		fmt.Fprintf(&out, "pull %s/%d %s requested %s started %s finished %s",
+			p.Container, p.Attempt, p.Outcome, since(p.RequestedAt), since(p.StartedAt), since(p.FinishedAt))
+		if p.Timed {
+			fmt.Fprintf(&out, " queue %s pull %s ±%s", sec(p.Queue), sec(p.Pull), sec(p.Error))
+		}
+		out.WriteByte('\n')
+	}
+	for _, c := range tl.Conflicts {
+		fmt.Fprintf(&out, "conflict %s %s: %s\n", c.Mark, c.Container, c.Detail)
+	}
+	if len(tl.Missing) > 0 {
+		fmt.Fprintf(&out, "missing %v\n", tl.Missing)
+	}
+	w := e.Wants(s.asOf)
+	fmt.Fprintf(&out, "wants runtime=%v images=%v events=%v settled=%v\n", w.Runtime, w.Images, w.Events, e.Settled(s.asOf))
+	return out.String()
+}
+
+// checkPartition holds for every timeline: phases touch end to end and add up to the total.
+func checkPartition(t testing.TB, tl Timeline) {
+	t.Helper()
+	at, sum := tl.CreatedAt, time.Duration(0)
+	for _, p := range tl.Phases {
+		if !p.StartAt.Equal(at) || p.Duration() < 0 {
+			t.Errorf("%s from %s to %s does not follow %s", p.Phase, p.StartAt, p.EndAt, at)
+		}
+		if p.Error < 0 || p.Cause == "" {
+			t.Errorf("%s has error %s and cause %q", p.Phase, p.Error, p.Cause)
+		}
+		at, sum = p.EndAt, sum+p.Duration()
+	}
+	for _, p := range tl.Pulls {
+		if p.Queue < 0 || p.Pull < 0 || p.Error < 0 {
+			t.Errorf("pull %s/%d: queue %s, pull %s ±%s", p.Container, p.Attempt, p.Queue, p.Pull, p.Error)
+		}
+	}
+	if sum != tl.Total {
+		t.Errorf("phases add up to %s, total is %s", sum, tl.Total)
+	}
+	if !tl.SettledAt.IsZero() && !at.Equal(tl.SettledAt) {
+		t.Errorf("last phase ends at %s, settled at %s", at, tl.SettledAt)
+	}
+}
