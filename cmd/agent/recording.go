@@ -9,18 +9,19 @@ import (
 
 	"github.com/podlapse/podlapse/pkg/health"
 	"github.com/podlapse/podlapse/pkg/record"
+	"github.com/podlapse/podlapse/pkg/timeline"
 )
 
 // partRecording is what the health board calls the file of observations.
 const partRecording = "recording"
 
 // newRecorder makes what keeps observations, or nil when no flag asks for it.
-func newRecorder(c config, header record.Header, registry prometheus.Registerer, board *health.Board,
-	logger *zap.Logger) (*record.Recorder, error) {
+func newRecorder(c config, header record.Header, before []timeline.Observation, registry prometheus.Registerer,
+	board *health.Board, logger *zap.Logger) (*record.Recorder, error) {
 	if c.recordObservations == "" && c.debugObservations == debugOff {
 		return nil, nil
 	}
-	parts := record.Config{Header: header, Registerer: registry, Logger: logger.Named(partRecording)}
+	parts := record.Config{Header: header, Before: before, Registerer: registry, Logger: logger.Named(partRecording)}
 	if c.recordObservations != "" {
 		file, err := record.OpenFile(c.recordObservations)
 		if err != nil {

@@ -72,6 +72,7 @@ func serve(ctx context.Context, c config, client rest.Interface, clock *podwatch
 	if err != nil {
 		return err
 	}
+	defer kept.close()
 
 	metrics := export.NewMetrics(registry)
 	settled := []func(timeline.Timeline){metrics.Observe}
@@ -89,15 +90,13 @@ func serve(ctx context.Context, c config, client rest.Interface, clock *podwatch
 	var reconciler *reconcile.Reconciler
 	observe := func(ctx context.Context, o timeline.Observation) { reconciler.Observe(ctx, o) }
 
-	recorder, err := newRecorder(c, record.Header{Agent: build.Version, Scope: scope}, registry, board, logger)
+	// A recording that begins here is whole: what the agent before observed comes first.
+	recorder, err := newRecorder(c, record.Header{Agent: build.Version, Scope: scope}, kept.left.InFlight, registry, board, logger)
 	if err != nil {
 		return err
 	}
 	var latest io.WriterTo
 	if recorder != nil {
-		for _, o := range kept.left.InFlight {
-			recorder.Observe(o) // so that a recording that begins here is whole; twice is once
-		}
 		latest = recorder
 		observe = func(ctx context.Context, o timeline.Observation) {
 			recorder.Observe(o)

@@ -25,6 +25,7 @@ const newsFor = time.Hour
 // memory is what an agent knows of the one before it and leaves to the next. Without --state-dir it is empty,
 // and its functions are nil.
 type memory struct {
+	dir    *state.Dir // nil without the directory
 	left   state.Contents
 	keeper *state.Keeper
 	keep   func(o timeline.Observation, news bool)
@@ -53,9 +54,16 @@ func newMemory(c config, build export.Build, scope *timeline.Scope, registry pro
 		return memory{}, fmt.Errorf("--state-dir %s: %w; make it writable for the agent's user, or choose another", c.stateDir, err)
 	}
 	return memory{
-		left: dir.Contents, keeper: keeper, keep: keeper.Keep, gone: keeper.Gone,
+		dir: dir, left: dir.Contents, keeper: keeper, keep: keeper.Keep, gone: keeper.Gone,
 		reported: func(t timeline.Timeline) { keeper.Reported(t.UID) },
 	}, nil
+}
+
+// close lets the next agent have the directory.
+func (m memory) close() {
+	if m.dir != nil {
+		_ = m.dir.Close()
+	}
 }
 
 // carriedOn is from when on start-ups are to be reported: since the first agent whose state was handed on,

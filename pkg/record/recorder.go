@@ -18,7 +18,8 @@ const queueCapacity = 1024
 // Config is what a Recorder needs; File and Report may be left out together.
 type Config struct {
 	Header     Header
-	File       *File // nil for the ring alone; the recorder closes it
+	Before     []timeline.Observation // what was observed earlier, recorded first
+	File       *File                  // nil for the ring alone; the recorder closes it
 	Report     func(up bool, detail string)
 	Registerer prometheus.Registerer // gets podlapse_recording_dropped_total
 	Logger     *zap.Logger
@@ -69,6 +70,10 @@ func (r *Recorder) Observe(o timeline.Observation) {
 // more, that is reported once, the file is closed and only the ring goes on.
 func (r *Recorder) Run(ctx context.Context) error {
 	r.begin()
+	for _, o := range r.config.Before {
+		r.record(o)
+	}
+	r.config.Before = nil
 	for ctx.Err() == nil {
 		select {
 		case o := <-r.queue:

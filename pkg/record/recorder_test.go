@@ -201,12 +201,13 @@ func TestRecorderCountsWhatCannotBeEncoded(t *testing.T) {
 
 func TestLatestObservationsAreARecording(t *testing.T) {
 	recorder, err := New(Config{
-		Header: Header{Agent: "v1"}, Registerer: prometheus.NewRegistry(), Logger: zap.NewNop(),
+		Header: Header{Agent: "v1"}, Before: []timeline.Observation{observed},
+		Registerer: prometheus.NewRegistry(), Logger: zap.NewNop(),
 	})
 	if err != nil {
 		t.Fatal(err)
 	}
-	for range 3 {
+	for range 2 {
 		recorder.Observe(observed)
 	}
 	stopped, stop := context.WithCancel(t.Context())

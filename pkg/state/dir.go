@@ -32,14 +32,15 @@ func openDir(path string) (dir, error) {
 	if err := os.MkdirAll(path, 0o700); err != nil {
 		return dir{}, fmt.Errorf("make the directory: %w; choose one that can be made, or make it", err)
 	}
-	leftovers, err := filepath.Glob(filepath.Join(path, pendingGlob))
-	if err != nil {
-		return dir{}, fmt.Errorf("look for interrupted writes: %w", err)
-	}
-	for _, leftover := range leftovers {
-		_ = os.Remove(leftover) // if it stays, it costs space, nothing else
-	}
 	return d, nil
+}
+
+// removeInterrupted removes what writes left that were interrupted.
+func (d dir) removeInterrupted() {
+	leftovers, _ := filepath.Glob(filepath.Join(d.path, pendingGlob)) // what stays costs space, nothing else
+	for _, leftover := range leftovers {
+		_ = os.Remove(leftover)
+	}
 }
 
 // load reads what an agent left. A file that is of no use is set aside: what it held is lost, the agent

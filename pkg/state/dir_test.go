@@ -20,12 +20,14 @@ import (
 	"github.com/podlapse/podlapse/pkg/timeline"
 )
 
+// keeperIn is a keeper whose directory others may open, too, as after its end.
 func keeperIn(path string) (*Dir, *Keeper, *observer.ObservedLogs, error) {
 	core, logs := observer.New(zapcore.DebugLevel)
 	d, err := Open(path, "node-1", zap.New(core))
 	if err != nil {
 		return nil, nil, logs, err
 	}
+	defer d.Close()
 	k, err := d.Keeper(Config{Node: "node-1", Header: record.Header{Agent: "v1", Scope: timeline.Scope{Since: created}}, Now: time.Now,
 		Report: func(bool, string) {}, Registerer: prometheus.NewRegistry(), Logger: zap.New(core)})
 	return d, k, logs, err
@@ -205,4 +207,23 @@ func FuzzParse(f *testing.F) {
 			t.Errorf("found\n%+v\nleft\n%+v", c, again)
 		}
 	})
+}
+
+func TestOneAgentUsesADirectory(t *testing.T) {
+	path := t.TempDir()
+	first, err := Open(path, "node-1", zap.NewNop())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := Open(path, "node-1", zap.NewNop()); err == nil || !strings.Contains(err.Error(), "another agent uses it") {
+		t.Errorf("a second agent got %v", err)
+	}
+	if err := first.Close(); err != nil {
+		t.Fatal(err)
+	}
+	second, err := Open(path, "node-1", zap.NewNop())
+	if err != nil {
+		t.Fatalf("after the first had ended: %v", err)
+	}
+	defer second.Close()
 }

@@ -2,6 +2,7 @@ package state
 
 import (
 	"context"
+	"io"
 	"slices"
 	"sync"
 	"time"
@@ -61,17 +62,27 @@ type Dir struct {
 	Contents
 	file    string
 	replace func(lines [][]byte) error // the file, by these
+	locked  io.Closer
 }
 
 // Open makes the directory if it is absent and reads what an agent of this node left in it. What cannot be
-// read is set aside and logged, so that only a directory that cannot be made is an error.
+// read is set aside and logged, so that only a directory that cannot be made, or that another agent holds, is an
+// error. Nobody else may use it until Close.
 func Open(path, node string, logger *zap.Logger) (*Dir, error) {
 	d, err := openDir(path)
 	if err != nil {
 		return nil, err
 	}
-	return &Dir{d.load(node, logger), d.file(), d.replace}, nil
+	locked, err := d.lock()
+	if err != nil {
+		return nil, err
+	}
+	d.removeInterrupted()
+	return &Dir{d.load(node, logger), d.file(), d.replace, locked}, nil
 }
+
+// Close lets another agent use the directory; the Keeper must have ended.
+func (d *Dir) Close() error { return d.locked.Close() }
 
 // Keeper goes on with the contents of the directory. It saves once at once: to see that it can, and because
 // an agent that is killed before any pod starts leaves to the next from when on start-ups are to be

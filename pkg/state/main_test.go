@@ -68,7 +68,7 @@ func newBench(t *testing.T, left Contents) *bench {
 	t.Helper()
 	core, logs := observer.New(zapcore.DebugLevel)
 	b := &bench{logs: logs}
-	d := &Dir{left, "memory", func([][]byte) error { return nil }}
+	d := &Dir{Contents: left, file: "memory", replace: func([][]byte) error { return nil }}
 	k, err := d.Keeper(Config{
 		Node: "node-1", Header: record.Header{Agent: "v1", Scope: timeline.Scope{Since: created}}, Now: time.Now,
 		Report: b.report, Registerer: prometheus.NewRegistry(), Logger: zap.New(core),

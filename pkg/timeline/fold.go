@@ -40,6 +40,7 @@ func (e *Evidence) Timeline(now time.Time, skew Skew) (Timeline, bool) {
 	sequences := f.sequences()
 	f.disagreements = append(f.disagreements, tighten(sequences)...)
 	f.bounds.closeAt(f.asOf)
+	f.bounds.leanToPickup()
 	orderEstimates(sequences)
 	return f.assemble(), true
 }

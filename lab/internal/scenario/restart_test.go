@@ -45,7 +45,7 @@ func TestRestartVerdict(t *testing.T) {
 		"another state":          {[]agent.Timeline{record("1/0", "a", agent.Succeeded), b}, "calls it succeeded"},
 		"ready, then completed":  {[]agent.Timeline{a, record("2/0", "b", agent.Ready)}, ""},
 		"of somebody else":       {[]agent.Timeline{a, b, record("3/0", "c", agent.Ready)}, "none of that name"},
-		"with another pull time": {[]agent.Timeline{a, longPull(b)}, "more than one in a hundred"},
+		"with another pull time": {[]agent.Timeline{a, longPull(b)}, "not within the stated error"},
 	} {
 		v := &Verdict{}
 		judgeRestarts(plans, truths, agent.Records{Timelines: test.records}, v)
