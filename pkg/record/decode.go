@@ -42,6 +42,10 @@ func decode(kind string, line []byte) (timeline.Observation, error) {
 		return parse(line, func(o eventsWatched) timeline.EventsWatched {
 			return timeline.EventsWatched{UID: o.UID, ArrivedAt: o.ArrivedAt.Time, OpenedAt: o.OpenedAt.Time}
 		})
+	case kindLost:
+		return parse(line, func(o eventsLost) timeline.EventsLost {
+			return timeline.EventsLost{UID: o.UID, ArrivedAt: o.ArrivedAt.Time}
+		})
 	case kindRuntimeSeen:
 		return parse(line, toRuntimeSeen)
 	case kindClockSeen:
@@ -115,7 +119,15 @@ func toRuntimeSeen(o runtimeSeen) timeline.RuntimeSeen {
 			}
 		}),
 		Images: each(o.Images, func(i image) timeline.Image {
-			return timeline.Image{Ref: i.Ref, Present: i.Present, FirstPulledAt: i.FirstPulledAt.Time, PulledAt: i.PulledAt.Time, SizeBytes: i.SizeBytes, Digest: i.Digest}
+			return timeline.Image{
+				Ref: i.Ref, Present: i.Present, FirstPulledAt: i.FirstPulledAt.Time, PulledAt: i.PulledAt.Time,
+				SizeBytes: i.SizeBytes, Digest: i.Digest, ResolvedAt: i.ResolvedAt.Time,
+				Layers: each(i.Layers, func(l layer) timeline.Layer {
+					return timeline.Layer{
+						Digest: l.Digest, SizeBytes: l.SizeBytes, DownloadedAt: l.DownloadedAt.Time, UnpackedAt: l.UnpackedAt.Time,
+					}
+				}),
+			}
 		}),
 	}
 }
@@ -128,6 +140,8 @@ func arrivedAt(o timeline.Observation) time.Time {
 	case timeline.PodGone:
 		return o.ArrivedAt
 	case timeline.EventSeen:
+		return o.ArrivedAt
+	case timeline.EventsLost:
 		return o.ArrivedAt
 	case timeline.EventsWatched:
 		return o.ArrivedAt

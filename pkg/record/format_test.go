@@ -62,6 +62,10 @@ func TestFormat(t *testing.T) {
 				`"control_plane_at":"2026-03-01T12:00:00Z"}`,
 		},
 		{
+			timeline.EventsLost{UID: "u", ArrivedAt: noon},
+			`{"kind":"events_lost","uid":"u","arrived_at":"2026-03-01T12:00:00Z"}`,
+		},
+		{
 			timeline.RuntimeSeen{
 				UID: "u", AskedAt: noon, ArrivedAt: noon,
 				Sandboxes: []timeline.Sandbox{{
@@ -70,14 +74,19 @@ func TestFormat(t *testing.T) {
 				Containers: []timeline.ContainerRun{{
 					Name: "app", ID: "c", Attempt: 1, CreatedAt: noon, StartedAt: noon, FinishedAt: noon, ExitCode: 2,
 				}},
-				Images: []timeline.Image{{Ref: "web:2", Present: true, PulledAt: noon, SizeBytes: 5, Digest: "sha256:a"}},
+				Images: []timeline.Image{{
+					Ref: "web:2", Present: true, PulledAt: noon, SizeBytes: 5, Digest: "sha256:a", ResolvedAt: noon,
+					Layers: []timeline.Layer{{Digest: "sha256:b", SizeBytes: 4, DownloadedAt: noon, UnpackedAt: noon}, {Digest: "sha256:c"}},
+				}},
 			},
 			`{"kind":"runtime_seen","uid":"u","asked_at":"2026-03-01T12:00:00Z","arrived_at":"2026-03-01T12:00:00Z",` +
 				`"sandboxes":[{"id":"s","attempt":1,"ready":true,"begun_at":"2026-03-01T12:00:00Z",` +
 				`"network_ready_at":"2026-03-01T12:00:00Z","running_at":"2026-03-01T12:00:00Z","created_at":"2026-03-01T12:00:00Z"}],` +
 				`"containers":[{"name":"app","id":"c","attempt":1,"created_at":"2026-03-01T12:00:00Z",` +
 				`"started_at":"2026-03-01T12:00:00Z","finished_at":"2026-03-01T12:00:00Z","exit_code":2}],` +
-				`"images":[{"ref":"web:2","present":true,"pulled_at":"2026-03-01T12:00:00Z","size_bytes":5,"digest":"sha256:a"}]}`,
+				`"images":[{"ref":"web:2","present":true,"pulled_at":"2026-03-01T12:00:00Z","size_bytes":5,"digest":"sha256:a",` +
+				`"resolved_at":"2026-03-01T12:00:00Z","layers":[{"digest":"sha256:b","size_bytes":4,` +
+				`"downloaded_at":"2026-03-01T12:00:00Z","unpacked_at":"2026-03-01T12:00:00Z"},{"digest":"sha256:c"}]}]}`,
 		},
 	} {
 		if line, err := Encode(test.o); err != nil || string(line) != test.want+"\n" {

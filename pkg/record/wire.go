@@ -7,6 +7,7 @@ const (
 	kindPodGone     = "pod_gone"
 	kindEventSeen   = "event_seen"
 	kindWatched     = "events_watched"
+	kindLost        = "events_lost"
 	kindRuntimeSeen = "runtime_seen"
 	kindClockSeen   = "clock_seen"
 )
@@ -70,6 +71,12 @@ type eventsWatched struct {
 	UID       string  `json:"uid"`
 	ArrivedAt instant `json:"arrived_at,omitzero"`
 	OpenedAt  instant `json:"opened_at,omitzero"`
+}
+
+type eventsLost struct {
+	tag
+	UID       string  `json:"uid"`
+	ArrivedAt instant `json:"arrived_at,omitzero"`
 }
 
 type runtimeSeen struct {
@@ -163,4 +170,13 @@ type image struct {
 	PulledAt      instant `json:"pulled_at,omitzero"`
 	SizeBytes     int64   `json:"size_bytes,omitzero"`
 	Digest        string  `json:"digest,omitzero"`
+	ResolvedAt    instant `json:"resolved_at,omitzero"`
+	Layers        []layer `json:"layers,omitempty"`
+}
+
+type layer struct {
+	Digest       string  `json:"digest"`
+	SizeBytes    int64   `json:"size_bytes,omitzero"`
+	DownloadedAt instant `json:"downloaded_at,omitzero"`
+	UnpackedAt   instant `json:"unpacked_at,omitzero"`
 }

@@ -14,7 +14,7 @@ const (
 )
 
 // Observation is one dated fact. The set is closed: PodSeen, PodGone, EventSeen, EventsWatched,
-// RuntimeSeen, ClockSeen.
+// EventsLost, RuntimeSeen, ClockSeen.
 type Observation interface {
 	// PodUID is the UID of the pod object in the API server that the fact is about; empty for a ClockSeen.
 	PodUID() string
@@ -63,6 +63,13 @@ type EventsWatched struct {
 	OpenedAt  time.Time // agent's clock
 }
 
+// EventsLost takes an EventsWatched back: from here on Events about the pod may come that nobody sees, until
+// another EventsWatched, whose watch began with all that the API server held.
+type EventsLost struct {
+	UID       string
+	ArrivedAt time.Time // agent's clock, when the source noticed
+}
+
 // RuntimeSeen is what the container runtime said of one pod when asked.
 type RuntimeSeen struct {
 	UID        string    // the pod object's UID, also for static pods
@@ -93,6 +100,9 @@ func (o EventSeen) PodUID() string { return o.UID }
 func (o EventsWatched) PodUID() string { return o.UID }
 
 // PodUID implements Observation.
+func (o EventsLost) PodUID() string { return o.UID }
+
+// PodUID implements Observation.
 func (o RuntimeSeen) PodUID() string { return o.UID }
 
 // PodUID implements Observation.
@@ -120,7 +130,9 @@ type Pod struct {
 	Reason         string // status.reason, e.g. Evicted, OutOfcpu
 	Conditions     []Condition
 	ReadinessGates bool
-	Containers     []Container // init containers and sidecars, then main, then ephemeral, each in spec order
+	// Containers are image volumes, then init containers and sidecars, then main, then ephemeral ones, each
+	// in spec order.
+	Containers []Container
 }
 
 // Owner is the controller that owns the pod; zero for a bare pod.
@@ -142,6 +154,9 @@ const (
 	KindSidecar   ContainerKind = "sidecar" // restartable init container
 	KindMain      ContainerKind = "main"
 	KindEphemeral ContainerKind = "ephemeral"
+	// KindImageVolume is no container but a volume whose content is an image: it is pulled before the first
+	// container, and nothing is run from it. Its name is the volume's.
+	KindImageVolume ContainerKind = "image_volume"
 )
 
 // ContainerState is the state in a container's status.
@@ -233,12 +248,27 @@ type Image struct {
 	PulledAt      time.Time
 	SizeBytes     int64  // compressed in containerd, uncompressed in CRI-O; 0 when unknown
 	Digest        string // repository digest, e.g. sha256:…; empty when unknown
+	// ResolvedAt is when the image's manifest, or its index, came to the node for the first time (containerd:
+	// created_at of the image's target in the content store): soon after the first pull began. Zero
+	// unless LookUp.Layers asked for it.
+	ResolvedAt time.Time
+	Layers     []Layer // the bottom one first; empty unless LookUp.Layers asked for it
+}
+
+// Layer is one layer of an image in containerd's stores. Stamps are exact instants on the node's clock; the
+// zero time means that the runtime does not tell, or does not have it any more.
+type Layer struct {
+	Digest       string    // of the blob as the registry has it, e.g. sha256:…
+	SizeBytes    int64     // of that blob; 0 when unknown
+	DownloadedAt time.Time // the blob was complete (content store: created_at)
+	UnpackedAt   time.Time // the layer was complete on the disk (snapshotter: created_at of the committed snapshot)
 }
 
 // Wants is the evidence that one pod's timeline lacks and a source could fetch now.
 type Wants struct {
 	Runtime bool     // ask the runtime about the pod
 	Images  []string // when asking: also whether these references, as written in the spec, are present
+	Layers  []string // when asking: those of Images whose layers are wanted as well
 	Events  bool     // keep an Event watch open for the pod
 }
 
@@ -247,6 +277,7 @@ type LookUp struct {
 	UID        string // the pod object's UID, to be repeated in the answer
 	RuntimeUID string // the UID the runtime knows the pod by
 	Images     []string
+	Layers     []string // those of Images whose layers are wanted as well
 }
 
 // EventWatch names the pod whose kubelet Events are wanted.
