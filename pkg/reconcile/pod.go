@@ -100,7 +100,7 @@ func (r *Reconciler) advance(p *pod) {
 	if wants.Runtime && (p.asked == 0 || now.Sub(p.askedAt) > p.askAgainAfter()) {
 		p.askedAt = now
 		p.asked++
-		r.config.AskRuntime(timeline.LookUp{UID: object.UID, RuntimeUID: object.RuntimeUID, Images: wants.Images})
+		r.config.AskRuntime(timeline.LookUp{UID: object.UID, RuntimeUID: object.RuntimeUID, Images: wants.Images, Layers: wants.Layers})
 	}
 	r.watchEvents(p, wants.Events)
 }
@@ -129,6 +129,9 @@ func (r *Reconciler) watchEvents(p *pod, wanted bool) {
 func (r *Reconciler) settle(p *pod, now time.Time) {
 	r.watchEvents(p, false)
 	p.settled, _ = p.timeline(now, r.clocks.Skew())
+	if len(p.settled.Pulls) > 0 {
+		timeline.RelatePulls(&p.settled, r.timelines())
+	}
 	p.evidence = nil
 	r.starting--
 	if p.settled.Reconstructed {
