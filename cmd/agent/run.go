@@ -147,9 +147,16 @@ func serve(ctx context.Context, c config, client rest.Interface, clock *podwatch
 		return skew
 	}))
 
+	pulls := livePulls(reconciler, runtime)
+	registry.MustRegister(export.NewLivePulls(func() export.LivePulls {
+		now, _ := pulls(ctx) // none while the agent stops
+		return now
+	}))
+
 	server, err := web.Listen(ctx, web.Config{
 		ListenAddress: c.listenAddress,
 		Timelines:     reconciler.Timelines,
+		Pulls:         pulls,
 		Statuses:      board.Statuses,
 		Required:      []string{string(timeline.SourcePodWatch)},
 		Gatherer:      registry,

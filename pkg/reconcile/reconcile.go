@@ -138,6 +138,11 @@ func (r *Reconciler) Timelines(ctx context.Context) ([]timeline.Timeline, error)
 	return ask(ctx, r, "timelines", r.timelines)
 }
 
+// Starting tells of the pods that start.
+func (r *Reconciler) Starting(ctx context.Context) ([]timeline.Timeline, error) {
+	return ask(ctx, r, "pods that start", r.startingTimelines)
+}
+
 // ask has the goroutine in Run answer.
 func ask[A any](ctx context.Context, r *Reconciler, what string, query func() A) (A, error) {
 	answer := make(chan A, 1)
@@ -155,9 +160,20 @@ func ask[A any](ctx context.Context, r *Reconciler, what string, query func() A)
 }
 
 func (r *Reconciler) timelines() []timeline.Timeline {
-	all := slices.Clone(r.gone)
+	return r.tell(slices.Clone(r.gone), func(*pod) bool { return true })
+}
+
+func (r *Reconciler) startingTimelines() []timeline.Timeline {
+	return r.tell(nil, func(p *pod) bool { return p.evidence != nil })
+}
+
+// tell adds the timelines of some of the pods, and sorts all.
+func (r *Reconciler) tell(all []timeline.Timeline, of func(*pod) bool) []timeline.Timeline {
 	now := r.config.Now()
 	for _, p := range r.pods {
+		if !of(p) {
+			continue
+		}
 		if t, ok := r.timeline(p, now); ok {
 			all = append(all, t)
 		}
