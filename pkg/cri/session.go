@@ -6,6 +6,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/containerd/platforms"
 	"go.uber.org/zap"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
@@ -31,13 +32,15 @@ type session struct {
 }
 
 func newSession(s *Source, client *client, version *runtimeapi.VersionResponse) *session {
+	lookUp := &lookUp{
+		client: client, stores: storesOf(version, s.config.Logger),
+		stamps: s.stamps, finished: s.finished, now: s.config.Now,
+	}
+	lookUp.catalog = catalog{read: lookUp.readBlob, machine: platforms.Default(), known: s.contents}
 	return &session{
-		source: s,
-		client: client,
-		lookUp: &lookUp{
-			client: client, stores: storesOf(version, s.config.Logger),
-			stamps: s.stamps, finished: s.finished, now: s.config.Now,
-		},
+		source:  s,
+		client:  client,
+		lookUp:  lookUp,
 		runtime: describe(version),
 		work:    make(chan struct{}),
 		broken:  make(chan error, 1),

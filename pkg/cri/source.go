@@ -46,6 +46,7 @@ type Source struct {
 	pending  *pending
 	stamps   *cache[sandboxStamps]
 	finished *cache[*runtimeapi.ContainerStatus]
+	contents *cache[contents]
 	full     atomic.Bool // the latest question was dropped
 	answered atomic.Uint64
 	givenUp  atomic.Uint64
@@ -70,6 +71,7 @@ func New(config Config) *Source {
 		pending:  newPending(),
 		stamps:   newCache[sandboxStamps](maxStamps),
 		finished: newCache[*runtimeapi.ContainerStatus](maxFinished),
+		contents: newCache[contents](maxContents),
 	}
 }
 
