@@ -47,6 +47,8 @@ type Source struct {
 	stamps   *cache[sandboxStamps]
 	finished *cache[*runtimeapi.ContainerStatus]
 	contents *cache[contents]
+	current  atomic.Pointer[session] // that serves now; nil while none does
+	progress *sharedDownloads
 	full     atomic.Bool // the latest question was dropped
 	answered atomic.Uint64
 	givenUp  atomic.Uint64
@@ -72,6 +74,7 @@ func New(config Config) *Source {
 		stamps:   newCache[sandboxStamps](maxStamps),
 		finished: newCache[*runtimeapi.ContainerStatus](maxFinished),
 		contents: newCache[contents](maxContents),
+		progress: newSharedDownloads(config.Timeout, config.Now),
 	}
 }
 
