@@ -47,7 +47,7 @@ type LivePullList struct {
 }
 
 // Records lists the pulls that go on, the oldest first. A download belongs to the pull of its repository that was asked for
-// first; one that no pod asked for is external.
+// first; one whose repository is not known yet to the first that nothing comes for; else it is external.
 func (l LivePulls) Records() []LivePullRecord {
 	records := []LivePullRecord{}
 	for _, t := range l.Starting {
@@ -64,7 +64,7 @@ func (l LivePulls) Records() []LivePullRecord {
 	slices.SortStableFunc(records, oldestFirst)
 	for _, d := range l.Downloads {
 		i := slices.IndexFunc(records, func(r LivePullRecord) bool {
-			return r.Outcome == imagepull.OutcomePulling && d.Of(r.Image)
+			return r.Outcome == imagepull.OutcomePulling && (d.Of(r.Image) || d.Repository == "" && r.State == pullStateQueued)
 		})
 		if i < 0 {
 			records = append(records, LivePullRecord{
