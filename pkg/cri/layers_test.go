@@ -207,7 +207,7 @@ func TestLayersOfSlowOrMissingStores(t *testing.T) {
 			fake := critest.Start(t, filepath.Join(t.TempDir(), "c.sock"), critest.Options{})
 			pulled(fake, "overlayfs", critest.Layers{Source: "docker.io/library/app", Names: []string{"a", "b", "c"}})
 			l, logs := newLookUp(t, fake)
-			l.client.timeout = 100 * time.Millisecond
+			l.client.timeout = 300 * time.Millisecond
 			fake.Fault(func(ctx context.Context, method string) error {
 				if strings.HasPrefix(method, test.prefix) {
 					return test.fault(ctx, method)
@@ -258,5 +258,5 @@ func TestLayersOfSlowOrMissingStores(t *testing.T) {
 	})
 }
 
-// patienceWithStores is far above the 100 ms that all layers may take, and far below what each on its own would.
+// patienceWithStores is far above the 300 ms that all layers may take, and far below what each on its own would.
 const patienceWithStores = 5 * time.Second

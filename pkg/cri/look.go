@@ -1,6 +1,7 @@
 package cri
 
 import (
+	"cmp"
 	"context"
 
 	"github.com/opencontainers/go-digest"
@@ -15,60 +16,52 @@ type look struct {
 	snapshotters map[digest.Digest]string
 }
 
-// at tells how far one image is, and which of the running blobs are its own: none when it is not being
-// downloaded. Another image may be downloading a blob that this one has unpacked and discarded.
-func (l *look) at(ctx context.Context, image contents) (Download, []digest.Digest, error) {
-	download := Download{Digest: image.manifest.String()}
-	parts := image.parts()
-	var own []digest.Digest
-	unpacked := map[digest.Digest]bool{}
-	for _, part := range parts {
-		i, runs := l.running[part.digest]
-		if !runs {
-			continue
-		}
-		done, err := l.unpacked(ctx, image, part.digest)
-		if err != nil {
-			return Download{}, nil, err
-		}
-		if unpacked[part.digest] = done; done {
-			continue
-		}
-		own = append(own, part.digest)
-		download.StartedAt = earlier(download.StartedAt, i.startedAt)
+// at tells how far one image is, and which of the running blobs are its own: none when it is not being downloaded.
+func (l *look) at(ctx context.Context, image contents) (Download, map[digest.Digest]ingest, error) {
+	own, err := l.own(ctx, image)
+	if err != nil || len(own) == 0 {
+		return Download{}, nil, err
 	}
-	if len(own) == 0 {
-		return Download{}, nil, nil
-	}
-	download.Blobs = len(own)
+	download := Download{Digest: image.manifest.String(), Blobs: len(own)}
 	known := true
-	for _, part := range parts {
-		i, runs := l.running[part.digest]
-		size := part.size
-		if size == 0 && runs {
-			size = i.total
-		}
-		known = known && size > 0
-		download.TotalBytes += size
-		if runs && !unpacked[part.digest] {
-			if size > 0 {
-				i.done = min(i.done, size)
-			}
-			download.DoneBytes += i.done
-			continue
-		}
-		here, err := l.here(ctx, image, part.digest)
-		if err != nil {
+	for _, part := range image.parts() {
+		i, runs := own[part.digest]
+		if runs {
+			part.size = cmp.Or(part.size, i.total)
+			download.DoneBytes += min(i.done, cmp.Or(part.size, i.done))
+			download.StartedAt = earlier(download.StartedAt, i.startedAt)
+		} else if here, err := l.here(ctx, image, part.digest); err != nil {
 			return Download{}, nil, err
+		} else if here {
+			download.DoneBytes += part.size
 		}
-		if here || unpacked[part.digest] {
-			download.DoneBytes += size
-		}
+		download.TotalBytes += part.size
+		known = known && part.size > 0
 	}
 	if !known {
 		download.TotalBytes = 0
 	}
 	return download, own, nil
+}
+
+// own picks the running blobs that an image needs. What it has unpacked and discarded it does not: then another
+// image is downloading that blob.
+func (l *look) own(ctx context.Context, image contents) (map[digest.Digest]ingest, error) {
+	own := map[digest.Digest]ingest{}
+	for _, part := range image.parts() {
+		i, runs := l.running[part.digest]
+		if !runs {
+			continue
+		}
+		unpacked, err := l.unpacked(ctx, image, part.digest)
+		if err != nil {
+			return nil, err
+		}
+		if !unpacked {
+			own[part.digest] = i
+		}
+	}
+	return own, nil
 }
 
 // parts are the config and the layers, each blob once.

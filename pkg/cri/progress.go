@@ -58,7 +58,7 @@ func (s *session) match(ctx context.Context, running map[digest.Digest]ingest, m
 		if len(blobs) == 0 {
 			continue
 		}
-		for _, blob := range blobs {
+		for blob := range blobs {
 			matched[blob] = true
 		}
 		download.Registry, download.Repository = manifest.registry, manifest.repository
