@@ -2,6 +2,7 @@ package podwatch
 
 import (
 	"context"
+	"slices"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -11,6 +12,10 @@ import (
 
 	"github.com/podlapse/podlapse/pkg/timeline"
 )
+
+func followerOf(uid string) *follower {
+	return newFollower("ns", &want{watch: watchOf(uid), seen: map[string]string{}})
+}
 
 // TestTurn reads a watch that nothing comes from, while others wait and while none does.
 func TestTurn(t *testing.T) {
@@ -35,12 +40,15 @@ func TestTurn(t *testing.T) {
 				breaking := time.AfterFunc(test.breaksAt, w.Stop)
 				defer breaking.Stop()
 				began := time.Now()
-				if !e.read(t.Context(), &follower{watch: watchOf("pod"), seen: map[string]string{}}, w) {
+				if !e.read(t.Context(), t.Context(), followerOf("pod"), w) {
 					t.Error("ended with a fault")
 				}
-				want := timeline.EventsWatched{UID: watchOf("pod").UID, ArrivedAt: began.Add(provenAfter), OpenedAt: began}
-				if len(observed) != 1 || observed[0] != want {
-					t.Errorf("observed %+v, want that all was told once", observed)
+				want := []timeline.Observation{
+					timeline.EventsWatched{UID: "pod", ArrivedAt: began.Add(provenAfter), OpenedAt: began},
+					timeline.EventsLost{UID: "pod", ArrivedAt: began.Add(test.want)},
+				}
+				if !slices.Equal(observed, want) {
+					t.Errorf("observed %+v, want %+v", observed, want)
 				}
 				if got := time.Since(began); got != test.want {
 					t.Errorf("read for %v, want %v", got, test.want)
@@ -74,7 +82,7 @@ func TestFaults(t *testing.T) {
 					status := errors.NewResourceExpired("The resourceVersion for the provided watch is too old.").Status()
 					w.Error(&status)
 				}()
-				if e.read(t.Context(), &follower{}, w) {
+				if e.read(t.Context(), t.Context(), followerOf("pod"), w) {
 					t.Error("ended without a fault")
 				}
 				if len(reports) != 1 || reports[0] != test.reports[0] {
