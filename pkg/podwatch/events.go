@@ -37,6 +37,8 @@ type EventsConfig struct {
 type Events struct {
 	config EventsConfig
 	wake   chan struct{} // capacity 1, dropped when full: the line or the number of places taken changed
+	// remember is how many Events a shared watch remembers; tests lower it.
+	remember int
 
 	mu     sync.Mutex
 	wanted map[string]*want     // by pod UID; as many as pods that reconcile wants Events of
@@ -51,11 +53,12 @@ func NewEvents(config EventsConfig) *Events {
 		config.Limit = DefaultEventWatches
 	}
 	return &Events{
-		config: config,
-		wake:   make(chan struct{}, 1),
-		wanted: map[string]*want{},
-		shared: map[string]*follower{},
-		line:   line{limit: config.Limit},
+		config:   config,
+		wake:     make(chan struct{}, 1),
+		remember: maxRemembered,
+		wanted:   map[string]*want{},
+		shared:   map[string]*follower{},
+		line:     line{limit: config.Limit},
 	}
 }
 

@@ -23,6 +23,7 @@ type memory struct {
 	pods      map[string]*pastOf // by involvedObject.uid
 	forgotten map[string]struct{}
 	blank     bool // too many were forgotten to remember which
+	limit     int  // of Events
 	events    int
 	bytes     int
 	added     uint64 // so far
@@ -38,8 +39,8 @@ type pastEvent struct {
 	seen          timeline.EventSeen // without the pod's UID
 }
 
-func newMemory() *memory {
-	return &memory{pods: map[string]*pastOf{}, forgotten: map[string]struct{}{}}
+func newMemory(limit int) *memory {
+	return &memory{pods: map[string]*pastOf{}, forgotten: map[string]struct{}{}, limit: limit}
 }
 
 // of is what is remembered about a pod; nothing, of nobody.
@@ -78,7 +79,7 @@ func (m *memory) add(uid, name, version string, seen timeline.EventSeen) {
 		m.bytes += event.size()
 		past.events = append(past.events, event)
 	}
-	for m.events > maxRemembered || m.bytes > maxRememberedBytes {
+	for m.events > m.limit || m.bytes > maxRememberedBytes {
 		m.forget()
 	}
 }

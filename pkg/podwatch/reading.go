@@ -38,7 +38,7 @@ func (e *Events) begin(ctx context.Context, f *follower) *reading {
 		observe: func(o timeline.Observation) { e.config.Observe(ctx, o) },
 	}
 	if f.alone == nil {
-		r.memory = newMemory()
+		r.memory = newMemory(e.remember)
 	}
 	for _, s := range e.standings(f) {
 		r.members = append(r.members, &member{pod: s.pod, since: r.openedAt})
