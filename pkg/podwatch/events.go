@@ -95,7 +95,7 @@ func (e *Events) Watch(w timeline.EventWatch) {
 	if _, ok := e.wanted[w.UID]; ok {
 		return
 	}
-	p := &want{watch: w, seen: map[string]string{}}
+	p := newWant(w)
 	e.wanted[w.UID] = p
 	scope := e.scope(p)
 	switch f := e.shared[scope]; {

@@ -56,8 +56,8 @@ func (e *Events) refused(turn context.Context, err error) {
 func (e *Events) read(ctx, turnContext context.Context, f *follower, w watch.Interface) bool {
 	r := e.begin(ctx, f)
 	defer r.end(ctx)
-	proof, turns, idle := time.NewTimer(provenAfter), time.NewTicker(turn), time.NewTimer(f.linger())
-	defer proof.Stop()
+	turns, idle := time.NewTicker(turn), time.NewTimer(f.linger())
+	defer r.proof.timer.Stop()
 	defer turns.Stop()
 	defer idle.Stop()
 	let := false // by an event or by time, the API server lets us watch
@@ -65,7 +65,7 @@ func (e *Events) read(ctx, turnContext context.Context, f *follower, w watch.Int
 		select {
 		case <-turnContext.Done():
 			return true
-		case <-proof.C:
+		case <-r.proof.timer.C:
 			let, r.proven, f.failures = true, true, 0
 			e.config.Report(true, "watching")
 			e.proved(f)
@@ -75,7 +75,7 @@ func (e *Events) read(ctx, turnContext context.Context, f *follower, w watch.Int
 				return true
 			}
 		case <-f.changed:
-			r.meet()
+			r.hand(r.meet)
 			if r.proven {
 				r.settle()
 			}
@@ -102,9 +102,7 @@ func (e *Events) read(ctx, turnContext context.Context, f *follower, w watch.Int
 				let = true
 				e.config.Report(true, "watching")
 			}
-			if more := r.take(event); more && !r.proven {
-				proof.Reset(provenAfter)
-			}
+			r.hand(func() { r.take(event) })
 		}
 	}
 }

@@ -2,6 +2,7 @@ package podwatch
 
 import (
 	"context"
+	"fmt"
 	"slices"
 	"testing"
 	"testing/synctest"
@@ -14,7 +15,7 @@ import (
 )
 
 func followerOf(uid string) *follower {
-	return newFollower("ns", &want{watch: watchOf(uid), seen: map[string]string{}})
+	return newFollower("ns", newWant(watchOf(uid)))
 }
 
 // TestTurn reads a watch that nothing comes from, while others wait and while none does.
@@ -91,4 +92,35 @@ func TestFaults(t *testing.T) {
 			})
 		})
 	}
+}
+
+// TestALongBurst has what exists come in slowly: it is not all told before it has come.
+func TestALongBurst(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var watchedAt []time.Duration
+		began := time.Now()
+		e := NewEvents(EventsConfig{
+			Observe: func(_ context.Context, o timeline.Observation) {
+				if _, ok := o.(timeline.EventsWatched); ok {
+					watchedAt = append(watchedAt, time.Since(began))
+				}
+			},
+			Report: func(bool, string) {}, Now: time.Now,
+		})
+		w := watch.NewFake()
+		go func() {
+			// In the order of names until 70, then as they come.
+			for i, version := range []string{"50", "40", "60", "", "30", "70", "20", "80", "81", "82", "83"} {
+				event := kubeletEvent("runtime-pod", "E", time.Now())
+				event.Name, event.ResourceVersion = fmt.Sprint(i), version
+				w.Add(event)
+				time.Sleep(300 * time.Millisecond)
+			}
+			w.Stop()
+		}()
+		e.read(t.Context(), t.Context(), followerOf("pod"), w)
+		if want := 6*300*time.Millisecond + provenAfter; len(watchedAt) != 1 || watchedAt[0] != want {
+			t.Errorf("told all after %v, want %v", watchedAt, want)
+		}
+	})
 }

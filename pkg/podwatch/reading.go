@@ -18,7 +18,7 @@ type reading struct {
 	openedAt time.Time
 	members  []*member
 	memory   *memory // of a shared watch; else nil
-	first    burst
+	proof    *proof
 	proven   bool // it has told all there was
 }
 
@@ -34,7 +34,7 @@ type member struct {
 // begin takes in the pods that are there: the watch begins with all that the API server holds of them.
 func (e *Events) begin(ctx context.Context, f *follower) *reading {
 	r := &reading{
-		events: e, f: f, openedAt: e.opened(f),
+		events: e, f: f, openedAt: e.opened(f), proof: newProof(),
 		observe: func(o timeline.Observation) { e.config.Observe(ctx, o) },
 	}
 	if f.alone == nil {
@@ -104,12 +104,21 @@ func (r *reading) settle() {
 	}
 }
 
-// take observes an Event, and says whether it is certain that what the watch began with has not all come.
-// DELETED means that the API server's time to live for Events is over, and a bookmark tells nothing.
-func (r *reading) take(event watch.Event) (more bool) {
+// hand hands over observations, which may take long; meanwhile more of what there was may be on its way.
+func (r *reading) hand(over func()) {
+	began := time.Now()
+	over()
+	if !r.proven {
+		r.proof.postpone(time.Since(began))
+	}
+}
+
+// take observes an Event, and remembers it in a shared watch if it is of this node. DELETED means that the API
+// server's time to live for Events is over, and a bookmark tells nothing.
+func (r *reading) take(event watch.Event) {
 	object, ok := event.Object.(*corev1.Event)
 	if !ok || event.Type != watch.Added && event.Type != watch.Modified {
-		return false
+		return
 	}
 	r.events.received()
 	uid := string(object.InvolvedObject.UID)
@@ -126,7 +135,7 @@ func (r *reading) take(event watch.Event) (more bool) {
 			r.memory.forgetAll() // this node's kubelet goes by another name, so it has remembered nothing
 		}
 	}
-	return r.first.holds(object.ResourceVersion)
+	r.proof.see(object.ResourceVersion)
 }
 
 func (r *reading) convert(object *corev1.Event) timeline.EventSeen {

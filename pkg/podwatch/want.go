@@ -3,7 +3,6 @@ package podwatch
 import (
 	"context"
 	"slices"
-	"sync"
 	"sync/atomic"
 
 	"github.com/podlapse/podlapse/pkg/timeline"
@@ -21,17 +20,22 @@ type want struct {
 
 	own, shared *follower // guarded by the lock of Events; nil where there is none
 
-	// telling is held while an observation is handed over, so that what one watch says of the pod's Events
-	// does not come before an Event that another is handing over. Never taken under the lock of Events.
-	telling  sync.Mutex
+	// telling holds a token, capacity 1, while an observation is handed over: what one watch says of the pod's
+	// Events must not come before an Event that another is handing over. It is no mutex since it may be held
+	// for long, and never waited for under the lock of Events. It guards what follows.
+	telling  chan struct{}
 	seen     map[string]string // resource version by Event name: a new watch repeats what exists
 	vouching []*follower       // watches that have told all there was and are open: at most two
 }
 
+func newWant(w timeline.EventWatch) *want {
+	return &want{watch: w, telling: make(chan struct{}, 1), seen: map[string]string{}}
+}
+
 // tell observes an Event that is new or has changed.
 func (p *want) tell(name, version string, seen timeline.EventSeen, observe func(timeline.Observation)) {
-	p.telling.Lock()
-	defer p.telling.Unlock()
+	p.telling <- struct{}{}
+	defer func() { <-p.telling }()
 	if known, ok := p.seen[name]; ok && known == version {
 		return
 	}
@@ -44,8 +48,8 @@ func (p *want) tell(name, version string, seen timeline.EventSeen, observe func(
 
 // vouch observes EventsWatched, unless another watch already vouches for the pod.
 func (p *want) vouch(f *follower, watched timeline.EventsWatched, observe func(timeline.Observation)) {
-	p.telling.Lock()
-	defer p.telling.Unlock()
+	p.telling <- struct{}{}
+	defer func() { <-p.telling }()
 	p.vouching = append(p.vouching, f)
 	if len(p.vouching) == 1 && !p.unwanted.Load() {
 		watched.UID = p.watch.UID
@@ -55,8 +59,8 @@ func (p *want) vouch(f *follower, watched timeline.EventsWatched, observe func(t
 
 // retract observes EventsLost when a watch that vouched for the pod was the last to do so and is missed.
 func (p *want) retract(ctx context.Context, f *follower, lost timeline.EventsLost, observe func(timeline.Observation)) {
-	p.telling.Lock()
-	defer p.telling.Unlock()
+	p.telling <- struct{}{}
+	defer func() { <-p.telling }()
 	p.vouching = slices.DeleteFunc(p.vouching, func(other *follower) bool { return other == f })
 	if len(p.vouching) == 0 && !p.unwanted.Load() && ctx.Err() == nil {
 		lost.UID = p.watch.UID
