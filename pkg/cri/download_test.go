@@ -15,6 +15,7 @@ import (
 
 	"github.com/podlapse/podlapse/pkg/cri"
 	"github.com/podlapse/podlapse/pkg/cri/critest"
+	"github.com/podlapse/podlapse/pkg/imagepull"
 )
 
 const contentStore = "/containerd.services.content.v1.Content/"
@@ -33,13 +34,13 @@ func downloads(t *testing.T, options critest.Options) (*critest.Runtime, *harnes
 }
 
 // ask asks with the source's clock a second further, so that no earlier answer is shared.
-func (h *harness) ask() ([]cri.Download, error) {
+func (h *harness) ask() ([]imagepull.Download, error) {
 	h.ahead.Add(int64(time.Second))
 	return h.source.Downloads(h.t.Context())
 }
 
 // eventually asks until the answer is the wanted one: a session is there a moment after its report.
-func (h *harness) eventually(want ...cri.Download) {
+func (h *harness) eventually(want ...imagepull.Download) {
 	h.t.Helper()
 	deadline := time.Now().Add(patience)
 	for {
@@ -69,7 +70,7 @@ func TestDownloads(t *testing.T) {
 	fake.PutLayer(image, 0, 100, begun)
 	ingest(fake, image.Layers[1], 40, 2)
 	ingest(fake, image.Layers[2], 3, 1)
-	want := cri.Download{
+	want := imagepull.Download{
 		Registry: "docker.io", Repository: "library/app", Digest: image.Manifest, StartedAt: begun.Add(time.Second), Blobs: 2,
 		DoneBytes: image.ConfigSize + 100 + 40 + 3, TotalBytes: image.ConfigSize + 4*100, // base, b, c, d: b once
 	}
@@ -90,7 +91,7 @@ func TestDownloadsBeforeTheLayers(t *testing.T) {
 	image := fake.PutLayers(critest.Layers{Source: "docker.io/library/app", Names: []string{"a"}, Size: 100, At: begun})
 	fake.RemoveBlob(image.Config)
 	fake.PutIngest(critest.Ingest{Ref: "config-" + image.Config, Offset: 1, Total: image.ConfigSize, StartedAt: begun, UpdatedAt: time.Now()})
-	h.eventually(cri.Download{
+	h.eventually(imagepull.Download{
 		Registry: "docker.io", Repository: "library/app", Digest: image.Manifest, StartedAt: begun, Blobs: 1,
 		DoneBytes: 1, TotalBytes: image.ConfigSize + 100,
 	})
@@ -101,8 +102,8 @@ func TestDownloadsBeforeTheLayers(t *testing.T) {
 	fake.PutIngest(critest.Ingest{Ref: "manifest-" + manifest, Total: 9, StartedAt: begun, UpdatedAt: time.Now()})
 	fake.PutIngest(critest.Ingest{Ref: "index-" + index, Offset: 2, Total: 7, StartedAt: begun.Add(time.Second), UpdatedAt: time.Now()})
 	h.eventually(
-		cri.Download{Digest: manifest, StartedAt: begun, Blobs: 1},
-		cri.Download{StartedAt: begun.Add(time.Second), Blobs: 1, DoneBytes: 2, TotalBytes: 7},
+		imagepull.Download{Digest: manifest, StartedAt: begun, Blobs: 1},
+		imagepull.Download{StartedAt: begun.Add(time.Second), Blobs: 1, DoneBytes: 2, TotalBytes: 7},
 	)
 }
 
@@ -110,9 +111,9 @@ func TestDownloadsUnmatched(t *testing.T) {
 	fake, h := downloads(t, critest.Options{})
 	ingest(fake, critest.LayerDigest("a"), 10, 5)
 	ingest(fake, critest.LayerDigest("b"), 20, 3)
-	h.eventually(cri.Download{StartedAt: begun.Add(3 * time.Second), Blobs: 2, DoneBytes: 30, TotalBytes: 200})
+	h.eventually(imagepull.Download{StartedAt: begun.Add(3 * time.Second), Blobs: 2, DoneBytes: 30, TotalBytes: 200})
 	fake.PutIngest(critest.Ingest{Ref: "layer-" + critest.LayerDigest("c"), Offset: 5, StartedAt: begun.Add(4 * time.Second), UpdatedAt: time.Now()})
-	h.eventually(cri.Download{StartedAt: begun.Add(3 * time.Second), Blobs: 3, DoneBytes: 35})
+	h.eventually(imagepull.Download{StartedAt: begun.Add(3 * time.Second), Blobs: 3, DoneBytes: 35})
 }
 
 func TestDownloadsThatShareALayer(t *testing.T) {
@@ -123,11 +124,11 @@ func TestDownloadsThatShareALayer(t *testing.T) {
 	ingest(fake, one.Layers[1], 1, 1)
 	ingest(fake, two.Layers[1], 2, 2)
 	h.eventually(
-		cri.Download{
+		imagepull.Download{
 			Registry: "docker.io", Repository: "library/one", Digest: one.Manifest, StartedAt: begun.Add(time.Second), Blobs: 2,
 			DoneBytes: one.ConfigSize + 51, TotalBytes: one.ConfigSize + 200,
 		},
-		cri.Download{
+		imagepull.Download{
 			Registry: "127.0.0.1", Repository: "library/two", Digest: two.Manifest, StartedAt: begun.Add(2 * time.Second), Blobs: 2,
 			DoneBytes: two.ConfigSize + 52, TotalBytes: two.ConfigSize + 200,
 		},
@@ -144,7 +145,7 @@ func TestDownloadsWithDiscardedLayers(t *testing.T) {
 	image := fake.PutLayers(critest.Layers{Source: "docker.io/library/new", Names: []string{"base", "mine", "shared"}, Size: 100, Discard: true, At: begun})
 	ingest(fake, image.Layers[1], 10, 1)
 	ingest(fake, image.Layers[2], 20, 1)
-	h.eventually(cri.Download{
+	h.eventually(imagepull.Download{
 		Registry: "docker.io", Repository: "library/new", Digest: image.Manifest, StartedAt: begun.Add(time.Second), Blobs: 2,
 		DoneBytes: image.ConfigSize + 100 + 30, TotalBytes: image.ConfigSize + 300,
 	})
@@ -185,7 +186,7 @@ func TestDownloadsWithoutARuntime(t *testing.T) {
 	}
 	fake := critest.Start(t, path, critest.Options{})
 	ingest(fake, critest.LayerDigest("a"), 10, 0)
-	want := cri.Download{StartedAt: begun, Blobs: 1, DoneBytes: 10, TotalBytes: 100}
+	want := imagepull.Download{StartedAt: begun, Blobs: 1, DoneBytes: 10, TotalBytes: 100}
 	h.eventually(want)
 	fake.Stop()
 	h.eventually() // who asks notices at once
@@ -227,7 +228,7 @@ func TestDownloadsOfARuntimeWithFaults(t *testing.T) {
 	ingest(fake, image.Layers[0], 40, 0)
 	h := run(t, cri.Config{Endpoint: explicit(t, path), Timeout: 100 * time.Millisecond})
 	h.until(true, "")
-	want := cri.Download{
+	want := imagepull.Download{
 		Registry: "docker.io", Repository: "library/app", Digest: image.Manifest, StartedAt: begun, Blobs: 1,
 		DoneBytes: image.ConfigSize + 40, TotalBytes: image.ConfigSize + 200,
 	}

@@ -33,6 +33,7 @@ func (l *lookUp) layers(ctx context.Context, wanted []string, images []timeline.
 		if !slices.Contains(wanted, images[i].Ref) {
 			continue
 		}
+		images[i].Layered = true
 		if err := l.stampLayers(ctx, &images[i]); err != nil {
 			return err
 		}

@@ -157,7 +157,7 @@ func TestLayersAreAskedForOnce(t *testing.T) {
 	if n := fake.Calls()["/containerd.services.content.v1.Content/Read"]; n != 3 {
 		t.Errorf("%d reads in the end", n)
 	}
-	if absent := layersOf(t, l, "absent"); !reflect.DeepEqual(absent, timeline.Image{Ref: "absent"}) {
+	if absent := layersOf(t, l, "absent"); !reflect.DeepEqual(absent, timeline.Image{Ref: "absent", Layered: true}) {
 		t.Errorf("got %+v", absent)
 	}
 }

@@ -5,6 +5,8 @@ import (
 	"context"
 
 	"github.com/opencontainers/go-digest"
+
+	"github.com/podlapse/podlapse/pkg/imagepull"
 )
 
 // look is one look at everything that is being downloaded.
@@ -17,12 +19,12 @@ type look struct {
 }
 
 // at tells how far one image is, and which of the running blobs are its own: none when it is not being downloaded.
-func (l *look) at(ctx context.Context, image contents) (Download, map[digest.Digest]ingest, error) {
+func (l *look) at(ctx context.Context, image contents) (imagepull.Download, map[digest.Digest]ingest, error) {
 	own, err := l.own(ctx, image)
 	if err != nil || len(own) == 0 {
-		return Download{}, nil, err
+		return imagepull.Download{}, nil, err
 	}
-	download := Download{Digest: image.manifest.String(), Blobs: len(own)}
+	download := imagepull.Download{Digest: image.manifest.String(), Blobs: len(own)}
 	known := true
 	for _, part := range image.parts() {
 		i, runs := own[part.digest]
@@ -31,7 +33,7 @@ func (l *look) at(ctx context.Context, image contents) (Download, map[digest.Dig
 			download.DoneBytes += min(i.done, cmp.Or(part.size, i.done))
 			download.StartedAt = earlier(download.StartedAt, i.startedAt)
 		} else if here, err := l.here(ctx, image, part.digest); err != nil {
-			return Download{}, nil, err
+			return imagepull.Download{}, nil, err
 		} else if here {
 			download.DoneBytes += part.size
 		}

@@ -8,10 +8,12 @@ import (
 	"time"
 
 	"github.com/opencontainers/go-digest"
+
+	"github.com/podlapse/podlapse/pkg/imagepull"
 )
 
 // downloads answers Source.Downloads. It must not run twice at a time.
-func (s *session) downloads(ctx context.Context) ([]Download, error) {
+func (s *session) downloads(ctx context.Context) ([]imagepull.Download, error) {
 	found, err := s.look(ctx)
 	if err != nil {
 		s.lost(err)
@@ -20,7 +22,7 @@ func (s *session) downloads(ctx context.Context) ([]Download, error) {
 }
 
 // look matches the blobs that are being written to the manifests that name them.
-func (s *session) look(ctx context.Context) ([]Download, error) {
+func (s *session) look(ctx context.Context) ([]imagepull.Download, error) {
 	content := &s.lookUp.stores.content
 	statuses, err := s.client.ingests(ctx)
 	if err != nil {
@@ -39,8 +41,8 @@ func (s *session) look(ctx context.Context) ([]Download, error) {
 }
 
 // match makes a Download of each manifest that running blobs belong to, and of what is left.
-func (s *session) match(ctx context.Context, running map[digest.Digest]ingest, manifests []listedManifest) ([]Download, error) {
-	var found []Download
+func (s *session) match(ctx context.Context, running map[digest.Digest]ingest, manifests []listedManifest) ([]imagepull.Download, error) {
+	var found []imagepull.Download
 	matched := map[digest.Digest]bool{}
 	now := &look{session: s, running: running, arrived: map[digest.Digest]bool{}, snapshotters: map[digest.Digest]string{}}
 	for _, manifest := range manifests {
@@ -66,7 +68,7 @@ func (s *session) match(ctx context.Context, running map[digest.Digest]ingest, m
 	}
 	s.arrived = now.arrived
 	found = append(found, others(running, matched)...)
-	slices.SortFunc(found, func(a, b Download) int {
+	slices.SortFunc(found, func(a, b imagepull.Download) int {
 		return cmp.Or(a.StartedAt.Compare(b.StartedAt), cmp.Compare(a.Digest, b.Digest))
 	})
 	return found, nil
@@ -74,15 +76,15 @@ func (s *session) match(ctx context.Context, running map[digest.Digest]ingest, m
 
 // others are the ingests that belong to no image that is known to be downloaded: manifests themselves, whose
 // contents nothing tells yet, and as one the rest.
-func others(running map[digest.Digest]ingest, matched map[digest.Digest]bool) []Download {
-	var found []Download
-	var rest Download
+func others(running map[digest.Digest]ingest, matched map[digest.Digest]bool) []imagepull.Download {
+	var found []imagepull.Download
+	var rest imagepull.Download
 	known := true
 	for blob, i := range running {
 		switch {
 		case matched[blob]:
 		case i.manifest:
-			found = append(found, Download{Digest: blob.String(), StartedAt: i.startedAt, Blobs: 1})
+			found = append(found, imagepull.Download{Digest: blob.String(), StartedAt: i.startedAt, Blobs: 1})
 		default:
 			rest.Blobs++
 			rest.DoneBytes += i.done

@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"slices"
 	"time"
+
+	"github.com/podlapse/podlapse/pkg/imagepull"
 )
 
 // downloadsAge is how old an answer may be.
@@ -16,7 +18,7 @@ type sharedDownloads struct {
 	timeout time.Duration
 	now     func() time.Time
 	slot    chan struct{} // capacity 1, full while someone holds what follows
-	answer  []Download
+	answer  []imagepull.Download
 	err     error
 	at      time.Time // zero before the first answer
 }
@@ -26,7 +28,7 @@ func newSharedDownloads(timeout time.Duration, now func() time.Time) *sharedDown
 }
 
 // get asks unless there is an answer. What ask does is never done twice at a time.
-func (d *sharedDownloads) get(ctx context.Context, ask func(context.Context) ([]Download, error)) ([]Download, error) {
+func (d *sharedDownloads) get(ctx context.Context, ask func(context.Context) ([]imagepull.Download, error)) ([]imagepull.Download, error) {
 	brief, cancel := context.WithTimeout(ctx, d.timeout)
 	defer cancel()
 	select {

@@ -8,22 +8,24 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"github.com/podlapse/podlapse/pkg/imagepull"
 )
 
 func TestDownloadsAreSharedForASecond(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		shared := newSharedDownloads(2*time.Second, time.Now)
 		asked := 0
-		ask := func(context.Context) ([]Download, error) {
+		ask := func(context.Context) ([]imagepull.Download, error) {
 			asked++
 			time.Sleep(100 * time.Millisecond)
-			return []Download{{Blobs: asked}}, nil
+			return []imagepull.Download{{Blobs: asked}}, nil
 		}
 		var all sync.WaitGroup
 		for range 50 {
 			all.Go(func() {
 				got, err := shared.get(t.Context(), ask)
-				if err != nil || !reflect.DeepEqual(got, []Download{{Blobs: 1}}) {
+				if err != nil || !reflect.DeepEqual(got, []imagepull.Download{{Blobs: 1}}) {
 					t.Errorf("got %+v, %v", got, err)
 				}
 				got[0].Blobs = 99 // is everyone's own
@@ -46,7 +48,7 @@ func TestDownloadsHoldNobodyLong(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const timeout = 2 * time.Second
 		shared := newSharedDownloads(timeout, time.Now)
-		hang := func(ctx context.Context) ([]Download, error) {
+		hang := func(ctx context.Context) ([]imagepull.Download, error) {
 			<-ctx.Done()
 			return nil, ctx.Err()
 		}
@@ -69,10 +71,10 @@ func TestDownloadsHoldNobodyLong(t *testing.T) {
 func TestDownloadsOfACallerThatLeaves(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		shared := newSharedDownloads(2*time.Second, time.Now)
-		slow := func(ctx context.Context) ([]Download, error) {
+		slow := func(ctx context.Context) ([]imagepull.Download, error) {
 			select {
 			case <-time.After(time.Second):
-				return []Download{{Blobs: 1}}, nil
+				return []imagepull.Download{{Blobs: 1}}, nil
 			case <-ctx.Done():
 				return nil, ctx.Err()
 			}

@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"sync/atomic"
 	"time"
 
 	"go.uber.org/zap"
@@ -53,6 +54,8 @@ type Reconciler struct {
 	inbox   chan timeline.Observation
 	queries chan func()
 	stopped chan struct{}
+
+	eventsUsed atomic.Uint64
 
 	// Of the goroutine in Run only.
 	clocks   timeline.Clocks
@@ -131,6 +134,10 @@ func (r *Reconciler) drain() {
 func (r *Reconciler) Skew(ctx context.Context) (timeline.Skew, error) {
 	return ask(ctx, r, "clock skew", r.clocks.Skew)
 }
+
+// EventsUsed is how many of the observed Events were news to a start-up so far. It may be called from any
+// goroutine.
+func (r *Reconciler) EventsUsed() uint64 { return r.eventsUsed.Load() }
 
 // Timelines tells of every pod on the node and the latest that are gone, by namespace and name, the
 // latest of a name first.
