@@ -20,6 +20,7 @@ type step struct {
 type chain struct {
 	container string // empty for the pod's own
 	steps     []step
+	attempt   uint16 // of the container, where a step's mark is the pod's
 }
 
 // podSteps is the way to the first sandbox that ran. Of several sandboxes before it the first begins.
@@ -102,7 +103,7 @@ func (f *fold) containerSteps(c *Container) chain {
 	index := f.index(c.Name)
 	steps := f.pullSteps(index, f.attemptsOf(c), f.turningTo(c))
 	if c.Kind == KindImageVolume {
-		return chain{c.Name, steps}
+		return chain{container: c.Name, steps: steps}
 	}
 	last := f.lastAttempt(index, MarkContainerCreated, MarkRunning, MarkFinished)
 	if c.Kind == KindSidecar && len(f.sandboxes) == 0 {
@@ -116,10 +117,7 @@ func (f *fold) containerSteps(c *Container) chain {
 	for attempt := uint16(0); attempt <= last; attempt++ {
 		create := step{key: markKey{index, attempt, MarkContainerCreated}, phase: PhaseContainerCreate}
 		if attempt > 0 {
-			create.phase = PhaseCrashBackoff
-			if code, known := f.e.containers[index].exitCode(int(attempt) - 1); attempt == 1 || known && code == 0 {
-				create.phase = PhaseKubeletSync // it restarts at once the first time, and what did not crash
-			}
+			create.phase = f.beforeRun(index, attempt)
 			if c.PullPolicy == PullAlways {
 				create.also = PhasePull // it asks the registry again, which no evidence here dates
 			}
@@ -141,7 +139,15 @@ func (f *fold) containerSteps(c *Container) chain {
 		// The next init container waits for it.
 		steps = append(steps, step{key: markKey{index, last, MarkStarted}, phase: PhaseStartupProbe})
 	}
-	return chain{c.Name, steps}
+	return chain{container: c.Name, steps: steps}
+}
+
+// beforeRun is what lies before another run of a container: it restarts at once the first time, and what did not crash.
+func (f *fold) beforeRun(index int16, attempt uint16) Phase {
+	if code, known := f.e.containers[index].exitCode(int(attempt) - 1); attempt == 1 || known && code == 0 {
+		return PhaseKubeletSync
+	}
+	return PhaseCrashBackoff
 }
 
 // turningTo is what passes before kubelet turns to a container: the post-start hook of the one before, if
@@ -206,9 +212,10 @@ func (f *fold) readySteps() chain {
 		steps = append(steps, step{key: markKey{index, attempt, MarkStarted}, phase: PhaseStartupProbe, vague: name == ""})
 	}
 	// All containers are ready when the last one is, and that moment has a stamp of its own.
-	return chain{name, append(steps,
+	steps = append(steps,
 		step{key: podMark(MarkContainersReady), phase: probePhase(last.ReadinessProbe, PhaseReadinessProbe), also: also},
-		step{key: podMark(MarkReady), phase: gates})}
+		step{key: podMark(MarkReady), phase: gates})
+	return chain{name, steps, attempt}
 }
 
 // probePhase charges the wait for a probe to the app only if there is a probe.
