@@ -80,7 +80,7 @@ func TestConvertPod(t *testing.T) {
 			{Name: "once", Kind: timeline.KindInit, Image: "o"},
 			{Name: "app", Kind: timeline.KindMain, Image: "a:1", PullPolicy: timeline.PullIfNotPresent, ReadinessProbe: true,
 				State: timeline.StateTerminated, ExitCode: 137},
-			{Name: "slow", Kind: timeline.KindMain, Image: "s", State: timeline.StateWaiting, WaitingReason: "ImagePullBackOff"},
+			{Name: "slow", Kind: timeline.KindMain, Image: "s", State: timeline.StateWaiting, WaitingReason: "ImagePullBackOff", PullFailure: "other"},
 			{Name: "new", Kind: timeline.KindMain, Image: "n"},
 			{Name: "debug", Kind: timeline.KindEphemeral, Image: "d", PullPolicy: timeline.PullNever},
 		},
