@@ -108,10 +108,6 @@ func compareClaims(a, b claim) int {
 	return cmp.Compare(a.key.rank()<<8|uint64(a.origin), b.key.rank()<<8|uint64(b.origin))
 }
 
-func compareKeys(c claim, k markKey) int {
-	return cmp.Compare(c.key.rank(), k.rank())
-}
-
 // claim keeps the better of the new claim and the one of the same origin.
 func (e *Evidence) claim(c claim) {
 	if c.key.attempt >= maxAttempts {
@@ -139,10 +135,13 @@ func (e *Evidence) overflows() {
 	e.overflow = true
 }
 
-// has says whether any claim about the mark exists.
-func (e *Evidence) has(k markKey) bool {
-	_, found := slices.BinarySearchFunc(e.claims, k, compareKeys)
-	return found
+// arrivalOf is when the pod object first told of the mark.
+func (e *Evidence) arrivalOf(k markKey) (instant, bool) {
+	i, found := slices.BinarySearchFunc(e.claims, claim{key: k, origin: originArrival}, compareClaims)
+	if !found {
+		return 0, false
+	}
+	return e.claims[i].latest, true
 }
 
 // container finds or adds the container's evidence; nil when the pod has too many names.

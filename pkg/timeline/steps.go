@@ -127,8 +127,10 @@ func (f *fold) containerSteps(c *Container) chain {
 		if attempt == last && c.PostStartHook && f.isLast(c) {
 			steps = append(steps, step{key: markKey{index, attempt, MarkPostStarted}, phase: PhasePostStartHook})
 		}
-		if attempt < last || c.Kind == KindInit || f.failed() || f.crashed(c) {
-			finished := step{key: markKey{index, attempt, MarkFinished}, phase: ended}
+		switch finished := (step{key: markKey{index, attempt, MarkFinished}, phase: ended}); {
+		case attempt == last && c.Kind != KindInit && f.killed(index, attempt):
+			steps = append(steps, f.untilKilled(c, attempt)...)
+		case attempt < last || c.Kind == KindInit || f.failed() || f.crashed(c):
 			if f.endedWithSandbox(index, attempt) && c.Kind != KindInit {
 				finished.phase = PhaseSandboxLost
 			}
@@ -140,6 +142,40 @@ func (f *fold) containerSteps(c *Container) chain {
 		steps = append(steps, step{key: markKey{index, last, MarkStarted}, phase: PhaseStartupProbe})
 	}
 	return chain{container: c.Name, steps: steps}
+}
+
+// killed says that kubelet ended a run when it ended the pod, of which the pod's reason tells (Evicted, DeadlineExceeded,
+// Preempting, Terminated …): a pod whose runs all failed has none. While kubelet waits for containers to end it
+// writes no status (pkg/kubelet, SyncTerminatingPod), so a run that was seen to have ended before had done so by itself.
+func (f *fold) killed(index int16, attempt uint16) bool {
+	if !f.failed() || f.e.pod.Reason == "" {
+		return false
+	}
+	ended, seen := f.e.arrivalOf(markKey{index, attempt, MarkFinished})
+	failed, _ := f.e.arrivalOf(podMark(MarkFailed))
+	return !seen || ended >= failed
+}
+
+// untilKilled is what a container was in when kubelet ended it: on its way to ready, if it was not, and if kubelet had
+// started all there were.
+func (f *fold) untilKilled(c *Container, attempt uint16) []step {
+	index := f.index(c.Name)
+	allRan := !slices.ContainsFunc(f.containers, func(o *Container) bool {
+		return o.Kind == KindMain && f.latestOf(o, MarkRunning) == nil
+	})
+	if !allRan || f.bounds.find(markKey{index, attempt, MarkContainerReady}) != nil {
+		return nil
+	}
+	started := markKey{index, attempt, MarkStarted}
+	finished := step{key: markKey{index, attempt, MarkFinished}, phase: probePhase(c.ReadinessProbe, PhaseReadinessProbe)}
+	switch {
+	case !c.StartupProbe || c.Kind == KindSidecar: // whose startup probe is on the way to the others
+		return []step{finished}
+	case f.bounds.find(started) == nil:
+		finished.phase = PhaseStartupProbe
+		return []step{finished}
+	}
+	return []step{{key: started, phase: PhaseStartupProbe}, finished}
 }
 
 // beforeRun is what lies before another run of a container: it restarts at once the first time, and what did not crash.

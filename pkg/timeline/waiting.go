@@ -51,14 +51,14 @@ func (f *fold) waitingFor(until instant) waiting {
 	return waiting{phases: []Phase{PhaseKubeletSync}}
 }
 
-// nextRun is the wait for a container to run again; nil if it did not crash.
+// nextRun is the wait for a container to run again; nil if it did not crash, or not by itself.
 func (f *fold) nextRun(c *Container, until instant) *waiting {
 	if !f.crashed(c) && c.WaitingReason != crashLoop {
 		return nil
 	}
 	index := f.index(c.Name)
 	last := f.lastAttempt(index, MarkContainerCreated, MarkRunning, MarkFinished)
-	if finished := f.bounds.find(markKey{index, last, MarkFinished}); finished != nil && finished.estimate() > until {
+	if finished := f.bounds.find(markKey{index, last, MarkFinished}); finished != nil && (finished.estimate() > until || f.killed(index, last)) {
 		return nil
 	}
 	attempt := last + 1
