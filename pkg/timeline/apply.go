@@ -1,6 +1,7 @@
 package timeline
 
 import (
+	"cmp"
 	"time"
 
 	"github.com/podlapse/podlapse/pkg/imagepull"
@@ -44,6 +45,7 @@ func (e *Evidence) applyPod(o PodSeen) {
 	if o.ArrivedAt.After(e.podSeenAt) {
 		e.podSeenAt, e.pod = o.ArrivedAt, o.Pod
 	}
+	e.keepReason(o)
 	stamped := func(m Mark, by origin, stamp time.Time) {
 		if !stamp.IsZero() {
 			e.claim(second(podMark(m), by, stamp))
@@ -116,6 +118,24 @@ func (e *Evidence) keepFirstSighting(o PodSeen) {
 	e.firstSeen, e.news = sighting{o.ArrivedAt, o.Live, wasReady(o.Pod)}, true
 }
 
+// keepReason keeps what kubelet said last of a container that waits, before the pod was deleted or failed: its containers'
+// statuses then say what that did to them.
+func (e *Evidence) keepReason(o PodSeen) {
+	if !o.Pod.DeletedAt.IsZero() || o.Pod.Phase == "Failed" || o.Pod.Phase == "Succeeded" {
+		return
+	}
+	told := waitingReason{at: at(o.ArrivedAt)}
+	for _, c := range o.Pod.Containers {
+		if c.State == StateWaiting && c.WaitingReason != "ContainerCreating" && c.WaitingReason != "PodInitializing" {
+			told.reason = cmp.Or(told.reason, c.WaitingReason)
+		}
+	}
+	if told.compare(e.waits) > 0 {
+		e.news = e.news || told.reason != e.waits.reason
+		e.waits = told
+	}
+}
+
 // readyAtFirst bounds how long after kubelet took a pod up it writes the first, false, Ready condition:
 // both go out with the same status, but their stamps are floored on their own.
 const readyAtFirst = 2 * time.Second
@@ -172,6 +192,13 @@ func (e *Evidence) applyStatus(o PodSeen, c Container) {
 	if c.State == StateWaiting && c.PullFailure != imagepull.FailureNone {
 		e.applyPullFailure(evidence, o, c.PullFailure)
 	}
+	if m, refused := refusals[c.WaitingReason]; refused && c.State == StateWaiting {
+		next := c.Attempt
+		if c.LastRun != nil {
+			next++ // as in back-off
+		}
+		e.claim(arrival(markKey{index, clampAttempt(next), m}, originArrival, o.ArrivedAt, o.Live))
+	}
 	if c.Kind == KindInit {
 		return
 	}
@@ -185,6 +212,14 @@ func (e *Evidence) applyStatus(o PodSeen, c Container) {
 	if c.Ready {
 		e.claim(arrival(markKey{index, clampAttempt(c.Attempt), MarkContainerReady}, originArrival, o.ArrivedAt, o.Live))
 	}
+}
+
+// refusals are kubelet's words for a container that cannot be made, each with the mark that is dated by the first status
+// that says so: kubelet tries again until it can (kuberuntime and images packages).
+var refusals = map[string]Mark{
+	"CreateContainerConfigError": MarkConfigRefused, // a ConfigMap, Secret or key is missing, or the user would be root
+	"ErrImageNeverPull":          MarkConfigRefused, // the image is not there and must not be pulled
+	"CreateContainerError":       MarkCreateFailed,
 }
 
 // applyPullFailure reads a status that says that a pull had failed: kubelet writes it right after. It is of use where

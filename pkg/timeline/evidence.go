@@ -42,6 +42,7 @@ type Evidence struct {
 	podSeenAt time.Time
 	firstSeen sighting
 	gone      bool
+	waits     waitingReason
 
 	claims     []claim // sorted by key, then origin; at most one each
 	containers []containerEvidence
@@ -61,6 +62,16 @@ type sighting struct {
 	at   time.Time
 	live bool
 	over bool // start-up was over already
+}
+
+// waitingReason is why a container waits, in kubelet's word, and when the pod object said so.
+type waitingReason struct {
+	at     instant
+	reason string
+}
+
+func (w waitingReason) compare(o waitingReason) int {
+	return cmp.Or(cmp.Compare(w.at, o.at), cmp.Compare(w.reason, o.reason))
 }
 
 // containerEvidence is what is known of one container beside instants.

@@ -128,6 +128,9 @@ func (f *fold) assemble() Timeline {
 	start := *f.bounds.find(podMark(MarkCreated))
 	state, end := f.end(path)
 	t.State = state
+	if state == StateStarting || state == StateDeleted || state == StateGivenUp {
+		t.Reason = cmp.Or(t.Reason, f.e.waits.reason)
+	}
 	t.CreatedAt = start.estimate().time()
 	t.Phases = f.spans(path, start, end, state)
 	if len(t.Phases) > 0 {

@@ -101,11 +101,11 @@ func (f *fold) sandboxSteps() []step {
 // containerSteps is the way of one container to running, and of an init container to its end.
 func (f *fold) containerSteps(c *Container) chain {
 	index := f.index(c.Name)
-	steps := f.pullSteps(index, f.attemptsOf(c), f.turningTo(c))
+	steps := f.pullSteps(c)
 	if c.Kind == KindImageVolume {
 		return chain{container: c.Name, steps: steps}
 	}
-	last := f.lastAttempt(index, MarkContainerCreated, MarkRunning, MarkFinished)
+	last := f.lastAttempt(index, MarkConfigRefused, MarkCreateFailed, MarkContainerCreated, MarkRunning, MarkFinished)
 	if c.Kind == KindSidecar && len(f.sandboxes) == 0 {
 		// Once it has started, kubelet goes on; that it restarts later is no part of the way.
 		last = f.firstAttempt(index, MarkStarted, last)
@@ -121,6 +121,10 @@ func (f *fold) containerSteps(c *Container) chain {
 			if c.PullPolicy == PullAlways {
 				create.also = PhasePull // it asks the registry again, which no evidence here dates
 			}
+		}
+		if refused, why := f.refused(index, attempt); len(why) > 0 {
+			steps = append(steps, step{key: refused, phase: create.phase, also: create.also})
+			create.phase, create.also = why[0], why[len(why)-1]
 		}
 		steps = append(steps, create,
 			step{key: markKey{index, attempt, MarkRunning}, phase: PhaseContainerStart})
@@ -142,6 +146,22 @@ func (f *fold) containerSteps(c *Container) chain {
 		steps = append(steps, step{key: markKey{index, last, MarkStarted}, phase: PhaseStartupProbe})
 	}
 	return chain{container: c.Name, steps: steps}
+}
+
+// refused is the mark at which kubelet first could not make a container for a run, and what it may have waited for since
+// then: its reason tells the configuration from all else, but what fails to be created may be configured so.
+func (f *fold) refused(index int16, attempt uint16) (first markKey, why []Phase) {
+	config, failed := markKey{index, attempt, MarkConfigRefused}, markKey{index, attempt, MarkCreateFailed}
+	c, r := f.bounds.find(config), f.bounds.find(failed)
+	switch {
+	case c == nil && r == nil:
+		return first, nil
+	case r == nil:
+		return config, []Phase{PhaseContainerConfig}
+	case c != nil && c.estimate() < r.estimate():
+		failed = config
+	}
+	return failed, []Phase{PhaseContainerConfig, PhaseContainerCreate}
 }
 
 // killed says that kubelet ended a run when it ended the pod, of which the pod's reason tells (Evicted, DeadlineExceeded,
@@ -200,13 +220,20 @@ func (f *fold) turningTo(c *Container) step {
 func (f *fold) isLast(c *Container) bool { return f.containers[len(f.containers)-1].Name == c.Name }
 
 // pullSteps is what comes before a container is created. Of an image that was there, only kubelet may
-// tell, with an Event, when it found it.
-func (f *fold) pullSteps(index int16, attempts []pullAttempt, first step) []step {
+// tell, with an Event, when it found it. One that must not be pulled may be refused before it is found.
+func (f *fold) pullSteps(c *Container) []step {
+	index, attempts, wait := f.index(c.Name), f.attemptsOf(c), f.turningTo(c)
+	if c.PullPolicy == PullNever {
+		wait.key, wait.untold = markKey{index, 0, MarkPullRequested}, true
+		return []step{wait}
+	}
 	var steps []step
-	for _, a := range attempts {
-		wait := first
-		if a.attempt > 0 {
+	for i, a := range attempts {
+		if i > 0 {
 			wait = step{phase: PhaseImageBackoff}
+			if attempts[i-1].failure == imagepull.FailureInvalidReference {
+				wait.phase = PhaseContainerConfig // a name that is none becomes none by trying again
+			}
 		}
 		if a.outcome == imagepull.OutcomePresent {
 			wait.key, wait.untold = markKey{index, a.attempt, MarkPullFinished}, true

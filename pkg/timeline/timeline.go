@@ -25,7 +25,9 @@ type Timeline struct {
 	Namespace, Name, UID, Node string
 	Owner                      Owner
 	State                      State
-	Reason                     string // why it failed, in the pod object's word, e.g. OutOfcpu, Evicted
+	// Reason is why it failed, in the pod object's word, e.g. OutOfcpu, Evicted; while it starts, or if it ended so,
+	// why a container waits, e.g. CreateContainerConfigError.
+	Reason string
 
 	CreatedAt time.Time
 	// SettledAt is the end of start-up; zero while StateStarting.

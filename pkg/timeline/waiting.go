@@ -88,6 +88,9 @@ func (f *fold) nextStep(c chain) *waiting {
 	}
 	key := c.steps[next].key
 	w := &waiting{[]Phase{c.steps[next].phase}, c.container, key.attempt}
+	if also := c.steps[next].also; also != "" && also != w.phases[0] {
+		w.phases = append(w.phases, also)
+	}
 	if key.mark == MarkSandboxBegun && len(f.e.sandboxes) > 0 {
 		return w // kubelet tries again because of what made the last one fail
 	}
