@@ -120,6 +120,9 @@ func (f *fold) assemble() Timeline {
 		Namespace: pod.Namespace, Name: pod.Name, UID: pod.UID, Node: pod.Node, Owner: pod.Owner, Reason: pod.Reason,
 		Reconstructed: f.e.before(), Skew: f.skew,
 	}
+	if !pod.ReadAt.IsZero() {
+		t.StaticUID, t.ReadAt = pod.RuntimeUID, pod.ReadAt
+	}
 	for _, c := range f.containers {
 		t.Pulls = f.appendPulls(t.Pulls, c)
 	}
