@@ -34,7 +34,8 @@ type Scope struct {
 }
 
 // Evidence is all that is known about one pod. Applying the same observations in any order and any
-// number of times gives the same evidence. Not safe for concurrent use.
+// number of times gives the same evidence, but for a pod with more names of containers, or of images, than are
+// kept: of these the first to come are. Not safe for concurrent use.
 type Evidence struct {
 	scope Scope
 
