@@ -17,7 +17,7 @@ type Record struct {
 	Node      string         `json:"node"`
 	Owner     OwnerRecord    `json:"owner,omitzero"`
 	State     timeline.State `json:"state"`
-	Reason    string         `json:"reason,omitempty"` // why it failed, e.g. Evicted
+	Reason    string         `json:"reason,omitempty"` // why it failed, or why a container waits, e.g. Evicted
 
 	CreatedAt  Instant `json:"created_at"`
 	SettledAt  Instant `json:"settled_at,omitzero"`

@@ -49,6 +49,7 @@ func (r *Reconciler) observe(o timeline.Observation) {
 			return
 		}
 		p = r.meet(o.PodUID(), r.config.Scope)
+		p.reported = p.reported || r.mirrored(o.(timeline.PodSeen).Pod)
 	}
 	if p.evidence != nil {
 		news := p.evidence.Apply(o)
@@ -82,6 +83,32 @@ func (r *Reconciler) meet(uid string, scope timeline.Scope) *pod {
 	r.pods[uid] = p
 	r.starting++
 	return p
+}
+
+// mirrored says that the start-up of a static pod is that of another object: its mirror was made again.
+func (r *Reconciler) mirrored(made timeline.Pod) bool {
+	if made.ReadAt.IsZero() {
+		return false
+	}
+	same := func(uid, static string, readAt time.Time) bool {
+		return uid != made.UID && static == made.RuntimeUID && readAt.Equal(made.ReadAt)
+	}
+	for _, t := range r.gone {
+		if same(t.UID, t.StaticUID, t.ReadAt) {
+			return true
+		}
+	}
+	for _, p := range r.pods {
+		if p.evidence == nil && same(p.settled.UID, p.settled.StaticUID, p.settled.ReadAt) {
+			return true
+		}
+		if p.evidence != nil {
+			if other := p.evidence.Pod(); same(other.UID, other.RuntimeUID, other.ReadAt) {
+				return true
+			}
+		}
+	}
+	return false
 }
 
 // leave is for a pod whose object is gone.

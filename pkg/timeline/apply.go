@@ -1,6 +1,7 @@
 package timeline
 
 import (
+	"cmp"
 	"time"
 
 	"github.com/podlapse/podlapse/pkg/imagepull"
@@ -41,9 +42,10 @@ func podMark(m Mark) markKey { return markKey{container: podWide, mark: m} }
 
 func (e *Evidence) applyPod(o PodSeen) {
 	e.keepFirstSighting(o)
-	if o.ArrivedAt.After(e.podSeenAt) {
+	if after := o.ArrivedAt.Compare(e.podSeenAt); after > 0 || after == 0 && comparePods(&o.Pod, &e.pod) > 0 {
 		e.podSeenAt, e.pod = o.ArrivedAt, o.Pod
 	}
+	e.keepReason(o)
 	stamped := func(m Mark, by origin, stamp time.Time) {
 		if !stamp.IsZero() {
 			e.claim(second(podMark(m), by, stamp))
@@ -110,10 +112,28 @@ func (e *Evidence) applyLost(o PodSeen, c Condition) {
 }
 
 func (e *Evidence) keepFirstSighting(o PodSeen) {
-	if !e.firstSeen.at.IsZero() && !o.ArrivedAt.Before(e.firstSeen.at) {
+	seen := sighting{o.ArrivedAt, o.Live, wasReady(o.Pod)}
+	if e.firstSeen.at.IsZero() || compareSightings(seen, e.firstSeen) < 0 {
+		e.firstSeen, e.news = seen, true
+	}
+}
+
+// keepReason keeps what kubelet said last of a container that waits, before the pod was deleted or failed: its containers'
+// statuses then say what that did to them.
+func (e *Evidence) keepReason(o PodSeen) {
+	if !o.Pod.DeletedAt.IsZero() || o.Pod.Phase == "Failed" || o.Pod.Phase == "Succeeded" {
 		return
 	}
-	e.firstSeen, e.news = sighting{o.ArrivedAt, o.Live, wasReady(o.Pod)}, true
+	told := waitingReason{at: at(o.ArrivedAt)}
+	for _, c := range o.Pod.Containers {
+		if c.State == StateWaiting && c.WaitingReason != "ContainerCreating" && c.WaitingReason != "PodInitializing" {
+			told.reason = cmp.Or(told.reason, c.WaitingReason)
+		}
+	}
+	if told.compare(e.waits) > 0 {
+		e.news = e.news || told.reason != e.waits.reason
+		e.waits = told
+	}
 }
 
 // readyAtFirst bounds how long after kubelet took a pod up it writes the first, false, Ready condition:
@@ -169,8 +189,8 @@ func (e *Evidence) applyStatus(o PodSeen, c Container) {
 			e.exited(evidence, last, c.LastRun.ExitCode)
 		}
 	}
-	if c.State == StateWaiting && c.PullFailure != imagepull.FailureNone {
-		e.applyPullFailure(evidence, o, c.PullFailure)
+	if c.State == StateWaiting {
+		e.applyWaiting(index, evidence, o, c)
 	}
 	if c.Kind == KindInit {
 		return
@@ -185,6 +205,28 @@ func (e *Evidence) applyStatus(o PodSeen, c Container) {
 	if c.Ready {
 		e.claim(arrival(markKey{index, clampAttempt(c.Attempt), MarkContainerReady}, originArrival, o.ArrivedAt, o.Live))
 	}
+}
+
+// applyWaiting reads why a container waits.
+func (e *Evidence) applyWaiting(index int16, evidence *containerEvidence, o PodSeen, c Container) {
+	if c.PullFailure != imagepull.FailureNone {
+		e.applyPullFailure(evidence, o, c.PullFailure)
+	}
+	if m, refused := refusals[c.WaitingReason]; refused {
+		next := c.Attempt
+		if c.LastRun != nil {
+			next++ // as in back-off
+		}
+		e.claim(arrival(markKey{index, clampAttempt(next), m}, originArrival, o.ArrivedAt, o.Live))
+	}
+}
+
+// refusals are kubelet's words for a container that cannot be made, each with the mark that is dated by the first status
+// that says so: kubelet tries again until it can (kuberuntime and images packages).
+var refusals = map[string]Mark{
+	"CreateContainerConfigError": MarkConfigRefused, // a ConfigMap, Secret or key is missing, or the user would be root
+	"ErrImageNeverPull":          MarkConfigRefused, // the image is not there and must not be pulled
+	"CreateContainerError":       MarkCreateFailed,
 }
 
 // applyPullFailure reads a status that says that a pull had failed: kubelet writes it right after. It is of use where
@@ -264,11 +306,11 @@ func (e *Evidence) applyImage(askedAt time.Time, image Image, beforeSandbox bool
 	if known.applyLayers(askedAt, image) {
 		e.news = true
 	}
-	if askedAt.Before(known.askedAt) {
+	if first := askedAt.Compare(known.askedAt); first < 0 || first == 0 && cmp.Or(compareBools(known.beforeSandbox, beforeSandbox), compareImages(&image, &known.Image)) < 0 {
 		known.Image, known.askedAt, known.beforeSandbox = image, askedAt, beforeSandbox
 		e.news = true
 	}
-	if askedAt.After(known.lastAt) {
+	if last := askedAt.Compare(known.lastAt); last > 0 || last == 0 && compareImages(&image, &known.last) > 0 {
 		known.last, known.lastAt = image, askedAt
 		e.news = true
 	}
@@ -276,7 +318,8 @@ func (e *Evidence) applyImage(askedAt time.Time, image Image, beforeSandbox bool
 
 // applyLayers keeps the latest answer with layers; it says whether that is this one.
 func (i *imageEvidence) applyLayers(askedAt time.Time, image Image) bool {
-	if !image.Layered || !image.Present || !askedAt.After(i.layeredAt) {
+	since := askedAt.Compare(i.layeredAt)
+	if !image.Layered || !image.Present || since < 0 || since == 0 && compareImages(&image, &i.layered) <= 0 {
 		return false
 	}
 	i.layered, i.layeredAt = image, askedAt

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/podlapse/podlapse/pkg/imagepull"
@@ -55,6 +56,17 @@ func (os origins) stamped() bool {
 }
 
 func (os origins) has(o origin) bool { return os&(1<<o) != 0 }
+
+// String names each, in the order of trust.
+func (os origins) String() string {
+	var words []string
+	for o := range originSources {
+		if os.has(origin(o)) {
+			words = append(words, origin(o).String())
+		}
+	}
+	return strings.Join(words, ", ")
+}
 
 // sources lists who is behind the origins, each once, in the order of trust.
 func (os origins) sources() []Source {
@@ -167,8 +179,8 @@ func intersect(claims []claim) (bounds, []disagreement) {
 		b := &all[len(all)-1]
 		earliest, latest := max(b.earliest, c.earliest), min(b.latest, c.latest)
 		if earliest > latest {
-			d := disagreement{c.key, fmt.Sprintf("%s says %s, %s allow %s",
-				c.origin.source(), interval(c.earliest, c.latest), b.origins.sources(), interval(b.earliest, b.latest))}
+			d := disagreement{c.key, fmt.Sprintf("%s says %s, %s allows %s",
+				c.origin, interval(c.earliest, c.latest), b.origins, interval(b.earliest, b.latest))}
 			if c.origin == originControlPlane {
 				d.detail += ": the clocks of control plane and node may differ"
 				if b.earliest == minInstant { // as far off as the stamp is, the truth may be

@@ -124,15 +124,9 @@ func (e *Evidence) gotImage(c *containerEvidence, o EventSeen, m imagepull.Messa
 
 // compare is by time; in the same floored second the pull came first, since afterwards there is none.
 func (p pulledEvent) compare(o pulledEvent) int {
-	rank := func(present bool) int {
-		if present {
-			return 1
-		}
-		return 0
-	}
-	return cmp.Or(p.window.compare(o.window), cmp.Compare(rank(p.present), rank(o.present)),
+	return cmp.Or(p.window.compare(o.window), compareBools(p.present, o.present),
 		cmp.Compare(p.message.Pull, o.message.Pull), cmp.Compare(p.message.Waiting, o.message.Waiting),
-		cmp.Compare(p.message.SizeBytes, o.message.SizeBytes))
+		cmp.Compare(p.message.SizeBytes, o.message.SizeBytes), cmp.Compare(p.message.Unit, o.message.Unit))
 }
 
 func (f failureEvent) compare(o failureEvent) int {

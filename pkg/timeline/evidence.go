@@ -34,7 +34,8 @@ type Scope struct {
 }
 
 // Evidence is all that is known about one pod. Applying the same observations in any order and any
-// number of times gives the same evidence. Not safe for concurrent use.
+// number of times gives the same evidence, but for a pod with more names of containers, or of images, than are
+// kept: of these the first to come are. Not safe for concurrent use.
 type Evidence struct {
 	scope Scope
 
@@ -42,6 +43,7 @@ type Evidence struct {
 	podSeenAt time.Time
 	firstSeen sighting
 	gone      bool
+	waits     waitingReason
 
 	claims     []claim // sorted by key, then origin; at most one each
 	containers []containerEvidence
@@ -61,6 +63,16 @@ type sighting struct {
 	at   time.Time
 	live bool
 	over bool // start-up was over already
+}
+
+// waitingReason is why a container waits, in kubelet's word, and when the pod object said so.
+type waitingReason struct {
+	at     instant
+	reason string
+}
+
+func (w waitingReason) compare(o waitingReason) int {
+	return cmp.Or(cmp.Compare(w.at, o.at), cmp.Compare(w.reason, o.reason))
 }
 
 // containerEvidence is what is known of one container beside instants.
@@ -108,10 +120,6 @@ func compareClaims(a, b claim) int {
 	return cmp.Compare(a.key.rank()<<8|uint64(a.origin), b.key.rank()<<8|uint64(b.origin))
 }
 
-func compareKeys(c claim, k markKey) int {
-	return cmp.Compare(c.key.rank(), k.rank())
-}
-
 // claim keeps the better of the new claim and the one of the same origin.
 func (e *Evidence) claim(c claim) {
 	if c.key.attempt >= maxAttempts {
@@ -139,10 +147,13 @@ func (e *Evidence) overflows() {
 	e.overflow = true
 }
 
-// has says whether any claim about the mark exists.
-func (e *Evidence) has(k markKey) bool {
-	_, found := slices.BinarySearchFunc(e.claims, k, compareKeys)
-	return found
+// arrivalOf is when the pod object first told of the mark.
+func (e *Evidence) arrivalOf(k markKey) (instant, bool) {
+	i, found := slices.BinarySearchFunc(e.claims, claim{key: k, origin: originArrival}, compareClaims)
+	if !found {
+		return 0, false
+	}
+	return e.claims[i].latest, true
 }
 
 // container finds or adds the container's evidence; nil when the pod has too many names.

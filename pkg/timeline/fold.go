@@ -120,6 +120,9 @@ func (f *fold) assemble() Timeline {
 		Namespace: pod.Namespace, Name: pod.Name, UID: pod.UID, Node: pod.Node, Owner: pod.Owner, Reason: pod.Reason,
 		Reconstructed: f.e.before(), Skew: f.skew,
 	}
+	if !pod.ReadAt.IsZero() {
+		t.StaticUID, t.ReadAt = pod.RuntimeUID, pod.ReadAt
+	}
 	for _, c := range f.containers {
 		t.Pulls = f.appendPulls(t.Pulls, c)
 	}
@@ -128,6 +131,9 @@ func (f *fold) assemble() Timeline {
 	start := *f.bounds.find(podMark(MarkCreated))
 	state, end := f.end(path)
 	t.State = state
+	if state == StateStarting || state == StateDeleted || state == StateGivenUp {
+		t.Reason = cmp.Or(t.Reason, f.e.waits.reason)
+	}
 	t.CreatedAt = start.estimate().time()
 	t.Phases = f.spans(path, start, end, state)
 	if len(t.Phases) > 0 {

@@ -11,6 +11,7 @@ type boundary struct {
 	bound     bound
 	phases    []Phase
 	container string
+	attempt   uint16
 	from      instant // the mark before it in its own chain
 	beside    bool    // it comes to pass beside kubelet's work
 }
@@ -121,7 +122,8 @@ func (f *fold) boundaries(c chain) (known []boundary, pending []Phase) {
 			if s.of != "" && len(phases) == 1 {
 				container = s.of
 			}
-			known = append(known, boundary{bound: *b, phases: phases, container: container, from: from})
+			attempt := max(s.key.attempt, c.attempt)
+			known = append(known, boundary{bound: *b, phases: phases, container: container, attempt: attempt, from: from})
 			first, from = len(f.phases), b.estimate()
 		}
 	}

@@ -250,7 +250,7 @@ func lastOutcome(f *fold, c *Container, index int16) imagepull.Outcome {
 			return imagepull.OutcomeVerified
 		}
 		return imagepull.OutcomeDownloaded
-	case there && c.PullPolicy != PullAlways, c.PullPolicy == PullNever:
+	case there && c.PullPolicy != PullAlways, c.PullPolicy == PullNever && f.e.usedBy(index) != maxInstant:
 		return imagepull.OutcomePresent
 	case f.e.pulledBefore(image) && c.PullPolicy != PullAlways:
 		return imagepull.OutcomePresent

@@ -52,35 +52,46 @@ func (f *fold) spans(path []boundary, start, end bound, state State) []Span {
 		if b.bound.estimate() > to {
 			until = end // cut short by it
 		}
-		spans = append(spans, f.span(from, until, at, b.phases, b.container))
+		spans = append(spans, f.span(from, until, at, waiting{b.phases, b.container, b.attempt}))
 		from = b.bound
 		if at == to {
 			return spans
 		}
 	}
 	if to > from.estimate() {
-		phases, container := f.waitingFor()
-		if f.e.overflow {
-			phases, container = []Phase{PhaseUnattributed}, "" // attempts that were not kept lie in there
+		w := f.waitingFor(to)
+		switch {
+		case f.e.overflow:
+			w = waiting{phases: []Phase{PhaseUnattributed}} // attempts that were not kept lie in there
+		case state == StateFailed && f.overWith(from.key):
+			w = waiting{[]Phase{PhaseKubeletSync}, f.name(from.key), from.key.attempt}
 		}
-		last := f.span(from, end, to, phases, container)
+		last := f.span(from, end, to, w)
 		last.Open = state == StateStarting
 		spans = append(spans, last)
 	}
 	return spans
 }
 
-func (f *fold) span(from, to bound, until instant, phases []Phase, container string) Span {
-	phase, merged := charge(phases)
+func (f *fold) span(from, to bound, until instant, w waiting) Span {
+	phase, merged := charge(w.phases)
 	s := Span{
-		Phase: phase, Cause: CauseOf(phase), MergedWith: merged, Container: container,
+		Phase: phase, Cause: CauseOf(phase), MergedWith: merged, Container: w.container,
 		StartAt: from.estimate().time(), EndAt: until.time(), Error: f.spanError(&from, &to),
 	}
-	if container != "" {
-		s.Attempt = int(to.key.attempt)
+	if w.container != "" {
+		s.Attempt = int(w.attempt)
 	}
 	s.Sources = f.sources.of(from.origins | to.origins)
 	return s
+}
+
+// overWith says that a pod that failed did so with the end of a run: kubelet runs nothing again, and what is left is the
+// way to its status. Not so if the container waited for its next run when something else ended the pod.
+func (f *fold) overWith(k markKey) bool {
+	return k.mark == MarkFinished && !slices.ContainsFunc(f.containers, func(c *Container) bool {
+		return c.Name == f.name(k) && c.WaitingReason == crashLoop
+	})
 }
 
 // charge names a stretch that may hold several phases. Neighbours of one cause go under the first one's
