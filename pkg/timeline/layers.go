@@ -19,7 +19,7 @@ func (i *imageEvidence) pulledOnce() bool {
 // begun and when the last byte had come.
 func (f *fold) layerClaims(c *Container) []claim {
 	index, image := f.index(c.Name), f.e.pulledImage(c.Name)
-	if index == podWide || image == nil || image.layeredAt.IsZero() {
+	if index == podWide || image == nil || image.layered == nil {
 		return nil
 	}
 	p, final := f.pulls[index].pulled, f.pulls[index].final
@@ -34,8 +34,8 @@ func (f *fold) layerClaims(c *Container) []claim {
 		claims = append(claims, claim{markKey{index, final, MarkPullStarted}, originStore, leanLatest, minInstant, at(resolved)})
 		began = at(resolved)
 	}
-	if p.known() && p.message.Timed {
-		began = p.earliest - instant(p.message.Pull+p.message.Unit)
+	if p.known() && p.lengths.Timed {
+		began = p.earliest - instant(p.lengths.Pull+p.lengths.Unit)
 	}
 	if last := lastDownload(layersSince(image.layered.Layers, began)); !last.IsZero() && (!p.known() || at(last) <= p.latest) {
 		claims = append(claims, point(markKey{index, final, MarkPullDownloaded}, originStore, last))
