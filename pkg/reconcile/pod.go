@@ -163,6 +163,7 @@ func (r *Reconciler) watchEvents(p *pod, wanted bool) {
 func (r *Reconciler) settle(p *pod, now time.Time) {
 	r.watchEvents(p, false)
 	p.settled, _ = r.timeline(p, now)
+	r.pulls.Settle(&p.settled)
 	p.evidence = nil
 	r.starting--
 	if p.settled.Reconstructed {

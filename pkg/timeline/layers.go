@@ -69,13 +69,17 @@ func (f *fold) addLayers(p *Pull, index int16, a pullAttempt) {
 	p.Layers = layersSince(image.layered.Layers, started.earliest)
 }
 
-// Bytes is how much came with the pull; 0 when nobody tells.
+// Bytes is how much came with the pull, without what counts at another one; 0 when nobody tells.
 func (p Pull) Bytes() (sum int64) {
-	for _, l := range p.Layers {
-		sum += l.SizeBytes
+	for i, l := range p.Layers {
+		if !p.shared(i) {
+			sum += max(0, l.SizeBytes)
+		}
 	}
 	return sum
 }
+
+func (p Pull) shared(layer int) bool { return layer < len(p.Shared) && p.Shared[layer] }
 
 // Unpacking is from when to when layers of the pull were unpacked, and how much of that time: one layer is unpacked
 // after the other, as soon as it has come, while others still come. Zero when the runtime does not tell.
