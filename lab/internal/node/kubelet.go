@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"path/filepath"
 
 	"github.com/podlapse/podlapse/lab/internal/layout"
@@ -26,9 +27,35 @@ func (n Node) kubelet() component {
 	}
 }
 
-// writeKubeletConfig writes kubelet's configuration. Images are pulled one after the other, as by
-// default: that is what the lab is there to show.
-func (n Node) writeKubeletConfig() error {
+// PullInParallel starts kubelet anew so that it pulls so many images at a time, as fast as it is asked to.
+// Restore, or the next Up, takes that back.
+func (n Node) PullInParallel(ctx context.Context, most int) error {
+	return n.restartKubelet(ctx, map[string]any{
+		"serializeImagePulls": false, "maxParallelImagePulls": most, "registryPullQPS": 0})
+}
+
+// restartKubelet starts kubelet anew unless it runs with just these settings.
+func (n Node) restartKubelet(ctx context.Context, settings map[string]any) error {
+	if err := n.writeKubeletConfig(settings); err != nil {
+		return err
+	}
+	if err := n.ensure(n.kubelet()); err != nil {
+		return err
+	}
+	if err := n.await(ctx, n.kubelet()); err != nil {
+		return err
+	}
+	client, err := n.Kube()
+	if err != nil {
+		return err
+	}
+	defer client.Close()
+	return n.awaitNode(ctx, client)
+}
+
+// writeKubeletConfig writes kubelet's configuration, with settings that replace others. Images are pulled one
+// after the other, as by default: that is what the lab is there to show.
+func (n Node) writeKubeletConfig(settings map[string]any) error {
 	type object = map[string]any
 	config := object{
 		"apiVersion": "kubelet.config.k8s.io/v1beta1", "kind": "KubeletConfiguration",
@@ -56,6 +83,7 @@ func (n Node) writeKubeletConfig() error {
 		"clusterDomain": "cluster.local", "clusterDNS": []string{dnsServiceAddress},
 		"rotateCertificates": false, "registerNode": true,
 	}
+	maps.Copy(config, settings)
 	data, err := json.MarshalIndent(config, "", " ")
 	if err != nil {
 		return fmt.Errorf("encode kubelet configuration: %w", err)
