@@ -1,11 +1,8 @@
 package bench
 
 import (
-	"bufio"
 	"bytes"
 	"fmt"
-	"io"
-	"os"
 	"regexp"
 	"slices"
 	"sync"
@@ -21,20 +18,18 @@ type PullCall struct {
 // PullLog reads the calls of PullImage in containerd's log, from where it ended when the log was opened. It
 // reads each line once. Safe for concurrent use.
 type PullLog struct {
-	path string
-
 	mu    sync.Mutex
-	at    int64
+	file  tail
 	calls map[string][]PullCall // by the reference asked for, in the order they began
 }
 
 // OpenPullLog starts to read the calls that come from now on.
 func (b *Bench) OpenPullLog() (*PullLog, error) {
-	info, err := os.Stat(b.Node.ContainerdLog())
+	file, err := tailOf(b.Node.ContainerdLog())
 	if err != nil {
 		return nil, fmt.Errorf("read containerd's log: %w", err)
 	}
-	return &PullLog{path: b.Node.ContainerdLog(), at: info.Size(), calls: make(map[string][]PullCall)}, nil
+	return &PullLog{file: file, calls: make(map[string][]PullCall)}, nil
 }
 
 // Of returns the calls for a reference so far. Of calls for the same reference that overlap, the first to begin
@@ -42,32 +37,10 @@ func (b *Bench) OpenPullLog() (*PullLog, error) {
 func (l *PullLog) Of(reference string) ([]PullCall, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if err := l.read(); err != nil {
+	if err := l.file.read(l.take); err != nil {
 		return nil, fmt.Errorf("read containerd's log: %w", err)
 	}
 	return slices.Clone(l.calls[reference]), nil
-}
-
-func (l *PullLog) read() error {
-	file, err := os.Open(l.path)
-	if err != nil {
-		return err
-	}
-	defer file.Close()
-	if _, err := file.Seek(l.at, io.SeekStart); err != nil {
-		return err
-	}
-	for lines := bufio.NewReader(file); ; {
-		line, err := lines.ReadBytes('\n')
-		if err == io.EOF {
-			return nil // a line without an end is left for the next reading
-		}
-		if err != nil {
-			return err
-		}
-		l.at += int64(len(line))
-		l.take(bytes.TrimSuffix(line, []byte("\n")))
-	}
 }
 
 var (

@@ -13,7 +13,7 @@ func TestPullLog(t *testing.T) {
 	if err := os.WriteFile(path, []byte(before), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	log := &PullLog{path: path, at: int64(len(before)), calls: make(map[string][]PullCall)}
+	log := &PullLog{file: tail{path, int64(len(before))}, calls: make(map[string][]PullCall)}
 	grow := func(text string) {
 		file, err := os.OpenFile(path, os.O_APPEND|os.O_WRONLY, 0)
 		if err != nil {

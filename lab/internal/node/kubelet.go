@@ -17,7 +17,8 @@ func (n Node) kubelet() component {
 		Spec: process.Spec{Name: kubeletName, Path: n.Programs.Tool(kubeletName), Args: []string{
 			"--config=" + config, "--kubeconfig=" + kubeconfig, "--root-dir=" + n.In("kubelet"),
 			"--cert-dir=" + n.In("kubelet", "pki"), "--hostname-override=" + layout.NodeName,
-			"--v=2", // logs when it takes a pod up
+			"--v=2",             // logs when it takes a pod up
+			"--vmodule=event=3", // and every Event that it makes, also those that it then drops
 		}, Inputs: []string{config, kubeconfig}},
 		ports: []int{layout.KubeletPort, layout.KubeletHealth},
 		ready: func(ctx context.Context) error {
