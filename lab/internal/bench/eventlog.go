@@ -51,7 +51,7 @@ func (l *EventLog) All() ([]KubeletEvent, error) {
 
 const quoted = `("(?:[^"\\]|\\.)*")`
 
-var eventOccurred = regexp.MustCompile(`^[IWE](\d{4} \d\d:\d\d:\d\d\.\d{6}) .*"Event occurred" object=` + quoted +
+var eventOccurred = regexp.MustCompile(`^[IWE](\d{4} \d\d:\d\d:\d\d\.\d{6}) .*"Event occurred".*? object=` + quoted +
 	` fieldPath=` + quoted + ` kind="Pod" .*? reason=` + quoted + ` message=` + quoted)
 
 func (l *EventLog) take(line []byte) {

@@ -1,0 +1,44 @@
+package bench
+
+import (
+	"testing"
+	"time"
+
+	"github.com/podlapse/podlapse/lab/internal/registry"
+)
+
+func TestAttemptsArePairedByContainer(t *testing.T) {
+	at := func(s int) time.Time { return time.Date(2026, 1, 1, 0, 0, s, 0, time.UTC) }
+	attempts := attemptsIn([]KubeletEvent{
+		{at(0), "a", "main", "Pulling", `Pulling image "r/x:1"`},
+		{at(1), "b", "main", "Pulling", `Pulling image "r/x:1"`},
+		{at(1), "b", "side", "Pulling", `Pulling image "r/xx:1"`},
+		{at(2), "b", "main", "Failed", `Failed to pull image "r/x:1": rpc error`},
+		{at(3), "a", "main", "Pulled", `Successfully pulled image "r/x:1" in 1s (1s including waiting). Image size: 1 bytes.`},
+		{at(3), "c", "main", "Pulled", `Container image "r/x:1" already present on machine`},
+		{at(4), "b", "main", "BackOff", `Back-off pulling image "r/x:1"`},
+		{at(5), "b", "main", "Pulling", `Pulling image "r/x:1"`},
+		{at(6), "b", "main", "Pulled", `Successfully pulled image "r/x:1" in 1s (1s including waiting). Image size: 1 bytes.`},
+	}, "r/x:1")
+	if len(attempts) != 3 {
+		t.Fatalf("got %+v", attempts)
+	}
+	b := Of(attempts, "b", "main")
+	if len(b) != 2 || !b[0].RequestedAt.Equal(at(1)) || !b[0].ToldAt.Equal(at(2)) || !b[1].RequestedAt.Equal(at(5)) || attempts[1].Pod != "a" {
+		t.Errorf("got %+v", attempts)
+	}
+}
+
+func TestAttemptReadsItsOwnRequests(t *testing.T) {
+	at := func(s int) time.Time { return time.Date(2026, 1, 1, 0, 0, s, 0, time.UTC) }
+	a := Attempt{Call: PullCall{Span: Span{at(10), at(20)}}}
+	a.read([]registry.Access{
+		{StartAt: at(5), LastByteAt: at(6), Bytes: 1000},
+		{StartAt: at(12), LastByteAt: at(18), Bytes: 100, Kind: registry.KindBlob},
+		{StartAt: at(11), LastByteAt: at(11), Bytes: 10, Kind: registry.KindManifest},
+		{StartAt: at(21), LastByteAt: at(22), Bytes: 1000, Status: 500},
+	})
+	if a.Asked != (Span{at(11), at(18)}) || a.Bytes != 110 || a.BlobBytes != 100 || a.Hit || a.Unpacked() != 2*time.Second {
+		t.Errorf("got %+v", a)
+	}
+}
