@@ -29,11 +29,14 @@ func (n Node) kubelet() component {
 }
 
 // PullInParallel starts kubelet anew so that it pulls so many images at a time, as fast as it is asked to.
-// Restore, or the next Up, takes that back.
+// PullSerially, Restore, or the next Up takes that back.
 func (n Node) PullInParallel(ctx context.Context, most int) error {
 	return n.restartKubelet(ctx, map[string]any{
 		"serializeImagePulls": false, "maxParallelImagePulls": most, "registryPullQPS": 0})
 }
+
+// PullSerially takes PullInParallel back.
+func (n Node) PullSerially(ctx context.Context) error { return n.restartKubelet(ctx, nil) }
 
 // restartKubelet starts kubelet anew unless it runs with just these settings.
 func (n Node) restartKubelet(ctx context.Context, settings map[string]any) error {
