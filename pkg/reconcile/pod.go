@@ -26,12 +26,13 @@ type pod struct {
 	asked    int       // questions since the pod object changed
 }
 
-func (p *pod) timeline(now time.Time, skew timeline.Skew) (timeline.Timeline, bool) {
+func (r *Reconciler) timeline(p *pod, now time.Time) (timeline.Timeline, bool) {
 	if p.evidence == nil {
 		return p.settled, true
 	}
-	t, ok := p.evidence.Timeline(now, skew)
+	t, ok := p.evidence.Timeline(now, r.clocks.Skew())
 	t.Reconstructed = t.Reconstructed || p.reported
+	r.pulls.Complete(&t)
 	return t, ok
 }
 
@@ -51,6 +52,9 @@ func (r *Reconciler) observe(o timeline.Observation) {
 	}
 	if p.evidence != nil {
 		news := p.evidence.Apply(o)
+		if event, ok := o.(timeline.EventSeen); ok {
+			r.pulls.Observe(event, p.evidence.Pod())
+		}
 		if seen {
 			p.asked = 0
 		}
@@ -100,7 +104,7 @@ func (r *Reconciler) advance(p *pod) {
 	if wants.Runtime && (p.asked == 0 || now.Sub(p.askedAt) > p.askAgainAfter()) {
 		p.askedAt = now
 		p.asked++
-		r.config.AskRuntime(timeline.LookUp{UID: object.UID, RuntimeUID: object.RuntimeUID, Images: wants.Images})
+		r.config.AskRuntime(timeline.LookUp{UID: object.UID, RuntimeUID: object.RuntimeUID, Images: wants.Images, Layers: wants.Layers})
 	}
 	r.watchEvents(p, wants.Events)
 }
@@ -128,7 +132,7 @@ func (r *Reconciler) watchEvents(p *pod, wanted bool) {
 // is shown but handed to nobody: it may have been counted already. So is one that was reported before.
 func (r *Reconciler) settle(p *pod, now time.Time) {
 	r.watchEvents(p, false)
-	p.settled, _ = p.timeline(now, r.clocks.Skew())
+	p.settled, _ = r.timeline(p, now)
 	p.evidence = nil
 	r.starting--
 	if p.settled.Reconstructed {

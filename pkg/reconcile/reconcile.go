@@ -56,6 +56,7 @@ type Reconciler struct {
 
 	// Of the goroutine in Run only.
 	clocks   timeline.Clocks
+	pulls    timeline.PullLog
 	pods     map[string]*pod
 	starting int
 	gone     []timeline.Timeline
@@ -157,7 +158,7 @@ func (r *Reconciler) timelines() []timeline.Timeline {
 	all := slices.Clone(r.gone)
 	now := r.config.Now()
 	for _, p := range r.pods {
-		if t, ok := p.timeline(now, r.clocks.Skew()); ok {
+		if t, ok := r.timeline(p, now); ok {
 			all = append(all, t)
 		}
 	}

@@ -32,7 +32,7 @@ func TestFormat(t *testing.T) {
 				Containers: []timeline.Container{
 					{
 						Name: "app", Kind: timeline.KindMain, Image: "web:2", PullPolicy: timeline.PullAlways, StartupProbe: true,
-						ReadinessProbe: true, PostStartHook: true, State: timeline.StateTerminated, WaitingReason: "Why", Attempt: 1, StartedAt: noon,
+						ReadinessProbe: true, PostStartHook: true, State: timeline.StateTerminated, WaitingReason: "Why", PullFailure: "dns", Attempt: 1, StartedAt: noon,
 						FinishedAt: noon, ExitCode: 2, Started: true, Ready: true, LastRun: &timeline.Run{FinishedAt: noon, ExitCode: 3},
 					},
 					{Name: "bare"},
@@ -43,7 +43,7 @@ func TestFormat(t *testing.T) {
 				`"created_at":"2026-03-01T12:00:00Z","read_at":"2026-03-01T12:00:00Z","acknowledged_at":"2026-03-01T12:00:00Z","deleted_at":"2026-03-01T12:00:00Z",` +
 				`"phase":"Pending","reason":"Evicted","conditions":[{"type":"Ready","true":true,"transition_at":"2026-03-01T12:00:00Z"}],` +
 				`"readiness_gates":true,"containers":[{"name":"app","kind":"main","image":"web:2","pull_policy":"Always",` +
-				`"startup_probe":true,"readiness_probe":true,"post_start_hook":true,"state":"terminated","waiting_reason":"Why","attempt":1,` +
+				`"startup_probe":true,"readiness_probe":true,"post_start_hook":true,"state":"terminated","waiting_reason":"Why","pull_failure":"dns","attempt":1,` +
 				`"started_at":"2026-03-01T12:00:00Z","finished_at":"2026-03-01T12:00:00Z","exit_code":2,"started":true,"ready":true,` +
 				`"last_run":{"finished_at":"2026-03-01T12:00:00Z","exit_code":3}},{"name":"bare"}]}}`,
 		},
@@ -76,7 +76,7 @@ func TestFormat(t *testing.T) {
 				}},
 				Images: []timeline.Image{{
 					Ref: "web:2", Present: true, PulledAt: noon, SizeBytes: 5, Digest: "sha256:a", ResolvedAt: noon,
-					Layers: []timeline.Layer{{Digest: "sha256:b", SizeBytes: 4, DownloadedAt: noon, UnpackedAt: noon}, {Digest: "sha256:c"}},
+					Layered: true, Layers: []timeline.Layer{{Digest: "sha256:b", SizeBytes: 4, DownloadedAt: noon, UnpackedAt: noon}, {Digest: "sha256:c"}},
 				}},
 			},
 			`{"kind":"runtime_seen","uid":"u","asked_at":"2026-03-01T12:00:00Z","arrived_at":"2026-03-01T12:00:00Z",` +
@@ -86,7 +86,7 @@ func TestFormat(t *testing.T) {
 				`"started_at":"2026-03-01T12:00:00Z","finished_at":"2026-03-01T12:00:00Z","exit_code":2}],` +
 				`"images":[{"ref":"web:2","present":true,"pulled_at":"2026-03-01T12:00:00Z","size_bytes":5,"digest":"sha256:a",` +
 				`"resolved_at":"2026-03-01T12:00:00Z","layers":[{"digest":"sha256:b","size_bytes":4,` +
-				`"downloaded_at":"2026-03-01T12:00:00Z","unpacked_at":"2026-03-01T12:00:00Z"},{"digest":"sha256:c"}]}]}`,
+				`"downloaded_at":"2026-03-01T12:00:00Z","unpacked_at":"2026-03-01T12:00:00Z"},{"digest":"sha256:c"}],"layered":true}]}`,
 		},
 	} {
 		if line, err := Encode(test.o); err != nil || string(line) != test.want+"\n" {

@@ -24,6 +24,7 @@ type replayed struct {
 func Replay(r *Reader) ([]timeline.Timeline, error) {
 	pods := map[string]*replayed{}
 	var clocks timeline.Clocks
+	var pulls timeline.PullLog
 	var now time.Time
 	for {
 		o, err := r.Next()
@@ -31,7 +32,7 @@ func Replay(r *Reader) ([]timeline.Timeline, error) {
 			if errors.Is(err, io.EOF) {
 				err = nil
 			}
-			return timelines(pods, now, clocks.Skew()), err
+			return timelines(pods, now, clocks.Skew(), &pulls), err
 		}
 		if _, ofClock := o.(timeline.ClockSeen); ofClock {
 			clocks.Observe(o)
@@ -48,6 +49,9 @@ func Replay(r *Reader) ([]timeline.Timeline, error) {
 			}
 			p = &replayed{evidence: timeline.NewEvidence(r.Header().Scope)}
 			pods[o.PodUID()] = p
+		}
+		if event, ok := o.(timeline.EventSeen); ok && p.evidence != nil {
+			pulls.Observe(event, p.evidence.Pod())
 		}
 		p.observe(o, now, clocks.Skew())
 	}
@@ -74,13 +78,14 @@ func (p *replayed) settle(now time.Time, skew timeline.Skew) {
 	}
 }
 
-func timelines(pods map[string]*replayed, now time.Time, skew timeline.Skew) []timeline.Timeline {
+func timelines(pods map[string]*replayed, now time.Time, skew timeline.Skew, pulls *timeline.PullLog) []timeline.Timeline {
 	all := make([]timeline.Timeline, 0, len(pods))
 	for _, p := range pods {
 		t := p.settled
 		if p.evidence != nil {
 			t, _ = p.evidence.Timeline(now, skew)
 		}
+		pulls.Complete(&t)
 		all = append(all, t)
 	}
 	slices.SortFunc(all, timeline.Compare)

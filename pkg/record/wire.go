@@ -128,6 +128,7 @@ type container struct {
 	PostStartHook  bool    `json:"post_start_hook,omitzero"`
 	State          string  `json:"state,omitzero"`
 	WaitingReason  string  `json:"waiting_reason,omitzero"`
+	PullFailure    string  `json:"pull_failure,omitzero"`
 	Attempt        int     `json:"attempt,omitzero"`
 	StartedAt      instant `json:"started_at,omitzero"`
 	FinishedAt     instant `json:"finished_at,omitzero"`
@@ -172,6 +173,7 @@ type image struct {
 	Digest        string  `json:"digest,omitzero"`
 	ResolvedAt    instant `json:"resolved_at,omitzero"`
 	Layers        []layer `json:"layers,omitempty"`
+	Layered       bool    `json:"layered,omitzero"`
 }
 
 type layer struct {

@@ -1,6 +1,10 @@
 package timeline
 
-import "time"
+import (
+	"time"
+
+	"github.com/podlapse/podlapse/pkg/imagepull"
+)
 
 // Apply adds what an observation tells. Observations about other pods are the caller's error. It returns
 // whether the observation was news: if not, all but the latest pod object and when the runtime was last
@@ -19,6 +23,13 @@ func (e *Evidence) Apply(o Observation) (news bool) {
 	case EventsWatched:
 		if e.watchedAt.IsZero() || o.OpenedAt.Before(e.watchedAt) {
 			e.watchedAt, e.news = o.OpenedAt, true
+		}
+		if o.OpenedAt.After(e.rewatched) {
+			e.rewatched, e.news = o.OpenedAt, true
+		}
+	case EventsLost:
+		if o.ArrivedAt.After(e.blindAt) {
+			e.blindAt, e.news = o.ArrivedAt, true
 		}
 	case RuntimeSeen:
 		e.applyRuntime(o)
@@ -158,6 +169,9 @@ func (e *Evidence) applyStatus(o PodSeen, c Container) {
 			e.exited(evidence, last, c.LastRun.ExitCode)
 		}
 	}
+	if c.State == StateWaiting && c.PullFailure != imagepull.FailureNone {
+		e.applyPullFailure(evidence, o, c.PullFailure)
+	}
 	if c.Kind == KindInit {
 		return
 	}
@@ -170,6 +184,16 @@ func (e *Evidence) applyStatus(o PodSeen, c Container) {
 	}
 	if c.Ready {
 		e.claim(arrival(markKey{index, clampAttempt(c.Attempt), MarkContainerReady}, originArrival, o.ArrivedAt, o.Live))
+	}
+}
+
+// applyPullFailure reads a status that says that a pull had failed: kubelet writes it right after. It is of use where
+// the Events that tell of failures are not seen.
+func (e *Evidence) applyPullFailure(c *containerEvidence, o PodSeen, why imagepull.Failure) {
+	told := arrival(markKey{}, originArrival, o.ArrivedAt, o.Live)
+	f := failureEvent{window{told.origin, told.lean, told.earliest, told.latest}, 0, why}
+	if !c.toldFailed.known() || f.compare(c.toldFailed) < 0 {
+		c.toldFailed, e.news = f, true
 	}
 }
 
@@ -233,8 +257,12 @@ func (e *Evidence) applyImage(askedAt time.Time, image Image, beforeSandbox bool
 			return
 		}
 		e.news = true
-		e.images = append(e.images, imageEvidence{image, askedAt, image, askedAt, beforeSandbox})
+		e.images = append(e.images, imageEvidence{Image: image, askedAt: askedAt, last: image, lastAt: askedAt, beforeSandbox: beforeSandbox})
+		e.images[len(e.images)-1].applyLayers(askedAt, image)
 		return
+	}
+	if known.applyLayers(askedAt, image) {
+		e.news = true
 	}
 	if askedAt.Before(known.askedAt) {
 		known.Image, known.askedAt, known.beforeSandbox = image, askedAt, beforeSandbox
@@ -244,6 +272,15 @@ func (e *Evidence) applyImage(askedAt time.Time, image Image, beforeSandbox bool
 		known.last, known.lastAt = image, askedAt
 		e.news = true
 	}
+}
+
+// applyLayers keeps the latest answer with layers; it says whether that is this one.
+func (i *imageEvidence) applyLayers(askedAt time.Time, image Image) bool {
+	if !image.Layered || !image.Present || !askedAt.After(i.layeredAt) {
+		return false
+	}
+	i.layered, i.layeredAt = image, askedAt
+	return true
 }
 
 func clampAttempt(n int) uint16 { return uint16(min(max(n, 0), 1<<16-1)) }

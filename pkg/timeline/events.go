@@ -20,6 +20,7 @@ type pulledEvent struct {
 type failureEvent struct {
 	window
 	atLeast uint16 // as many failed before, by the Event's count
+	why     imagepull.Failure
 }
 
 // sandboxFailure is one sandbox that could not be made, and the phase that is charged with it.
@@ -50,19 +51,21 @@ func (e *Evidence) applyEvent(o EventSeen) {
 	if o.Reason == "FailedCreatePodSandBox" {
 		e.applySandboxFailure(o)
 	}
-	if o.Container == "" {
-		return // of the pod, or of an image volume
-	}
 	message := imagepull.ParseMessage(o.Reason, o.Message)
-	if message.Combined {
-		return // fieldPath and message are of another occurrence than the count
-	}
+	name := o.Container
 	switch message.Kind {
 	case imagepull.KindPulling, imagepull.KindPulled, imagepull.KindAlreadyPresent, imagepull.KindPullFailed:
 	default:
 		return
 	}
-	index, evidence := e.container(o.Container)
+	if message.Combined {
+		// It stands for several occurrences, of which only the text and the latest stamp are of this one.
+		o.NamedAt, o.FirstAt, o.Count = time.Time{}, o.LastAt, 1
+	}
+	if message.Combined || name == "" { // kubelet's Events about image volumes have no fieldPath
+		name = ImageName(message.Image)
+	}
+	index, evidence := e.container(name)
 	if evidence == nil {
 		return
 	}
@@ -70,9 +73,9 @@ func (e *Evidence) applyEvent(o EventSeen) {
 	case imagepull.KindPulling:
 		e.applyPulling(index, o)
 	case imagepull.KindPullFailed:
-		keepEarliest(e, &evidence.failures, failureEvent{firstOccurrence(o), 0})
+		keepEarliest(e, &evidence.failures, failureEvent{firstOccurrence(o), 0, message.Failure})
 		if o.Count > 1 {
-			latest := failureEvent{latestOccurrence(o), clampAttempt(min(o.Count, maxAttempts) - 1)}
+			latest := failureEvent{latestOccurrence(o), clampAttempt(min(o.Count, maxAttempts) - 1), message.Failure}
 			keepEarliest(e, &evidence.failures, latest)
 		}
 	default:
@@ -133,7 +136,7 @@ func (p pulledEvent) compare(o pulledEvent) int {
 }
 
 func (f failureEvent) compare(o failureEvent) int {
-	return cmp.Or(f.window.compare(o.window), cmp.Compare(f.atLeast, o.atLeast))
+	return cmp.Or(f.window.compare(o.window), cmp.Compare(f.atLeast, o.atLeast), cmp.Compare(f.why, o.why))
 }
 
 func (f sandboxFailure) compare(o sandboxFailure) int {

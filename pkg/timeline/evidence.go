@@ -48,6 +48,8 @@ type Evidence struct {
 	images     []imageEvidence
 	sandboxes  []sandboxFailure
 	watchedAt  time.Time // when an Event watch was first open
+	rewatched  time.Time // when the latest one was opened
+	blindAt    time.Time // when one was last lost
 	overflow   bool      // something was left out for the bounds above
 	news       bool      // of the observation that is being applied
 
@@ -68,7 +70,9 @@ type containerEvidence struct {
 	registry string
 	pulled   pulledEvent
 	failures []failureEvent
-	exits    []exit
+	// toldFailed is the first status of the pod object that says that a pull had failed; zero when none came.
+	toldFailed failureEvent
+	exits      []exit
 }
 
 // imageEvidence is the first answer about an image, which tells what kubelet found, and the last one,
@@ -78,6 +82,9 @@ type imageEvidence struct {
 	askedAt time.Time
 	last    Image
 	lastAt  time.Time
+	// layered is the latest answer with layers, and when it was asked for; zero while there is none.
+	layered   Image
+	layeredAt time.Time
 	// beforeSandbox says that at that time no sandbox ran, so that kubelet cannot have begun to pull.
 	beforeSandbox bool
 }
@@ -164,17 +171,22 @@ func (e *Evidence) image(ref string) *imageEvidence {
 	return nil
 }
 
-// pulledImage is the answer about the image of a container if that image was absent at first: what
-// stamp it has since is then of a pull during the start-up.
+// pulledImage is the answer about the image of a container if that image was absent at first, or pulled since: the
+// stamp it has then is of a pull during the start-up.
 func (e *Evidence) pulledImage(container string) *imageEvidence {
 	for i := range e.pod.Containers {
 		if e.pod.Containers[i].Name == container {
-			if image := e.image(e.pod.Containers[i].Image); image != nil && !image.Present {
+			if image := e.image(e.pod.Containers[i].Image); image != nil && (!image.Present || image.pulledAgain()) {
 				return image
 			}
 		}
 	}
 	return nil
+}
+
+// pulledAgain says that an image that was there has been pulled since.
+func (i *imageEvidence) pulledAgain() bool {
+	return i.Present && !i.PulledAt.IsZero() && i.last.PulledAt.After(i.PulledAt)
 }
 
 // registryOf parses a reference once: nothing else about a fold costs as much.

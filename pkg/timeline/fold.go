@@ -82,7 +82,10 @@ func (f *fold) gather() {
 	}
 	for i, p := range f.pulls {
 		f.claims = append(f.claims, pullClaims(int16(i), p, f.e.pulledImage(f.e.containers[i].name),
-			f.e.has(markKey{int16(i), 0, MarkContainerCreated}) || f.e.has(markKey{int16(i), 0, MarkRunning}))...)
+			f.e.usedBy(int16(i)))...)
+	}
+	for i := range f.e.pod.Containers {
+		f.claims = append(f.claims, f.layerClaims(&f.e.pod.Containers[i])...)
 	}
 	for i, s := range f.e.sandboxes {
 		f.claims = append(f.claims, s.claim(markKey{podWide, uint16(i), MarkSandboxFailed}))
@@ -134,6 +137,7 @@ func (f *fold) assemble() Timeline {
 		t.SettledAt = t.CreatedAt.Add(t.Total)
 	}
 	t.TotalError = f.spanError(&start, &end)
+	t.LostEvents = f.lostEvents()
 	t.Marks = f.marks()
 	t.Conflicts = f.conflicts()
 	t.Missing = f.missing()

@@ -21,6 +21,7 @@ const (
 
 	MarkPullRequested    // kubelet wants the image; the pull queue begins
 	MarkPullStarted      // the runtime was asked to pull
+	MarkPullDownloaded   // the last byte of the image had come
 	MarkPullFinished     // the runtime has the image
 	MarkPullFailed       // the runtime gave up
 	MarkContainerCreated // the runtime created the container
@@ -34,7 +35,7 @@ const (
 var markNames = [...]string{
 	"created", "scheduled", "acknowledged", "sandbox_failed", "sandbox_begun", "network_ready", "sandbox_running",
 	"containers_ready", "ready", "succeeded", "failed", "deleted",
-	"pull_requested", "pull_started", "pull_finished", "pull_failed",
+	"pull_requested", "pull_started", "pull_downloaded", "pull_finished", "pull_failed",
 	"container_created", "running", "finished", "post_started", "started", "container_ready",
 }
 

@@ -1,6 +1,10 @@
 package timeline
 
-import "time"
+import (
+	"time"
+
+	"github.com/podlapse/podlapse/pkg/imagepull"
+)
 
 // Source names who made an observation. The values appear in records and metric labels.
 type Source string
@@ -154,10 +158,13 @@ const (
 	KindSidecar   ContainerKind = "sidecar" // restartable init container
 	KindMain      ContainerKind = "main"
 	KindEphemeral ContainerKind = "ephemeral"
-	// KindImageVolume is no container but a volume whose content is an image: it is pulled before the first
-	// container, and nothing is run from it. Its name is the volume's.
+	// KindImageVolume is no container but the image of one or more volumes: it is pulled before the first
+	// container, and nothing is run from it. Its name is its ImageName, as all that kubelet tells of it.
 	KindImageVolume ContainerKind = "image_volume"
 )
+
+// ImageName is what an image goes by where no container does, which no container's name can be.
+func ImageName(ref string) string { return "image:" + ref }
 
 // ContainerState is the state in a container's status.
 type ContainerState string
@@ -191,14 +198,16 @@ type Container struct {
 	PostStartHook  bool
 
 	State         ContainerState
-	WaitingReason string    // e.g. ContainerCreating, ImagePullBackOff, CrashLoopBackOff
-	Attempt       int       // status.restartCount: number of the current run, from 0
-	StartedAt     time.Time // of the current run when running or terminated
-	FinishedAt    time.Time // of the current run when terminated
-	ExitCode      int       // of the current run when terminated
-	Started       bool      // startup probe passed, or none; for init containers never of interest
-	Ready         bool
-	LastRun       *Run // the run before the current one, when the status has it
+	WaitingReason string // e.g. ContainerCreating, ImagePullBackOff, CrashLoopBackOff
+	// PullFailure is why the latest pull failed, of a container that waits because of that.
+	PullFailure imagepull.Failure
+	Attempt     int       // status.restartCount: number of the current run, from 0
+	StartedAt   time.Time // of the current run when running or terminated
+	FinishedAt  time.Time // of the current run when terminated
+	ExitCode    int       // of the current run when terminated
+	Started     bool      // startup probe passed, or none; for init containers never of interest
+	Ready       bool
+	LastRun     *Run // the run before the current one, when the status has it
 }
 
 // Run is one finished run of a container.
@@ -253,6 +262,7 @@ type Image struct {
 	// unless LookUp.Layers asked for it.
 	ResolvedAt time.Time
 	Layers     []Layer // the bottom one first; empty unless LookUp.Layers asked for it
+	Layered    bool    // LookUp.Layers asked for it, whatever the runtime could tell
 }
 
 // Layer is one layer of an image in containerd's stores. Stamps are exact instants on the node's clock; the

@@ -99,7 +99,7 @@ func duringWork(b boundary, all []boundary) bool {
 			return false
 		}
 		return slices.ContainsFunc(w.phases, func(p Phase) bool {
-			return p == PhasePullQueue || p == PhasePull || p == PhaseContainerCreate || p == PhaseContainerStart
+			return p == PhasePullQueue || p == PhasePull || p == PhaseUnpack || p == PhaseContainerCreate || p == PhaseContainerStart
 		})
 	})
 }

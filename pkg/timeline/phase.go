@@ -16,6 +16,7 @@ const (
 	PhaseKubeletSync     Phase = "kubelet_sync"
 	PhasePullQueue       Phase = "pull_queue"
 	PhasePull            Phase = "pull"
+	PhaseUnpack          Phase = "unpack"
 	PhaseImageBackoff    Phase = "image_backoff"
 	PhaseContainerCreate Phase = "container_create"
 	PhaseContainerStart  Phase = "container_start"
@@ -39,6 +40,7 @@ const (
 	CauseRuntime   Cause = "runtime"
 	CausePullQueue Cause = "pull_queue"
 	CauseRegistry  Cause = "registry"
+	CauseDisk      Cause = "disk"
 	CauseApp       Cause = "app"
 	CauseGate      Cause = "gate"
 	CauseBackoff   Cause = "backoff"
@@ -73,6 +75,7 @@ var phaseTable = []phaseRow{
 	{PhaseKubeletSync, CauseKubelet, "kubelet between steps", aboutNothing}, // gaps between steps: sync, relist
 	{PhasePullQueue, CausePullQueue, "in the node's pull queue", aboutNothing},
 	{PhasePull, CauseRegistry, "pulling from %s", aboutRegistry},
+	{PhaseUnpack, CauseDisk, "unpacking", aboutNothing}, // what is left of it when the last byte has come
 	{PhaseImageBackoff, CauseBackoff, "image pull back-off", aboutNothing},
 	{PhaseContainerCreate, CauseRuntime, "creating containers", aboutNothing},
 	{PhaseContainerStart, CauseRuntime, "starting containers", aboutNothing},

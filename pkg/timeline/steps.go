@@ -100,7 +100,10 @@ func (f *fold) sandboxSteps() []step {
 // containerSteps is the way of one container to running, and of an init container to its end.
 func (f *fold) containerSteps(c *Container) chain {
 	index := f.index(c.Name)
-	steps := pullSteps(index, f.attemptsOf(c), f.turningTo(c))
+	steps := f.pullSteps(index, f.attemptsOf(c), f.turningTo(c))
+	if c.Kind == KindImageVolume {
+		return chain{c.Name, steps}
+	}
 	last := f.lastAttempt(index, MarkContainerCreated, MarkRunning, MarkFinished)
 	if c.Kind == KindSidecar && len(f.sandboxes) == 0 {
 		// Once it has started, kubelet goes on; that it restarts later is no part of the way.
@@ -156,7 +159,7 @@ func (f *fold) isLast(c *Container) bool { return f.containers[len(f.containers)
 
 // pullSteps is what comes before a container is created. Of an image that was there, only kubelet may
 // tell, with an Event, when it found it.
-func pullSteps(index int16, attempts []pullAttempt, first step) []step {
+func (f *fold) pullSteps(index int16, attempts []pullAttempt, first step) []step {
 	var steps []step
 	for _, a := range attempts {
 		wait := first
@@ -169,9 +172,13 @@ func pullSteps(index int16, attempts []pullAttempt, first step) []step {
 			continue
 		}
 		wait.key = markKey{index, a.attempt, MarkPullRequested}
-		steps = append(steps, wait,
-			step{key: markKey{index, a.attempt, MarkPullStarted}, phase: PhasePullQueue},
-			step{key: markKey{index, a.attempt, a.end()}, phase: PhasePull})
+		steps = append(steps, wait, step{key: markKey{index, a.attempt, MarkPullStarted}, phase: PhasePullQueue})
+		end := step{key: markKey{index, a.attempt, a.end()}, phase: PhasePull}
+		if downloaded := (markKey{index, a.attempt, MarkPullDownloaded}); f.bounds.find(downloaded) != nil {
+			steps = append(steps, step{key: downloaded, phase: PhasePull})
+			end.phase = PhaseUnpack
+		}
+		steps = append(steps, end)
 	}
 	return steps
 }

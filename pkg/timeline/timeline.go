@@ -40,6 +40,8 @@ type Timeline struct {
 	Conflicts []Conflict
 	Skew      Skew     // of the clocks when the timeline was made
 	Missing   []string // marks that lack evidence, as mark[/container][#attempt]
+	// LostEvents are Events that kubelet must have made and that an open watch never got, as reason/container.
+	LostEvents []string
 
 	// Reconstructed says that the pod was there, and its start-up over, before the agent's time
 	// (Scope.Since), so that the timeline rests on what could be read afterwards. Such a timeline is
@@ -87,20 +89,33 @@ type Pull struct {
 	Registry  string // host and port
 	Digest    string
 	Outcome   imagepull.Outcome
-	Attempt   int // from 0
+	Failure   imagepull.Failure // why, of imagepull.OutcomeFailed
+	Attempt   int               // from 0
 
-	RequestedAt time.Time // kubelet asked for the pull; then it waits for the node's pull queue
-	StartedAt   time.Time // the runtime was asked to pull
-	FinishedAt  time.Time // the runtime answered
+	RequestedAt  time.Time // kubelet asked for the pull; then it waits for the node's pull queue
+	StartedAt    time.Time // the runtime was asked to pull
+	DownloadedAt time.Time // the last byte had come, and is unpacked; zero when nobody tells
+	FinishedAt   time.Time // the runtime answered
 
-	Queue time.Duration // StartedAt less RequestedAt
-	Pull  time.Duration // FinishedAt less StartedAt
-	// Timed says that Queue and Pull are known; each is within Error of the truth.
-	Timed bool
-	Error time.Duration
+	Queue time.Duration // StartedAt less RequestedAt; known if QueueTimed
+	Pull  time.Duration // FinishedAt less StartedAt; known if Timed
+	// Timed and QueueTimed say that Pull and Queue are known; what is is within Error of the truth.
+	Timed, QueueTimed bool
+	Error             time.Duration
 
 	SizeBytes int64 // 0 when unknown
-	Sources   []Source
+	// Layers are those that came with this pull, the bottom one first; empty when the runtime does not tell.
+	Layers  []Layer
+	Sources []Source
+
+	// BlockedBy is the pull that this one waited for the longest in the node's queue; nil when none is known.
+	BlockedBy *Blocker
+}
+
+// Blocker is the pull of another pod that a pull waited for.
+type Blocker struct {
+	Namespace, Pod, Container, Image string
+	Waited                           time.Duration // the time both overlapped
 }
 
 // MarkEvidence is the interval known to hold a mark's true instant.

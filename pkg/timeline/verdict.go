@@ -65,13 +65,41 @@ func (t Timeline) outcome() string {
 
 func (t Timeline) words(s Span) string {
 	row := rowOf(s.Phase)
+	if s.Phase == PhasePullQueue {
+		if image := t.blockerOf(s.Container); image != "" {
+			return "queued behind " + image + " on this node"
+		}
+	}
 	switch row.about {
 	case aboutRegistry:
-		return fmt.Sprintf(row.words, t.registryOf(s.Container))
+		return fmt.Sprintf(row.words, t.registryOf(s.Container)) + t.rateOf(s.Container)
 	case aboutContainer:
 		return fmt.Sprintf(row.words, cmp.Or(s.Container, "the last container"))
 	}
 	return row.words
+}
+
+// blockerOf is the image that a container's pull waited for the longest; empty when that is not known.
+func (t Timeline) blockerOf(container string) (image string) {
+	var longest time.Duration
+	for _, p := range t.Pulls {
+		if p.Container == container && p.BlockedBy != nil && p.BlockedBy.Waited > longest {
+			image, longest = p.BlockedBy.Image, p.BlockedBy.Waited
+		}
+	}
+	return image
+}
+
+// rateOf is how fast a container's image came, in words; empty when that is not known or tells nothing.
+func (t Timeline) rateOf(container string) string {
+	const least = 100 * time.Millisecond
+	for _, p := range t.Pulls {
+		took := p.DownloadedAt.Sub(p.StartedAt)
+		if p.Container == container && p.Bytes() > 0 && took >= least {
+			return fmt.Sprintf(" at %.1f MiB/s", float64(p.Bytes())/(1<<20)/took.Seconds())
+		}
+	}
+	return ""
 }
 
 func (t Timeline) registryOf(container string) string {

@@ -18,7 +18,7 @@ func (f *fold) waitingFor() ([]Phase, string) {
 	}
 	for _, c := range f.containers {
 		switch {
-		case c.Kind == KindInit || c.Ready:
+		case c.Kind == KindInit || c.Kind == KindImageVolume || c.Ready:
 		case !c.Started:
 			return []Phase{probePhase(c.StartupProbe, PhaseStartupProbe)}, c.Name
 		default:
@@ -71,7 +71,7 @@ func toldInRetrospect(first, second Mark) bool {
 	case MarkNetworkReady:
 		return second == MarkSandboxRunning
 	case MarkPullStarted:
-		return second == MarkPullFinished || second == MarkPullFailed
+		return second == MarkPullDownloaded || second == MarkPullFinished || second == MarkPullFailed
 	}
 	return false
 }

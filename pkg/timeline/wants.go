@@ -43,7 +43,7 @@ func (e *Evidence) Wants(now time.Time) Wants {
 	case e.before():
 		w.Runtime = e.runtimeAskedAt.IsZero()
 	default:
-		w.Images = e.wantedImages()
+		w.Images, w.Layers = e.wantedImages()
 		w.Runtime = len(w.Images) > 0 || e.podSeenAt.After(e.runtimeAskedAt) && !e.runtimeComplete() ||
 			e.runtimeBehind() && now.Sub(e.runtimeAskedAt) > reaskAfter
 	}
@@ -97,20 +97,30 @@ func (e *Evidence) over() (learnedAt time.Time, over bool) {
 }
 
 // wantedImages are the references whose presence says whether kubelet pulls: each is asked about once,
-// and once more after a pull that may have brought nothing new.
-func (e *Evidence) wantedImages() []string {
-	var refs []string
+// and once more after a pull, for what it brought. Of those layers are wanted as well.
+func (e *Evidence) wantedImages() (refs, layers []string) {
 	for _, c := range e.pod.Containers {
 		image := e.image(c.Image)
 		switch {
-		case c.Kind == KindEphemeral || c.PullPolicy == PullNever:
+		case c.Kind == KindEphemeral || c.PullPolicy == PullNever || slices.Contains(refs, c.Image):
 		case image == nil:
 			refs = append(refs, c.Image)
 		case e.pulledSince(c, image):
 			refs = append(refs, c.Image)
+			if image.mayHaveNewLayers() {
+				layers = append(layers, c.Image)
+			}
+		case image.last.Present && image.mayHaveNewLayers():
+			refs, layers = append(refs, c.Image), append(layers, c.Image)
 		}
 	}
-	return refs
+	return refs, layers
+}
+
+// mayHaveNewLayers says that a pull may have brought layers that nobody has asked about. A runtime that does not tell
+// when it pulled does not tell of layers either.
+func (i *imageEvidence) mayHaveNewLayers() bool {
+	return i.layeredAt.IsZero() && (!i.Present || i.last.Digest != i.Digest) && (!i.last.Present || !i.last.PulledAt.IsZero())
 }
 
 // pulledSince says that the image was pulled after the last answer about it.
@@ -122,7 +132,12 @@ func (e *Evidence) pulledSince(c Container, image *imageEvidence) bool {
 	if p := evidence.pulled; p.known() {
 		return !p.present && !image.lastAt.After(p.latest.time())
 	}
-	return !image.last.Present && e.has(markKey{index, 0, MarkRunning})
+	used := e.usedBy(index)
+	if !image.last.Present {
+		return used != maxInstant
+	}
+	// Whether it was pulled again, its stamp tells, if the runtime has one.
+	return c.PullPolicy == PullAlways && !image.PulledAt.IsZero() && used != maxInstant && at(image.lastAt) <= used
 }
 
 // runtimeComplete says that the runtime has told all it can of the way to readiness.
