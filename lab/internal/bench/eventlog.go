@@ -28,6 +28,7 @@ type EventLog struct {
 	mu     sync.Mutex
 	file   tail
 	events []KubeletEvent
+	begun  *KubeletEvent // whose message is on the next line
 }
 
 // OpenEventLog starts to read the Events about the bench's pods that kubelet makes from now on.
@@ -49,12 +50,20 @@ func (l *EventLog) All() ([]KubeletEvent, error) {
 	return slices.Clone(l.events), nil
 }
 
+// klog writes a text of several lines between these, each with a tab before it; the first line is enough.
+const manyLines = "<"
+
 const quoted = `("(?:[^"\\]|\\.)*")`
 
 var eventOccurred = regexp.MustCompile(`^[IWE](\d{4} \d\d:\d\d:\d\d\.\d{6}) .*"Event occurred".*? object=` + quoted +
-	` fieldPath=` + quoted + ` kind="Pod" .*? reason=` + quoted + ` message=` + quoted)
+	` fieldPath=` + quoted + ` kind="Pod" .*? reason=` + quoted + ` message=(?:` + quoted + `|(<)$)`)
 
 func (l *EventLog) take(line []byte) {
+	if l.begun != nil {
+		l.begun.Message = strings.TrimSpace(string(line))
+		l.events, l.begun = append(l.events, *l.begun), nil
+		return
+	}
 	if !bytes.Contains(line, []byte(`"Event occurred"`)) {
 		return
 	}
@@ -64,6 +73,9 @@ func (l *EventLog) take(line []byte) {
 	}
 	var texts [4]string
 	for i := range texts {
+		if len(fields[i+2]) == 0 {
+			continue // the message is on the next line
+		}
 		var err error
 		if texts[i], err = strconv.Unquote(string(fields[i+2])); err != nil {
 			return
@@ -74,7 +86,12 @@ func (l *EventLog) take(line []byte) {
 	if err != nil || !found || namespace != l.namespace {
 		return
 	}
-	l.events = append(l.events, KubeletEvent{At: at, Pod: pod, Container: containerOf(texts[1]), Reason: texts[2], Message: texts[3]})
+	event := KubeletEvent{At: at, Pod: pod, Container: containerOf(texts[1]), Reason: texts[2], Message: texts[3]}
+	if string(fields[6]) == manyLines {
+		l.begun = &event
+		return
+	}
+	l.events = append(l.events, event)
 }
 
 // containerOf reads spec.containers{NAME} and its like.

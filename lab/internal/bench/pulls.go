@@ -63,7 +63,6 @@ func (w *PullWitness) Attempts(ctx context.Context, reference string) ([]Attempt
 	}
 	attempts := attemptsIn(events, reference)
 	calls = Ended(calls)
-	slices.SortStableFunc(calls, func(a, b PullCall) int { return a.EndAt.Compare(b.EndAt) })
 	if len(calls) != len(attempts) {
 		return nil, fmt.Errorf("match the pulls of %s: kubelet tells of %d, containerd of %d", reference, len(attempts), len(calls))
 	}
@@ -71,11 +70,34 @@ func (w *PullWitness) Attempts(ctx context.Context, reference string) ([]Attempt
 	if err != nil {
 		return nil, err
 	}
+	match(attempts, calls)
 	for i := range attempts {
-		attempts[i].Call = calls[i]
 		attempts[i].read(accesses)
 	}
 	return attempts, nil
+}
+
+// match gives each attempt, in the order in which kubelet told of their ends, its call. Of calls at the same time,
+// containerd's log does not say which beginning belongs to which end: then kubelet's order of the requests does.
+func match(attempts []Attempt, calls []PullCall) {
+	slices.SortStableFunc(calls, func(a, b PullCall) int { return a.EndAt.Compare(b.EndAt) })
+	overlap := false
+	for i := range calls {
+		attempts[i].Call = calls[i]
+		overlap = overlap || i > 0 && calls[i].StartAt.Before(calls[i-1].EndAt)
+	}
+	if !overlap {
+		return
+	}
+	slices.SortStableFunc(calls, func(a, b PullCall) int { return a.StartAt.Compare(b.StartAt) })
+	requested := make([]*Attempt, len(attempts))
+	for i := range attempts {
+		requested[i] = &attempts[i]
+	}
+	slices.SortStableFunc(requested, func(a, b *Attempt) int { return a.RequestedAt.Compare(b.RequestedAt) })
+	for i, a := range requested {
+		a.Call.StartAt = calls[i].StartAt
+	}
 }
 
 // attemptsIn pairs what kubelet tells of the beginnings of pulls with what it tells of their ends.
@@ -134,12 +156,12 @@ func (a *Attempt) read(accesses []registry.Access) {
 	}
 }
 
-// StartAt is when the pull began, by the registry where that was asked.
-func (a Attempt) StartAt() time.Time {
-	if a.Asked.StartAt.IsZero() {
-		return a.Call.StartAt
+// Pull is the pull as the registry saw it, where that saw all of it but for so much, else as the runtime did.
+func (a Attempt) Pull(besides time.Duration) (pull Span, byRegistry bool) {
+	if a.Asked.StartAt.IsZero() || a.Call.Length()-a.Asked.Length() > besides {
+		return a.Call.Span, false
 	}
-	return a.Asked.StartAt
+	return a.Asked, true
 }
 
 // Unpacked is how long the runtime took from the last byte to the image's completion.

@@ -42,3 +42,18 @@ func TestAttemptReadsItsOwnRequests(t *testing.T) {
 		t.Errorf("got %+v", a)
 	}
 }
+
+func TestMatch(t *testing.T) {
+	at := func(s int) time.Time { return time.Date(2026, 1, 1, 0, 0, s, 0, time.UTC) }
+	// Kubelet's queue has its own order, and one call is over before the next begins.
+	serial := []Attempt{{Pod: "b", RequestedAt: at(1)}, {Pod: "a", RequestedAt: at(0)}}
+	match(serial, []PullCall{{Span: Span{at(2), at(5)}}, {Span: Span{at(5), at(6)}}})
+	if serial[0].Call.StartAt != at(2) || serial[0].Call.EndAt != at(5) || serial[1].Call.StartAt != at(5) {
+		t.Errorf("serial: %+v", serial)
+	}
+	parallel := []Attempt{{Pod: "b", RequestedAt: at(1)}, {Pod: "a", RequestedAt: at(0)}}
+	match(parallel, []PullCall{{Span: Span{at(0), at(5)}}, {Span: Span{at(2), at(6)}, Failed: "x"}})
+	if parallel[0].Call.StartAt != at(2) || parallel[0].Call.EndAt != at(5) || parallel[1].Call.StartAt != at(0) || !parallel[1].Failed() {
+		t.Errorf("parallel: %+v", parallel)
+	}
+}

@@ -147,6 +147,6 @@ func (p *pullRun) judgeLossy(ctx context.Context, c pullCase, lost []string, tim
 		p.judgeWords(want.container, want, want.outcome, pulls[0])
 		p.judgeLengths(want.container, truth[0], pulls[0])
 	}
-	p.judgeUnpacking()
+	p.noteUnseen()
 	return nil
 }

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net/http"
 	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -28,6 +29,7 @@ type pullCase struct {
 	mayHeal bool
 	// Which of the shared layers come with its pull is not known.
 	mayShare bool
+	atLeast  time.Duration               // the pull takes
 	beside   func(context.Context) error // carried out while the pod starts
 }
 
@@ -48,17 +50,19 @@ type pullRun struct {
 	mu      sync.Mutex
 	verdict *Verdict
 	going   []goingOn // when which image was really pulled
-	unpacks []unpacking
+	unseen  []unseen
 }
 
 // Sizes and rates of the images: small, so that unpacking is no part worth mentioning, slow enough to be seen.
 const (
-	pullLayer    = 512 << 10        // bytes
-	slowPull     = 256 << 10        // bytes per second
-	stalledFor   = 2 * time.Second  // in the middle of a layer
-	backoffTries = 3                // fail before the fault ends: kubelet waits 10, 20 and 40 s after them
-	backoffLimit = 3 * time.Minute  // for kubelet to try a fourth time
-	caseLimit    = 90 * time.Second // for any other pod
+	pullLayer    = 512 << 10       // bytes
+	slowPull     = 256 << 10       // bytes per second
+	stalledFor   = 2 * time.Second // in the middle of a layer
+	backoffTries = 3               // fail before the fault ends: kubelet waits 10, 20 and 40 s after them
+	backoffLimit = 3 * time.Minute // for kubelet to try a fourth time
+	// A rule counts the requests that it matches: the configuration's, too, which is too small to be hit.
+	configAndLayer = 2
+	caseLimit      = 90 * time.Second // for any other pod
 )
 
 // cases makes the images and says what happens to them: the one that fails for a minute, those that fail once,
@@ -134,7 +138,7 @@ func (p *pullRun) reset(ctx context.Context) (pullCase, error) {
 	}
 	c := plain("reset", image, agent.Downloaded)
 	c.mayHeal, c.wants[0].failures = true, []string{"registry_error", "other"}
-	rule := registry.Rule{Kind: registry.KindBlob, ResetAfterBytes: pullLayer / 2, Times: 1}
+	rule := registry.Rule{Kind: registry.KindBlob, ResetAfterBytes: pullLayer / 4 * 3, Times: configAndLayer}
 	return c, p.bench.Break(ctx, "reset", rule)
 }
 
@@ -149,10 +153,11 @@ func (p *pullRun) elsewhere(ctx context.Context) (pullCase, error) {
 	return plain("platform", image, agent.Downloaded).failsFirst(1, mend, "no_matching_platform"), nil
 }
 
-// unknownHost is an image of a registry whose name nobody can resolve. Go's resolver asks no server for names
-// that end so.
+// unknownHost is an image of a registry whose name nobody can resolve. A label of more than 63 characters is none of
+// a host: the resolver says so without asking a server, which the lab has none of.
 func (p *pullRun) unknownHost(context.Context) (pullCase, error) {
-	return plain("dns", "nowhere.onion/image:1", agent.Failed).failsFirst(1, nil, "dns"), nil
+	host := strings.Repeat("nowhere", 10) + ".invalid"
+	return plain("dns", host+"/image:1", agent.Failed).failsFirst(1, nil, "dns"), nil
 }
 
 // nobodyThere is an image of a registry that does not listen.
@@ -178,6 +183,7 @@ func (p *pullRun) coldAndAgain(ctx context.Context) ([]pullCase, error) {
 	}
 	cold, cached, always := plain("cold", image, agent.Downloaded), plain("cached", image, agent.Present), plain("always", image, agent.Verified)
 	always.spec.Containers[0].ImagePullPolicy = corev1.PullAlways
+	cold.atLeast = pullLayer / slowPull * time.Second
 	cold.beside = func(ctx context.Context) error {
 		pulled, err := p.bench.Warm(ctx, foreign)
 		p.mu.Lock()
@@ -222,8 +228,9 @@ func (p *pullRun) stalls(ctx context.Context) ([]pullCase, error) {
 	if err != nil {
 		return nil, err
 	}
-	rule := registry.Rule{Kind: registry.KindBlob, Stall: registry.Duration{Duration: stalledFor}, StallAfterBytes: pullLayer / 2, Times: 1}
+	rule := registry.Rule{Kind: registry.KindBlob, Stall: registry.Duration{Duration: stalledFor}, StallAfterBytes: pullLayer / 2, Times: configAndLayer}
 	c := plain("stall", image, agent.Downloaded)
+	c.atLeast = stalledFor
 	return []pullCase{c}, p.bench.Break(ctx, "stall", rule)
 }
 

@@ -12,15 +12,15 @@ import (
 	"github.com/podlapse/podlapse/lab/internal/bench"
 )
 
-// unpacking is a pull whose end the registry cannot date.
-type unpacking struct {
+// unseen is a pull of which the registry did not see everything.
+type unseen struct {
 	what string
-	took time.Duration // from the last byte
+	took time.Duration // what it did not see
 }
 
-// seenByRegistry is how long an image may take from its last byte to completion for the registry's log to be the
-// truth about the end. It leaves room, within the exactness, for who is right by containerd's log, which is the
-// truth of all others.
+// seenByRegistry is how much longer than for the registry a pull may take for the runtime, which resolves before
+// and unpacks afterwards, for the registry's log to be the truth. It leaves room, within the exactness, for who is
+// right by containerd's log, which is the truth of all others.
 const seenByRegistry = exact / 2
 
 // judge compares what the agent tells of a pod's pulls with what kubelet, containerd and the registry tell.
@@ -114,6 +114,8 @@ func (w wantedPull) proves(c pullCase, truth []bench.Attempt) string {
 		return ""
 	case c.mayHeal && !hit:
 		return "the fault did not strike"
+	case len(truth) > 0 && truth[len(truth)-1].Call.Length() < c.atLeast:
+		return "the pull was too fast"
 	case w.outcome == agent.Failed && pulled > 0, w.outcome != agent.Failed && pulled != 1:
 		return fmt.Sprintf("%d pulls succeeded", pulled)
 	case !c.mayHeal && failures < c.failures && len(w.failures) > 0:
@@ -151,22 +153,38 @@ func (p *pullRun) judgeWords(what string, want wantedPull, outcome string, pull 
 	}
 }
 
-// judgeLengths judges queue and pull of one attempt.
+// judgeLengths judges queue and pull of one attempt. Nobody tells of one that failed how long each of the two was.
 func (p *pullRun) judgeLengths(what string, truth bench.Attempt, pull agent.Pull) {
-	from, to := truth.StartAt(), truth.Asked.EndAt
-	if truth.Asked.StartAt.IsZero() || truth.Unpacked() > seenByRegistry {
-		to = truth.Call.EndAt
+	happened, byRegistry := truth.Pull(seenByRegistry)
+	if !byRegistry && !truth.Failed() {
+		p.unseen = append(p.unseen, unseen{what, truth.Call.Length() - truth.Asked.Length()})
 	}
-	if took := truth.Unpacked(); took > seenByRegistry && !truth.Failed() {
-		p.unpacks = append(p.unpacks, unpacking{what, took})
+	if truth.Failed() {
+		p.judgeFailed(what, truth, pull)
+		return
 	}
-	p.length(what+" queue", from.Sub(truth.RequestedAt), pull.QueueSeconds, pull.Error)
-	p.length(what+" pull", to.Sub(from), pull.PullSeconds, pull.Error)
-	if truth.Failed() || pull.DownloadedAt.IsZero() || truth.Asked.EndAt.IsZero() || pull.Outcome != agent.Downloaded {
+	p.length(what+" queue", happened.StartAt.Sub(truth.RequestedAt), pull.QueueSeconds, pull.Error)
+	p.length(what+" pull", happened.Length(), pull.PullSeconds, pull.Error)
+	if pull.DownloadedAt.IsZero() || truth.Asked.EndAt.IsZero() || pull.Outcome != agent.Downloaded {
 		return
 	}
 	if off := pull.DownloadedAt.Sub(truth.Asked.EndAt).Abs(); off > p.limit(pull.Error) {
 		p.verdict.Problem("%s: the last byte came at %s, the agent says %s", what, clock(truth.Asked.EndAt), clock(pull.DownloadedAt))
+	}
+}
+
+// judgeFailed judges queue and pull together, and each that is told.
+func (p *pullRun) judgeFailed(what string, truth bench.Attempt, pull agent.Pull) {
+	both := truth.ToldAt.Sub(truth.RequestedAt)
+	if !pull.RequestedAt.IsZero() && !pull.FinishedAt.IsZero() {
+		p.verdict.Compare(what, both.Round(10*time.Millisecond), both, pull.FinishedAt.Sub(pull.RequestedAt), true, p.limit(pull.Error))
+	} else if p.sight.full() {
+		p.verdict.Problem("%s: the agent does not say when it was requested and when it failed", what)
+	}
+	for part, told := range map[string]json.Number{"queue": pull.QueueSeconds, "pull": pull.PullSeconds} {
+		if length, err := agent.Nanoseconds(told); err == nil && length > both+p.limit(pull.Error) {
+			p.verdict.Problem("%s: it failed after %s, the agent says that its %s alone took %s s", what, seconds(both), part, told)
+		}
 	}
 }
 
@@ -266,12 +284,12 @@ func (p *pullRun) judgeBackoff(c pullCase, truth []bench.Attempt, timeline agent
 	p.verdict.Compare(c.pod+" back-off", waited.Round(time.Second), waited, measured, there, limit)
 }
 
-// judgeUnpacking says which ends the registry could not date.
-func (p *pullRun) judgeUnpacking() {
-	if len(p.unpacks) == 0 {
+// noteUnseen says which pulls the registry could not date.
+func (p *pullRun) noteUnseen() {
+	if len(p.unseen) == 0 {
 		return
 	}
-	longest := slices.MaxFunc(p.unpacks, func(a, b unpacking) int { return int(a.took - b.took) })
-	p.verdict.Note("%d pulls took more than %s from the registry's last byte to completion, %s at most (%s): of these, the end is true by containerd's log of PullImage",
-		len(p.unpacks), seenByRegistry, longest.took.Round(time.Millisecond), longest.what)
+	longest := slices.MaxFunc(p.unseen, func(a, b unseen) int { return int(a.took - b.took) })
+	p.verdict.Note("%d pulls took more than %s longer than the registry saw, for unpacking mostly, %s at most (%s): the truth about them is containerd's log of PullImage",
+		len(p.unseen), seenByRegistry, longest.took.Round(time.Millisecond), longest.what)
 }

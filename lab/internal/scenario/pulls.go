@@ -61,7 +61,7 @@ func pulls(ctx context.Context, b *bench.Bench, v *Verdict, s sight) error {
 	if err := errors.Join(p.same(ctx, "serial"), watched.stop()); err != nil {
 		return err
 	}
-	p.judgeUnpacking()
+	p.noteUnseen()
 	return p.judgeLive(watched)
 }
 

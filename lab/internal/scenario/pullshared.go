@@ -188,21 +188,22 @@ func (p *pullRun) judgeSame(ctx context.Context, how, reference string, pods []s
 // judgeBlocker wants who waited in the queue to know for whom.
 func (p *pullRun) judgeBlocker(waited bench.Attempt, all []bench.Attempt, pull agent.Pull) {
 	const long = time.Second
-	queue := waited.StartAt().Sub(waited.RequestedAt)
-	switch by := pull.BlockedBy; {
-	case by == nil && queue > long && p.sight.full():
-		p.verdict.Problem("%s: it waited %s in the queue, the agent does not say for whom", waited.Pod, seconds(queue))
-	case by == nil:
-	default:
-		length, err := agent.Nanoseconds(by.Seconds)
-		if err != nil || length > queue+p.limit(pull.Error) {
-			p.verdict.Problem("%s: it waited %s in the queue, the agent says %q for %s", waited.Pod, seconds(queue), by.Seconds, by.Pod)
+	queue := waited.Call.StartAt.Sub(waited.RequestedAt)
+	by := pull.BlockedBy
+	if by == nil {
+		if queue > long && p.sight.full() {
+			p.verdict.Problem("%s: it waited %s in the queue, the agent does not say for whom", waited.Pod, seconds(queue))
 		}
-		for _, other := range all {
-			if other.Pod == by.Pod && other.Pod != waited.Pod && other.StartAt().Before(waited.StartAt()) && other.Call.EndAt.After(waited.RequestedAt) {
-				return
-			}
-		}
-		p.verdict.Problem("%s: the agent says that it waited for %s/%s, which did not pull before it", waited.Pod, by.Namespace, by.Pod)
+		return
 	}
+	if length, err := agent.Nanoseconds(by.Seconds); err != nil || length > queue+p.limit(pull.Error) {
+		p.verdict.Problem("%s: it waited %s in the queue, the agent says %q for %s", waited.Pod, seconds(queue), by.Seconds, by.Pod)
+	}
+	for _, other := range all {
+		before := other.Call.StartAt.Before(waited.Call.StartAt) && other.Call.EndAt.After(waited.RequestedAt)
+		if other.Pod == by.Pod && other.Pod != waited.Pod && before {
+			return
+		}
+	}
+	p.verdict.Problem("%s: the agent says that it waited for %s/%s, which did not pull before it", waited.Pod, by.Namespace, by.Pod)
 }
