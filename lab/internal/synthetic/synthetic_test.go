@@ -19,7 +19,7 @@ func example() pod {
 func TestEventIsNamedAsByKubelet(t *testing.T) {
 	at := time.Unix(1_700_000_000, 123_456_789)
 	event := example().event("c1", "Pulled", "words", at)
-	if event.Name != "pod-1.1797952a5bd2cd15" || event.InvolvedObject.FieldPath != "spec.containers{c1}" ||
+	if event.Name != "pod-1.17979cfe3d85cd15" || event.InvolvedObject.FieldPath != "spec.containers{c1}" ||
 		event.Source.Component != "kubelet" || event.Source.Host != "node-2" || event.InvolvedObject.UID != "u" || event.Count != 1 {
 		t.Errorf("got %+v", event)
 	}
