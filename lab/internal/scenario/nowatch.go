@@ -12,7 +12,6 @@ import (
 
 	"github.com/podlapse/podlapse/lab/internal/agent"
 	"github.com/podlapse/podlapse/lab/internal/bench"
-	"github.com/podlapse/podlapse/lab/internal/metrics"
 )
 
 // noWatch starts 30 pods whose images are there, and one whose image is not. The API server says how many Event
@@ -30,7 +29,7 @@ func noWatch(ctx context.Context, b *bench.Bench, v *Verdict) error {
 	if err := settleAgent(ctx, b); err != nil {
 		return err
 	}
-	before, err := countWatches(ctx, b)
+	before, err := countWatches(ctx, b, b.Agent)
 	if err != nil {
 		return err
 	}
@@ -50,11 +49,11 @@ func noWatch(ctx context.Context, b *bench.Bench, v *Verdict) error {
 	if err := sleep(ctx, tail); err != nil {
 		return err
 	}
-	present, err := countWatches(ctx, b)
+	present, err := countWatches(ctx, b, b.Agent)
 	if err != nil {
 		return err
 	}
-	v.watches("30 pods with present images", before, present, 0)
+	v.watches("30 pods with present images", present.minus(before), 0)
 	timeline, err := startPlain(ctx, b, "cold", cold)
 	if err != nil {
 		return err
@@ -62,7 +61,7 @@ func noWatch(ctx context.Context, b *bench.Bench, v *Verdict) error {
 	v.downloaded(timeline, mainName)
 	var after watches
 	err = b.Node.Report.Wait(ctx, "the agent to close its Event watch", 30*time.Second, 200*time.Millisecond, func(ctx context.Context) error {
-		if after, err = countWatches(ctx, b); err != nil {
+		if after, err = countWatches(ctx, b, b.Agent); err != nil {
 			return err
 		}
 		if after.open > present.open {
@@ -73,7 +72,7 @@ func noWatch(ctx context.Context, b *bench.Bench, v *Verdict) error {
 	if err != nil {
 		v.Problem("%v", err)
 	}
-	v.watches("a pod with a cold image", present, after, 1)
+	v.watches("a pod with a cold image", after.minus(present), 1)
 	if after.agentOpen != 0 {
 		v.Problem("every Event watch is closed, podlapse_event_watches_open says %v", after.agentOpen)
 	}
@@ -92,56 +91,15 @@ func startPlain(ctx context.Context, b *bench.Bench, name, image string) (agent.
 	return b.AwaitSettled(ctx, name)
 }
 
-// watches are the Event watches that the API server has served and serves, and what the agent says of them.
-type watches struct {
-	ended, open      float64 // by the API server
-	opened           float64 // by the agent
-	agentOpen        float64
-	openSeconds      float64
-	received, itUsed float64
-}
-
-func countWatches(ctx context.Context, b *bench.Bench) (watches, error) {
-	server, err := b.Kube.Text(ctx, "/metrics")
-	if err != nil {
-		return watches{}, fmt.Errorf("read the API server's metrics: %w", err)
-	}
-	own, err := b.Agent.Metrics(ctx)
-	if err != nil {
-		return watches{}, err
-	}
-	var w watches
-	events := []string{`resource="events"`, `verb="WATCH"`, `group=""`}
-	for _, number := range []struct {
-		to     *float64
-		text   string
-		name   string
-		labels []string
-	}{
-		{&w.ended, server, "apiserver_request_total", events},
-		{&w.open, server, "apiserver_longrunning_requests", events},
-		{&w.opened, own, "podlapse_event_watches_opened_total", nil},
-		{&w.agentOpen, own, "podlapse_event_watches_open", nil},
-		{&w.openSeconds, own, "podlapse_event_watch_open_seconds_total", nil},
-		{&w.received, own, "podlapse_events_received_total", nil},
-		{&w.itUsed, own, "podlapse_events_used_total", nil},
-	} {
-		if *number.to, err = metrics.Sum(number.text, number.name, number.labels...); err != nil {
-			return watches{}, err
-		}
-	}
-	return w, nil
-}
-
 // watches compares how many Event watches were opened in between.
-func (v *Verdict) watches(what string, before, after watches, want float64) {
+func (v *Verdict) watches(what string, between watches, want float64) {
 	v.Compared += 2
-	if served := after.ended + after.open - before.ended - before.open; served != want {
-		v.Problem("%s: the API server served %v Event watches instead of %v", what, served, want)
+	if between.served() != want {
+		v.Problem("%s: the API server served %v Event watches instead of %v", what, between.served(), want)
 	}
-	if opened := after.opened - before.opened; opened != want {
-		v.Problem("%s: podlapse_event_watches_opened_total has grown by %v instead of %v", what, opened, want)
+	if between.opened != want {
+		v.Problem("%s: podlapse_event_watches_opened_total has grown by %v instead of %v", what, between.opened, want)
 	}
-	v.Note("%s: %v Event watches, open for %.1f s, %v Events received, %v of them used", what, after.opened-before.opened,
-		after.openSeconds-before.openSeconds, after.received-before.received, after.itUsed-before.itUsed)
+	v.Note("%s: %v Event watches, open for %.1f s, %v Events received, %v of them used", what, between.served(),
+		between.openSeconds, between.received, between.itUsed)
 }
