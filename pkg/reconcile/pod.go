@@ -58,6 +58,9 @@ func (r *Reconciler) observe(o timeline.Observation) {
 		if seen {
 			p.asked = 0
 		}
+		if _, event := o.(timeline.EventSeen); event && news {
+			r.eventsUsed.Add(1)
+		}
 		if r.config.Keep != nil && !p.reported && !p.evidence.Reconstructed() {
 			r.config.Keep(o, news)
 		}
