@@ -3,6 +3,7 @@ package scenario
 import (
 	"context"
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/podlapse/podlapse/lab/internal/agent"
@@ -104,10 +105,21 @@ func (p *pullRun) judgeLive(watched *liveWatch) error {
 // wasGoingOn finds what the agent told of.
 func (p *pullRun) wasGoingOn(item agent.Live, about bench.Span) (goingOn, bool) {
 	for _, truth := range p.going {
-		if truth.image == item.Image && truth.outcome == item.Outcome && truth.pod == item.Pod && truth.container == item.Container &&
+		if isImage(truth, item.Image) && truth.outcome == item.Outcome && truth.pod == item.Pod && truth.container == item.Container &&
 			!truth.span.StartAt.After(about.EndAt) && !truth.span.EndAt.Before(about.StartAt) {
 			return truth, true
 		}
 	}
 	return goingOn{}, false
+}
+
+// isImage says that this names the image that was pulled. Of what others pull, containerd notes no more than the
+// host, without its port, and the repository.
+func isImage(truth goingOn, named string) bool {
+	if truth.outcome != agent.External || truth.image == named {
+		return truth.image == named
+	}
+	host, rest, _ := strings.Cut(truth.image, "/")
+	host, _, _ = strings.Cut(host, ":")
+	return named == host+"/"+rest[:strings.IndexAny(rest, ":@")]
 }

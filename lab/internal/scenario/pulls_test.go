@@ -22,7 +22,7 @@ func retried() (pullCase, []bench.Attempt, agent.Timeline) {
 	truth := []bench.Attempt{
 		{Pod: "retried", Container: mainName, RequestedAt: after(0), ToldAt: after(10 * time.Millisecond),
 			Call: bench.PullCall{Span: span(0, 10*time.Millisecond), Failed: "not found"}},
-		{Pod: "retried", Container: mainName, RequestedAt: after(10 * time.Second), ToldAt: after(13 * time.Second),
+		{Pod: "retried", Container: mainName, RequestedAt: after(10 * time.Second), FreeAt: after(11 * time.Second), ToldAt: after(13 * time.Second),
 			Call: bench.PullCall{Span: span(11*time.Second, 13*time.Second)}, Asked: span(11*time.Second, 12990*time.Millisecond),
 			Bytes: 600_000, BlobBytes: 599_000},
 	}
@@ -61,6 +61,8 @@ func TestPullVerdict(t *testing.T) {
 		"no class":               {full, func(t *agent.Timeline) { t.Pulls[0].Failure = "" }, "the failure is not_found"},
 		"a class of a success":   {full, func(t *agent.Timeline) { t.Pulls[1].Failure = "dns" }, "did not fail"},
 		"a queue too long":       {full, func(t *agent.Timeline) { t.Pulls[1].QueueSeconds = "1.051" }, "WRONG"},
+		"a pull too long":        {full, func(t *agent.Timeline) { t.Pulls[1].PullSeconds = "2.051" }, "WRONG"},
+		"a pull too short":       {full, func(t *agent.Timeline) { t.Pulls[1].PullSeconds = "1.935" }, "WRONG"},
 		"a queue within error":   {blind, func(t *agent.Timeline) { t.Pulls[1].QueueSeconds = "1.25" }, ""},
 		"a queue beyond error":   {blind, func(t *agent.Timeline) { t.Pulls[1].QueueSeconds = "1.251" }, "WRONG"},
 		"no pull time":           {full, func(t *agent.Timeline) { t.Pulls[1].PullSeconds = "" }, "nothing"},
@@ -72,7 +74,7 @@ func TestPullVerdict(t *testing.T) {
 		"another container":      {full, func(t *agent.Timeline) { t.Pulls = append(t.Pulls, agent.Pull{Container: "x"}) }, "that there is not"},
 		"a loss":                 {full, func(t *agent.Timeline) { t.LostEvents = []string{"Pulled/main"} }, "no Event was lost"},
 		"back-off told as pull":  {full, func(t *agent.Timeline) { t.Phases[1].Phase = "pull" }, "WRONG"},
-		"the last byte late":     {full, func(t *agent.Timeline) { t.Pulls[1].DownloadedAt = after(13050 * time.Millisecond) }, "last byte"},
+		"the last byte late":     {full, func(t *agent.Timeline) { t.Pulls[1].DownloadedAt = after(13100 * time.Millisecond) }, "last byte"},
 	} {
 		c, truth, timeline := retried()
 		c.mend = func(context.Context) error { return nil }
