@@ -66,7 +66,7 @@ func unpack(ctx context.Context, b *bench.Bench, v *Verdict) error {
 				return err
 			}
 		}
-		if err := p.unpacked(ctx, plain(c.name, reference, agent.Downloaded), c.unpacks); err != nil {
+		if err := p.unpacked(ctx, plain(c.name, reference, agent.Downloaded), c.unpacks, len(c.layers)); err != nil {
 			return err
 		}
 	}
@@ -74,7 +74,7 @@ func unpack(ctx context.Context, b *bench.Bench, v *Verdict) error {
 }
 
 // unpacked carries one case out and judges whom the agent blames.
-func (p *pullRun) unpacked(ctx context.Context, c pullCase, unpacks bool) error {
+func (p *pullRun) unpacked(ctx context.Context, c pullCase, unpacks bool, layers int) error {
 	if err := p.start(ctx, c); err != nil {
 		return err
 	}
@@ -123,13 +123,13 @@ func (p *pullRun) unpacked(ctx context.Context, c pullCase, unpacks bool) error 
 			}
 		}
 	}
-	p.judgeBusy(c, a, timeline)
+	p.judgeBusy(c, a, layers, timeline)
 	return nil
 }
 
 // judgeBusy wants the time in which anything was unpacked to be told of, also where it cost nobody anything: the
 // files of the overlap's first layer take as long as those of the slow disk, while the second one comes.
-func (p *pullRun) judgeBusy(c pullCase, a bench.Attempt, timeline agent.Timeline) {
+func (p *pullRun) judgeBusy(c pullCase, a bench.Attempt, layers int, timeline agent.Timeline) {
 	pull, _ := timeline.PullOf(mainName)
 	if pull.Unpack == nil {
 		p.verdict.Problem("%s: the agent does not tell of its unpacking", c.pod)
@@ -144,8 +144,8 @@ func (p *pullRun) judgeBusy(c pullCase, a bench.Attempt, timeline agent.Timeline
 	case c.pod != "slow-registry" && busy < unpackAtLeast:
 		p.verdict.Problem("%s: the agent says that it unpacked for no more than %s", c.pod, seconds(busy))
 	}
-	if want := len(pull.Layers); want < 2 {
-		p.verdict.Problem("%s: the agent tells of %d layers", c.pod, want)
+	if told := len(pull.Layers); told != layers && told != layers+1 { // the one that was there need not be told
+		p.verdict.Problem("%s: %d layers came, the agent tells of %d", c.pod, layers, told)
 	}
 	p.verdict.Note("%s: %s from call to completion, the last byte after %s, unpacking for %s by the agent", c.pod, seconds(a.Call.Length()),
 		seconds(a.Asked.EndAt.Sub(a.Call.StartAt)), seconds(busy))
