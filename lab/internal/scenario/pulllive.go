@@ -3,6 +3,8 @@ package scenario
 import (
 	"context"
 	"fmt"
+	"maps"
+	"slices"
 	"strings"
 	"time"
 
@@ -62,7 +64,7 @@ func (p *pullRun) judgeLive(watched *liveWatch) error {
 	// News take their time: of the beginning to the agent, of the end, too, and kubelet's to its log.
 	const slack = 2 * time.Second
 	seen := make(map[goingOn]bool)
-	wrong := make(map[string]bool) // once each
+	wrong := make(map[string]int) // how often
 	for _, answer := range watched.answers {
 		for _, item := range answer.items {
 			p.verdict.Compared++
@@ -71,16 +73,16 @@ func (p *pullRun) judgeLive(watched *liveWatch) error {
 			switch {
 			case item.Namespace != p.bench.Namespace && item.Outcome != agent.External:
 			case !found:
-				wrong["at "+clock(answer.asked.StartAt)+" the agent told of a "+text+" that there was not"] = true
+				wrong[text+" that there was not"]++
 			case item.TotalBytes > 0 && item.DoneBytes > item.TotalBytes:
-				wrong[fmt.Sprintf("the agent told of %d of %d bytes of the %s", item.DoneBytes, item.TotalBytes, text)] = true
+				wrong[fmt.Sprintf("%d of %d bytes of the %s", item.DoneBytes, item.TotalBytes, text)]++
 			default:
 				seen[truth] = true
 			}
 		}
 	}
-	for text := range wrong {
-		p.verdict.Problem("%s", text)
+	for _, text := range slices.Sorted(maps.Keys(wrong)) {
+		p.verdict.Problem("in %d of %d answers the agent told of an %s", wrong[text], len(watched.answers), text)
 	}
 	const long = time.Second // enough for the agent to hear of it, and for the scenario to ask
 	slow, told := 0, 0
