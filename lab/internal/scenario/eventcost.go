@@ -214,7 +214,12 @@ func (c costRun) account(ctx context.Context, namespace string, started []synthe
 		c.verdict.Problem("%v", err)
 	}
 	for _, s := range started {
-		c.judgePod(s, told)
+		before := len(c.verdict.Problems)
+		if c.judgePod(s, told); len(c.verdict.Problems) > before && told[s.Name].Raw != nil {
+			if err := keep(c.bench, told[s.Name]); err != nil {
+				return err
+			}
+		}
 	}
 	return nil
 }

@@ -73,7 +73,7 @@ func (p *pullRun) judgeLive(watched *liveWatch) error {
 			switch {
 			case item.Namespace != p.bench.Namespace && item.Outcome != agent.External:
 			case !found:
-				wrong[text+" that there was not"]++
+				wrong[text]++
 			case item.TotalBytes > 0 && item.DoneBytes > item.TotalBytes:
 				wrong[fmt.Sprintf("%d of %d bytes of the %s", item.DoneBytes, item.TotalBytes, text)]++
 			default:
@@ -82,7 +82,7 @@ func (p *pullRun) judgeLive(watched *liveWatch) error {
 		}
 	}
 	for _, text := range slices.Sorted(maps.Keys(wrong)) {
-		p.verdict.Problem("in %d of %d answers the agent told of an %s", wrong[text], len(watched.answers), text)
+		p.verdict.Problem("%d of %d answers told of what was not so: %s", wrong[text], len(watched.answers), text)
 	}
 	const long = time.Second // enough for the agent to hear of it, and for the scenario to ask
 	slow, told := 0, 0

@@ -142,8 +142,8 @@ func TestLivePulls(t *testing.T) {
 	}{
 		"told":          {[]agent.Live{pulling}, 2 * time.Second, ""},
 		"not told":      {nil, 2 * time.Second, "never told"},
-		"told too late": {[]agent.Live{pulling}, time.Minute, "that there was not"},
-		"invented":      {[]agent.Live{pulling, {Namespace: "ns", Pod: "b", Image: image, Outcome: agent.Pulling}}, 2 * time.Second, "that there was not"},
+		"told too late": {[]agent.Live{pulling}, time.Minute, "not so"},
+		"invented":      {[]agent.Live{pulling, {Namespace: "ns", Pod: "b", Image: image, Outcome: agent.Pulling}}, 2 * time.Second, "not so"},
 		"too many bytes": {[]agent.Live{pulling, {Namespace: "ns", Pod: "a", Container: mainName, Image: image, Outcome: agent.Pulling,
 			DoneBytes: 2, TotalBytes: 1}}, 2 * time.Second, "2 of 1 bytes"},
 	} {
