@@ -20,7 +20,6 @@ const (
 // Pull is one attempt to pull an image for one container, or for one volume.
 type Pull struct {
 	Container    string      `json:"container"`
-	Volume       string      `json:"volume"`
 	Image        string      `json:"image"`
 	Registry     string      `json:"registry"`
 	Digest       string      `json:"digest"`
@@ -89,17 +88,17 @@ type Live struct {
 
 // PullOf returns the last pull for a container.
 func (t Timeline) PullOf(container string) (Pull, bool) {
-	pulls := t.PullsOf(container, "")
+	pulls := t.PullsOf(container)
 	if len(pulls) == 0 {
 		return Pull{}, false
 	}
 	return pulls[len(pulls)-1], true
 }
 
-// PullsOf returns the pulls for a container, or for a volume, in the order of the attempts.
-func (t Timeline) PullsOf(container, volume string) (pulls []Pull) {
+// PullsOf returns the pulls for a container, or for image:REFERENCE of a volume, in the order of the attempts.
+func (t Timeline) PullsOf(container string) (pulls []Pull) {
 	for _, p := range t.Pulls {
-		if p.Container == container && p.Volume == volume {
+		if p.Container == container {
 			pulls = append(pulls, p)
 		}
 	}

@@ -132,7 +132,7 @@ func (p *pullRun) judgeLossy(ctx context.Context, c pullCase, lost []string, tim
 		if err != nil {
 			return err
 		}
-		pulls := timeline.PullsOf(want.container, "")
+		pulls := timeline.PullsOf(want.container)
 		if len(truth) != 1 || len(pulls) != 1 {
 			p.verdict.Problem("%s: there were %d pulls, the agent tells of %d", want.container, len(truth), len(pulls))
 			continue

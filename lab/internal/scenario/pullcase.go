@@ -35,10 +35,10 @@ type pullCase struct {
 
 // wantedPull is what has to be told of one image of a pod.
 type wantedPull struct {
-	container, volume string
-	image             string
-	outcome           string   // of the last attempt
-	failures          []string // what an attempt that failed may be called
+	container string // or image:REFERENCE of an image volume
+	image     string
+	outcome   string   // of the last attempt
+	failures  []string // what an attempt that failed may be called
 }
 
 // pullRun is one run of the scenario.
@@ -219,7 +219,7 @@ func (p *pullRun) imageVolume(ctx context.Context) ([]pullCase, error) {
 	const name = "data"
 	c.spec.Volumes = []corev1.Volume{{Name: name, VolumeSource: corev1.VolumeSource{Image: &corev1.ImageVolumeSource{Reference: image}}}}
 	c.spec.Containers[0].VolumeMounts = []corev1.VolumeMount{{Name: name, MountPath: "/data"}}
-	c.wants = append(c.wants, wantedPull{volume: name, image: image, outcome: agent.Downloaded})
+	c.wants = append(c.wants, wantedPull{container: "image:" + image, image: image, outcome: agent.Downloaded})
 	return []pullCase{c}, err
 }
 
@@ -321,7 +321,7 @@ func (p *pullRun) told(ctx context.Context, c pullCase) (agent.Timeline, error) 
 		if timeline, err = p.bench.Agent.Timeline(ctx, p.bench.Namespace, c.pod); err != nil {
 			return err
 		}
-		for _, pull := range timeline.PullsOf(want.container, want.volume) {
+		for _, pull := range timeline.PullsOf(want.container) {
 			if pull.Outcome == agent.Failed {
 				return nil
 			}

@@ -55,13 +55,13 @@ func (p *pullRun) attempts(ctx context.Context, pod string, want wantedPull) (mi
 func (p *pullRun) judgeImage(c pullCase, want wantedPull, truth []bench.Attempt, timeline agent.Timeline) {
 	v, what := p.verdict, c.pod
 	if want.container != mainName {
-		what += " " + want.container + want.volume
+		what += " " + want.container
 	}
 	if problem := want.proves(c, truth); problem != "" {
 		v.Problem("%s: %s: the scenario proves nothing", what, problem)
 		return
 	}
-	pulls := timeline.PullsOf(want.container, want.volume)
+	pulls := timeline.PullsOf(want.container)
 	count := max(len(truth), 1) // what was present is told, too
 	if len(pulls) == 0 || len(pulls) > count || p.sight.full() && len(pulls) < count {
 		v.Problem("%s: there were %d attempts, the agent tells of %d", what, count, len(pulls))
@@ -253,7 +253,7 @@ func (p *pullRun) judgeWholes(c pullCase, truths [][]bench.Attempt, timeline age
 		v.Contract(timeline)
 	}
 	for _, pull := range timeline.Pulls {
-		if !slices.ContainsFunc(c.wants, func(w wantedPull) bool { return w.container == pull.Container && w.volume == pull.Volume }) {
+		if !slices.ContainsFunc(c.wants, func(w wantedPull) bool { return w.container == pull.Container }) {
 			v.Problem("%s: the agent tells of a pull for %q that there is not", c.pod, pull.Container+pull.Volume)
 		}
 	}
