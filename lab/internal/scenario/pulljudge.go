@@ -254,7 +254,7 @@ func (p *pullRun) judgeWholes(c pullCase, truths [][]bench.Attempt, timeline age
 	}
 	for _, pull := range timeline.Pulls {
 		if !slices.ContainsFunc(c.wants, func(w wantedPull) bool { return w.container == pull.Container }) {
-			v.Problem("%s: the agent tells of a pull for %q that there is not", c.pod, pull.Container+pull.Volume)
+			v.Problem("%s: the agent tells of a pull for %q that there is not", c.pod, pull.Container)
 		}
 	}
 	if len(timeline.LostEvents) > 0 {
