@@ -25,8 +25,15 @@ type Timeline struct {
 	Pulls        []Pull      `json:"pulls"`
 	Marks        []Mark      `json:"marks"`
 	Missing      []string    `json:"missing"`
+	ClockSkew    *Skew       `json:"clock_skew"` // absent while it is not proven
 
 	Raw []byte `json:"-"` // the answer as it came
+}
+
+// Skew is how far the control plane's clock is ahead of the node's, at least and at most.
+type Skew struct {
+	Least json.Number `json:"least_seconds"`
+	Most  json.Number `json:"most_seconds"`
 }
 
 // Phase is one stretch of it.
