@@ -123,12 +123,13 @@ func (f *fold) assemble() Timeline {
 	if !pod.ReadAt.IsZero() {
 		t.StaticUID, t.ReadAt = pod.RuntimeUID, pod.ReadAt
 	}
+	t.Pulls = make([]Pull, 0, len(f.containers))
 	for _, c := range f.containers {
 		t.Pulls = f.appendPulls(t.Pulls, c)
 	}
 	f.phases = make([]Phase, 0, 2*len(f.bounds))
 	path := f.path()
-	start := *f.bounds.find(podMark(MarkCreated))
+	start := f.bounds.find(podMark(MarkCreated))
 	state, end := f.end(path)
 	t.State = state
 	if state == StateStarting || state == StateDeleted || state == StateGivenUp {
@@ -142,7 +143,7 @@ func (f *fold) assemble() Timeline {
 	if state != StateStarting {
 		t.SettledAt = t.CreatedAt.Add(t.Total)
 	}
-	t.TotalError = f.spanError(&start, &end)
+	t.TotalError = f.spanError(start, end)
 	t.LostEvents = f.lostEvents()
 	t.Marks = f.marks()
 	t.Conflicts = f.conflicts()
@@ -152,22 +153,26 @@ func (f *fold) assemble() Timeline {
 
 // marks lists the evidence of every mark, the pod's own first, then by the containers' names.
 func (f *fold) marks() []MarkEvidence {
-	sorted := make([]*bound, len(f.bounds))
-	for i := range f.bounds {
-		sorted[i] = &f.bounds[i]
+	containers := make([]int16, 0, len(f.e.containers))
+	for i := range f.e.containers {
+		containers = append(containers, int16(i))
 	}
-	slices.SortStableFunc(sorted, func(a, b *bound) int {
-		if a.key.container == b.key.container {
-			return 0
-		}
-		return cmp.Compare(f.name(a.key), f.name(b.key))
+	slices.SortFunc(containers, func(a, b int16) int {
+		return cmp.Compare(f.e.containers[a].name, f.e.containers[b].name)
 	})
-	marks := make([]MarkEvidence, len(sorted))
-	for i, b := range sorted {
-		marks[i] = MarkEvidence{
+	marks := f.appendMarks(make([]MarkEvidence, 0, len(f.bounds)), podWide)
+	for _, c := range containers {
+		marks = f.appendMarks(marks, c)
+	}
+	return marks
+}
+
+func (f *fold) appendMarks(marks []MarkEvidence, container int16) []MarkEvidence {
+	for _, b := range f.bounds.ofContainer(container) {
+		marks = append(marks, MarkEvidence{
 			Mark: b.key.mark, Container: f.name(b.key), Attempt: int(b.key.attempt),
 			Earliest: b.earliest.time(), Latest: b.latest.time(), Sources: f.sources.of(b.origins),
-		}
+		})
 	}
 	return marks
 }
