@@ -67,30 +67,32 @@ func (os origins) String() string {
 	return strings.Join(words, ", ")
 }
 
-// sources lists who is behind the origins, each once, in the order of trust.
+// sources lists who is behind the origins, each once, in the order of trust. Nobody may change the list.
 func (os origins) sources() []Source {
-	var sources []Source
+	var set int
 	for o, source := range originSources {
-		if os.has(origin(o)) && !slices.Contains(sources, source) {
-			sources = append(sources, source)
+		if os.has(origin(o)) {
+			set |= 1 << slices.Index(trusted[:], source)
 		}
 	}
-	return sources
+	return sourceLists[set]
 }
 
-// sourceLists remembers the lists of one timeline, whose many parts rest on few combinations.
-type sourceLists struct {
-	origins []origins
-	lists   [][]Source
-}
+// trusted is the sources in the order of trust.
+var trusted = [...]Source{SourceCRI, SourceContainerd, SourceEventWatch, SourcePodWatch}
 
-func (l *sourceLists) of(os origins) []Source {
-	if i := slices.Index(l.origins, os); i >= 0 {
-		return l.lists[i]
+// sourceLists has a list for each set of sources: the many parts of a timeline share them.
+var sourceLists = func() (lists [1 << len(trusted)][]Source) {
+	for set := range lists {
+		for i, source := range trusted {
+			if set&(1<<i) != 0 {
+				lists[set] = append(lists[set], source)
+			}
+		}
+		lists[set] = slices.Clip(lists[set])
 	}
-	l.origins, l.lists = append(l.origins, os), append(l.lists, os.sources())
-	return l.lists[len(l.lists)-1]
-}
+	return lists
+}()
 
 // overlaps says that either mark may have come first.
 func (b *bound) overlaps(o *bound) bool { return b.earliest < o.latest && o.earliest < b.latest }

@@ -26,8 +26,7 @@ type fold struct {
 	chains     []chain // of each container
 	ready      chain
 
-	phases  []Phase // room for those of all boundaries
-	sources sourceLists
+	phases []Phase // room for those of all boundaries
 }
 
 // Timeline folds the evidence, as of now on the agent's clock, with what is known of the control plane's.
@@ -49,7 +48,6 @@ func (e *Evidence) Timeline(now time.Time, skew Skew) (Timeline, bool) {
 func newFold(e *Evidence, asOf instant, skew Skew) *fold {
 	f := &fold{e: e, asOf: asOf, skew: skew}
 	f.gather()
-	slices.SortFunc(f.claims, compareClaims)
 	f.bounds, f.disagreements = intersect(f.claims)
 
 	f.containers = f.inOrder()
@@ -63,7 +61,7 @@ func newFold(e *Evidence, asOf instant, skew Skew) *fold {
 	return f
 }
 
-// gather takes the claims, less the requests for pulls that are about restarts, and adds what
+// gather takes the claims, which are sorted, less the requests for pulls that are about restarts, and adds what
 // failures and pulls tell together.
 func (f *fold) gather() {
 	f.pulls = make([]pullEvidence, len(f.e.containers))
@@ -81,14 +79,21 @@ func (f *fold) gather() {
 		f.claims = append(f.claims, c)
 	}
 	for i, p := range f.pulls {
-		f.claims = append(f.claims, pullClaims(int16(i), p, f.e.pulledImage(f.e.containers[i].name),
-			f.e.usedBy(int16(i)))...)
+		f.add(pullClaims(int16(i), p, f.e.pulledImage(f.e.containers[i].name), f.e.usedBy(int16(i)))...)
 	}
 	for i := range f.e.pod.Containers {
-		f.claims = append(f.claims, f.layerClaims(&f.e.pod.Containers[i])...)
+		f.add(f.layerClaims(&f.e.pod.Containers[i])...)
 	}
 	for i, s := range f.e.sandboxes {
-		f.claims = append(f.claims, s.claim(markKey{podWide, uint16(i), MarkSandboxFailed}))
+		f.add(s.claim(markKey{podWide, uint16(i), MarkSandboxFailed}))
+	}
+}
+
+// add puts a few more claims in their place.
+func (f *fold) add(claims ...claim) {
+	for _, c := range claims {
+		i, _ := slices.BinarySearchFunc(f.claims, c, compareClaims)
+		f.claims = slices.Insert(f.claims, i, c)
 	}
 }
 
@@ -171,7 +176,7 @@ func (f *fold) appendMarks(marks []MarkEvidence, container int16) []MarkEvidence
 	for _, b := range f.bounds.ofContainer(container) {
 		marks = append(marks, MarkEvidence{
 			Mark: b.key.mark, Container: f.name(b.key), Attempt: int(b.key.attempt),
-			Earliest: b.earliest.time(), Latest: b.latest.time(), Sources: f.sources.of(b.origins),
+			Earliest: b.earliest.time(), Latest: b.latest.time(), Sources: b.origins.sources(),
 		})
 	}
 	return marks

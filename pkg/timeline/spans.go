@@ -82,7 +82,7 @@ func (f *fold) span(from, to *bound, until instant, w waiting) Span {
 	if w.container != "" {
 		s.Attempt = int(w.attempt)
 	}
-	s.Sources = f.sources.of(from.origins | to.origins)
+	s.Sources = (from.origins | to.origins).sources()
 	return s
 }
 
@@ -104,10 +104,11 @@ func charge(phases []Phase) (name Phase, merged []Phase) {
 		}
 		return CauseKubelet
 	}
-	for _, p := range phases {
-		if party(p) != party(phases[0]) {
+	name, merged = phases[0], phases[1:]
+	for _, p := range merged {
+		if party(p) != party(name) {
 			return PhaseUnattributed, phases
 		}
 	}
-	return phases[0], phases[1:]
+	return name, merged
 }
