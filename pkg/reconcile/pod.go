@@ -1,6 +1,7 @@
 package reconcile
 
 import (
+	"slices"
 	"time"
 
 	"go.uber.org/zap"
@@ -19,7 +20,7 @@ type pod struct {
 	evidence *timeline.Evidence // nil once settled
 	settled  timeline.Timeline
 
-	reported bool // by an agent before this one: shown, handed to nobody
+	reported bool // by an agent before this one, or under the UID of another mirror: shown, handed to nobody
 
 	watching bool      // an Event watch was asked for
 	askedAt  time.Time // of the last question to the runtime
@@ -90,22 +91,15 @@ func (r *Reconciler) mirrored(made timeline.Pod) bool {
 	if made.ReadAt.IsZero() {
 		return false
 	}
-	same := func(uid, static string, readAt time.Time) bool {
-		return uid != made.UID && static == made.RuntimeUID && readAt.Equal(made.ReadAt)
+	id := made.StartUpID()
+	if slices.ContainsFunc(r.gone, func(t timeline.Timeline) bool { return t.ID() == id }) {
+		return true
 	}
-	for _, t := range r.gone {
-		if same(t.UID, t.StaticUID, t.ReadAt) {
+	for uid, p := range r.pods {
+		switch {
+		case uid == made.UID:
+		case p.evidence == nil && p.settled.ID() == id, p.evidence != nil && p.evidence.Pod().StartUpID() == id:
 			return true
-		}
-	}
-	for _, p := range r.pods {
-		if p.evidence == nil && same(p.settled.UID, p.settled.StaticUID, p.settled.ReadAt) {
-			return true
-		}
-		if p.evidence != nil {
-			if other := p.evidence.Pod(); same(other.UID, other.RuntimeUID, other.ReadAt) {
-				return true
-			}
 		}
 	}
 	return false

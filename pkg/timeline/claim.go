@@ -2,6 +2,7 @@ package timeline
 
 import (
 	"fmt"
+	"math"
 	"time"
 )
 
@@ -20,7 +21,13 @@ func (i instant) time() time.Time {
 
 // sub is i less o; a length that does not fit is the longest that does.
 func (i instant) sub(o instant) time.Duration {
-	return time.Unix(0, int64(i)).Sub(time.Unix(0, int64(o)))
+	switch d := time.Duration(i - o); {
+	case (d > 0) == (i > o):
+		return d
+	case i > o:
+		return math.MaxInt64
+	}
+	return math.MinInt64
 }
 
 // The widest interval: nothing known.

@@ -338,7 +338,7 @@ func (f *fold) pull(c *Container, registry string, a pullAttempt) Pull {
 			told |= b.origins
 		}
 	}
-	p.Sources = f.sources.of(told)
+	p.Sources = told.sources()
 	if requested != nil {
 		p.RequestedAt = requested.estimate().time()
 	}

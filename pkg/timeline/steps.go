@@ -21,12 +21,16 @@ type chain struct {
 	container string // empty for the pod's own
 	steps     []step
 	attempt   uint16 // of the container, where a step's mark is the pod's
+	probes    bool   // it is the way from the last start to readiness
 }
+
+// beside says that a step comes to pass beside kubelet's work.
+func (c *chain) beside(s step) bool { return c.probes && s.key.mark == MarkStarted }
 
 // podSteps is the way to the first sandbox that ran. Of several sandboxes before it the first begins.
 func (f *fold) podSteps() chain {
 	ran := f.firstSandbox()
-	steps := []step{{key: podMark(MarkCreated)}}
+	steps := append(make([]step, 0, 8), step{key: podMark(MarkCreated)})
 	if f.e.pod.ReadAt.IsZero() {
 		steps = append(steps, step{key: podMark(MarkScheduled), phase: PhaseScheduling})
 	}
@@ -227,7 +231,7 @@ func (f *fold) pullSteps(c *Container) []step {
 		wait.key, wait.untold = markKey{index, 0, MarkPullRequested}, true
 		return []step{wait}
 	}
-	var steps []step
+	steps := make([]step, 0, 4*len(attempts)+4) // with those of a run
 	for i, a := range attempts {
 		if i > 0 {
 			wait = step{phase: PhaseImageBackoff}
@@ -269,7 +273,7 @@ func (f *fold) readySteps() chain {
 	if f.e.pod.ReadinessGates {
 		gates = PhaseReadinessGates
 	}
-	var steps []step
+	steps := make([]step, 0, 3)
 	// Without such a probe kubelet calls a container started when it runs; a sidecar's is on the way to the others.
 	if last.StartupProbe && last.Kind != KindSidecar {
 		steps = append(steps, step{key: markKey{index, attempt, MarkStarted}, phase: PhaseStartupProbe, vague: name == ""})
@@ -278,7 +282,7 @@ func (f *fold) readySteps() chain {
 	steps = append(steps,
 		step{key: podMark(MarkContainersReady), phase: probePhase(last.ReadinessProbe, PhaseReadinessProbe), also: also},
 		step{key: podMark(MarkReady), phase: gates})
-	return chain{name, steps, attempt}
+	return chain{name, steps, attempt, true}
 }
 
 // probePhase charges the wait for a probe to the app only if there is a probe.

@@ -58,11 +58,16 @@ type Timeline struct {
 // this is, from 0. Only the first is timed so far. Of a static pod it is kubelet's UID and the nanosecond at which
 // kubelet read the manifest: the object in the API server may be made again, with another UID. What is reported
 // again, as after a crash of the agent, has the same ID.
-func (t Timeline) ID() string {
-	if t.ReadAt.IsZero() {
-		return t.UID + "/0"
+func (t Timeline) ID() string { return startUpID(t.UID, t.StaticUID, t.ReadAt) }
+
+// StartUpID is Timeline.ID of the pod's start-up.
+func (p Pod) StartUpID() string { return startUpID(p.UID, p.RuntimeUID, p.ReadAt) }
+
+func startUpID(uid, staticUID string, readAt time.Time) string {
+	if readAt.IsZero() {
+		return uid + "/0"
 	}
-	return t.StaticUID + "/" + strconv.FormatInt(t.ReadAt.UnixNano(), 10)
+	return staticUID + "/" + strconv.FormatInt(readAt.UnixNano(), 10)
 }
 
 // Compare orders timelines for lists: by namespace and name, the latest of a name first.

@@ -26,8 +26,15 @@ type Timeline struct {
 	Marks        []Mark      `json:"marks"`
 	Missing      []string    `json:"missing"`
 	LostEvents   []string    `json:"lost_events"` // such as Pulled/main: kubelet made it, nobody has it
+	ClockSkew    *Skew       `json:"clock_skew"`  // absent while it is not proven
 
 	Raw []byte `json:"-"` // the answer as it came
+}
+
+// Skew is how far the control plane's clock is ahead of the node's, at least and at most.
+type Skew struct {
+	Least json.Number `json:"least_seconds"`
+	Most  json.Number `json:"most_seconds"`
 }
 
 // Phase is one stretch of it.
