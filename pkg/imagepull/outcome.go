@@ -14,6 +14,7 @@ const (
 	OutcomeDownloaded Outcome = "downloaded" // content came from the registry
 	OutcomeFailed     Outcome = "failed"     // the runtime gave up
 	OutcomePulling    Outcome = "pulling"    // still going on
+	OutcomeExternal   Outcome = "external"   // going on, and no pod of the node asked for it
 	OutcomeUnknown    Outcome = "unknown"    // evidence is missing
 )
 

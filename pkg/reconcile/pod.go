@@ -60,6 +60,9 @@ func (r *Reconciler) observe(o timeline.Observation) {
 		if seen {
 			p.asked = 0
 		}
+		if _, event := o.(timeline.EventSeen); event && news {
+			r.eventsUsed.Add(1)
+		}
 		if r.config.Keep != nil && !p.reported && !p.evidence.Reconstructed() {
 			r.config.Keep(o, news)
 		}
@@ -154,6 +157,7 @@ func (r *Reconciler) watchEvents(p *pod, wanted bool) {
 func (r *Reconciler) settle(p *pod, now time.Time) {
 	r.watchEvents(p, false)
 	p.settled, _ = r.timeline(p, now)
+	r.pulls.Settle(&p.settled)
 	p.evidence = nil
 	r.starting--
 	if p.settled.Reconstructed {

@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"sync/atomic"
 	"time"
 
 	"go.uber.org/zap"
@@ -53,6 +54,8 @@ type Reconciler struct {
 	inbox   chan timeline.Observation
 	queries chan func()
 	stopped chan struct{}
+
+	eventsUsed atomic.Uint64
 
 	// Of the goroutine in Run only.
 	clocks   timeline.Clocks
@@ -132,10 +135,19 @@ func (r *Reconciler) Skew(ctx context.Context) (timeline.Skew, error) {
 	return ask(ctx, r, "clock skew", r.clocks.Skew)
 }
 
+// EventsUsed is how many of the observed Events were news to a start-up so far. It may be called from any
+// goroutine.
+func (r *Reconciler) EventsUsed() uint64 { return r.eventsUsed.Load() }
+
 // Timelines tells of every pod on the node and the latest that are gone, by namespace and name, the
 // latest of a name first.
 func (r *Reconciler) Timelines(ctx context.Context) ([]timeline.Timeline, error) {
 	return ask(ctx, r, "timelines", r.timelines)
+}
+
+// Starting tells of the pods that start.
+func (r *Reconciler) Starting(ctx context.Context) ([]timeline.Timeline, error) {
+	return ask(ctx, r, "pods that start", r.startingTimelines)
 }
 
 // ask has the goroutine in Run answer.
@@ -155,9 +167,20 @@ func ask[A any](ctx context.Context, r *Reconciler, what string, query func() A)
 }
 
 func (r *Reconciler) timelines() []timeline.Timeline {
-	all := slices.Clone(r.gone)
+	return r.tell(slices.Clone(r.gone), func(*pod) bool { return true })
+}
+
+func (r *Reconciler) startingTimelines() []timeline.Timeline {
+	return r.tell(nil, func(p *pod) bool { return p.evidence != nil })
+}
+
+// tell adds the timelines of some of the pods, and sorts all.
+func (r *Reconciler) tell(all []timeline.Timeline, of func(*pod) bool) []timeline.Timeline {
 	now := r.config.Now()
 	for _, p := range r.pods {
+		if !of(p) {
+			continue
+		}
 		if t, ok := r.timeline(p, now); ok {
 			all = append(all, t)
 		}

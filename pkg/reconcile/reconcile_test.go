@@ -117,6 +117,11 @@ func TestColdPodFromBindingToRecord(t *testing.T) {
 		if calls := d.take(); !slices.Contains(calls, "unwatch uid-1") {
 			t.Errorf("the Event watch stays open: %q", calls)
 		}
+		observe(timeline.EventSeen{UID: "uid-1", ArrivedAt: time.Now(), Reason: "Scheduled", Count: 1})
+		observe(timeline.EventSeen{UID: "nobody", ArrivedAt: time.Now(), Reason: "Pulled", Count: 1})
+		if used := r.EventsUsed(); used != 1 {
+			t.Errorf("%d Events were of use, want the one that tells of the pull", used)
+		}
 
 		started := time.Now()
 		observe(timeline.PodSeen{ArrivedAt: time.Now(), Live: true, Pod: ready(pod)})

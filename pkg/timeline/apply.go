@@ -234,8 +234,8 @@ var refusals = map[string]Mark{
 func (e *Evidence) applyPullFailure(c *containerEvidence, o PodSeen, why imagepull.Failure) {
 	told := arrival(markKey{}, originArrival, o.ArrivedAt, o.Live)
 	f := failureEvent{window{told.origin, told.lean, told.earliest, told.latest}, 0, why}
-	if !c.toldFailed.known() || f.compare(c.toldFailed) < 0 {
-		c.toldFailed, e.news = f, true
+	if c.toldFailed == nil || f.compare(*c.toldFailed) < 0 {
+		c.toldFailed, e.news = &f, true
 	}
 }
 
@@ -299,31 +299,38 @@ func (e *Evidence) applyImage(askedAt time.Time, image Image, beforeSandbox bool
 			return
 		}
 		e.news = true
-		e.images = append(e.images, imageEvidence{Image: image, askedAt: askedAt, last: image, lastAt: askedAt, beforeSandbox: beforeSandbox})
-		e.images[len(e.images)-1].applyLayers(askedAt, image)
+		answer := &imageAnswer{image, askedAt}
+		e.images = append(e.images, imageEvidence{imageAnswer: answer, last: answer, beforeSandbox: beforeSandbox})
+		if image.hasLayers() {
+			e.images[len(e.images)-1].layered = answer
+		}
 		return
 	}
-	if known.applyLayers(askedAt, image) {
-		e.news = true
+	first := cmp.Or(askedAt.Compare(known.askedAt), compareBools(known.beforeSandbox, beforeSandbox), compareImages(&image, &known.Image)) < 0
+	last := known.last.before(askedAt, &image)
+	layered := image.hasLayers() && (known.layered == nil || known.layered.before(askedAt, &image))
+	if !first && !last && !layered {
+		return
 	}
-	if first := askedAt.Compare(known.askedAt); first < 0 || first == 0 && cmp.Or(compareBools(known.beforeSandbox, beforeSandbox), compareImages(&image, &known.Image)) < 0 {
-		known.Image, known.askedAt, known.beforeSandbox = image, askedAt, beforeSandbox
-		e.news = true
+	kept := &imageAnswer{image, askedAt}
+	if first {
+		known.imageAnswer, known.beforeSandbox = kept, beforeSandbox
 	}
-	if last := askedAt.Compare(known.lastAt); last > 0 || last == 0 && compareImages(&image, &known.last) > 0 {
-		known.last, known.lastAt = image, askedAt
-		e.news = true
+	if last {
+		known.last = kept
 	}
+	if layered {
+		known.layered = kept
+	}
+	e.news = true
 }
 
-// applyLayers keeps the latest answer with layers; it says whether that is this one.
-func (i *imageEvidence) applyLayers(askedAt time.Time, image Image) bool {
-	since := askedAt.Compare(i.layeredAt)
-	if !image.Layered || !image.Present || since < 0 || since == 0 && compareImages(&image, &i.layered) <= 0 {
-		return false
-	}
-	i.layered, i.layeredAt = image, askedAt
-	return true
+// before orders answers by when they were asked for; the order of those of one instant is any, but total.
+func (a *imageAnswer) before(askedAt time.Time, image *Image) bool {
+	return cmp.Or(a.askedAt.Compare(askedAt), compareImages(&a.Image, image)) < 0
 }
+
+// hasLayers says that the answer has the layers, as far as the runtime knows them.
+func (i *Image) hasLayers() bool { return i.Layered && i.Present }
 
 func clampAttempt(n int) uint16 { return uint16(min(max(n, 0), 1<<16-1)) }

@@ -5,8 +5,6 @@ import (
 	"slices"
 	"strings"
 	"time"
-
-	"github.com/podlapse/podlapse/pkg/imagepull"
 )
 
 // bound is the interval that all trusted claims about one mark leave, both ends included.
@@ -115,17 +113,17 @@ func (f *fold) spanError(from, to *bound) time.Duration {
 
 // lengthTold says that kubelet told the length between two marks itself, which is nearer to the truth
 // than the difference of their stamps.
-func (f *fold) lengthTold(from, to markKey) (imagepull.Message, bool) {
+func (f *fold) lengthTold(from, to markKey) (pullLengths, bool) {
 	if from.container == podWide || from.container != to.container || f.pulls[from.container].final != to.attempt {
-		return imagepull.Message{}, false
+		return pullLengths{}, false
 	}
-	message := f.pulls[from.container].pulled.message
+	told := f.pulls[from.container].pulled.lengths
 	switch {
 	case from.mark == MarkPullStarted && to.mark == MarkPullFinished,
-		from.mark == MarkPullRequested && to.mark == MarkPullStarted && message.WaitingTimed:
-		return message, message.Timed
+		from.mark == MarkPullRequested && to.mark == MarkPullStarted && told.WaitingTimed:
+		return told, told.Timed
 	}
-	return imagepull.Message{}, false
+	return pullLengths{}, false
 }
 
 // bounds is the evidence of every known mark, sorted by key.

@@ -17,7 +17,7 @@ const (
 )
 
 // claimRoom is how many more claims there is room for when evidence grows.
-const claimRoom = 16
+const claimRoom = 8
 
 // Scope is what the agent can know of.
 type Scope struct {
@@ -82,23 +82,24 @@ type containerEvidence struct {
 	registry string
 	pulled   pulledEvent
 	failures []failureEvent
-	// toldFailed is the first status of the pod object that says that a pull had failed; zero when none came.
-	toldFailed failureEvent
+	// toldFailed is the first status of the pod object that says that a pull had failed; nil when none came.
+	toldFailed *failureEvent
 	exits      []exit
 }
 
-// imageEvidence is the first answer about an image, which tells what kubelet found, and the last one,
-// which tells whether a pull brought anything new.
+// imageEvidence is the first answer about an image, which tells what kubelet found, the last one, which tells whether
+// a pull brought anything new, and the last one with layers, nil while there is none; often they are one.
 type imageEvidence struct {
+	*imageAnswer
+	last, layered *imageAnswer
+	// beforeSandbox says that at the time of the first no sandbox ran, so that kubelet cannot have begun to pull.
+	beforeSandbox bool
+}
+
+// imageAnswer is what the runtime said of an image when it was asked.
+type imageAnswer struct {
 	Image
 	askedAt time.Time
-	last    Image
-	lastAt  time.Time
-	// layered is the latest answer with layers, and when it was asked for; zero while there is none.
-	layered   Image
-	layeredAt time.Time
-	// beforeSandbox says that at that time no sandbox ran, so that kubelet cannot have begun to pull.
-	beforeSandbox bool
 }
 
 // exit is how one run of a container ended.

@@ -120,8 +120,10 @@ type Pull struct {
 	Error             time.Duration
 
 	SizeBytes int64 // 0 when unknown
-	// Layers are those that came with this pull, the bottom one first; empty when the runtime does not tell.
+	// Layers are those that came with this pull, the bottom one first; empty when the runtime does not tell. Shared says
+	// of each whether the pull of a pod that settled before brought it as well, so that its bytes count there.
 	Layers  []Layer
+	Shared  []bool
 	Sources []Source
 
 	// BlockedBy is the pull that this one waited for the longest in the node's queue; nil when none is known.

@@ -156,7 +156,7 @@ func (e *Evidence) wantedImages() (refs, layers []string) {
 // mayHaveNewLayers says that a pull may have brought layers that nobody has asked about. A runtime that does not tell
 // when it pulled does not tell of layers either.
 func (i *imageEvidence) mayHaveNewLayers() bool {
-	return i.layeredAt.IsZero() && (!i.Present || i.last.Digest != i.Digest) && (!i.last.Present || !i.last.PulledAt.IsZero())
+	return i.layered == nil && (!i.Present || i.last.Digest != i.Digest) && (!i.last.Present || !i.last.PulledAt.IsZero())
 }
 
 // pulledSince says that the image was pulled after the last answer about it.
@@ -166,14 +166,14 @@ func (e *Evidence) pulledSince(c Container, image *imageEvidence) bool {
 		return false
 	}
 	if p := evidence.pulled; p.known() {
-		return !p.present && !image.lastAt.After(p.latest.time())
+		return !p.present && !image.last.askedAt.After(p.latest.time())
 	}
 	used := e.usedBy(index)
 	if !image.last.Present {
 		return used != maxInstant
 	}
 	// Whether it was pulled again, its stamp tells, if the runtime has one.
-	return c.PullPolicy == PullAlways && !image.PulledAt.IsZero() && used != maxInstant && at(image.lastAt) <= used
+	return c.PullPolicy == PullAlways && !image.PulledAt.IsZero() && used != maxInstant && at(image.last.askedAt) <= used
 }
 
 // runtimeComplete says that the runtime has told all it can of the way to readiness.
