@@ -11,7 +11,7 @@ import (
 
 // LivePulls is what is pulled at one moment.
 type LivePulls struct {
-	// Starting are the timelines of the pods that start.
+	// Starting are the timelines of the pods that start, or did a moment ago.
 	Starting []timeline.Timeline
 	// Downloads are what the runtime downloads; nil when it does not tell.
 	Downloads []imagepull.Download
@@ -52,6 +52,9 @@ func (l LivePulls) Records() []LivePullRecord {
 	records := l.wanted()
 	slices.SortStableFunc(records, oldestFirst)
 	for _, d := range l.Downloads {
+		if l.over(d) {
+			continue
+		}
 		i := slices.IndexFunc(records, func(r LivePullRecord) bool {
 			return r.State != pullStatePulling && d.Of(r.Image) || d.Repository == "" && r.State == pullStateQueued
 		})
@@ -73,6 +76,19 @@ func (l LivePulls) Records() []LivePullRecord {
 	}
 	slices.SortStableFunc(records, oldestFirst)
 	return records
+}
+
+// over says that the pull that the download was for has ended since it was asked about.
+func (l LivePulls) over(d imagepull.Download) bool {
+	const lately = 3 * time.Second // answers about downloads are a second old at most, and may take two
+	for _, t := range l.Starting {
+		for _, p := range t.Pulls {
+			if d.Of(p.Image) && !p.FinishedAt.IsZero() && l.Now.Sub(p.FinishedAt) < lately && !d.StartedAt.After(p.FinishedAt) {
+				return true
+			}
+		}
+	}
+	return false
 }
 
 func oldestFirst(a, b LivePullRecord) int { return cmp.Compare(b.Age, a.Age) }

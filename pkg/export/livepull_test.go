@@ -63,6 +63,13 @@ func TestLivePulls(t *testing.T) {
 			Outcome: imagepull.OutcomePulling, State: pullStatePulling, Age: second(5), DoneBytes: 30, TotalBytes: 100},
 	})
 
+	stale := busy() // the download was over by now, and its pull is
+	p := &stale.Starting[1].Pulls[1]
+	p.Outcome, p.FinishedAt = imagepull.OutcomeDownloaded, after(9*time.Second)
+	stale.Starting[0].Pulls[1] = *p
+	stale.Downloads = stale.Downloads[:1]
+	check(t, stale.Records(), want[1:2])
+
 	silent := busy()
 	silent.Downloads = nil // the runtime does not tell
 	want[0].DoneBytes = 0

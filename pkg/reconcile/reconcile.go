@@ -145,7 +145,11 @@ func (r *Reconciler) Timelines(ctx context.Context) ([]timeline.Timeline, error)
 	return ask(ctx, r, "timelines", r.timelines)
 }
 
-// Starting tells of the pods that start.
+// lingering is how long after its start-up a pod is still told of among those that start: what else is known of that
+// moment may be older.
+const lingering = 5 * time.Second
+
+// Starting tells of the pods that start, and of those whose start-up ended a moment ago.
 func (r *Reconciler) Starting(ctx context.Context) ([]timeline.Timeline, error) {
 	return ask(ctx, r, "pods that start", r.startingTimelines)
 }
@@ -171,7 +175,8 @@ func (r *Reconciler) timelines() []timeline.Timeline {
 }
 
 func (r *Reconciler) startingTimelines() []timeline.Timeline {
-	return r.tell(nil, func(p *pod) bool { return p.evidence != nil })
+	now := r.config.Now()
+	return r.tell(nil, func(p *pod) bool { return p.evidence != nil || now.Sub(p.settled.SettledAt) < lingering })
 }
 
 // tell adds the timelines of some of the pods, and sorts all.

@@ -41,6 +41,14 @@ type wantedPull struct {
 	failures  []string // what an attempt that failed may be called
 }
 
+// kubeletsName is the container that kubelet's Events name; none for an image volume.
+func (w wantedPull) kubeletsName() string {
+	if strings.HasPrefix(w.container, "image:") {
+		return ""
+	}
+	return w.container
+}
+
 // pullRun is one run of the scenario.
 type pullRun struct {
 	bench   *bench.Bench

@@ -45,7 +45,7 @@ func (p *pullRun) judge(ctx context.Context, c pullCase, timeline agent.Timeline
 func (p *pullRun) attempts(ctx context.Context, pod string, want wantedPull) (mine []bench.Attempt, err error) {
 	err = p.bench.Node.Report.Wait(ctx, "the logs about "+want.image, 5*time.Second, 50*time.Millisecond, func(ctx context.Context) error {
 		all, err := p.witness.Attempts(ctx, want.image)
-		mine = bench.Of(all, pod, want.container)
+		mine = bench.Of(all, pod, want.kubeletsName())
 		return err
 	})
 	return mine, err
