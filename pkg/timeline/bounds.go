@@ -33,6 +33,8 @@ func (b *bound) leaning() instant {
 		return b.latest
 	case b.latest == maxInstant || b.lean == leanEarliest:
 		return b.earliest
+	case b.lean == leanSlack:
+		return max(b.earliest, b.latest-eventSlack)
 	}
 	return b.earliest + (b.latest-b.earliest)/2
 }
@@ -212,10 +214,11 @@ func intersect(claims []claim) (bounds, []disagreement) {
 			continue
 		}
 		// The most trusted claim that leans, and sets the end it leans to, decides.
-		if b.lean == leanLatest && b.latest-latest >= liveSlack || b.lean == leanEarliest && earliest > b.earliest {
+		if b.lean == leanSlack && latest < b.latest || b.lean == leanLatest && b.latest-latest >= liveSlack || b.lean == leanEarliest && earliest > b.earliest {
 			b.lean = leanNone
 		}
-		if b.lean == leanNone && (c.lean == leanLatest && c.latest-latest < liveSlack || c.lean == leanEarliest && c.earliest == earliest) {
+		if b.lean == leanNone && (c.lean == leanLatest && c.latest-latest < liveSlack || c.lean == leanEarliest && c.earliest == earliest ||
+			c.lean == leanSlack && c.latest == latest) {
 			b.lean = c.lean
 		}
 		b.earliest, b.latest = earliest, latest

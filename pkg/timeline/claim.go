@@ -89,6 +89,7 @@ const (
 	leanNone     lean = iota // anywhere
 	leanLatest               // just before the end: news that arrived live
 	leanEarliest             // at the start: a request whose stamp is taken first
+	leanSlack                // eventSlack before the end: live news of what kubelet was about to do
 )
 
 // podWide is the container index of marks of the whole pod.

@@ -82,8 +82,7 @@ func (e *Evidence) applyEvent(o EventSeen) {
 	case imagepull.KindPullFailed:
 		keepEarliest(e, &evidence.failures, failureEvent{firstOccurrence(o), 0, message.Failure})
 		if o.Count > 1 {
-			latest := failureEvent{latestOccurrence(o), clampAttempt(min(o.Count, maxAttempts) - 1), message.Failure}
-			keepEarliest(e, &evidence.failures, latest)
+			e.keepRepeated(evidence, failureEvent{latestOccurrence(o), clampAttempt(min(o.Count, maxAttempts) - 1), message.Failure})
 		}
 	default:
 		e.gotImage(evidence, o, message)
@@ -114,9 +113,13 @@ func (e *Evidence) applyPulling(index int16, o EventSeen) {
 		e.claim(second(first, originEventSecond, o.FirstAt))
 	}
 	if o.Count > 1 {
-		c := second(markKey{index, clampAttempt(o.Count - 1), MarkPullRequested}, originEventSecond, o.LastAt)
+		k := markKey{index, clampAttempt(o.Count - 1), MarkPullRequested}
+		c := second(k, originEventSecond, o.LastAt)
 		c.latest += eventSlack // as above
 		e.claim(c)
+		if o.Live { // right after the request, which the stamp has to the second only
+			e.claim(claim{k, originEventArrival, leanSlack, minInstant, at(o.ArrivedAt) + eventSlack})
+		}
 	}
 }
 
@@ -169,12 +172,32 @@ func firstOccurrence(o EventSeen) window {
 	return window{originEventName, leanLatest, named - eventSlack, named}
 }
 
-// latestOccurrence is the moment that the stamps tell once the Event repeats.
+// latestOccurrence is the moment that the stamps tell once the Event repeats: to a second, and if the news of it came live
+// no later than that.
 func latestOccurrence(o EventSeen) window {
 	if o.Count <= 1 {
 		return firstOccurrence(o)
 	}
-	return floored(o.LastAt)
+	w := floored(o.LastAt)
+	if arrived := at(o.ArrivedAt); o.Live && arrived > w.earliest && arrived < w.latest {
+		w.latest, w.lean = arrived, leanLatest
+	}
+	return w
+}
+
+// keepRepeated keeps one occurrence of a failure that repeats: of what is told of it again, the earliest word.
+func (e *Evidence) keepRepeated(c *containerEvidence, f failureEvent) {
+	for i, known := range c.failures {
+		if known.atLeast != f.atLeast || known.why != f.why || known.earliest != f.earliest {
+			continue
+		}
+		if f.compare(known) >= 0 {
+			return
+		}
+		c.failures = slices.Delete(c.failures, i, i+1)
+		break
+	}
+	keepEarliest(e, &c.failures, f)
 }
 
 // floored is the second in which kubelet made an Event about something over, which may be from the end of the

@@ -35,7 +35,10 @@ func (f *fold) layerClaims(c *Container) []claim {
 		began = at(resolved)
 	}
 	if p.known() && p.lengths.Timed {
-		began = p.earliest - instant(p.lengths.Pull+p.lengths.Unit)
+		began = p.latest - instant(p.lengths.Pull+p.lengths.Unit+durationSlack)
+		if first := image.last.FirstPulledAt; final == 0 && !first.IsZero() && at(first) < began {
+			return claims // it was complete by then
+		}
 	}
 	if last := lastDownload(layersSince(image.layered.Layers, began)); !last.IsZero() && (!p.known() || at(last) <= p.latest) {
 		claims = append(claims, point(markKey{index, final, MarkPullDownloaded}, originStore, last))

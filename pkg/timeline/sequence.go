@@ -189,7 +189,7 @@ func (s sequence) order() (changed bool, broken []disagreement) {
 			if before.latest > b.latest {
 				// The one that follows came to its own end no later, so the end is where this one leans.
 				before.latest, changed = b.latest, true
-				if before.lean == leanNone {
+				if before.lean == leanNone || before.lean == leanSlack {
 					before.lean = leanLatest
 				}
 			}
