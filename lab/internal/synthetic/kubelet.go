@@ -105,8 +105,9 @@ func (s *start) image(ctx context.Context, name, image string, cold bool) error 
 	if !cold {
 		return s.say(ctx, name, "Pulled", fmt.Sprintf("Container image %q already present on machine and can be accessed by the pod", image))
 	}
-	askedAt := time.Now()
-	if err := s.say(ctx, name, "Pulling", fmt.Sprintf("Pulling image %q", image)); err != nil {
+	pulling := s.pod.event(name, "Pulling", fmt.Sprintf("Pulling image %q", image), time.Now())
+	askedAt := time.Now() // kubelet's clock starts after the Event has its name
+	if err := s.send(ctx, pulling); err != nil {
 		return err
 	}
 	if err := pause(ctx, PullTakes-time.Since(askedAt)); err != nil {
@@ -119,9 +120,12 @@ func (s *start) image(ctx context.Context, name, image string, cold bool) error 
 	return s.say(ctx, name, "Pulled", fmt.Sprintf("Successfully pulled image %q in %v (%v including waiting). Image size: %d bytes.", image, whole, whole, imageSize))
 }
 
-// say sends one Event.
+// say makes one Event and sends it.
 func (s *start) say(ctx context.Context, container, reason, message string) error {
-	event := s.pod.event(container, reason, message, time.Now())
+	return s.send(ctx, s.pod.event(container, reason, message, time.Now()))
+}
+
+func (s *start) send(ctx context.Context, event any) error {
 	if err := s.Kube.Create(ctx, "/api/v1/namespaces/"+s.pod.namespace+"/events", event); err != nil {
 		return fmt.Errorf("send Event: %w", err)
 	}
