@@ -13,6 +13,8 @@ import (
 const (
 	askAgainFirst = time.Second
 	askAgainMax   = time.Minute
+	// askGap is the least time between questions that changes of a pod's object are the reason for.
+	askGap = 200 * time.Millisecond
 )
 
 // pod is one pod that the node has: its evidence while it starts, then its timeline.
@@ -125,12 +127,23 @@ func (r *Reconciler) advance(p *pod) {
 	}
 	wants := p.evidence.Wants(now)
 	object := p.evidence.Pod()
-	if wants.Runtime && (p.asked == 0 || now.Sub(p.askedAt) > p.askAgainAfter()) {
+	if wants.Runtime && p.mayAsk(wants, now) {
 		p.askedAt = now
 		p.asked++
 		r.config.AskRuntime(timeline.LookUp{UID: object.UID, RuntimeUID: object.RuntimeUID, Images: wants.Images, Layers: wants.Layers})
 	}
 	r.watchEvents(p, wants.Events)
+}
+
+// mayAsk says that it is time for a question to the runtime. That the pod object has changed is a reason for one, but most
+// changes of a pod that starts come in quick succession, and the runtime's stamps stay: only what it had when kubelet came to
+// look, and what ends the start-up, cannot wait.
+func (p *pod) mayAsk(wants timeline.Wants, now time.Time) bool {
+	since := now.Sub(p.askedAt)
+	if p.asked > 0 {
+		return since > p.askAgainAfter()
+	}
+	return since >= askGap || len(wants.Images) > 0 || p.evidence.Ended()
 }
 
 func (p *pod) askAgainAfter() time.Duration {
