@@ -10,6 +10,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"syscall"
 	"testing"
@@ -65,7 +66,8 @@ func TestAgentTellsOfAStartUp(t *testing.T) {
 	for _, want := range []string{
 		"podlapse_pod_startup_duration_seconds_count 1\n",
 		`podlapse_source_up{source="pod_watch"} 1`, `podlapse_source_up{source="event_watch"} 1`,
-		`podlapse_source_up{source="cri"} 1`, "podlapse_records_dropped_total 0", "podlapse_build_info{", "go_goroutines",
+		`podlapse_source_up{source="cri"} 1`, "podlapse_records_dropped_total 0", "podlapse_event_watch_open_seconds_total ", "podlapse_events_used_total 0\n",
+		"podlapse_build_info{", "go_goroutines",
 	} {
 		if !strings.Contains(metrics, want) {
 			t.Errorf("no %q in the metrics", want)
@@ -124,6 +126,43 @@ func TestAgentWithoutRuntimeOrRecords(t *testing.T) {
 		t.Errorf("a source that is off shows in\n%s", body)
 	}
 	agent.mustEndCleanly()
+}
+
+// The runtime is never reached, so that the agent would want Events about the pod.
+func TestAgentWithoutEvents(t *testing.T) {
+	cluster := podwatchtest.Start(t)
+	pod := web0(time.Now().Add(-3 * time.Second))
+	cluster.Put(pod)
+	agent := start(t, "--kubeconfig", kubeconfig(t, cluster.URL()), "--cri-endpoint", "off", "--events", "off")
+	agent.poll("/readyz", "ok")
+	if _, body := agent.get("/readyz?verbose"); strings.Contains(body, "event_watch") {
+		t.Errorf("a source that is off shows in\n%s", body)
+	}
+	agent.poll("/api/v1/pods/shop/web-0", `"state":"starting"`)
+	cluster.Put(ready(pod, time.Now()))
+	if line, err := agent.records.ReadString('\n'); err != nil || !strings.Contains(line, `"state":"ready"`) {
+		t.Errorf("record %q, %v", line, err)
+	}
+	if _, metrics := agent.get("/metrics"); strings.Contains(metrics, "podlapse_event_watch") || strings.Contains(metrics, "podlapse_events_received") {
+		t.Errorf("counts Events that are off")
+	}
+	agent.mustEndCleanly()
+	for _, request := range cluster.Requests() {
+		if strings.Contains(request, "events") {
+			t.Errorf("asked %q", request)
+		}
+	}
+}
+
+func TestAgentWatchesTheClustersEvents(t *testing.T) {
+	cluster := podwatchtest.Start(t)
+	cluster.Put(web0(time.Now().Add(-time.Second)))
+	agent := start(t, "--kubeconfig", kubeconfig(t, cluster.URL()), "--cri-endpoint", "off", "--events", "cluster")
+	agent.poll("/metrics", "podlapse_event_watches_open 1\n")
+	agent.mustEndCleanly()
+	if got := cluster.Requests(); !slices.Contains(got, "watch /api/v1/events source=kubelet") {
+		t.Errorf("asked %q", got)
+	}
 }
 
 func TestAgentStopsWhileTheServerHangs(t *testing.T) {

@@ -18,6 +18,7 @@ type config struct {
 	nodeName      string
 	kubeconfig    string // a file; empty for the service account of the agent's own pod
 	criEndpoint   cri.Endpoint
+	events        string // eventsAuto, eventsOff or eventsCluster
 	listenAddress string
 	logLevel      zapcore.Level
 	logFormat     string // formatJSON or formatConsole
@@ -29,8 +30,11 @@ type config struct {
 	debugObservations  string // debugOn or debugOff
 }
 
-// The values of --log-format, --records and --debug-observations.
+// The values of --events, --log-format, --records and --debug-observations.
 const (
+	eventsAuto      = "auto"
+	eventsOff       = "off"
+	eventsCluster   = "cluster"
 	formatJSON      = "json"
 	formatConsole   = "console"
 	recordsTimeline = "timeline"
@@ -54,6 +58,12 @@ func (c *config) settings() []setting {
 		{
 			flag: "cri-endpoint", variable: "CONTAINER_RUNTIME_ENDPOINT", value: "auto|off|unix:///PATH", def: "auto",
 			help: "the container runtime's socket; auto looks where runtimes usually have it", set: c.setCRIEndpoint,
+		},
+		{
+			flag: "events", variable: "EVENTS", value: "auto|off|cluster", def: eventsAuto,
+			help: "how kubelet's Events are watched: auto, only those of pods that need them; cluster, all with one watch, " +
+				"while any pod needs them, for small clusters; off, not at all",
+			set: choice(&c.events, eventsAuto, eventsOff, eventsCluster),
 		},
 		{
 			flag: "listen-address", variable: "LISTEN_ADDRESS", value: "[HOST]:PORT", def: ":9717",
@@ -141,6 +151,7 @@ func choice(target *string, words ...string) func(string) error {
 				return nil
 			}
 		}
-		return fmt.Errorf("%q is not known: want %s", value, strings.Join(words, " or "))
+		last := len(words) - 1
+		return fmt.Errorf("%q is not known: want %s or %s", value, strings.Join(words[:last], ", "), words[last])
 	}
 }

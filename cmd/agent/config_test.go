@@ -16,7 +16,7 @@ func (e environment) get(name string) string { return e[name] }
 
 func TestConfigFrom(t *testing.T) {
 	defaults := config{
-		nodeName: "node-a", listenAddress: ":9717", logLevel: zapcore.InfoLevel,
+		nodeName: "node-a", events: eventsAuto, listenAddress: ":9717", logLevel: zapcore.InfoLevel,
 		logFormat: formatJSON, records: recordsTimeline, debugObservations: debugOff,
 	}
 	for name, test := range map[string]struct {
@@ -29,13 +29,14 @@ func TestConfigFrom(t *testing.T) {
 		"environment":      {env: environment{"NODE_NAME": "node-a"}},
 		"everything from the environment": {
 			env: environment{
-				"NODE_NAME": "b.example", "KUBECONFIG": "/k", "CONTAINER_RUNTIME_ENDPOINT": "off",
+				"NODE_NAME": "b.example", "KUBECONFIG": "/k", "CONTAINER_RUNTIME_ENDPOINT": "off", "EVENTS": "cluster",
 				"LISTEN_ADDRESS": "[::1]:0", "LOG_LEVEL": "warn", "LOG_FORMAT": "console", "RECORDS": "none",
 				"RECORD_OBSERVATIONS": "/o", "DEBUG_OBSERVATIONS": "on",
 			},
 			want: func(c *config) {
 				c.nodeName, c.kubeconfig, c.listenAddress = "b.example", "/k", "[::1]:0"
 				c.logLevel, c.logFormat, c.records = zapcore.WarnLevel, formatConsole, recordsNone
+				c.events = eventsCluster
 				c.recordObservations, c.debugObservations = "/o", debugOn
 			},
 		},
@@ -74,6 +75,9 @@ func TestConfigRefuses(t *testing.T) {
 		{"", environment{"NODE_NAME": "a/b"}, `--node-name (from NODE_NAME): "a/b" is no node name`},
 		{"--cri-endpoint /run/x.sock", nil, "--cri-endpoint: "},
 		{"--cri-endpoint=", nil, "--cri-endpoint: is empty"},
+		{"--events on", nil, `--events: "on" is not known: want auto, off or cluster`},
+		{"--events=", nil, `--events: "" is not known`},
+		{"", environment{"EVENTS": "Auto"}, `--events (from EVENTS): "Auto" is not known: want auto, off or cluster`},
 		{"--listen-address 9717", nil, `--listen-address: "9717" is no address`},
 		{"--listen-address :http", nil, `--listen-address: ":http" has no port`},
 		{"--listen-address :65536", nil, `--listen-address: ":65536" has no port`},

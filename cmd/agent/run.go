@@ -67,7 +67,7 @@ func serve(ctx context.Context, c config, client rest.Interface, clock *podwatch
 		export.NewBuildInfo(build),
 		export.NewSourceUp(func() []health.Status { return sourcesOf(board.Statuses()) }),
 	)
-	scope := timeline.Scope{Runtime: !c.criEndpoint.Off(), Events: true, Since: time.Now()}
+	scope := timeline.Scope{Runtime: !c.criEndpoint.Off(), Events: c.events != eventsOff, Since: time.Now()}
 	kept, err := newMemory(c, build, &scope, registry, board, logger)
 	if err != nil {
 		return err
@@ -109,10 +109,11 @@ func serve(ctx context.Context, c config, client rest.Interface, clock *podwatch
 		Report: board.Register(string(timeline.SourcePodWatch), "not connected to the API server yet"),
 		Known:  kept.known(),
 	})
-	events := podwatch.NewEvents(podwatch.EventsConfig{
-		Client: client, Observe: observe, Now: time.Now,
-		Report: board.Register(string(timeline.SourceEventWatch), "not started yet"),
-	})
+	watchEvents, unwatchEvents := func(timeline.EventWatch) {}, func(string) {}
+	events := newEvents(c, client, observe, board)
+	if events != nil {
+		watchEvents, unwatchEvents = events.Watch, events.Unwatch
+	}
 	askRuntime := func(timeline.LookUp) {}
 	var runtime *cri.Source
 	if !c.criEndpoint.Off() {
@@ -128,8 +129,8 @@ func serve(ctx context.Context, c config, client rest.Interface, clock *podwatch
 		Now:           time.Now,
 		Scope:         scope,
 		AskRuntime:    askRuntime,
-		WatchEvents:   events.Watch,
-		UnwatchEvents: events.Unwatch,
+		WatchEvents:   watchEvents,
+		UnwatchEvents: unwatchEvents,
 		Settled: func(t timeline.Timeline) {
 			for _, sink := range settled {
 				sink(t)
@@ -147,9 +148,21 @@ func serve(ctx context.Context, c config, client rest.Interface, clock *podwatch
 		return skew
 	}))
 
+	pulls := livePulls(reconciler, runtime)
+	registry.MustRegister(export.NewLivePulls(func() export.LivePulls {
+		now, _ := pulls(ctx) // none while the agent stops
+		return now
+	}))
+	if events != nil {
+		registry.MustRegister(export.NewEventWatches(func() export.EventWatches {
+			return countEvents(events.Stats(), reconciler.EventsUsed())
+		}))
+	}
+
 	server, err := web.Listen(ctx, web.Config{
 		ListenAddress: c.listenAddress,
 		Timelines:     reconciler.Timelines,
+		Pulls:         pulls,
 		Statuses:      board.Statuses,
 		Required:      []string{string(timeline.SourcePodWatch)},
 		Gatherer:      registry,
@@ -185,7 +198,9 @@ func serve(ctx context.Context, c config, client rest.Interface, clock *podwatch
 	if runtime != nil {
 		sources.start("cri", runtime.Run)
 	}
-	sources.start("event_watch", events.Run)
+	if events != nil {
+		sources.start("event_watch", events.Run)
+	}
 	sources.start("pod_watch", pods.Run)
 	sources.start("clock", func(ctx context.Context) error { return clock.Run(ctx, observe) })
 	return parts.wait(ctx)

@@ -8,7 +8,7 @@ import (
 	"google.golang.org/grpc"
 )
 
-// allowed is every method that may be called. All of them read, and none has a side effect in the
+// allowed is every unary method that may be called. All of them read, and none has a side effect in the
 // runtime. A verbose answer is refused apart from this: it holds the container's environment.
 var allowed = map[string]struct{}{
 	"/runtime.v1.RuntimeService/Version":         {},
@@ -19,6 +19,16 @@ var allowed = map[string]struct{}{
 
 	"/containerd.services.sandbox.v1.Store/Get": {},
 	"/containerd.services.images.v1.Images/Get": {},
+
+	"/containerd.services.content.v1.Content/Info":         {},
+	"/containerd.services.content.v1.Content/ListStatuses": {},
+	"/containerd.services.snapshots.v1.Snapshots/Stat":     {},
+}
+
+// allowedStreams is every stream that may be opened. In all of them the server alone sends, after one request.
+var allowedStreams = map[string]struct{}{
+	"/containerd.services.content.v1.Content/List": {},
+	"/containerd.services.content.v1.Content/Read": {},
 }
 
 var errRefused = errors.New("refused by the agent: only calls that read are made")
@@ -34,7 +44,10 @@ func allowUnary(ctx context.Context, method string, request, reply any, conn *gr
 	return invoke(ctx, method, request, reply, conn, options...)
 }
 
-// allowStream refuses every stream: no method of the table is one.
-func allowStream(_ context.Context, _ *grpc.StreamDesc, _ *grpc.ClientConn, method string, _ grpc.Streamer, _ ...grpc.CallOption) (grpc.ClientStream, error) {
-	return nil, fmt.Errorf("stream %s: %w", method, errRefused)
+// allowStream is the only way for a stream to the connection.
+func allowStream(ctx context.Context, desc *grpc.StreamDesc, conn *grpc.ClientConn, method string, open grpc.Streamer, options ...grpc.CallOption) (grpc.ClientStream, error) {
+	if _, ok := allowedStreams[method]; !ok || desc.ClientStreams {
+		return nil, fmt.Errorf("stream %s: %w", method, errRefused)
+	}
+	return open(ctx, desc, conn, method, options...)
 }

@@ -32,8 +32,11 @@ import (
 // TestOnlyTheTablePasses holds every method that CRI and containerd define against the table.
 func TestOnlyTheTablePasses(t *testing.T) {
 	want := []string{
+		"/containerd.services.content.v1.Content/Info",
+		"/containerd.services.content.v1.Content/ListStatuses",
 		"/containerd.services.images.v1.Images/Get",
 		"/containerd.services.sandbox.v1.Store/Get",
+		"/containerd.services.snapshots.v1.Snapshots/Stat",
 		"/runtime.v1.ImageService/ImageStatus",
 		"/runtime.v1.RuntimeService/ContainerStatus",
 		"/runtime.v1.RuntimeService/ListContainers",
@@ -42,6 +45,13 @@ func TestOnlyTheTablePasses(t *testing.T) {
 	}
 	if got := slices.Sorted(maps.Keys(allowed)); !slices.Equal(got, want) {
 		t.Fatalf("the table has %q; whoever changes it must show that the call has no effect, and change this list", got)
+	}
+	wantStreams := []string{
+		"/containerd.services.content.v1.Content/List",
+		"/containerd.services.content.v1.Content/Read",
+	}
+	if got := slices.Sorted(maps.Keys(allowedStreams)); !slices.Equal(got, wantStreams) {
+		t.Fatalf("the table of streams has %q; whoever changes it must show that they only read, and change this list", got)
 	}
 	known := 0
 	for _, service := range []grpc.ServiceDesc{
@@ -70,13 +80,29 @@ func TestOnlyTheTablePasses(t *testing.T) {
 		}
 		for _, stream := range service.Streams {
 			name := "/" + service.ServiceName + "/" + stream.StreamName
-			if _, err := allowStream(context.Background(), &stream, nil, name, nil); !errors.Is(err, errRefused) {
-				t.Errorf("stream %s: %v, want it refused", name, err)
+			opened := false
+			_, err := allowStream(context.Background(), &stream, nil, name,
+				func(context.Context, *grpc.StreamDesc, *grpc.ClientConn, string, ...grpc.CallOption) (grpc.ClientStream, error) {
+					opened = true
+					return nil, nil
+				})
+			pass := slices.Contains(wantStreams, name)
+			if opened != pass || errors.Is(err, errRefused) == pass {
+				t.Errorf("stream %s: opened %t, %v; want it to pass: %t", name, opened, err, pass)
+			}
+			if pass {
+				known++
 			}
 		}
 	}
-	if known != len(want) {
-		t.Errorf("%d of %d methods of the table exist", known, len(want))
+	if all := len(want) + len(wantStreams); known != all {
+		t.Errorf("%d of %d methods of the tables exist", known, all)
+	}
+	for name := range allowedStreams { // whoever could send could write
+		_, err := allowStream(context.Background(), &grpc.StreamDesc{ServerStreams: true, ClientStreams: true}, nil, name, nil)
+		if !errors.Is(err, errRefused) {
+			t.Errorf("stream %s from the client: %v, want it refused", name, err)
+		}
 	}
 }
 
@@ -108,6 +134,34 @@ func TestConnectionRefuses(t *testing.T) {
 		},
 		"verbose image": func() error {
 			_, err := c.image.ImageStatus(ctx, &runtimeapi.ImageStatusRequest{Verbose: true})
+			return err
+		},
+		"write content": func() error {
+			_, err := c.content.Write(ctx)
+			return err
+		},
+		"delete content": func() error {
+			_, err := c.content.Delete(ctx, &content.DeleteContentRequest{Digest: "d"})
+			return err
+		},
+		"update content": func() error {
+			_, err := c.content.Update(ctx, &content.UpdateRequest{})
+			return err
+		},
+		"abort download": func() error {
+			_, err := c.content.Abort(ctx, &content.AbortRequest{Ref: "r"})
+			return err
+		},
+		"prepare snapshot": func() error {
+			_, err := c.snapshots.Prepare(ctx, &snapshots.PrepareSnapshotRequest{Key: "k"})
+			return err
+		},
+		"remove snapshot": func() error {
+			_, err := c.snapshots.Remove(ctx, &snapshots.RemoveSnapshotRequest{Key: "k"})
+			return err
+		},
+		"list snapshots": func() error {
+			_, err := c.snapshots.List(ctx, &snapshots.ListSnapshotsRequest{})
 			return err
 		},
 		"delete image": func() error {

@@ -5,8 +5,10 @@ import (
 	"fmt"
 	"time"
 
+	contentapi "github.com/containerd/containerd/api/services/content/v1"
 	imagesapi "github.com/containerd/containerd/api/services/images/v1"
 	sandboxapi "github.com/containerd/containerd/api/services/sandbox/v1"
+	snapshotsapi "github.com/containerd/containerd/api/services/snapshots/v1"
 	"github.com/containerd/containerd/api/types"
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/backoff"
@@ -36,6 +38,8 @@ type client struct {
 	image     runtimeapi.ImageServiceClient
 	sandboxes sandboxapi.StoreClient
 	images    imagesapi.ImagesClient
+	content   contentapi.ContentClient
+	snapshots snapshotsapi.SnapshotsClient
 }
 
 // dial makes a client for a unix socket. It does not connect; the first call does.
@@ -62,6 +66,8 @@ func dial(path string, timeout time.Duration) (*client, error) {
 		image:     runtimeapi.NewImageServiceClient(conn),
 		sandboxes: sandboxapi.NewStoreClient(conn),
 		images:    imagesapi.NewImagesClient(conn),
+		content:   contentapi.NewContentClient(conn),
+		snapshots: snapshotsapi.NewSnapshotsClient(conn),
 	}, nil
 }
 

@@ -18,6 +18,8 @@ import (
 type stores struct {
 	sandboxes degradable // containerd ≥ 2.0
 	images    degradable // containerd
+	content   degradable // containerd: blobs, and downloads that run
+	snapshots degradable // containerd: unpacked layers
 }
 
 // storesOf trusts the version for what the stamps mean: the sandbox store exists in 1.7 as well, but
@@ -28,6 +30,8 @@ func storesOf(version *runtimeapi.VersionResponse, logger *zap.Logger) *stores {
 		return s
 	}
 	s.images.enable(logger, "images")
+	s.content.enable(logger, "content")
+	s.snapshots.enable(logger, "snapshots")
 	if major, ok := majorVersion(version.GetRuntimeVersion()); ok && major >= 2 {
 		s.sandboxes.enable(logger, "sandboxes")
 	}

@@ -2,6 +2,7 @@ package cri
 
 import (
 	"math"
+	"reflect"
 	"testing"
 	"time"
 
@@ -91,7 +92,7 @@ func TestConvertImage(t *testing.T) {
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
-			if got := convertImage(test.ref, test.image); got != test.want {
+			if got := convertImage(test.ref, test.image); !reflect.DeepEqual(got, test.want) {
 				t.Errorf("got %+v\nwant %+v", got, test.want)
 			}
 		})

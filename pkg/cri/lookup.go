@@ -17,6 +17,7 @@ type lookUp struct {
 	stores   *stores
 	stamps   *cache[sandboxStamps]               // of ready sandboxes, by sandbox ID
 	finished *cache[*runtimeapi.ContainerStatus] // of exited containers, by container ID
+	catalog  catalog
 	now      func() time.Time
 }
 
@@ -54,6 +55,9 @@ func (l *lookUp) answer(ctx context.Context, question timeline.LookUp) (timeline
 		if known {
 			seen.Images = append(seen.Images, image)
 		}
+	}
+	if err := l.layers(ctx, question.Layers, seen.Images); err != nil {
+		return timeline.RuntimeSeen{}, err
 	}
 	seen.ArrivedAt = l.now()
 	sortAnswer(&seen)

@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/containerd/platforms"
 	"go.uber.org/zap"
 	"go.uber.org/zap/zaptest/observer"
 	"google.golang.org/grpc/codes"
@@ -35,11 +36,13 @@ func newLookUp(t *testing.T, fake *critest.Runtime) (*lookUp, *observer.Observed
 		t.Fatal(err)
 	}
 	core, logs := observer.New(zap.InfoLevel)
-	return &lookUp{
+	l := &lookUp{
 		client: c, stores: storesOf(version, zap.New(core)),
 		stamps: newCache[sandboxStamps](8), finished: newCache[*runtimeapi.ContainerStatus](8),
 		now: func() time.Time { return second(99) },
-	}, logs
+	}
+	l.catalog = catalog{read: l.readBlob, machine: platforms.Default(), known: newCache[contents](8)}
+	return l, logs
 }
 
 func answer(t *testing.T, l *lookUp, images ...string) timeline.RuntimeSeen {

@@ -51,18 +51,18 @@ func (p *pending) ask(lookUp timeline.LookUp, now time.Time) bool {
 		p.dropped++
 		return false
 	case !ok:
-		lookUp = merge(lookUp, nil)
+		lookUp = merge(lookUp, timeline.LookUp{})
 		q = &question{lookUp: lookUp, askedAt: now}
 		p.byUID[lookUp.UID] = q
 		p.line = append(p.line, q)
 	case q.running && q.next == nil:
-		lookUp = merge(lookUp, nil)
+		lookUp = merge(lookUp, timeline.LookUp{})
 		q.next, q.askedAt = &lookUp, now
 	case q.running:
-		lookUp = merge(lookUp, q.next.Images)
+		lookUp = merge(lookUp, *q.next)
 		q.next, q.askedAt = &lookUp, now
 	default:
-		q.lookUp, q.askedAt = merge(lookUp, q.lookUp.Images), now
+		q.lookUp, q.askedAt = merge(lookUp, q.lookUp), now
 	}
 	p.nudge()
 	return true
@@ -118,7 +118,7 @@ func (p *pending) failed(q *question, now time.Time) (givenUp bool) {
 	q.running = false
 	q.failures++
 	if q.next != nil {
-		q.lookUp, q.next = merge(*q.next, q.lookUp.Images), nil
+		q.lookUp, q.next = merge(*q.next, q.lookUp), nil
 	}
 	if now.Sub(q.askedAt) > giveUpAfter {
 		delete(p.byUID, q.lookUp.UID)
@@ -144,16 +144,22 @@ func (p *pending) nudge() {
 	}
 }
 
-// merge adds images to a question, each once, in the order asked.
-func merge(lookUp timeline.LookUp, images []string) timeline.LookUp {
-	union := make([]string, 0, len(images)+len(lookUp.Images))
-	for _, list := range [][]string{images, lookUp.Images} {
+// merge adds what an earlier question about the pod wanted, each reference once, in the order asked. A
+// reference whose layers are wanted is asked for as an image as well.
+func merge(lookUp, earlier timeline.LookUp) timeline.LookUp {
+	lookUp.Layers = union(earlier.Layers, lookUp.Layers)
+	lookUp.Images = union(earlier.Images, lookUp.Images, lookUp.Layers)
+	return lookUp
+}
+
+func union(lists ...[]string) []string {
+	var all []string
+	for _, list := range lists {
 		for _, ref := range list {
-			if len(union) < maxImages && !slices.Contains(union, ref) {
-				union = append(union, ref)
+			if len(all) < maxImages && !slices.Contains(all, ref) {
+				all = append(all, ref)
 			}
 		}
 	}
-	lookUp.Images = union
-	return lookUp
+	return all
 }

@@ -44,6 +44,28 @@ func TestPendingMerges(t *testing.T) {
 	}
 }
 
+// TestPendingMergesLayers asks about layers in every way in which questions meet.
+func TestPendingMergesLayers(t *testing.T) {
+	p, now := newPending(), time.Unix(1000, 0)
+	check := func(lookUp timeline.LookUp, images, layers []string) {
+		t.Helper()
+		if !slices.Equal(lookUp.Images, images) || !slices.Equal(lookUp.Layers, layers) {
+			t.Errorf("took %+v, want images %v and layers %v", lookUp, images, layers)
+		}
+	}
+	p.ask(timeline.LookUp{UID: "a", Images: []string{"x", "y"}, Layers: []string{"y"}}, now)
+	p.ask(timeline.LookUp{UID: "a", Images: []string{"z"}, Layers: []string{"y", "w"}}, now)
+	q, lookUp := p.take(now)
+	check(lookUp, []string{"x", "y", "z", "w"}, []string{"y", "w"})
+
+	p.ask(timeline.LookUp{UID: "a", Layers: []string{"1"}}, now)
+	p.ask(timeline.LookUp{UID: "a", Layers: []string{"2"}}, now)
+	p.failed(q, now) // what it wanted is still wanted
+	q, lookUp = p.take(now.Add(retries.Max))
+	check(lookUp, []string{"x", "y", "z", "w", "1", "2"}, []string{"y", "w", "1", "2"})
+	p.done(q)
+}
+
 func TestPendingRetriesAndGivesUp(t *testing.T) {
 	p, now := newPending(), time.Unix(1000, 0)
 	p.ask(timeline.LookUp{UID: "a"}, now)
@@ -93,8 +115,8 @@ func TestPendingIsBounded(t *testing.T) {
 	for i := range refs {
 		refs[i] = fmt.Sprint(i)
 	}
-	if got := merge(timeline.LookUp{Images: refs}, nil); len(got.Images) != maxImages {
-		t.Errorf("%d images in one question", len(got.Images))
+	if got := merge(timeline.LookUp{Images: refs, Layers: refs}, timeline.LookUp{}); len(got.Images) != maxImages || len(got.Layers) != maxImages {
+		t.Errorf("%d images, %d layers in one question", len(got.Images), len(got.Layers))
 	}
 }
 

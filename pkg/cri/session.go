@@ -6,6 +6,8 @@ import (
 	"sync"
 	"time"
 
+	"github.com/containerd/platforms"
+	"github.com/opencontainers/go-digest"
 	"go.uber.org/zap"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
@@ -28,16 +30,20 @@ type session struct {
 	runtime string        // name and version, for people
 	work    chan struct{} // no capacity: a question stays in line until a worker is free
 	broken  chan error    // capacity 1, dropped when full: the first reason is enough
+	// arrived are the blobs that were complete at the last look at downloads. Who asks for downloads owns it.
+	arrived map[digest.Digest]bool
 }
 
 func newSession(s *Source, client *client, version *runtimeapi.VersionResponse) *session {
+	lookUp := &lookUp{
+		client: client, stores: storesOf(version, s.config.Logger),
+		stamps: s.stamps, finished: s.finished, now: s.config.Now,
+	}
+	lookUp.catalog = catalog{read: lookUp.readBlob, machine: platforms.Default(), known: s.contents}
 	return &session{
-		source: s,
-		client: client,
-		lookUp: &lookUp{
-			client: client, stores: storesOf(version, s.config.Logger),
-			stamps: s.stamps, finished: s.finished, now: s.config.Now,
-		},
+		source:  s,
+		client:  client,
+		lookUp:  lookUp,
 		runtime: describe(version),
 		work:    make(chan struct{}),
 		broken:  make(chan error, 1),
@@ -52,6 +58,8 @@ func (s *session) serve(ctx context.Context) error {
 	var running sync.WaitGroup
 	defer running.Wait()
 	defer cancel()
+	s.source.current.Store(s)
+	defer s.source.current.Store(nil) // there is one session at a time
 	for range workers {
 		running.Go(func() { s.answerAll(ctx) })
 	}
@@ -114,12 +122,19 @@ func (s *session) answerOne(ctx context.Context) {
 	}
 	switch {
 	case ctx.Err() != nil: // the end of the session, not a fault of the runtime
-	case status.Code(err) == codes.Unavailable:
-		select {
-		case s.broken <- fmt.Errorf("connection lost: %w", err):
-		default:
-		}
-	default:
+	case !s.lost(err):
 		source.config.Report(false, err.Error())
 	}
+}
+
+// lost says whether the error is that the connection broke, which then ends the session.
+func (s *session) lost(err error) bool {
+	if status.Code(err) != codes.Unavailable {
+		return false
+	}
+	select {
+	case s.broken <- fmt.Errorf("connection lost: %w", err):
+	default:
+	}
+	return true
 }

@@ -46,6 +46,9 @@ type Source struct {
 	pending  *pending
 	stamps   *cache[sandboxStamps]
 	finished *cache[*runtimeapi.ContainerStatus]
+	contents *cache[contents]
+	current  atomic.Pointer[session] // that serves now; nil while none does
+	progress *sharedDownloads
 	full     atomic.Bool // the latest question was dropped
 	answered atomic.Uint64
 	givenUp  atomic.Uint64
@@ -70,6 +73,8 @@ func New(config Config) *Source {
 		pending:  newPending(),
 		stamps:   newCache[sandboxStamps](maxStamps),
 		finished: newCache[*runtimeapi.ContainerStatus](maxFinished),
+		contents: newCache[contents](maxContents),
+		progress: newSharedDownloads(config.Timeout, config.Now),
 	}
 }
 

@@ -6,6 +6,7 @@ import (
 	"path/filepath"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -28,6 +29,7 @@ type harness struct {
 	reports  chan report               // capacity 1024, beyond what a test waits for
 	stop     context.CancelFunc
 	finished chan struct{}
+	ahead    atomic.Int64 // nanoseconds by which the source's clock is ahead
 }
 
 type report struct {
@@ -48,7 +50,7 @@ func run(t *testing.T, config cri.Config) *harness {
 	}
 	config.Report = func(up bool, detail string) { h.reports <- report{up, detail} }
 	config.Logger = zaptest.NewLogger(t)
-	config.Now = time.Now
+	config.Now = func() time.Time { return time.Now().Add(time.Duration(h.ahead.Load())) }
 	h.source = cri.New(config)
 	ctx, stop := context.WithCancel(t.Context())
 	h.stop = stop

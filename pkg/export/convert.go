@@ -28,6 +28,7 @@ func NewRecord(t timeline.Timeline) Record {
 		Marks:         convert(t.Marks, markRecord),
 		Conflicts:     convert(t.Conflicts, conflictRecord),
 		Missing:       convert(t.Missing, same),
+		LostEvents:    t.LostEvents,
 		ClockSkew:     skewRecord(t.Skew),
 	}
 }
@@ -63,22 +64,46 @@ func phaseRecord(s timeline.Span) PhaseRecord {
 
 func pullRecord(p timeline.Pull) PullRecord {
 	r := PullRecord{
-		Container:   p.Container,
-		Image:       p.Image,
-		Registry:    p.Registry,
-		Digest:      p.Digest,
-		Outcome:     p.Outcome,
-		RequestedAt: instantOf(p.RequestedAt),
-		StartedAt:   instantOf(p.StartedAt),
-		FinishedAt:  instantOf(p.FinishedAt),
-		SizeBytes:   p.SizeBytes,
-		Sources:     convert(p.Sources, same),
-		Attempt:     p.Attempt,
+		Container:    p.Container,
+		Image:        p.Image,
+		Registry:     p.Registry,
+		Digest:       p.Digest,
+		Outcome:      p.Outcome,
+		Failure:      p.Failure,
+		DownloadedAt: instantOf(p.DownloadedAt),
+		RequestedAt:  instantOf(p.RequestedAt),
+		StartedAt:    instantOf(p.StartedAt),
+		FinishedAt:   instantOf(p.FinishedAt),
+		SizeBytes:    p.SizeBytes,
+		Sources:      convert(p.Sources, same),
+		Attempt:      p.Attempt,
 	}
 	if p.Timed {
-		r.Queue, r.Pull, r.Error = new(Seconds(p.Queue)), new(Seconds(p.Pull)), new(Seconds(p.Error))
+		r.Pull, r.Error = new(Seconds(p.Pull)), new(Seconds(p.Error))
+	}
+	if p.QueueTimed {
+		r.Queue = new(Seconds(p.Queue))
+	}
+	if b := p.BlockedBy; b != nil {
+		r.BlockedBy = &BlockerRecord{b.Namespace, b.Pod, b.Container, b.Image, Seconds(b.Waited)}
+	}
+	if len(p.Layers) > 0 {
+		addLayers(&r, p)
 	}
 	return r
+}
+
+func addLayers(r *PullRecord, p timeline.Pull) {
+	r.Layers = convert(p.Layers, func(l timeline.Layer) LayerRecord {
+		return LayerRecord{Digest: l.Digest, SizeBytes: l.SizeBytes, DownloadedAt: instantOf(l.DownloadedAt), UnpackedAt: instantOf(l.UnpackedAt)}
+	})
+	for i, shared := range p.Shared {
+		r.Layers[i].Shared = shared
+	}
+	r.Download = &DownloadRecord{r.StartedAt, r.DownloadedAt, Seconds(p.DownloadedAt.Sub(p.StartedAt)), p.Bytes()}
+	if from, to, busy := p.Unpacking(); busy > 0 {
+		r.Unpack = &UnpackRecord{instantOf(from), instantOf(to), Seconds(busy)}
+	}
 }
 
 func markRecord(m timeline.MarkEvidence) MarkRecord {

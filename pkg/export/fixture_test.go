@@ -60,7 +60,7 @@ func coldStart() timeline.Timeline {
 				Container: "app", Image: "registry.example/web:2", Registry: "registry.example",
 				Digest: "sha256:aa", Outcome: imagepull.OutcomeDownloaded, Attempt: 1,
 				RequestedAt: after(3 * time.Second), StartedAt: after(4 * time.Second), FinishedAt: after(9 * time.Second),
-				Queue: time.Second, Pull: 5 * time.Second, Timed: true, Error: ms,
+				Queue: time.Second, Pull: 5 * time.Second, Timed: true, QueueTimed: true, Error: ms,
 				SizeBytes: 20 << 20,
 				Sources:   []timeline.Source{timeline.SourceEventWatch, timeline.SourceContainerd},
 			},

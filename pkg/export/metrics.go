@@ -5,7 +5,6 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 
-	"github.com/podlapse/podlapse/pkg/imagepull"
 	"github.com/podlapse/podlapse/pkg/timeline"
 )
 
@@ -17,11 +16,9 @@ var durationBuckets = []float64{
 // Metrics counts settled start-ups. It is not safe for concurrent use: its one caller is
 // reconcile's goroutine.
 type Metrics struct {
-	startup    prometheus.Histogram
-	phase      *prometheus.HistogramVec
-	pull       *prometheus.HistogramVec
-	queue      *prometheus.HistogramVec
-	registries *registryLabels
+	startup prometheus.Histogram
+	phase   *prometheus.HistogramVec
+	pulls   *pullMetrics
 }
 
 // NewMetrics makes the metrics of start-ups and adds them to the registerer. It panics when they
@@ -44,25 +41,12 @@ func NewMetrics(registerer prometheus.Registerer) *Metrics {
 				"else as unattributed, like time that nothing explains.",
 			Buckets: durationBuckets,
 		}, []string{"phase"}),
-		pull: prometheus.NewHistogramVec(prometheus.HistogramOpts{
-			Name: "podlapse_image_pull_duration_seconds",
-			Help: "Time from the request to the runtime to pull an image until it answered, without " +
-				"the wait in the node's pull queue. Images found on the node and pulls that nobody " +
-				"timed are not counted.",
-			Buckets: durationBuckets,
-		}, []string{"registry", "outcome"}),
-		queue: prometheus.NewHistogramVec(prometheus.HistogramOpts{
-			Name: "podlapse_image_pull_queue_seconds",
-			Help: "Time from the moment kubelet wanted an image pulled until the runtime was asked to: " +
-				"the wait in the node's pull queue; of the pulls in podlapse_image_pull_duration_seconds.",
-			Buckets: durationBuckets,
-		}, []string{"registry"}),
-		registries: newRegistryLabels(),
+		pulls: newPullMetrics(registerer),
 	}
 	for _, phase := range timeline.Phases() {
 		m.phase.WithLabelValues(string(phase))
 	}
-	registerer.MustRegister(m.startup, m.phase, m.pull, m.queue)
+	registerer.MustRegister(m.startup, m.phase)
 	return m
 }
 
@@ -74,21 +58,7 @@ func (m *Metrics) Observe(t timeline.Timeline) {
 			m.phase.WithLabelValues(string(phase)).Observe(length.Seconds())
 		}
 	}
-	for _, pull := range t.Pulls {
-		m.observePull(pull)
-	}
-}
-
-func (m *Metrics) observePull(p timeline.Pull) {
-	if !p.Timed {
-		return
-	}
-	switch p.Outcome {
-	case imagepull.OutcomeDownloaded, imagepull.OutcomeVerified, imagepull.OutcomeFailed:
-		registry := m.registries.label(p.Registry)
-		m.pull.WithLabelValues(registry, string(p.Outcome)).Observe(p.Pull.Seconds())
-		m.queue.WithLabelValues(registry).Observe(p.Queue.Seconds())
-	}
+	m.pulls.observe(t)
 }
 
 // lengths adds up the stretches of each phase.

@@ -30,6 +30,9 @@ func all(t *testing.T) (*prometheus.Registry, *Metrics) {
 		NewClockSkew(func() timeline.Skew {
 			return timeline.Skew{Least: -20 * time.Millisecond, Most: 130 * time.Millisecond}
 		}),
+		NewEventWatches(func() EventWatches {
+			return EventWatches{Opened: 7, Open: 2, OpenFor: 1500 * time.Millisecond, WaitingPods: 3, Received: 40, Used: 11}
+		}),
 	)
 	return registry, metrics
 }

@@ -17,7 +17,7 @@ type Record struct {
 	Node      string         `json:"node"`
 	Owner     OwnerRecord    `json:"owner,omitzero"`
 	State     timeline.State `json:"state"`
-	Reason    string         `json:"reason,omitempty"` // why it failed, e.g. Evicted
+	Reason    string         `json:"reason,omitempty"` // why it failed, or why a container waits, e.g. Evicted
 
 	CreatedAt  Instant `json:"created_at"`
 	SettledAt  Instant `json:"settled_at,omitzero"`
@@ -32,6 +32,8 @@ type Record struct {
 	Marks     []MarkRecord     `json:"marks"`
 	Conflicts []ConflictRecord `json:"conflicts"`
 	Missing   []string         `json:"missing"`
+	// LostEvents are Events that kubelet must have made and that never came, as reason/container.
+	LostEvents []string `json:"lost_events,omitempty"`
 	// ClockSkew is there when the control plane's clock is known to differ from the node's: errors of what
 	// the control plane stamped make room for it.
 	ClockSkew *SkewRecord `json:"clock_skew,omitempty"`
@@ -71,20 +73,63 @@ type PhaseRecord struct {
 
 // PullRecord is one attempt to get one container's image.
 type PullRecord struct {
-	Container   string            `json:"container"`
-	Image       string            `json:"image"`
-	Registry    string            `json:"registry"`
-	Digest      string            `json:"digest,omitempty"`
-	Outcome     imagepull.Outcome `json:"outcome"`
-	RequestedAt Instant           `json:"requested_at,omitzero"`
-	StartedAt   Instant           `json:"started_at,omitzero"`
-	FinishedAt  Instant           `json:"finished_at,omitzero"`
-	Queue       *Seconds          `json:"queue_seconds,omitempty"` // nil when not timed, like the two below
-	Pull        *Seconds          `json:"pull_seconds,omitempty"`
-	Error       *Seconds          `json:"error_seconds,omitempty"`
-	SizeBytes   int64             `json:"size_bytes,omitempty"`
-	Sources     []timeline.Source `json:"sources"`
-	Attempt     int               `json:"attempt"` // from 0
+	Container    string            `json:"container"`
+	Image        string            `json:"image"`
+	Registry     string            `json:"registry"`
+	Digest       string            `json:"digest,omitempty"`
+	Outcome      imagepull.Outcome `json:"outcome"`
+	Failure      imagepull.Failure `json:"failure,omitempty"` // why, of a failed one
+	RequestedAt  Instant           `json:"requested_at,omitzero"`
+	StartedAt    Instant           `json:"started_at,omitzero"`
+	DownloadedAt Instant           `json:"downloaded_at,omitzero"` // the last byte had come; absent when nobody tells
+	FinishedAt   Instant           `json:"finished_at,omitzero"`
+	Queue        *Seconds          `json:"queue_seconds,omitempty"` // nil when not timed, like the two below
+	Pull         *Seconds          `json:"pull_seconds,omitempty"`
+	Error        *Seconds          `json:"error_seconds,omitempty"`
+	SizeBytes    int64             `json:"size_bytes,omitempty"`
+	// Download and Unpack overlap: one layer is unpacked while others still come. Both are absent, like the
+	// layers, unless content came with this pull and the runtime tells.
+	Download *DownloadRecord `json:"download,omitempty"`
+	Unpack   *UnpackRecord   `json:"unpack,omitempty"`
+	Layers   []LayerRecord   `json:"layers,omitempty"`
+	// BlockedBy is the pull of another pod that this one waited for the longest in the node's queue.
+	BlockedBy *BlockerRecord    `json:"blocked_by,omitempty"`
+	Sources   []timeline.Source `json:"sources"`
+	Attempt   int               `json:"attempt"` // from 0
+}
+
+// DownloadRecord is from the request to the runtime until the last byte had come.
+type DownloadRecord struct {
+	StartAt Instant `json:"start_at"`
+	EndAt   Instant `json:"end_at"`
+	Length  Seconds `json:"seconds"`
+	Bytes   int64   `json:"bytes"` // of the layers, as the registry has them, without those that are shared
+}
+
+// UnpackRecord is from when to when layers were unpacked.
+type UnpackRecord struct {
+	StartAt Instant `json:"start_at"`
+	EndAt   Instant `json:"end_at"`
+	Busy    Seconds `json:"seconds"` // less than from start to end where the disk waited for the registry
+}
+
+// LayerRecord is a layer that came with a pull, the bottom one first.
+type LayerRecord struct {
+	Digest       string  `json:"digest"`
+	SizeBytes    int64   `json:"size_bytes,omitempty"`
+	DownloadedAt Instant `json:"downloaded_at,omitzero"`
+	UnpackedAt   Instant `json:"unpacked_at,omitzero"`
+	// Shared says that the pull of a pod that settled before brought it as well, so that its bytes count there.
+	Shared bool `json:"shared,omitempty"`
+}
+
+// BlockerRecord names a pull that another one waited for, and for how long.
+type BlockerRecord struct {
+	Namespace string  `json:"namespace"`
+	Pod       string  `json:"pod"`
+	Container string  `json:"container"`
+	Image     string  `json:"image"`
+	Waited    Seconds `json:"seconds"`
 }
 
 // MarkRecord is the interval known to hold a mark's true instant; a bound that is not known is left

@@ -15,7 +15,7 @@ const (
 	KindPulling        Kind = "pulling"         // the pull was requested; it may have to queue
 	KindPulled         Kind = "pulled"          // the runtime answered that it has the image
 	KindAlreadyPresent Kind = "already_present" // no pull was needed
-	KindPullFailed     Kind = "pull_failed"     // the runtime gave up
+	KindPullFailed     Kind = "pull_failed"     // the runtime gave up, or kubelet before it asked
 	KindBackOff        Kind = "back_off"        // kubelet waits before it tries again
 	KindNeverPull      Kind = "never_pull"      // absent, and the pull policy is Never
 )
@@ -40,6 +40,8 @@ type Message struct {
 	// 1.28 and 1 ns before; zero without a length.
 	Unit time.Duration
 
+	Failure Failure // why, of KindPullFailed
+
 	// SizeBytes is the image's size as the runtime counts it (kubelet ≥ 1.30); 0 when not told.
 	SizeBytes int64
 }
@@ -57,6 +59,8 @@ var sentences = []struct {
 	{"Pulled", "Successfully pulled image ", "", KindPulled},
 	{"Pulled", "Container image ", " already present on machine", KindAlreadyPresent},
 	{"Failed", "Failed to pull image ", "", KindPullFailed},
+	{"InspectFailed", "Failed to apply default image tag ", "", KindPullFailed},
+	{"InspectFailed", "Failed to inspect image ", "", KindPullFailed},
 	{"BackOff", "Back-off pulling image ", "", KindBackOff},
 	{"ErrImageNeverPull", "Container image ", " is not present with pull policy of Never", KindNeverPull},
 }
@@ -78,8 +82,11 @@ func ParseMessage(reason, message string) Message {
 			continue
 		}
 		m := Message{Kind: s.kind, Image: image, Combined: combined}
-		if s.kind == KindPulled {
+		switch s.kind {
+		case KindPulled:
 			m.readLengths(rest)
+		case KindPullFailed:
+			m.Failure = ClassifyFailure(s.before + rest)
 		}
 		return m
 	}

@@ -10,13 +10,15 @@ type Outcome string
 const (
 	OutcomePresent    Outcome = "present"    // on the node already; the registry was not asked
 	OutcomeVerified   Outcome = "verified"   // the registry was asked, nothing new came
+	OutcomeJoined     Outcome = "joined"     // it was absent, and another pull brought it
 	OutcomeDownloaded Outcome = "downloaded" // content came from the registry
 	OutcomeFailed     Outcome = "failed"     // the runtime gave up
 	OutcomePulling    Outcome = "pulling"    // still going on
+	OutcomeExternal   Outcome = "external"   // going on, and no pod of the node asked for it
 	OutcomeUnknown    Outcome = "unknown"    // evidence is missing
 )
 
 // Outcomes lists every outcome a finished pull can have.
 func Outcomes() []Outcome {
-	return []Outcome{OutcomePresent, OutcomeVerified, OutcomeDownloaded, OutcomeFailed, OutcomeUnknown}
+	return []Outcome{OutcomePresent, OutcomeVerified, OutcomeJoined, OutcomeDownloaded, OutcomeFailed, OutcomeUnknown}
 }

@@ -30,3 +30,13 @@ func Normalize(ref string) (string, error) {
 	}
 	return named.String(), nil
 }
+
+// Repository is the path in the registry that an image reference names, such as library/busybox; empty when the
+// reference cannot be read.
+func Repository(ref string) string {
+	named, err := reference.ParseNormalizedNamed(ref)
+	if err != nil {
+		return ""
+	}
+	return reference.Path(named)
+}

@@ -1,11 +1,13 @@
 package podwatch
 
 import (
+	"slices"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/podlapse/podlapse/pkg/imagepull"
 	"github.com/podlapse/podlapse/pkg/timeline"
 )
 
@@ -87,6 +89,7 @@ func convertConditions(conditions []corev1.PodCondition) []timeline.Condition {
 func convertContainers(pod *corev1.Pod) []timeline.Container {
 	spec, status := &pod.Spec, &pod.Status
 	converted := make([]timeline.Container, 0, len(spec.InitContainers)+len(spec.Containers)+len(spec.EphemeralContainers))
+	converted = append(converted, convertImageVolumes(spec.Volumes)...)
 	for i := range spec.InitContainers {
 		c := &spec.InitContainers[i]
 		kind := timeline.KindInit
@@ -101,6 +104,24 @@ func convertContainers(pod *corev1.Pod) []timeline.Container {
 	for i := range spec.EphemeralContainers {
 		c := corev1.Container(spec.EphemeralContainers[i].EphemeralContainerCommon)
 		converted = append(converted, convertContainer(&c, timeline.KindEphemeral, status.EphemeralContainerStatuses))
+	}
+	return converted
+}
+
+// convertImageVolumes is the images of volumes, each once.
+func convertImageVolumes(volumes []corev1.Volume) (converted []timeline.Container) {
+	for i := range volumes {
+		image := volumes[i].Image
+		if image == nil || image.Reference == "" {
+			continue
+		}
+		volume := timeline.Container{
+			Name: timeline.ImageName(image.Reference), Kind: timeline.KindImageVolume, Image: image.Reference,
+			PullPolicy: timeline.PullPolicy(image.PullPolicy),
+		}
+		if !slices.ContainsFunc(converted, func(c timeline.Container) bool { return c.Name == volume.Name }) {
+			converted = append(converted, volume)
+		}
 	}
 	return converted
 }
@@ -124,6 +145,16 @@ func convertContainer(c *corev1.Container, kind timeline.ContainerKind, statuses
 	return converted
 }
 
+// pullFailure is why a container waits whose image could not be pulled: kubelet's message holds the runtime's error, in
+// back-off since 1.31 only.
+func pullFailure(waiting *corev1.ContainerStateWaiting) imagepull.Failure {
+	switch waiting.Reason {
+	case "ErrImagePull", "ImagePullBackOff", "RegistryUnavailable", "SignatureValidationFailed", "InvalidImageName":
+		return imagepull.ClassifyFailure(waiting.Reason + ": " + cut(waiting.Message, maxMessage))
+	}
+	return imagepull.FailureNone
+}
+
 func applyStatus(c *timeline.Container, status *corev1.ContainerStatus) {
 	c.Attempt = int(status.RestartCount)
 	c.Started = status.Started != nil && *status.Started
@@ -140,6 +171,7 @@ func applyStatus(c *timeline.Container, status *corev1.ContainerStatus) {
 	case state.Waiting != nil:
 		c.State = timeline.StateWaiting
 		c.WaitingReason = state.Waiting.Reason
+		c.PullFailure = pullFailure(state.Waiting)
 	}
 	if last := status.LastTerminationState.Terminated; last != nil {
 		c.LastRun = &timeline.Run{

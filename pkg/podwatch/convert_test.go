@@ -8,6 +8,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/podlapse/podlapse/pkg/imagepull"
 	"github.com/podlapse/podlapse/pkg/timeline"
 )
 
@@ -31,6 +32,11 @@ func TestConvertPod(t *testing.T) {
 		Spec: corev1.PodSpec{
 			NodeName:       "node-a",
 			ReadinessGates: []corev1.PodReadinessGate{{ConditionType: "g"}},
+			Volumes: []corev1.Volume{
+				{Name: "none"},
+				{Name: "data", VolumeSource: corev1.VolumeSource{Image: &corev1.ImageVolumeSource{Reference: "data:1", PullPolicy: corev1.PullAlways}}},
+				{Name: "again", VolumeSource: corev1.VolumeSource{Image: &corev1.ImageVolumeSource{Reference: "data:1"}}},
+			},
 			InitContainers: []corev1.Container{
 				{Name: "init", Image: "i", ImagePullPolicy: corev1.PullAlways},
 				{Name: "proxy", Image: "p", RestartPolicy: to(corev1.ContainerRestartPolicyAlways), StartupProbe: &corev1.Probe{}},
@@ -60,7 +66,8 @@ func TestConvertPod(t *testing.T) {
 			},
 			ContainerStatuses: []corev1.ContainerStatus{
 				{Name: "ghost", RestartCount: 9},
-				{Name: "slow", State: corev1.ContainerState{Waiting: &corev1.ContainerStateWaiting{Reason: "ImagePullBackOff"}}, Started: to(false)},
+				{Name: "slow", State: corev1.ContainerState{Waiting: &corev1.ContainerStateWaiting{Reason: "ImagePullBackOff",
+					Message: `Back-off pulling image "s": ErrImagePull: s:latest: not found`}}, Started: to(false)},
 				{Name: "app", State: corev1.ContainerState{Terminated: &corev1.ContainerStateTerminated{ExitCode: 137, Reason: "ContainerStatusUnknown"}}},
 			},
 		},
@@ -72,6 +79,7 @@ func TestConvertPod(t *testing.T) {
 		Phase: "Pending", Reason: "why", ReadinessGates: true,
 		Conditions: []timeline.Condition{{Type: "PodScheduled", True: true, TransitionAt: at(1)}, {Type: "Ready"}},
 		Containers: []timeline.Container{
+			{Name: "image:data:1", Kind: timeline.KindImageVolume, Image: "data:1", PullPolicy: timeline.PullAlways},
 			{Name: "init", Kind: timeline.KindInit, Image: "i", PullPolicy: timeline.PullAlways,
 				State: timeline.StateTerminated, StartedAt: at(5), FinishedAt: at(6), ExitCode: 3},
 			{Name: "proxy", Kind: timeline.KindSidecar, Image: "p", StartupProbe: true, State: timeline.StateRunning,
@@ -80,7 +88,8 @@ func TestConvertPod(t *testing.T) {
 			{Name: "once", Kind: timeline.KindInit, Image: "o"},
 			{Name: "app", Kind: timeline.KindMain, Image: "a:1", PullPolicy: timeline.PullIfNotPresent, ReadinessProbe: true,
 				State: timeline.StateTerminated, ExitCode: 137},
-			{Name: "slow", Kind: timeline.KindMain, Image: "s", State: timeline.StateWaiting, WaitingReason: "ImagePullBackOff"},
+			{Name: "slow", Kind: timeline.KindMain, Image: "s", State: timeline.StateWaiting,
+				WaitingReason: "ImagePullBackOff", PullFailure: imagepull.FailureNotFound},
 			{Name: "new", Kind: timeline.KindMain, Image: "n"},
 			{Name: "debug", Kind: timeline.KindEphemeral, Image: "d", PullPolicy: timeline.PullNever},
 		},

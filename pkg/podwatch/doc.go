@@ -1,5 +1,5 @@
 // Package podwatch observes the API server: the pods of one node, with one informer, and kubelet's
-// Events about single pods, with one watch per pod for as long as they are wanted.
+// Events about single pods for as long as they are wanted, with a watch for each pod or one that many share.
 //
 // Pods and Events are each run by the caller on a goroutine of its own and hand their observations
 // to a function, from that goroutine or, for Events, from one per open watch. The function may block;

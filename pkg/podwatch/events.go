@@ -4,7 +4,6 @@ import (
 	"context"
 	"slices"
 	"sync"
-	"sync/atomic"
 	"time"
 
 	"k8s.io/client-go/rest"
@@ -17,49 +16,49 @@ import (
 // a watch on etcd, and the API server decodes every Event of the namespace for it.
 const DefaultEventWatches = 32
 
-// EventsConfig is what Events needs; all but Limit is required.
+// EventsConfig is what Events needs; all but Cluster and Limit is required.
 type EventsConfig struct {
-	Client rest.Interface
-	// Observe takes EventSeen, from one goroutine per open watch. While it blocks, that watch's next
-	// Events wait in the connection; it must return when the context ends.
+	Client   rest.Interface
+	NodeName string // a shared watch remembers what the kubelet of this node said
+	// Observe takes EventSeen, EventsWatched and EventsLost, from one goroutine per open watch. While it
+	// blocks, that watch's next Events wait in the connection; it must return when the context of Run ends.
 	Observe func(context.Context, timeline.Observation)
 	Report  health.Report
 	Now     func() time.Time
-	Limit   int // watches open at once; DefaultEventWatches when not positive
+	Cluster bool // one watch over all namespaces, for small clusters
+	Limit   int  // watches open at once; DefaultEventWatches when not positive
 }
 
-// Events observes kubelet's Events about the pods it was told to watch. Of more pods than Limit, the
-// others wait in line; then each open watch gives up its place after a while and goes to the end of
-// the line. That loses no Event: a watch begins with all that the API server still holds.
+// Events observes kubelet's Events about the pods it was told to watch: with a watch for each, or with one
+// that all pods of a namespace share once they are many. Of more watches than Limit, the others wait in
+// line; then each open one gives up its place after a while and goes to the end of the line. That loses no
+// Event, since a watch begins with all that the API server still holds; but in between nobody watches, and
+// EventsLost says so.
 type Events struct {
-	config   EventsConfig
-	received atomic.Uint64
-	opened   atomic.Uint64
-	wake     chan struct{} // capacity 1, dropped when full: the line or the number of open watches changed
+	config EventsConfig
+	wake   chan struct{} // capacity 1, dropped when full: the line or the number of places taken changed
+	// remember is how many Events a shared watch remembers; tests lower it.
+	remember int
 
-	mu      sync.Mutex
-	wanted  map[string]*follower // by pod UID; as many as pods that reconcile wants Events of
-	waiting []*follower          // first come, first served
-	open    int                  // followers that have a place
+	mu     sync.Mutex
+	wanted map[string]*want     // by pod UID; as many as pods that reconcile wants Events of
+	shared map[string]*follower // by namespace, in cluster mode under the empty one
+	line   line
+	totals totals
 }
 
-// EventsStats counts what Events does.
-type EventsStats struct {
-	Open     int    // pods with a place, whether their watch is connected or between two tries
-	Waiting  int    // pods in line for a place
-	Opened   uint64 // watches that the API server accepted so far
-	Received uint64 // Events observed so far
-}
-
-// NewEvents makes a source of EventSeen that watches nothing yet.
+// NewEvents makes a source that watches nothing yet.
 func NewEvents(config EventsConfig) *Events {
 	if config.Limit <= 0 {
 		config.Limit = DefaultEventWatches
 	}
 	return &Events{
-		config: config,
-		wake:   make(chan struct{}, 1),
-		wanted: map[string]*follower{},
+		config:   config,
+		wake:     make(chan struct{}, 1),
+		remember: maxRemembered,
+		wanted:   map[string]*want{},
+		shared:   map[string]*follower{},
+		line:     line{limit: config.Limit},
 	}
 }
 
@@ -71,12 +70,12 @@ func (e *Events) Run(ctx context.Context) error {
 	e.config.Report(true, "idle")
 	for {
 		for {
-			f, followContext := e.admit(ctx)
+			f, turn := e.admit(ctx)
 			if f == nil {
 				break
 			}
 			followers.Go(func() {
-				e.follow(followContext, f)
+				e.follow(ctx, turn, f)
 				e.leave(f)
 			})
 		}
@@ -96,9 +95,18 @@ func (e *Events) Watch(w timeline.EventWatch) {
 	if _, ok := e.wanted[w.UID]; ok {
 		return
 	}
-	f := &follower{watch: w, seen: map[string]string{}}
-	e.wanted[w.UID] = f
-	e.waiting = append(e.waiting, f)
+	p := newWant(w)
+	e.wanted[w.UID] = p
+	scope := e.scope(p)
+	switch f := e.shared[scope]; {
+	case f != nil:
+		e.join(f, p)
+		f.nudge()
+	case e.config.Cluster || e.wantedIn(scope) > maxAlone:
+		e.share(scope)
+	default:
+		e.watchAlone(p)
+	}
 	e.nudge()
 }
 
@@ -107,60 +115,26 @@ func (e *Events) Watch(w timeline.EventWatch) {
 func (e *Events) Unwatch(uid string) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	f, ok := e.wanted[uid]
+	p, ok := e.wanted[uid]
 	if !ok {
 		return
 	}
 	delete(e.wanted, uid)
-	if f.cancel != nil {
-		f.cancel()
+	p.unwanted.Store(true)
+	e.stopAlone(p)
+	f := p.shared
+	if f == nil {
 		return
 	}
-	e.waiting = slices.DeleteFunc(e.waiting, func(other *follower) bool { return other == f })
-}
-
-// Stats may be called from any goroutine.
-func (e *Events) Stats() EventsStats {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	return EventsStats{Open: e.open, Waiting: len(e.waiting), Opened: e.opened.Load(), Received: e.received.Load()}
-}
-
-// admit gives the first in line a place and the context it may follow in; nil when there is no
-// place or nobody waits.
-func (e *Events) admit(ctx context.Context) (*follower, context.Context) {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	if e.open >= e.config.Limit || len(e.waiting) == 0 {
-		return nil, nil
+	f.pods = slices.DeleteFunc(f.pods, func(other *want) bool { return other == p })
+	if len(f.pods) > 0 || f.isOpen() && len(e.line.waiting) == 0 {
+		f.nudge()
+	} else {
+		e.stopShared(f) // a place that would be of use to others is not lingered in
 	}
-	f := e.waiting[0]
-	e.waiting = slices.Delete(e.waiting, 0, 1)
-	e.open++
-	ctx, f.cancel = context.WithCancel(ctx)
-	return f, ctx
 }
 
-// leave takes a follower's place away and puts it in line again if it is still wanted.
-func (e *Events) leave(f *follower) {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	f.cancel()
-	f.cancel = nil
-	e.open--
-	if e.wanted[f.watch.UID] == f {
-		e.waiting = append(e.waiting, f)
-	}
-	e.nudge()
-}
-
-// othersWait says whether a place would be of use to somebody.
-func (e *Events) othersWait() bool {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	return len(e.waiting) > 0
-}
-
+// nudge has Run look at the line.
 func (e *Events) nudge() {
 	select {
 	case e.wake <- struct{}{}:

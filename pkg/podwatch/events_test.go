@@ -51,7 +51,7 @@ func TestEvents(t *testing.T) {
 	server.Delete(pulling) // its time to live is over
 	server.Put(kubeletEvent("runtime-a", "Late", h.clock.Now().Add(-time.Minute)))
 	h.nextEvent("Late", false)
-	if got, want := events.Stats(), (EventsStats{Open: 1, Opened: 1, Received: 4}); got != want {
+	if got, want := events.Stats(), (EventsStats{Open: 1, Opened: 1, OpenFor: catchUp + time.Minute, Received: 4}); got != want {
 		t.Errorf("stats %+v, want %+v", got, want)
 	}
 	want := "watch /api/v1/namespaces/ns/events involvedObject.uid=runtime-a,source=kubelet"
@@ -111,18 +111,22 @@ func TestEventsStartBeforeTheServer(t *testing.T) {
 	h.until(false, "events is forbidden")
 }
 
+// TestEventsLimit has the pods in two namespaces, in which they are too few to share a watch.
 func TestEventsLimit(t *testing.T) {
 	t.Parallel()
 	server := podwatchtest.Start(t)
+	namespaces := map[string]string{"a": "ns", "b": "ns", "c": "other", "d": "other", "e": "other"}
 	for _, uid := range strings.Split("abcde", "") {
 		e := kubeletEvent("runtime-"+uid, "Of-"+uid, begun())
-		e.Name = uid
+		e.Name, e.Namespace = uid, namespaces[uid]
 		server.Put(e)
 	}
 	h := newHarness(t)
 	events := h.runEvents(server.URL(), 2)
 	for _, uid := range strings.Split("abcde", "") {
-		events.Watch(watchOf(uid))
+		w := watchOf(uid)
+		w.Namespace = namespaces[uid]
+		events.Watch(w)
 	}
 	seen := map[string]bool{h.next().PodUID(): true, h.next().PodUID(): true}
 	if !seen["a"] || !seen["b"] {

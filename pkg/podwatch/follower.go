@@ -2,134 +2,60 @@ package podwatch
 
 import (
 	"context"
-	"errors"
 	"time"
 
-	corev1 "k8s.io/api/core/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/fields"
-	"k8s.io/apimachinery/pkg/watch"
-
-	"github.com/podlapse/podlapse/pkg/backoff"
-	"github.com/podlapse/podlapse/pkg/timeline"
 )
 
-const (
-	// turn is how long a watch may last while others wait in line.
-	turn = 30 * time.Second
-	// maxSeen bounds what is remembered of one pod's Events. Kubelet's own aggregation keeps a pod far
-	// below; beyond, an Event may be observed twice.
-	maxSeen = 256
-)
-
-var errClosedAtOnce = errors.New("the API server closed the watch at once")
-
-// follower is one pod whose Events are wanted. Only the goroutine that follows touches seen and
-// failures; cancel is guarded by the lock of Events and nil while in line.
+// follower keeps a watch open: on one pod, or shared by the pods of a namespace or of all.
 type follower struct {
-	watch    timeline.EventWatch
-	cancel   context.CancelFunc
-	seen     map[string]string // resource version by Event name: a new watch repeats what exists
-	failures int               // in a row
+	namespace string        // empty for all
+	alone     *want         // the one pod; nil for a shared watch
+	changed   chan struct{} // capacity 1, dropped when full: how the pods of a shared watch stand has changed
+
+	// Guarded by the lock of Events.
+	pods     []*want            // of a shared watch
+	cancel   context.CancelFunc // ends its turn; nil while it has no place
+	openedAt time.Time          // agent's clock; zero while it is not open
+	proven   bool               // the open watch has told all there was
+
+	failures int // in a row; of the goroutine that follows
 }
 
-// follow keeps a watch open until ctx ends or it is another follower's turn.
-func (e *Events) follow(ctx context.Context, f *follower) {
-	for ctx.Err() == nil {
-		if !e.watchOnce(ctx, f) {
-			f.failures++
-		}
-		if !backoff.Sleep(ctx, retries.Delay(f.failures)) || e.othersWait() {
-			return
-		}
-	}
+func newFollower(namespace string, alone *want) *follower {
+	return &follower{namespace: namespace, alone: alone, changed: make(chan struct{}, 1)}
 }
 
-// watchOnce says whether the watch ended without a fault.
-func (e *Events) watchOnce(ctx context.Context, f *follower) bool {
-	events := resource{client: e.config.Client, namespace: f.watch.Namespace, name: "events"}
-	w, err := events.watch(ctx, metav1.ListOptions{
-		// Without a resource version the watch begins with what exists: an Event that came before the
-		// watch was wanted is not missed. There is no selector for the node, and none with OR.
-		FieldSelector: fields.AndSelectors(
-			fields.OneTermEqualSelector("involvedObject.uid", f.watch.InvolvedUID),
-			fields.OneTermEqualSelector("source", "kubelet"),
-		).String(),
-	})
-	if err != nil {
-		e.refused(ctx, err)
-		return false
-	}
-	defer w.Stop()
-	e.opened.Add(1)
-	return e.read(ctx, f, w)
+func (f *follower) hasPlace() bool { return f != nil && f.cancel != nil }
+
+func (f *follower) isOpen() bool { return !f.openedAt.IsZero() }
+
+// replaces says whether the other is the own watch of a pod that shares this one.
+func (f *follower) replaces(other *follower) bool {
+	return other.alone != nil && other.alone.shared == f
 }
 
-// refused reports what the API server said instead of letting us watch.
-func (e *Events) refused(ctx context.Context, err error) {
-	if ctx.Err() == nil {
-		e.config.Report(false, "watch events: "+err.Error())
+// nudge has an open shared watch look at its pods.
+func (f *follower) nudge() {
+	select {
+	case f.changed <- struct{}{}:
+	default:
 	}
 }
 
-// read takes in a watch's events until it ends or its turn is over, and says whether it ended
-// without a fault.
-func (e *Events) read(ctx context.Context, f *follower, w watch.Interface) bool {
-	openedAt := e.config.Now()
-	proof, turns := time.NewTimer(provenAfter), time.NewTicker(turn)
-	defer proof.Stop()
-	defer turns.Stop()
-	proven := false // by an event or by time, the API server lets us watch
-	for {
-		select {
-		case <-ctx.Done():
-			return true
-		case <-proof.C:
-			proven, f.failures = true, 0
-			e.config.Report(true, "watching")
-			// What existed comes in a burst without an end mark; by now it has come.
-			e.config.Observe(ctx, timeline.EventsWatched{UID: f.watch.UID, ArrivedAt: e.config.Now(), OpenedAt: openedAt})
-		case <-turns.C:
-			if e.othersWait() {
-				return true
-			}
-		case event, ok := <-w.ResultChan():
-			if !ok {
-				if !proven {
-					e.refused(ctx, errClosedAtOnce)
-				}
-				return proven
-			}
-			if event.Type == watch.Error {
-				// After a while it is the end of this watch only, e.g. of its history in etcd (410).
-				if !proven {
-					e.refused(ctx, apierrors.FromObject(event.Object))
-				}
-				return false
-			}
-			if !proven {
-				proven = true
-				e.config.Report(true, "watching")
-			}
-			e.take(ctx, f, event, openedAt)
-		}
+// selector has no term for the node: Events have no such field, and there is no OR.
+func (f *follower) selector() string {
+	kubelet := fields.OneTermEqualSelector("source", "kubelet")
+	if f.alone == nil {
+		return kubelet.String()
 	}
+	return fields.AndSelectors(fields.OneTermEqualSelector("involvedObject.uid", f.alone.watch.InvolvedUID), kubelet).String()
 }
 
-// take observes an Event that is new or has changed. DELETED means that the API server's time to
-// live for Events is over, and a bookmark tells nothing.
-func (e *Events) take(ctx context.Context, f *follower, event watch.Event, openedAt time.Time) {
-	object, ok := event.Object.(*corev1.Event)
-	if !ok || event.Type != watch.Added && event.Type != watch.Modified {
-		return
+// linger is how long the watch stays open while it serves nobody.
+func (f *follower) linger() time.Duration {
+	if f.namespace == "" {
+		return clusterLinger
 	}
-	if version, ok := f.seen[object.Name]; ok && version == object.ResourceVersion {
-		return
-	}
-	if len(f.seen) < maxSeen {
-		f.seen[object.Name] = object.ResourceVersion
-	}
-	e.received.Add(1)
-	e.config.Observe(ctx, convertEvent(object, f.watch.UID, openedAt, e.config.Now()))
+	return linger
 }

@@ -2,6 +2,8 @@ package podwatch
 
 import (
 	"context"
+	"fmt"
+	"slices"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -11,6 +13,10 @@ import (
 
 	"github.com/podlapse/podlapse/pkg/timeline"
 )
+
+func followerOf(uid string) *follower {
+	return newFollower("ns", newWant(watchOf(uid)))
+}
 
 // TestTurn reads a watch that nothing comes from, while others wait and while none does.
 func TestTurn(t *testing.T) {
@@ -35,12 +41,15 @@ func TestTurn(t *testing.T) {
 				breaking := time.AfterFunc(test.breaksAt, w.Stop)
 				defer breaking.Stop()
 				began := time.Now()
-				if !e.read(t.Context(), &follower{watch: watchOf("pod"), seen: map[string]string{}}, w) {
+				if !e.read(t.Context(), t.Context(), followerOf("pod"), w) {
 					t.Error("ended with a fault")
 				}
-				want := timeline.EventsWatched{UID: watchOf("pod").UID, ArrivedAt: began.Add(provenAfter), OpenedAt: began}
-				if len(observed) != 1 || observed[0] != want {
-					t.Errorf("observed %+v, want that all was told once", observed)
+				want := []timeline.Observation{
+					timeline.EventsWatched{UID: "pod", ArrivedAt: began.Add(provenAfter), OpenedAt: began},
+					timeline.EventsLost{UID: "pod", ArrivedAt: began.Add(test.want)},
+				}
+				if !slices.Equal(observed, want) {
+					t.Errorf("observed %+v, want %+v", observed, want)
 				}
 				if got := time.Since(began); got != test.want {
 					t.Errorf("read for %v, want %v", got, test.want)
@@ -74,7 +83,7 @@ func TestFaults(t *testing.T) {
 					status := errors.NewResourceExpired("The resourceVersion for the provided watch is too old.").Status()
 					w.Error(&status)
 				}()
-				if e.read(t.Context(), &follower{}, w) {
+				if e.read(t.Context(), t.Context(), followerOf("pod"), w) {
 					t.Error("ended without a fault")
 				}
 				if len(reports) != 1 || reports[0] != test.reports[0] {
@@ -83,4 +92,35 @@ func TestFaults(t *testing.T) {
 			})
 		})
 	}
+}
+
+// TestALongBurst has what exists come in slowly: it is not all told before it has come.
+func TestALongBurst(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var watchedAt []time.Duration
+		began := time.Now()
+		e := NewEvents(EventsConfig{
+			Observe: func(_ context.Context, o timeline.Observation) {
+				if _, ok := o.(timeline.EventsWatched); ok {
+					watchedAt = append(watchedAt, time.Since(began))
+				}
+			},
+			Report: func(bool, string) {}, Now: time.Now,
+		})
+		w := watch.NewFake()
+		go func() {
+			// In the order of names until 70, then as they come.
+			for i, version := range []string{"50", "40", "60", "", "30", "70", "20", "80", "81", "82", "83"} {
+				event := kubeletEvent("runtime-pod", "E", time.Now())
+				event.Name, event.ResourceVersion = fmt.Sprint(i), version
+				w.Add(event)
+				time.Sleep(300 * time.Millisecond)
+			}
+			w.Stop()
+		}()
+		e.read(t.Context(), t.Context(), followerOf("pod"), w)
+		if want := 6*300*time.Millisecond + provenAfter; len(watchedAt) != 1 || watchedAt[0] != want {
+			t.Errorf("told all after %v, want %v", watchedAt, want)
+		}
+	})
 }

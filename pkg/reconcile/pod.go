@@ -1,6 +1,7 @@
 package reconcile
 
 import (
+	"slices"
 	"time"
 
 	"go.uber.org/zap"
@@ -12,6 +13,8 @@ import (
 const (
 	askAgainFirst = time.Second
 	askAgainMax   = time.Minute
+	// askGap is the least time between questions that changes of a pod's object are the reason for.
+	askGap = 200 * time.Millisecond
 )
 
 // pod is one pod that the node has: its evidence while it starts, then its timeline.
@@ -19,19 +22,20 @@ type pod struct {
 	evidence *timeline.Evidence // nil once settled
 	settled  timeline.Timeline
 
-	reported bool // by an agent before this one: shown, handed to nobody
+	reported bool // by an agent before this one, or under the UID of another mirror: shown, handed to nobody
 
 	watching bool      // an Event watch was asked for
 	askedAt  time.Time // of the last question to the runtime
 	asked    int       // questions since the pod object changed
 }
 
-func (p *pod) timeline(now time.Time, skew timeline.Skew) (timeline.Timeline, bool) {
+func (r *Reconciler) timeline(p *pod, now time.Time) (timeline.Timeline, bool) {
 	if p.evidence == nil {
 		return p.settled, true
 	}
-	t, ok := p.evidence.Timeline(now, skew)
+	t, ok := p.evidence.Timeline(now, r.clocks.Skew())
 	t.Reconstructed = t.Reconstructed || p.reported
+	r.pulls.Complete(&t)
 	return t, ok
 }
 
@@ -48,11 +52,18 @@ func (r *Reconciler) observe(o timeline.Observation) {
 			return
 		}
 		p = r.meet(o.PodUID(), r.config.Scope)
+		p.reported = p.reported || r.mirrored(o.(timeline.PodSeen).Pod)
 	}
 	if p.evidence != nil {
 		news := p.evidence.Apply(o)
+		if event, ok := o.(timeline.EventSeen); ok {
+			r.pulls.Observe(event, p.evidence.Pod())
+		}
 		if seen {
 			p.asked = 0
+		}
+		if _, event := o.(timeline.EventSeen); event && news {
+			r.eventsUsed.Add(1)
 		}
 		if r.config.Keep != nil && !p.reported && !p.evidence.Reconstructed() {
 			r.config.Keep(o, news)
@@ -77,6 +88,25 @@ func (r *Reconciler) meet(uid string, scope timeline.Scope) *pod {
 	return p
 }
 
+// mirrored says that the start-up of a static pod is that of another object: its mirror was made again.
+func (r *Reconciler) mirrored(made timeline.Pod) bool {
+	if made.ReadAt.IsZero() {
+		return false
+	}
+	id := made.StartUpID()
+	if slices.ContainsFunc(r.gone, func(t timeline.Timeline) bool { return t.ID() == id }) {
+		return true
+	}
+	for uid, p := range r.pods {
+		switch {
+		case uid == made.UID:
+		case p.evidence == nil && p.settled.ID() == id, p.evidence != nil && p.evidence.Pod().StartUpID() == id:
+			return true
+		}
+	}
+	return false
+}
+
 // leave is for a pod whose object is gone.
 func (r *Reconciler) leave(uid string) {
 	delete(r.reported, uid)
@@ -97,12 +127,23 @@ func (r *Reconciler) advance(p *pod) {
 	}
 	wants := p.evidence.Wants(now)
 	object := p.evidence.Pod()
-	if wants.Runtime && (p.asked == 0 || now.Sub(p.askedAt) > p.askAgainAfter()) {
+	if wants.Runtime && p.mayAsk(wants, now) {
 		p.askedAt = now
 		p.asked++
-		r.config.AskRuntime(timeline.LookUp{UID: object.UID, RuntimeUID: object.RuntimeUID, Images: wants.Images})
+		r.config.AskRuntime(timeline.LookUp{UID: object.UID, RuntimeUID: object.RuntimeUID, Images: wants.Images, Layers: wants.Layers})
 	}
 	r.watchEvents(p, wants.Events)
+}
+
+// mayAsk says that it is time for a question to the runtime. That the pod object has changed is a reason for one, but most
+// changes of a pod that starts come in quick succession, and the runtime's stamps stay: only what it had when kubelet came to
+// look, and what ends the start-up, cannot wait.
+func (p *pod) mayAsk(wants timeline.Wants, now time.Time) bool {
+	since := now.Sub(p.askedAt)
+	if p.asked > 0 {
+		return since > p.askAgainAfter()
+	}
+	return since >= askGap || len(wants.Images) > 0 || p.evidence.Ended()
 }
 
 func (p *pod) askAgainAfter() time.Duration {
@@ -128,7 +169,8 @@ func (r *Reconciler) watchEvents(p *pod, wanted bool) {
 // is shown but handed to nobody: it may have been counted already. So is one that was reported before.
 func (r *Reconciler) settle(p *pod, now time.Time) {
 	r.watchEvents(p, false)
-	p.settled, _ = p.timeline(now, r.clocks.Skew())
+	p.settled, _ = r.timeline(p, now)
+	r.pulls.Settle(&p.settled)
 	p.evidence = nil
 	r.starting--
 	if p.settled.Reconstructed {

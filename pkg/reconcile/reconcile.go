@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"sync/atomic"
 	"time"
 
 	"go.uber.org/zap"
@@ -54,8 +55,11 @@ type Reconciler struct {
 	queries chan func()
 	stopped chan struct{}
 
+	eventsUsed atomic.Uint64
+
 	// Of the goroutine in Run only.
 	clocks   timeline.Clocks
+	pulls    timeline.PullLog
 	pods     map[string]*pod
 	starting int
 	gone     []timeline.Timeline
@@ -131,10 +135,23 @@ func (r *Reconciler) Skew(ctx context.Context) (timeline.Skew, error) {
 	return ask(ctx, r, "clock skew", r.clocks.Skew)
 }
 
+// EventsUsed is how many of the observed Events were news to a start-up so far. It may be called from any
+// goroutine.
+func (r *Reconciler) EventsUsed() uint64 { return r.eventsUsed.Load() }
+
 // Timelines tells of every pod on the node and the latest that are gone, by namespace and name, the
 // latest of a name first.
 func (r *Reconciler) Timelines(ctx context.Context) ([]timeline.Timeline, error) {
 	return ask(ctx, r, "timelines", r.timelines)
+}
+
+// lingering is how long after its start-up a pod is still told of among those that start: what else is known of that
+// moment may be older.
+const lingering = 5 * time.Second
+
+// Starting tells of the pods that start, and of those whose start-up ended a moment ago.
+func (r *Reconciler) Starting(ctx context.Context) ([]timeline.Timeline, error) {
+	return ask(ctx, r, "pods that start", r.startingTimelines)
 }
 
 // ask has the goroutine in Run answer.
@@ -154,10 +171,22 @@ func ask[A any](ctx context.Context, r *Reconciler, what string, query func() A)
 }
 
 func (r *Reconciler) timelines() []timeline.Timeline {
-	all := slices.Clone(r.gone)
+	return r.tell(slices.Clone(r.gone), func(*pod) bool { return true })
+}
+
+func (r *Reconciler) startingTimelines() []timeline.Timeline {
+	now := r.config.Now()
+	return r.tell(nil, func(p *pod) bool { return p.evidence != nil || now.Sub(p.settled.SettledAt) < lingering })
+}
+
+// tell adds the timelines of some of the pods, and sorts all.
+func (r *Reconciler) tell(all []timeline.Timeline, of func(*pod) bool) []timeline.Timeline {
 	now := r.config.Now()
 	for _, p := range r.pods {
-		if t, ok := p.timeline(now, r.clocks.Skew()); ok {
+		if !of(p) {
+			continue
+		}
+		if t, ok := r.timeline(p, now); ok {
 			all = append(all, t)
 		}
 	}

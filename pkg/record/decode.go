@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/podlapse/podlapse/pkg/imagepull"
 	"github.com/podlapse/podlapse/pkg/timeline"
 )
 
@@ -41,6 +42,10 @@ func decode(kind string, line []byte) (timeline.Observation, error) {
 	case kindWatched:
 		return parse(line, func(o eventsWatched) timeline.EventsWatched {
 			return timeline.EventsWatched{UID: o.UID, ArrivedAt: o.ArrivedAt.Time, OpenedAt: o.OpenedAt.Time}
+		})
+	case kindLost:
+		return parse(line, func(o eventsLost) timeline.EventsLost {
+			return timeline.EventsLost{UID: o.UID, ArrivedAt: o.ArrivedAt.Time}
 		})
 	case kindRuntimeSeen:
 		return parse(line, toRuntimeSeen)
@@ -83,7 +88,7 @@ func toContainer(c container) timeline.Container {
 	out := timeline.Container{
 		Name: c.Name, Kind: timeline.ContainerKind(c.Kind), Image: c.Image, PullPolicy: timeline.PullPolicy(c.PullPolicy),
 		StartupProbe: c.StartupProbe, ReadinessProbe: c.ReadinessProbe, PostStartHook: c.PostStartHook, State: timeline.ContainerState(c.State),
-		WaitingReason: c.WaitingReason, Attempt: c.Attempt, StartedAt: c.StartedAt.Time,
+		WaitingReason: c.WaitingReason, PullFailure: imagepull.Failure(c.PullFailure), Attempt: c.Attempt, StartedAt: c.StartedAt.Time,
 		FinishedAt: c.FinishedAt.Time, ExitCode: c.ExitCode, Started: c.Started, Ready: c.Ready,
 	}
 	if last := c.LastRun; last != nil {
@@ -115,7 +120,15 @@ func toRuntimeSeen(o runtimeSeen) timeline.RuntimeSeen {
 			}
 		}),
 		Images: each(o.Images, func(i image) timeline.Image {
-			return timeline.Image{Ref: i.Ref, Present: i.Present, FirstPulledAt: i.FirstPulledAt.Time, PulledAt: i.PulledAt.Time, SizeBytes: i.SizeBytes, Digest: i.Digest}
+			return timeline.Image{
+				Ref: i.Ref, Present: i.Present, FirstPulledAt: i.FirstPulledAt.Time, PulledAt: i.PulledAt.Time,
+				SizeBytes: i.SizeBytes, Digest: i.Digest, ResolvedAt: i.ResolvedAt.Time, Layered: i.Layered,
+				Layers: each(i.Layers, func(l layer) timeline.Layer {
+					return timeline.Layer{
+						Digest: l.Digest, SizeBytes: l.SizeBytes, DownloadedAt: l.DownloadedAt.Time, UnpackedAt: l.UnpackedAt.Time,
+					}
+				}),
+			}
 		}),
 	}
 }
@@ -128,6 +141,8 @@ func arrivedAt(o timeline.Observation) time.Time {
 	case timeline.PodGone:
 		return o.ArrivedAt
 	case timeline.EventSeen:
+		return o.ArrivedAt
+	case timeline.EventsLost:
 		return o.ArrivedAt
 	case timeline.EventsWatched:
 		return o.ArrivedAt

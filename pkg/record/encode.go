@@ -42,6 +42,8 @@ func Encode(o timeline.Observation) ([]byte, error) {
 		return encodeLine(fromEventSeen(o))
 	case timeline.EventsWatched:
 		return encodeLine(eventsWatched{tag{kindWatched}, o.UID, utc(o.ArrivedAt), utc(o.OpenedAt)})
+	case timeline.EventsLost:
+		return encodeLine(eventsLost{tag{kindLost}, o.UID, utc(o.ArrivedAt)})
 	case timeline.RuntimeSeen:
 		return encodeLine(fromRuntimeSeen(o))
 	case timeline.ClockSeen:
@@ -79,7 +81,7 @@ func fromContainer(c timeline.Container) container {
 	out := container{
 		Name: c.Name, Kind: string(c.Kind), Image: c.Image, PullPolicy: string(c.PullPolicy),
 		StartupProbe: c.StartupProbe, ReadinessProbe: c.ReadinessProbe, PostStartHook: c.PostStartHook, State: string(c.State),
-		WaitingReason: c.WaitingReason, Attempt: c.Attempt, StartedAt: utc(c.StartedAt),
+		WaitingReason: c.WaitingReason, PullFailure: string(c.PullFailure), Attempt: c.Attempt, StartedAt: utc(c.StartedAt),
 		FinishedAt: utc(c.FinishedAt), ExitCode: c.ExitCode, Started: c.Started, Ready: c.Ready,
 	}
 	if last := c.LastRun; last != nil {
@@ -106,7 +108,10 @@ func fromRuntimeSeen(o timeline.RuntimeSeen) runtimeSeen {
 			return containerRun{r.Name, r.ID, r.Attempt, utc(r.CreatedAt), utc(r.StartedAt), utc(r.FinishedAt), r.ExitCode}
 		}),
 		Images: each(o.Images, func(i timeline.Image) image {
-			return image{i.Ref, i.Present, utc(i.FirstPulledAt), utc(i.PulledAt), i.SizeBytes, i.Digest}
+			return image{i.Ref, i.Present, utc(i.FirstPulledAt), utc(i.PulledAt), i.SizeBytes, i.Digest, utc(i.ResolvedAt),
+				each(i.Layers, func(l timeline.Layer) layer {
+					return layer{l.Digest, l.SizeBytes, utc(l.DownloadedAt), utc(l.UnpackedAt)}
+				}), i.Layered}
 		}),
 	}
 }

@@ -32,7 +32,7 @@ func TestFormat(t *testing.T) {
 				Containers: []timeline.Container{
 					{
 						Name: "app", Kind: timeline.KindMain, Image: "web:2", PullPolicy: timeline.PullAlways, StartupProbe: true,
-						ReadinessProbe: true, PostStartHook: true, State: timeline.StateTerminated, WaitingReason: "Why", Attempt: 1, StartedAt: noon,
+						ReadinessProbe: true, PostStartHook: true, State: timeline.StateTerminated, WaitingReason: "Why", PullFailure: "dns", Attempt: 1, StartedAt: noon,
 						FinishedAt: noon, ExitCode: 2, Started: true, Ready: true, LastRun: &timeline.Run{FinishedAt: noon, ExitCode: 3},
 					},
 					{Name: "bare"},
@@ -43,7 +43,7 @@ func TestFormat(t *testing.T) {
 				`"created_at":"2026-03-01T12:00:00Z","read_at":"2026-03-01T12:00:00Z","acknowledged_at":"2026-03-01T12:00:00Z","deleted_at":"2026-03-01T12:00:00Z",` +
 				`"phase":"Pending","reason":"Evicted","conditions":[{"type":"Ready","true":true,"transition_at":"2026-03-01T12:00:00Z"}],` +
 				`"readiness_gates":true,"containers":[{"name":"app","kind":"main","image":"web:2","pull_policy":"Always",` +
-				`"startup_probe":true,"readiness_probe":true,"post_start_hook":true,"state":"terminated","waiting_reason":"Why","attempt":1,` +
+				`"startup_probe":true,"readiness_probe":true,"post_start_hook":true,"state":"terminated","waiting_reason":"Why","pull_failure":"dns","attempt":1,` +
 				`"started_at":"2026-03-01T12:00:00Z","finished_at":"2026-03-01T12:00:00Z","exit_code":2,"started":true,"ready":true,` +
 				`"last_run":{"finished_at":"2026-03-01T12:00:00Z","exit_code":3}},{"name":"bare"}]}}`,
 		},
@@ -62,6 +62,10 @@ func TestFormat(t *testing.T) {
 				`"control_plane_at":"2026-03-01T12:00:00Z"}`,
 		},
 		{
+			timeline.EventsLost{UID: "u", ArrivedAt: noon},
+			`{"kind":"events_lost","uid":"u","arrived_at":"2026-03-01T12:00:00Z"}`,
+		},
+		{
 			timeline.RuntimeSeen{
 				UID: "u", AskedAt: noon, ArrivedAt: noon,
 				Sandboxes: []timeline.Sandbox{{
@@ -70,14 +74,19 @@ func TestFormat(t *testing.T) {
 				Containers: []timeline.ContainerRun{{
 					Name: "app", ID: "c", Attempt: 1, CreatedAt: noon, StartedAt: noon, FinishedAt: noon, ExitCode: 2,
 				}},
-				Images: []timeline.Image{{Ref: "web:2", Present: true, PulledAt: noon, SizeBytes: 5, Digest: "sha256:a"}},
+				Images: []timeline.Image{{
+					Ref: "web:2", Present: true, PulledAt: noon, SizeBytes: 5, Digest: "sha256:a", ResolvedAt: noon,
+					Layered: true, Layers: []timeline.Layer{{Digest: "sha256:b", SizeBytes: 4, DownloadedAt: noon, UnpackedAt: noon}, {Digest: "sha256:c"}},
+				}},
 			},
 			`{"kind":"runtime_seen","uid":"u","asked_at":"2026-03-01T12:00:00Z","arrived_at":"2026-03-01T12:00:00Z",` +
 				`"sandboxes":[{"id":"s","attempt":1,"ready":true,"begun_at":"2026-03-01T12:00:00Z",` +
 				`"network_ready_at":"2026-03-01T12:00:00Z","running_at":"2026-03-01T12:00:00Z","created_at":"2026-03-01T12:00:00Z"}],` +
 				`"containers":[{"name":"app","id":"c","attempt":1,"created_at":"2026-03-01T12:00:00Z",` +
 				`"started_at":"2026-03-01T12:00:00Z","finished_at":"2026-03-01T12:00:00Z","exit_code":2}],` +
-				`"images":[{"ref":"web:2","present":true,"pulled_at":"2026-03-01T12:00:00Z","size_bytes":5,"digest":"sha256:a"}]}`,
+				`"images":[{"ref":"web:2","present":true,"pulled_at":"2026-03-01T12:00:00Z","size_bytes":5,"digest":"sha256:a",` +
+				`"resolved_at":"2026-03-01T12:00:00Z","layers":[{"digest":"sha256:b","size_bytes":4,` +
+				`"downloaded_at":"2026-03-01T12:00:00Z","unpacked_at":"2026-03-01T12:00:00Z"},{"digest":"sha256:c"}],"layered":true}]}`,
 		},
 	} {
 		if line, err := Encode(test.o); err != nil || string(line) != test.want+"\n" {
@@ -165,7 +174,7 @@ func fill(t *testing.T, random *rand.Rand, v reflect.Value) {
 
 func TestWhatCannotBeEncoded(t *testing.T) {
 	for want, o := range map[string]timeline.Observation{
-		"year 9999: want 1678 to 2261": timeline.PodGone{UID: "u", ArrivedAt: time.Date(9999, 1, 1, 0, 0, 0, 0, time.UTC)},
+		"year 9999: want 1970 to 2261": timeline.PodGone{UID: "u", ArrivedAt: time.Date(9999, 1, 1, 0, 0, 0, 0, time.UTC)},
 		"1048576":                      timeline.EventSeen{UID: "u", ArrivedAt: noon, Message: strings.Repeat("m", MaxLine)},
 		"no kind for <nil>":            nil,
 	} {

@@ -7,6 +7,7 @@ const (
 	kindPodGone     = "pod_gone"
 	kindEventSeen   = "event_seen"
 	kindWatched     = "events_watched"
+	kindLost        = "events_lost"
 	kindRuntimeSeen = "runtime_seen"
 	kindClockSeen   = "clock_seen"
 )
@@ -72,6 +73,12 @@ type eventsWatched struct {
 	OpenedAt  instant `json:"opened_at,omitzero"`
 }
 
+type eventsLost struct {
+	tag
+	UID       string  `json:"uid"`
+	ArrivedAt instant `json:"arrived_at,omitzero"`
+}
+
 type runtimeSeen struct {
 	tag
 	UID        string         `json:"uid"`
@@ -121,6 +128,7 @@ type container struct {
 	PostStartHook  bool    `json:"post_start_hook,omitzero"`
 	State          string  `json:"state,omitzero"`
 	WaitingReason  string  `json:"waiting_reason,omitzero"`
+	PullFailure    string  `json:"pull_failure,omitzero"`
 	Attempt        int     `json:"attempt,omitzero"`
 	StartedAt      instant `json:"started_at,omitzero"`
 	FinishedAt     instant `json:"finished_at,omitzero"`
@@ -163,4 +171,14 @@ type image struct {
 	PulledAt      instant `json:"pulled_at,omitzero"`
 	SizeBytes     int64   `json:"size_bytes,omitzero"`
 	Digest        string  `json:"digest,omitzero"`
+	ResolvedAt    instant `json:"resolved_at,omitzero"`
+	Layers        []layer `json:"layers,omitempty"`
+	Layered       bool    `json:"layered,omitzero"`
+}
+
+type layer struct {
+	Digest       string  `json:"digest"`
+	SizeBytes    int64   `json:"size_bytes,omitzero"`
+	DownloadedAt instant `json:"downloaded_at,omitzero"`
+	UnpackedAt   instant `json:"unpacked_at,omitzero"`
 }

@@ -144,12 +144,12 @@ func (c *Contents) read(reader *record.Reader) error {
 	}
 }
 
-// survives is false for timeline.EventsWatched: it lets the absence of an Event prove something, and in the
-// time without an agent nobody watched. The next agent opens a watch of its own, which begins with all
+// survives is false for timeline.EventsWatched, and for EventsLost, which takes it back: it lets the absence of
+// an Event prove something, and in the time without an agent nobody watched. The next agent opens a watch of its own, which begins with all
 // Events that the API server still holds. It reads the clocks anew, too.
 func survives(o timeline.Observation) bool {
 	switch o.(type) {
-	case timeline.EventsWatched, timeline.ClockSeen:
+	case timeline.EventsWatched, timeline.EventsLost, timeline.ClockSeen:
 		return false
 	}
 	return true

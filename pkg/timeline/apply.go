@@ -1,6 +1,11 @@
 package timeline
 
-import "time"
+import (
+	"cmp"
+	"time"
+
+	"github.com/podlapse/podlapse/pkg/imagepull"
+)
 
 // Apply adds what an observation tells. Observations about other pods are the caller's error. It returns
 // whether the observation was news: if not, all but the latest pod object and when the runtime was last
@@ -20,6 +25,13 @@ func (e *Evidence) Apply(o Observation) (news bool) {
 		if e.watchedAt.IsZero() || o.OpenedAt.Before(e.watchedAt) {
 			e.watchedAt, e.news = o.OpenedAt, true
 		}
+		if o.OpenedAt.After(e.rewatched) {
+			e.rewatched, e.news = o.OpenedAt, true
+		}
+	case EventsLost:
+		if o.ArrivedAt.After(e.blindAt) {
+			e.blindAt, e.news = o.ArrivedAt, true
+		}
 	case RuntimeSeen:
 		e.applyRuntime(o)
 	}
@@ -30,9 +42,10 @@ func podMark(m Mark) markKey { return markKey{container: podWide, mark: m} }
 
 func (e *Evidence) applyPod(o PodSeen) {
 	e.keepFirstSighting(o)
-	if o.ArrivedAt.After(e.podSeenAt) {
+	if after := o.ArrivedAt.Compare(e.podSeenAt); after > 0 || after == 0 && comparePods(&o.Pod, &e.pod) > 0 {
 		e.podSeenAt, e.pod = o.ArrivedAt, o.Pod
 	}
+	e.keepReason(o)
 	stamped := func(m Mark, by origin, stamp time.Time) {
 		if !stamp.IsZero() {
 			e.claim(second(podMark(m), by, stamp))
@@ -99,10 +112,28 @@ func (e *Evidence) applyLost(o PodSeen, c Condition) {
 }
 
 func (e *Evidence) keepFirstSighting(o PodSeen) {
-	if !e.firstSeen.at.IsZero() && !o.ArrivedAt.Before(e.firstSeen.at) {
+	seen := sighting{o.ArrivedAt, o.Live, wasReady(o.Pod)}
+	if e.firstSeen.at.IsZero() || compareSightings(seen, e.firstSeen) < 0 {
+		e.firstSeen, e.news = seen, true
+	}
+}
+
+// keepReason keeps what kubelet said last of a container that waits, before the pod was deleted or failed: its containers'
+// statuses then say what that did to them.
+func (e *Evidence) keepReason(o PodSeen) {
+	if !o.Pod.DeletedAt.IsZero() || o.Pod.Phase == "Failed" || o.Pod.Phase == "Succeeded" {
 		return
 	}
-	e.firstSeen, e.news = sighting{o.ArrivedAt, o.Live, wasReady(o.Pod)}, true
+	told := waitingReason{at: at(o.ArrivedAt)}
+	for _, c := range o.Pod.Containers {
+		if c.State == StateWaiting && c.WaitingReason != "ContainerCreating" && c.WaitingReason != "PodInitializing" {
+			told.reason = cmp.Or(told.reason, c.WaitingReason)
+		}
+	}
+	if told.compare(e.waits) > 0 {
+		e.news = e.news || told.reason != e.waits.reason
+		e.waits = told
+	}
 }
 
 // readyAtFirst bounds how long after kubelet took a pod up it writes the first, false, Ready condition:
@@ -158,6 +189,9 @@ func (e *Evidence) applyStatus(o PodSeen, c Container) {
 			e.exited(evidence, last, c.LastRun.ExitCode)
 		}
 	}
+	if c.State == StateWaiting {
+		e.applyWaiting(index, evidence, o, c)
+	}
 	if c.Kind == KindInit {
 		return
 	}
@@ -170,6 +204,38 @@ func (e *Evidence) applyStatus(o PodSeen, c Container) {
 	}
 	if c.Ready {
 		e.claim(arrival(markKey{index, clampAttempt(c.Attempt), MarkContainerReady}, originArrival, o.ArrivedAt, o.Live))
+	}
+}
+
+// applyWaiting reads why a container waits.
+func (e *Evidence) applyWaiting(index int16, evidence *containerEvidence, o PodSeen, c Container) {
+	if c.PullFailure != imagepull.FailureNone {
+		e.applyPullFailure(evidence, o, c.PullFailure)
+	}
+	if m, refused := refusals[c.WaitingReason]; refused {
+		next := c.Attempt
+		if c.LastRun != nil {
+			next++ // as in back-off
+		}
+		e.claim(arrival(markKey{index, clampAttempt(next), m}, originArrival, o.ArrivedAt, o.Live))
+	}
+}
+
+// refusals are kubelet's words for a container that cannot be made, each with the mark that is dated by the first status
+// that says so: kubelet tries again until it can (kuberuntime and images packages).
+var refusals = map[string]Mark{
+	"CreateContainerConfigError": MarkConfigRefused, // a ConfigMap, Secret or key is missing, or the user would be root
+	"ErrImageNeverPull":          MarkConfigRefused, // the image is not there and must not be pulled
+	"CreateContainerError":       MarkCreateFailed,
+}
+
+// applyPullFailure reads a status that says that a pull had failed: kubelet writes it right after. It is of use where
+// the Events that tell of failures are not seen.
+func (e *Evidence) applyPullFailure(c *containerEvidence, o PodSeen, why imagepull.Failure) {
+	told := arrival(markKey{}, originArrival, o.ArrivedAt, o.Live)
+	f := failureEvent{window{told.origin, told.lean, told.earliest, told.latest}, 0, why}
+	if c.toldFailed == nil || f.compare(*c.toldFailed) < 0 {
+		c.toldFailed, e.news = &f, true
 	}
 }
 
@@ -233,17 +299,38 @@ func (e *Evidence) applyImage(askedAt time.Time, image Image, beforeSandbox bool
 			return
 		}
 		e.news = true
-		e.images = append(e.images, imageEvidence{image, askedAt, image, askedAt, beforeSandbox})
+		answer := &imageAnswer{image, askedAt}
+		e.images = append(e.images, imageEvidence{imageAnswer: answer, last: answer, beforeSandbox: beforeSandbox})
+		if image.hasLayers() {
+			e.images[len(e.images)-1].layered = answer
+		}
 		return
 	}
-	if askedAt.Before(known.askedAt) {
-		known.Image, known.askedAt, known.beforeSandbox = image, askedAt, beforeSandbox
-		e.news = true
+	first := cmp.Or(askedAt.Compare(known.askedAt), compareBools(known.beforeSandbox, beforeSandbox), compareImages(&image, &known.Image)) < 0
+	last := known.last.before(askedAt, &image)
+	layered := image.hasLayers() && (known.layered == nil || known.layered.before(askedAt, &image))
+	if !first && !last && !layered {
+		return
 	}
-	if askedAt.After(known.lastAt) {
-		known.last, known.lastAt = image, askedAt
-		e.news = true
+	kept := &imageAnswer{image, askedAt}
+	if first {
+		known.imageAnswer, known.beforeSandbox = kept, beforeSandbox
 	}
+	if last {
+		known.last = kept
+	}
+	if layered {
+		known.layered = kept
+	}
+	e.news = true
 }
+
+// before orders answers by when they were asked for; the order of those of one instant is any, but total.
+func (a *imageAnswer) before(askedAt time.Time, image *Image) bool {
+	return cmp.Or(a.askedAt.Compare(askedAt), compareImages(&a.Image, image)) < 0
+}
+
+// hasLayers says that the answer has the layers, as far as the runtime knows them.
+func (i *Image) hasLayers() bool { return i.Layered && i.Present }
 
 func clampAttempt(n int) uint16 { return uint16(min(max(n, 0), 1<<16-1)) }

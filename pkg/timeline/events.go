@@ -13,13 +13,21 @@ import (
 type pulledEvent struct {
 	window
 	present bool // it was there already
-	message imagepull.Message
+	lengths pullLengths
+}
+
+// pullLengths is what kubelet's message tells of a pull beside its end; see imagepull.Message.
+type pullLengths struct {
+	Pull, Waiting, Unit time.Duration
+	SizeBytes           int64
+	Timed, WaitingTimed bool
 }
 
 // failureEvent is one pull that the runtime gave up.
 type failureEvent struct {
 	window
 	atLeast uint16 // as many failed before, by the Event's count
+	why     imagepull.Failure
 }
 
 // sandboxFailure is one sandbox that could not be made, and the phase that is charged with it.
@@ -50,19 +58,21 @@ func (e *Evidence) applyEvent(o EventSeen) {
 	if o.Reason == "FailedCreatePodSandBox" {
 		e.applySandboxFailure(o)
 	}
-	if o.Container == "" {
-		return // of the pod, or of an image volume
-	}
 	message := imagepull.ParseMessage(o.Reason, o.Message)
-	if message.Combined {
-		return // fieldPath and message are of another occurrence than the count
-	}
+	name := o.Container
 	switch message.Kind {
 	case imagepull.KindPulling, imagepull.KindPulled, imagepull.KindAlreadyPresent, imagepull.KindPullFailed:
 	default:
 		return
 	}
-	index, evidence := e.container(o.Container)
+	if message.Combined {
+		// It stands for several occurrences, of which only the text and the latest stamp are of this one.
+		o.NamedAt, o.FirstAt, o.Count = time.Time{}, o.LastAt, 1
+	}
+	if message.Combined || name == "" { // kubelet's Events about image volumes have no fieldPath
+		name = ImageName(message.Image)
+	}
+	index, evidence := e.container(name)
 	if evidence == nil {
 		return
 	}
@@ -70,10 +80,9 @@ func (e *Evidence) applyEvent(o EventSeen) {
 	case imagepull.KindPulling:
 		e.applyPulling(index, o)
 	case imagepull.KindPullFailed:
-		keepEarliest(e, &evidence.failures, failureEvent{firstOccurrence(o), 0})
+		keepEarliest(e, &evidence.failures, failureEvent{firstOccurrence(o), 0, message.Failure})
 		if o.Count > 1 {
-			latest := failureEvent{latestOccurrence(o), clampAttempt(min(o.Count, maxAttempts) - 1)}
-			keepEarliest(e, &evidence.failures, latest)
+			e.keepRepeated(evidence, failureEvent{latestOccurrence(o), clampAttempt(min(o.Count, maxAttempts) - 1), message.Failure})
 		}
 	default:
 		e.gotImage(evidence, o, message)
@@ -104,16 +113,20 @@ func (e *Evidence) applyPulling(index int16, o EventSeen) {
 		e.claim(second(first, originEventSecond, o.FirstAt))
 	}
 	if o.Count > 1 {
-		c := second(markKey{index, clampAttempt(o.Count - 1), MarkPullRequested}, originEventSecond, o.LastAt)
+		k := markKey{index, clampAttempt(o.Count - 1), MarkPullRequested}
+		c := second(k, originEventSecond, o.LastAt)
 		c.latest += eventSlack // as above
 		e.claim(c)
+		if o.Live { // right after the request, which the stamp has to the second only
+			e.claim(claim{k, originEventArrival, leanSlack, minInstant, at(o.ArrivedAt) + eventSlack})
+		}
 	}
 }
 
 // gotImage keeps the first word that the image is there.
 func (e *Evidence) gotImage(c *containerEvidence, o EventSeen, m imagepull.Message) {
-	m.Image = "" // it would keep the whole text
-	p := pulledEvent{firstOccurrence(o), m.Kind == imagepull.KindAlreadyPresent, m}
+	p := pulledEvent{firstOccurrence(o), m.Kind == imagepull.KindAlreadyPresent,
+		pullLengths{m.Pull, m.Waiting, m.Unit, m.SizeBytes, m.Timed, m.WaitingTimed}}
 	if !c.pulled.known() || p.compare(c.pulled) < 0 {
 		c.pulled, e.news = p, true
 	}
@@ -121,19 +134,13 @@ func (e *Evidence) gotImage(c *containerEvidence, o EventSeen, m imagepull.Messa
 
 // compare is by time; in the same floored second the pull came first, since afterwards there is none.
 func (p pulledEvent) compare(o pulledEvent) int {
-	rank := func(present bool) int {
-		if present {
-			return 1
-		}
-		return 0
-	}
-	return cmp.Or(p.window.compare(o.window), cmp.Compare(rank(p.present), rank(o.present)),
-		cmp.Compare(p.message.Pull, o.message.Pull), cmp.Compare(p.message.Waiting, o.message.Waiting),
-		cmp.Compare(p.message.SizeBytes, o.message.SizeBytes))
+	return cmp.Or(p.window.compare(o.window), compareBools(p.present, o.present),
+		cmp.Compare(p.lengths.Pull, o.lengths.Pull), cmp.Compare(p.lengths.Waiting, o.lengths.Waiting),
+		cmp.Compare(p.lengths.SizeBytes, o.lengths.SizeBytes), cmp.Compare(p.lengths.Unit, o.lengths.Unit))
 }
 
 func (f failureEvent) compare(o failureEvent) int {
-	return cmp.Or(f.window.compare(o.window), cmp.Compare(f.atLeast, o.atLeast))
+	return cmp.Or(f.window.compare(o.window), cmp.Compare(f.atLeast, o.atLeast), cmp.Compare(f.why, o.why))
 }
 
 func (f sandboxFailure) compare(o sandboxFailure) int {
@@ -165,12 +172,32 @@ func firstOccurrence(o EventSeen) window {
 	return window{originEventName, leanLatest, named - eventSlack, named}
 }
 
-// latestOccurrence is the moment that the stamps tell once the Event repeats.
+// latestOccurrence is the moment that the stamps tell once the Event repeats: to a second, and if the news of it came live
+// no later than that.
 func latestOccurrence(o EventSeen) window {
 	if o.Count <= 1 {
 		return firstOccurrence(o)
 	}
-	return floored(o.LastAt)
+	w := floored(o.LastAt)
+	if arrived := at(o.ArrivedAt); o.Live && arrived > w.earliest && arrived < w.latest {
+		w.latest, w.lean = arrived, leanLatest
+	}
+	return w
+}
+
+// keepRepeated keeps one occurrence of a failure that repeats: of what is told of it again, the earliest word.
+func (e *Evidence) keepRepeated(c *containerEvidence, f failureEvent) {
+	for i, known := range c.failures {
+		if known.atLeast != f.atLeast || known.why != f.why || known.earliest != f.earliest {
+			continue
+		}
+		if f.compare(known) >= 0 {
+			return
+		}
+		c.failures = slices.Delete(c.failures, i, i+1)
+		break
+	}
+	keepEarliest(e, &c.failures, f)
 }
 
 // floored is the second in which kubelet made an Event about something over, which may be from the end of the

@@ -1,6 +1,10 @@
 package timeline
 
-import "time"
+import (
+	"time"
+
+	"github.com/podlapse/podlapse/pkg/imagepull"
+)
 
 // Source names who made an observation. The values appear in records and metric labels.
 type Source string
@@ -14,7 +18,7 @@ const (
 )
 
 // Observation is one dated fact. The set is closed: PodSeen, PodGone, EventSeen, EventsWatched,
-// RuntimeSeen, ClockSeen.
+// EventsLost, RuntimeSeen, ClockSeen.
 type Observation interface {
 	// PodUID is the UID of the pod object in the API server that the fact is about; empty for a ClockSeen.
 	PodUID() string
@@ -63,6 +67,13 @@ type EventsWatched struct {
 	OpenedAt  time.Time // agent's clock
 }
 
+// EventsLost takes an EventsWatched back: from here on Events about the pod may come that nobody sees, until
+// another EventsWatched, whose watch began with all that the API server held.
+type EventsLost struct {
+	UID       string
+	ArrivedAt time.Time // agent's clock, when the source noticed
+}
+
 // RuntimeSeen is what the container runtime said of one pod when asked.
 type RuntimeSeen struct {
 	UID        string    // the pod object's UID, also for static pods
@@ -93,6 +104,9 @@ func (o EventSeen) PodUID() string { return o.UID }
 func (o EventsWatched) PodUID() string { return o.UID }
 
 // PodUID implements Observation.
+func (o EventsLost) PodUID() string { return o.UID }
+
+// PodUID implements Observation.
 func (o RuntimeSeen) PodUID() string { return o.UID }
 
 // PodUID implements Observation.
@@ -120,7 +134,9 @@ type Pod struct {
 	Reason         string // status.reason, e.g. Evicted, OutOfcpu
 	Conditions     []Condition
 	ReadinessGates bool
-	Containers     []Container // init containers and sidecars, then main, then ephemeral, each in spec order
+	// Containers are image volumes, then init containers and sidecars, then main, then ephemeral ones, each
+	// in spec order.
+	Containers []Container
 }
 
 // Owner is the controller that owns the pod; zero for a bare pod.
@@ -142,7 +158,13 @@ const (
 	KindSidecar   ContainerKind = "sidecar" // restartable init container
 	KindMain      ContainerKind = "main"
 	KindEphemeral ContainerKind = "ephemeral"
+	// KindImageVolume is no container but the image of one or more volumes: it is pulled before the first
+	// container, and nothing is run from it. Its name is its ImageName, as all that kubelet tells of it.
+	KindImageVolume ContainerKind = "image_volume"
 )
+
+// ImageName is what an image goes by where no container does, which no container's name can be.
+func ImageName(ref string) string { return "image:" + ref }
 
 // ContainerState is the state in a container's status.
 type ContainerState string
@@ -176,14 +198,16 @@ type Container struct {
 	PostStartHook  bool
 
 	State         ContainerState
-	WaitingReason string    // e.g. ContainerCreating, ImagePullBackOff, CrashLoopBackOff
-	Attempt       int       // status.restartCount: number of the current run, from 0
-	StartedAt     time.Time // of the current run when running or terminated
-	FinishedAt    time.Time // of the current run when terminated
-	ExitCode      int       // of the current run when terminated
-	Started       bool      // startup probe passed, or none; for init containers never of interest
-	Ready         bool
-	LastRun       *Run // the run before the current one, when the status has it
+	WaitingReason string // e.g. ContainerCreating, ImagePullBackOff, CrashLoopBackOff
+	// PullFailure is why the latest pull failed, of a container that waits because of that.
+	PullFailure imagepull.Failure
+	Attempt     int       // status.restartCount: number of the current run, from 0
+	StartedAt   time.Time // of the current run when running or terminated
+	FinishedAt  time.Time // of the current run when terminated
+	ExitCode    int       // of the current run when terminated
+	Started     bool      // startup probe passed, or none; for init containers never of interest
+	Ready       bool
+	LastRun     *Run // the run before the current one, when the status has it
 }
 
 // Run is one finished run of a container.
@@ -233,12 +257,28 @@ type Image struct {
 	PulledAt      time.Time
 	SizeBytes     int64  // compressed in containerd, uncompressed in CRI-O; 0 when unknown
 	Digest        string // repository digest, e.g. sha256:…; empty when unknown
+	// ResolvedAt is when the image's manifest, or its index, came to the node for the first time (containerd:
+	// created_at of the image's target in the content store): soon after the first pull began. Zero
+	// unless LookUp.Layers asked for it.
+	ResolvedAt time.Time
+	Layers     []Layer // the bottom one first; empty unless LookUp.Layers asked for it
+	Layered    bool    // LookUp.Layers asked for it, whatever the runtime could tell
+}
+
+// Layer is one layer of an image in containerd's stores. Stamps are exact instants on the node's clock; the
+// zero time means that the runtime does not tell, or does not have it any more.
+type Layer struct {
+	Digest       string    // of the blob as the registry has it, e.g. sha256:…
+	SizeBytes    int64     // of that blob; 0 when unknown
+	DownloadedAt time.Time // the blob was complete (content store: created_at)
+	UnpackedAt   time.Time // the layer was complete on the disk (snapshotter: created_at of the committed snapshot)
 }
 
 // Wants is the evidence that one pod's timeline lacks and a source could fetch now.
 type Wants struct {
 	Runtime bool     // ask the runtime about the pod
 	Images  []string // when asking: also whether these references, as written in the spec, are present
+	Layers  []string // when asking: those of Images whose layers are wanted as well
 	Events  bool     // keep an Event watch open for the pod
 }
 
@@ -247,6 +287,7 @@ type LookUp struct {
 	UID        string // the pod object's UID, to be repeated in the answer
 	RuntimeUID string // the UID the runtime knows the pod by
 	Images     []string
+	Layers     []string // those of Images whose layers are wanted as well
 }
 
 // EventWatch names the pod whose kubelet Events are wanted.

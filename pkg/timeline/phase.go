@@ -16,7 +16,9 @@ const (
 	PhaseKubeletSync     Phase = "kubelet_sync"
 	PhasePullQueue       Phase = "pull_queue"
 	PhasePull            Phase = "pull"
+	PhaseUnpack          Phase = "unpack"
 	PhaseImageBackoff    Phase = "image_backoff"
+	PhaseContainerConfig Phase = "container_config"
 	PhaseContainerCreate Phase = "container_create"
 	PhaseContainerStart  Phase = "container_start"
 	PhaseInitRun         Phase = "init_run"
@@ -36,9 +38,11 @@ const (
 	CauseKubelet   Cause = "kubelet"
 	CauseVolumes   Cause = "volumes"
 	CauseNetwork   Cause = "network"
+	CauseConfig    Cause = "config"
 	CauseRuntime   Cause = "runtime"
 	CausePullQueue Cause = "pull_queue"
 	CauseRegistry  Cause = "registry"
+	CauseDisk      Cause = "disk"
 	CauseApp       Cause = "app"
 	CauseGate      Cause = "gate"
 	CauseBackoff   Cause = "backoff"
@@ -73,7 +77,9 @@ var phaseTable = []phaseRow{
 	{PhaseKubeletSync, CauseKubelet, "kubelet between steps", aboutNothing}, // gaps between steps: sync, relist
 	{PhasePullQueue, CausePullQueue, "in the node's pull queue", aboutNothing},
 	{PhasePull, CauseRegistry, "pulling from %s", aboutRegistry},
+	{PhaseUnpack, CauseDisk, "unpacking", aboutNothing}, // what is left of it when the last byte has come
 	{PhaseImageBackoff, CauseBackoff, "image pull back-off", aboutNothing},
+	{PhaseContainerConfig, CauseConfig, "until %s could be made as configured", aboutContainer},
 	{PhaseContainerCreate, CauseRuntime, "creating containers", aboutNothing},
 	{PhaseContainerStart, CauseRuntime, "starting containers", aboutNothing},
 	{PhaseInitRun, CauseApp, "running init container %s", aboutContainer},

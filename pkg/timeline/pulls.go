@@ -19,16 +19,12 @@ type pullEvidence struct {
 type failedPull struct {
 	window
 	attempt uint16
+	why     imagepull.Failure
 }
 
 func (e *Evidence) pullEvidence(index int16) pullEvidence {
-	evidence := &e.containers[index]
-	end := maxInstant
-	for _, c := range e.claims {
-		if c.key == (markKey{index, 0, MarkContainerCreated}) || c.key == (markKey{index, 0, MarkRunning}) {
-			end = min(end, c.latest)
-		}
-	}
+	evidence := e.toldOfPull(index)
+	end := e.usedBy(index)
 	var p pullEvidence
 	if evidence.pulled.earliest <= end {
 		p.pulled = evidence.pulled
@@ -44,9 +40,13 @@ func (e *Evidence) pullEvidence(index int16) pullEvidence {
 					attempt = max(attempt, c.key.attempt) // one before it failed untold
 				}
 			}
-			p.failures = append(p.failures, failedPull{f.window, attempt})
+			p.failures = append(p.failures, failedPull{f.window, attempt, f.why})
 			p.final = attempt + 1
 		}
+	}
+	if f := e.containers[index].toldFailed; len(p.failures) == 0 && f != nil && f.latest <= end {
+		p.failures = append(p.failures, failedPull{f.window, 0, f.why})
+		p.final = 1
 	}
 	for _, c := range e.claims {
 		if c.key.container == index && c.key.mark == MarkPullRequested && (c.latest <= end || c.key.attempt <= p.final && c.earliest <= end) {
@@ -59,33 +59,73 @@ func (e *Evidence) pullEvidence(index int16) pullEvidence {
 	return p
 }
 
+// usedBy is when at the latest something was made from the image of a container, or of a volume: it was there then.
+// It is maxInstant while nothing was.
+func (e *Evidence) usedBy(index int16) instant {
+	end := maxInstant
+	volume := e.isVolume(index)
+	for _, c := range e.claims {
+		made := c.key.mark == MarkContainerCreated || c.key.mark == MarkRunning
+		if made && c.key.attempt == 0 && (c.key.container == index || volume) {
+			end = min(end, c.latest)
+		}
+	}
+	return end
+}
+
+func (e *Evidence) isVolume(index int16) bool {
+	return slices.ContainsFunc(e.pod.Containers, func(c Container) bool {
+		return c.Kind == KindImageVolume && c.Name == e.containers[index].name
+	})
+}
+
+// toldOfPull is whose Events tell of a container's pulls: its own, or those that tell of its image alone, if no
+// other container has that image.
+func (e *Evidence) toldOfPull(index int16) *containerEvidence {
+	own := &e.containers[index]
+	if own.pulled.known() || len(own.failures) > 0 {
+		return own
+	}
+	var image string
+	for i := range e.pod.Containers {
+		if e.pod.Containers[i].Name == own.name {
+			image = e.pod.Containers[i].Image
+		}
+	}
+	shared := 0
+	for i := range e.pod.Containers {
+		if e.pod.Containers[i].Image == image {
+			shared++
+		}
+	}
+	for i := range e.containers {
+		if shared == 1 && e.containers[i].name == ImageName(image) {
+			return &e.containers[i]
+		}
+	}
+	return own
+}
+
 // before says that the image that is there was not got by the request, but by a later one or none at all: the
 // attempt in between failed, and nothing told of that.
 func (p pulledEvent) before(request claim) bool {
 	if p.present {
 		return true
 	}
-	return p.message.WaitingTimed && request.latest < p.earliest-instant(p.message.Waiting+p.message.Unit)-eventSlack
+	return p.lengths.WaitingTimed && request.latest < p.earliest-instant(p.lengths.Waiting+p.lengths.Unit)-eventSlack
 }
 
 // pullClaims dates what a container's Events tell together: the end of every failed attempt, and for
 // the one that succeeded its end and, by the durations in its message, its start.
-func pullClaims(index int16, evidence pullEvidence, image *imageEvidence, ran bool) []claim {
+func pullClaims(index int16, evidence pullEvidence, image *imageEvidence, used instant) []claim {
 	var claims []claim
 	for _, f := range evidence.failures {
 		claims = append(claims, f.claim(markKey{index, f.attempt, MarkPullFailed}))
 	}
 	p, final := evidence.pulled, evidence.final
 	finished := markKey{index, final, MarkPullFinished}
-	if image != nil && (p.known() || ran) {
-		// The runtime stores an image before it answers the pull. Later stamps may be of others' pulls.
-		stored := image.last.FirstPulledAt
-		if p.known() && !image.last.PulledAt.IsZero() && at(image.last.PulledAt) <= p.latest {
-			stored = image.last.PulledAt
-		}
-		if !stored.IsZero() {
-			claims = append(claims, claim{finished, originStore, leanNone, at(stored), maxInstant})
-		}
+	if stored := storedAt(p, image, used); !stored.IsZero() {
+		claims = append(claims, claim{finished, originStore, leanNone, at(stored), maxInstant})
 	}
 	if !p.known() {
 		return claims
@@ -94,22 +134,37 @@ func pullClaims(index int16, evidence pullEvidence, image *imageEvidence, ran bo
 	// Kubelet cuts durations to a unit, so the truth is up to that much longer.
 	ago := func(m Mark, d time.Duration, slack instant) claim {
 		return claim{markKey{index, final, m}, originEventDuration, leanLatest,
-			p.earliest - instant(d+p.message.Unit) - slack, p.latest - instant(d)}
+			p.earliest - instant(d+p.lengths.Unit) - slack, p.latest - instant(d)}
 	}
-	if p.message.Timed {
-		claims = append(claims, ago(MarkPullStarted, p.message.Pull, 0))
+	if p.lengths.Timed {
+		claims = append(claims, ago(MarkPullStarted, p.lengths.Pull, 0))
 	}
-	if p.message.WaitingTimed {
+	if p.lengths.WaitingTimed {
 		// The length begins right after the Pulling Event, which is the request.
-		claims = append(claims, ago(MarkPullRequested, p.message.Waiting, eventSlack))
+		claims = append(claims, ago(MarkPullRequested, p.lengths.Waiting, eventSlack))
 	}
 	return claims
+}
+
+// storedAt is when the runtime had stored what a pull brought, which it does just before it answers; zero when it
+// does not tell. Stamps later than the answer are of others' pulls, or of restarts.
+func storedAt(p pulledEvent, image *imageEvidence, used instant) time.Time {
+	switch {
+	case image == nil || !p.known() && used == maxInstant:
+		return time.Time{}
+	case p.known() && !image.last.PulledAt.IsZero() && at(image.last.PulledAt) <= p.latest:
+		return image.last.PulledAt
+	case image.Present:
+		return time.Time{} // the first pull was before
+	}
+	return image.last.FirstPulledAt
 }
 
 // pullAttempt is how one attempt to get a container's image ended.
 type pullAttempt struct {
 	attempt uint16
 	outcome imagepull.Outcome
+	failure imagepull.Failure
 }
 
 // end is the mark at which the attempt is over.
@@ -126,27 +181,41 @@ func (f *fold) attemptsOf(c *Container) []pullAttempt {
 	evidence := f.pulls[index]
 	attempts := make([]pullAttempt, 0, int(evidence.final)+1)
 	for n := range evidence.final {
-		outcome := imagepull.OutcomeUnknown
-		if slices.ContainsFunc(evidence.failures, func(f failedPull) bool { return f.attempt == n }) {
-			outcome = imagepull.OutcomeFailed
+		a := pullAttempt{attempt: n, outcome: imagepull.OutcomeUnknown}
+		if i := slices.IndexFunc(evidence.failures, func(f failedPull) bool { return f.attempt == n }); i >= 0 {
+			a.outcome, a.failure = imagepull.OutcomeFailed, evidence.failures[i].why
 		}
-		attempts = append(attempts, pullAttempt{n, outcome})
+		attempts = append(attempts, a)
 	}
-	return append(attempts, pullAttempt{evidence.final, lastOutcome(f, c, index)})
+	return append(attempts, pullAttempt{attempt: evidence.final, outcome: lastOutcome(f, c, index)})
 }
 
 // appendPulls adds what is known of every attempt to get the container's image.
 func (f *fold) appendPulls(pulls []Pull, c *Container) []Pull {
 	index := f.index(c.Name)
 	registry := f.e.containers[index].registryOf(c.Image)
-	for _, a := range f.attemptsOf(c) {
+	attempts := f.attemptsOf(c)
+	last := attempts[len(attempts)-1]
+	if last.attempt > 0 && last.outcome == imagepull.OutcomeUnknown && f.e.usedBy(index) == maxInstant {
+		attempts = attempts[:len(attempts)-1] // it is still to come
+	}
+	for _, a := range attempts {
 		pulls = append(pulls, f.pull(c, registry, a))
 	}
+	return f.describe(pulls, c)
+}
+
+// describe adds what the image is to the last of the pulls, if that brought or found it.
+func (f *fold) describe(pulls []Pull, c *Container) []Pull {
+	index := f.index(c.Name)
 	last := &pulls[len(pulls)-1]
+	if last.Outcome == imagepull.OutcomeFailed {
+		return pulls
+	}
 	if image := f.e.image(c.Image); image != nil {
 		last.Digest, last.SizeBytes = image.last.Digest, image.last.SizeBytes
 	}
-	if size := f.pulls[index].pulled.message.SizeBytes; size > 0 {
+	if size := f.pulls[index].pulled.lengths.SizeBytes; size > 0 {
 		last.SizeBytes = size
 	}
 	return pulls
@@ -159,23 +228,29 @@ func lastOutcome(f *fold, c *Container, index int16) imagepull.Outcome {
 	switch {
 	case pulled.present:
 		return imagepull.OutcomePresent
-	case pulled.known() && there && image.lastAt.After(pulled.latest.time()) && image.Digest != "":
+	case pulled.known() && there && image.last.askedAt.After(pulled.latest.time()) && image.Digest != "":
 		if image.last.Digest == image.Digest {
 			return imagepull.OutcomeVerified
 		}
 		return imagepull.OutcomeDownloaded
+	case pulled.known() && image != nil && !image.Present && f.broughtByOther(image, markKey{index, final, MarkPullStarted}):
+		return imagepull.OutcomeJoined
 	case pulled.known() && image != nil && f.broughtByOther(image, markKey{index, final, MarkPullStarted}):
 		return imagepull.OutcomeVerified
 	case pulled.known() && (image != nil && !image.Present || c.PullPolicy == PullIfNotPresent && !there):
 		return imagepull.OutcomeDownloaded
 	case pulled.known():
 		return imagepull.OutcomeUnknown
-	case f.bounds.find(markKey{index, final, MarkPullRequested}) != nil &&
-		f.bounds.find(markKey{index, 0, MarkContainerCreated}) == nil:
+	case f.e.usedBy(index) == maxInstant && f.bounds.find(markKey{index, final, MarkPullRequested}) != nil:
 		return imagepull.OutcomePulling
-	case image != nil && !image.Present && f.bounds.find(markKey{index, 0, MarkContainerCreated}) != nil:
-		return imagepull.OutcomeDownloaded // it was absent, and a container runs from it
-	case there && c.PullPolicy != PullAlways, c.PullPolicy == PullNever:
+	case f.e.usedBy(index) != maxInstant && image != nil && !image.Present:
+		return f.e.untoldOutcome(c, image)
+	case there && image.pulledAgain():
+		if image.last.Digest == image.Digest {
+			return imagepull.OutcomeVerified
+		}
+		return imagepull.OutcomeDownloaded
+	case there && c.PullPolicy != PullAlways, c.PullPolicy == PullNever && f.e.usedBy(index) != maxInstant:
 		return imagepull.OutcomePresent
 	case f.e.pulledBefore(image) && c.PullPolicy != PullAlways:
 		return imagepull.OutcomePresent
@@ -183,11 +258,62 @@ func lastOutcome(f *fold, c *Container, index int16) imagepull.Outcome {
 	return imagepull.OutcomeUnknown
 }
 
+// untoldOutcome is how an image came that was absent and that a container runs from, where no Event tells.
+func (e *Evidence) untoldOutcome(c *Container, image *imageEvidence) imagepull.Outcome {
+	switch {
+	case e.foundPresent(c, image):
+		return imagepull.OutcomePresent
+	case image.last.FirstPulledAt.IsZero(), image.pulledOnce():
+		return imagepull.OutcomeDownloaded
+	}
+	return imagepull.OutcomeUnknown // it was pulled more than once since, by this pod among others
+}
+
+// foundPresent says that somebody brought the image before kubelet turned to the container, and looked.
+func (e *Evidence) foundPresent(c *Container, image *imageEvidence) bool {
+	first := image.last.FirstPulledAt
+	return c.PullPolicy != PullAlways && !first.IsZero() && at(first) < e.turnOf(c)
+}
+
+// turnOf is when kubelet turned to a container at the earliest, by the runtime's stamps: the one before it ran then, or
+// the sandbox.
+func (e *Evidence) turnOf(c *Container) instant {
+	turn := minInstant
+	for _, known := range e.claims {
+		if known.origin > originStore || known.key.attempt > 0 {
+			continue
+		}
+		before := known.key.mark == MarkSandboxRunning
+		if known.key.mark == MarkRunning && e.containers[known.key.container].name != c.Name {
+			before = e.precedes(e.containers[known.key.container].name, c.Name)
+		}
+		if before {
+			turn = max(turn, known.earliest)
+		}
+	}
+	return turn
+}
+
+// precedes says that kubelet works on a container before another one.
+func (e *Evidence) precedes(name, other string) bool {
+	for _, c := range e.pod.Containers {
+		if c.Name == name || c.Name == other {
+			return c.Name == name
+		}
+	}
+	return false
+}
+
 // broughtByOther says that the image was complete before this pull began: while it waited in the queue,
-// another pod's pull brought it.
+// another pod's pull brought it. An attempt of its own that failed at the end may have stored it, too.
 func (f *fold) broughtByOther(image *imageEvidence, started markKey) bool {
 	b := f.bounds.find(started)
-	return b != nil && !image.last.FirstPulledAt.IsZero() && at(image.last.FirstPulledAt) < b.estimate()
+	if b == nil || image.last.FirstPulledAt.IsZero() || at(image.last.FirstPulledAt) >= b.estimate() {
+		return false
+	}
+	return !slices.ContainsFunc(f.pulls[started.container].failures, func(failed failedPull) bool {
+		return at(image.last.FirstPulledAt) <= failed.latest
+	})
 }
 
 // pulledBefore says that the image's latest pull ended before the pod was here at all.
@@ -200,18 +326,19 @@ func (e *Evidence) pulledBefore(image *imageEvidence) bool {
 func (f *fold) pull(c *Container, registry string, a pullAttempt) Pull {
 	index := f.index(c.Name)
 	p := Pull{
-		Container: c.Name, Image: c.Image, Registry: registry, Outcome: a.outcome, Attempt: int(a.attempt),
+		Container: c.Name, Image: c.Image, Registry: registry, Outcome: a.outcome, Failure: a.failure, Attempt: int(a.attempt),
 	}
 	requested := f.bounds.find(markKey{index, a.attempt, MarkPullRequested})
 	started := f.bounds.find(markKey{index, a.attempt, MarkPullStarted})
 	finished := f.bounds.find(markKey{index, a.attempt, a.end()})
+	f.addLayers(&p, index, a)
 	var told origins
 	for _, b := range [...]*bound{requested, started, finished} {
 		if b != nil {
 			told |= b.origins
 		}
 	}
-	p.Sources = f.sources.of(told)
+	p.Sources = told.sources()
 	if requested != nil {
 		p.RequestedAt = requested.estimate().time()
 	}
@@ -221,11 +348,16 @@ func (f *fold) pull(c *Container, registry string, a pullAttempt) Pull {
 	if finished != nil {
 		p.FinishedAt = finished.estimate().time()
 	}
-	inOrder := !p.StartedAt.Before(p.RequestedAt) && !p.FinishedAt.Before(p.StartedAt) // else a conflict says why
-	if requested != nil && started != nil && finished != nil && inOrder && a.outcome != imagepull.OutcomePresent {
-		p.Timed = true
-		p.Queue, p.Pull = p.StartedAt.Sub(p.RequestedAt), p.FinishedAt.Sub(p.StartedAt)
-		p.Error = max(f.spanError(requested, started), f.spanError(started, finished))
+	if started == nil || finished == nil || a.outcome == imagepull.OutcomePresent || p.FinishedAt.Before(p.StartedAt) {
+		return p // out of order: a conflict says why
+	}
+	if requested != nil && p.StartedAt.Before(p.RequestedAt) {
+		return p
+	}
+	p.Timed, p.Pull, p.Error = true, p.FinishedAt.Sub(p.StartedAt), f.spanError(started, finished)
+	if requested != nil {
+		p.QueueTimed, p.Queue = true, p.StartedAt.Sub(p.RequestedAt)
+		p.Error = max(p.Error, f.spanError(requested, started))
 	}
 	return p
 }

@@ -46,10 +46,21 @@ func (s *script) print(t testing.TB) string {
 		fmt.Fprintf(&out, " %v\n", p.Sources)
 	}
 	for _, p := range tl.Pulls {
-		fmt.Fprintf(&out, "pull %s/%d %s requested %s started %s finished %s",
-			p.Container, p.Attempt, p.Outcome, since(p.RequestedAt), since(p.StartedAt), since(p.FinishedAt))
+		fmt.Fprintf(&out, "pull %s/%d %s", p.Container, p.Attempt, p.Outcome)
+		if p.Failure != "" {
+			fmt.Fprintf(&out, " %s", p.Failure)
+		}
+		fmt.Fprintf(&out, " requested %s started %s", since(p.RequestedAt), since(p.StartedAt))
+		if !p.DownloadedAt.IsZero() {
+			_, _, busy := p.Unpacking()
+			fmt.Fprintf(&out, " downloaded %s %d bytes, unpacking %s", since(p.DownloadedAt), p.Bytes(), sec(busy))
+		}
+		fmt.Fprintf(&out, " finished %s", since(p.FinishedAt))
+		if p.QueueTimed {
+			fmt.Fprintf(&out, " queue %s", sec(p.Queue))
+		}
 		if p.Timed {
-			fmt.Fprintf(&out, " queue %s pull %s ±%s", sec(p.Queue), sec(p.Pull), sec(p.Error))
+			fmt.Fprintf(&out, " pull %s ±%s", sec(p.Pull), sec(p.Error))
 		}
 		out.WriteByte('\n')
 	}
@@ -59,8 +70,15 @@ func (s *script) print(t testing.TB) string {
 	if len(tl.Missing) > 0 {
 		fmt.Fprintf(&out, "missing %v\n", tl.Missing)
 	}
+	if len(tl.LostEvents) > 0 {
+		fmt.Fprintf(&out, "lost %v\n", tl.LostEvents)
+	}
 	w := e.Wants(s.asOf)
-	fmt.Fprintf(&out, "wants runtime=%v images=%v events=%v settled=%v\n", w.Runtime, w.Images, w.Events, e.Settled(s.asOf))
+	fmt.Fprintf(&out, "wants runtime=%v images=%v events=%v settled=%v", w.Runtime, w.Images, w.Events, e.Settled(s.asOf))
+	if len(w.Layers) > 0 {
+		fmt.Fprintf(&out, " layers=%v", w.Layers)
+	}
+	out.WriteByte('\n')
 	return out.String()
 }
 

@@ -12,6 +12,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/podlapse/podlapse/pkg/imagepull"
 )
 
 var update = flag.Bool("update", false, "rewrite the expected part of the scripts in testdata")
@@ -29,14 +31,15 @@ var update = flag.Bool("update", false, "rewrite the expected part of the script
 //	AT pod [listed] CHANGE | CHANGE…               the pod object arrives, changed so far:
 //	    scheduled@S acknowledged@S containers_ready@S ready@S deleted@S phase=P reason=R
 //	    unready@S (its readiness conditions are false since then)
-//	    NAME waiting|running@S|terminated@S-S [attempt=N] [exit=N] [started] [ready] [last=S-S]
+//	    NAME waiting|running@S|terminated@S-S [attempt=N] [exit=N] [started] [ready] [last=S-S] [pullfailure=CLASS]
 //	AT gone                                        the pod object is gone
 //	AT watched                                     an Event watch has told all there is
+//	AT blind                                       that watch was lost
 //	AT event NAME|- REASON MESSAGE named@S [count=N last@S]
 //	AT runtime [asked@S] ITEM | ITEM…              the runtime's answer:
 //	    sandbox [ready] [attempt=N] begun@S network@S running@S created@S
 //	    NAME created@S started@S finished@S [attempt=N] [exit=N]
-//	    image REF absent|present [first@S] [pulled@S] [digest=D] [size=N]
+//	    image REF absent|present [first@S] [pulled@S] [digest=D] [size=N] [resolved@S] [layers] [LAYER,SIZE,DOWNLOADED,UNPACKED]…
 //	at AT                                          fold as of
 func TestScripts(t *testing.T) {
 	paths, err := filepath.Glob("testdata/*.script")
@@ -143,6 +146,9 @@ func (s *script) line(line string) error {
 	case "gone":
 		s.observations = append(s.observations, PodGone{UID: s.pod.UID, ArrivedAt: at, Live: true})
 		return nil
+	case "blind":
+		s.observations = append(s.observations, EventsLost{s.pod.UID, at})
+		return nil
 	case "watched":
 		s.observations = append(s.observations, EventsWatched{UID: s.pod.UID, ArrivedAt: at, OpenedAt: at})
 		return nil
@@ -238,6 +244,7 @@ func containerChange(c *Container, words []string) error {
 		switch {
 		case w == "waiting":
 			c.State, c.StartedAt, c.FinishedAt, c.Started, c.Ready = StateWaiting, time.Time{}, time.Time{}, false, false
+			c.WaitingReason, c.PullFailure = "", ""
 		case w == "started":
 			c.Started = true
 		case w == "ready":
@@ -248,6 +255,8 @@ func containerChange(c *Container, words []string) error {
 			c.ExitCode, err = strconv.Atoi(value)
 		case name == "reason":
 			c.WaitingReason = value
+		case name == "pullfailure":
+			c.PullFailure = imagepull.Failure(value)
 		case name == "last":
 			from, to, _ := strings.Cut(value, "-")
 			c.LastRun = &Run{ExitCode: 1}
@@ -255,10 +264,10 @@ func containerChange(c *Container, words []string) error {
 				c.LastRun.FinishedAt, err = moment(to)
 			}
 		case strings.HasPrefix(w, "running@"):
-			c.State = StateRunning
+			c.State, c.WaitingReason, c.PullFailure = StateRunning, "", ""
 			_, c.StartedAt, err = stamped(w)
 		case strings.HasPrefix(w, "terminated@"):
-			c.State = StateTerminated
+			c.State, c.WaitingReason, c.PullFailure = StateTerminated, "", ""
 			from, to, _ := strings.Cut(strings.TrimPrefix(w, "terminated@"), "-")
 			if c.StartedAt, err = moment(from); err == nil {
 				c.FinishedAt, err = moment(to)
@@ -334,7 +343,8 @@ func (s *script) runtimeLine(at time.Time, rest string) error {
 		case "image":
 			o.Images = append(o.Images, Image{
 				Ref: words[1], Present: slices.Contains(words, "present"), FirstPulledAt: stamps["first"], PulledAt: stamps["pulled"],
-				Digest: numbers["digest"], SizeBytes: size,
+				Digest: numbers["digest"], SizeBytes: size, ResolvedAt: stamps["resolved"],
+				Layered: slices.Contains(words, "layers"), Layers: layersOf(words),
 			})
 		default:
 			o.Containers = append(o.Containers, ContainerRun{
@@ -345,6 +355,26 @@ func (s *script) runtimeLine(at time.Time, rest string) error {
 	}
 	s.observations = append(s.observations, o)
 	return nil
+}
+
+// layersOf reads LAYER,SIZE,DOWNLOADED,UNPACKED, of which either instant may be missing.
+func layersOf(words []string) (layers []Layer) {
+	for _, w := range words {
+		parts := strings.Split(w, ",")
+		if len(parts) != 4 {
+			continue
+		}
+		size, _ := strconv.ParseInt(parts[1], 10, 64)
+		l := Layer{Digest: parts[0], SizeBytes: size}
+		if parts[2] != "" {
+			l.DownloadedAt, _ = moment(parts[2])
+		}
+		if parts[3] != "" {
+			l.UnpackedAt, _ = moment(parts[3])
+		}
+		layers = append(layers, l)
+	}
+	return layers
 }
 
 func stamped(word string) (name string, at time.Time, err error) {

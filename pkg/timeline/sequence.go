@@ -41,9 +41,10 @@ func (f *fold) sequences() []sequence {
 		all = append(all, slices.Concat(f.sequence(before), f.along(c.steps)))
 		before = c.steps[len(c.steps)-1].key
 	}
+	all = append(all, f.turns()...)
 	all = append(all, f.endsBeforeFailure()...)
 	for _, c := range f.containers {
-		if c.Kind == KindInit {
+		if c.Kind == KindInit || c.Kind == KindImageVolume {
 			continue
 		}
 		index := f.index(c.Name)
@@ -54,6 +55,28 @@ func (f *fold) sequences() []sequence {
 			podMark(MarkContainersReady), podMark(MarkReady)))
 	}
 	return append(all, f.along(f.ready.steps))
+}
+
+// turns is the order of kubelet's work on main containers whose pull nothing but the runtime's stores tells of: it takes a
+// container from its pull to its start in one go (pkg/kubelet/kuberuntime, startContainer), so what ran before that one
+// was created ran before its pull, too.
+func (f *fold) turns() []sequence {
+	var all []sequence
+	for _, c := range f.containers {
+		index := f.index(c.Name)
+		started := f.bounds.find(markKey{index, f.pulls[index].final, MarkPullStarted})
+		created := f.bounds.find(markKey{index, 0, MarkContainerCreated})
+		if c.Kind != KindMain || started == nil || created == nil || started.origins != origins(0).with(originStore) {
+			continue
+		}
+		for _, before := range f.containers {
+			ran := f.bounds.find(markKey{f.index(before.Name), 0, MarkRunning})
+			if before.Kind == KindMain && ran != nil && ran.origins.has(originRuntime) && ran.latest < created.earliest {
+				all = append(all, sequence{ran, started})
+			}
+		}
+	}
+	return all
 }
 
 func (f *fold) sequence(keys ...markKey) sequence {
@@ -166,7 +189,7 @@ func (s sequence) order() (changed bool, broken []disagreement) {
 			if before.latest > b.latest {
 				// The one that follows came to its own end no later, so the end is where this one leans.
 				before.latest, changed = b.latest, true
-				if before.lean == leanNone {
+				if before.lean == leanNone || before.lean == leanSlack {
 					before.lean = leanLatest
 				}
 			}

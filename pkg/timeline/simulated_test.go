@@ -45,10 +45,10 @@ func someLoss(random *rand.Rand) loss {
 // that breaks in none fails, too, so that it is deleted with the last of its faults.
 var openCells = map[string]map[property]int{
 	"all":        {nobodyBlamed: 1},
-	"some":       {markHeld: 1, nobodyBlamed: 24, causeBlamed: 6},
-	"no Events":  {nobodyBlamed: 27, causeBlamed: 5},
-	"no runtime": {markHeld: 1, nobodyBlamed: 52, causeBlamed: 5},
-	"pods only":  {nobodyBlamed: 13, causeBlamed: 2},
+	"some":       {markHeld: 1, nobodyBlamed: 20, causeBlamed: 4},
+	"no Events":  {nobodyBlamed: 20, causeBlamed: 3},
+	"no runtime": {markHeld: 1, nobodyBlamed: 47, causeBlamed: 2},
+	"pods only":  {nobodyBlamed: 9, causeBlamed: 1},
 }
 
 // TestSimulatedLives holds timelines against the truth: no property may break, whatever part of the truth

@@ -93,6 +93,9 @@ func tellPod(o PodSeen) []string {
 		if c.WaitingReason != "" {
 			words = append(words, "reason="+c.WaitingReason)
 		}
+		if c.PullFailure != "" {
+			words = append(words, "pullfailure="+string(c.PullFailure))
+		}
 		if c.Attempt > 0 {
 			words = append(words, fmt.Sprintf("attempt=%d", c.Attempt))
 		}

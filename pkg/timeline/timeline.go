@@ -2,6 +2,7 @@ package timeline
 
 import (
 	"cmp"
+	"strconv"
 	"time"
 
 	"github.com/podlapse/podlapse/pkg/imagepull"
@@ -23,9 +24,13 @@ const (
 // Timeline is what is known of one pod's start-up. It is a value: never changed after Fold made it.
 type Timeline struct {
 	Namespace, Name, UID, Node string
+	StaticUID                  string    // UID that kubelet knows a static pod by; empty for others
+	ReadAt                     time.Time // when kubelet read a static pod's manifest; zero for others
 	Owner                      Owner
 	State                      State
-	Reason                     string // why it failed, in the pod object's word, e.g. OutOfcpu, Evicted
+	// Reason is why it failed, in the pod object's word, e.g. OutOfcpu, Evicted; while it starts, or if it ended so,
+	// why a container waits, e.g. CreateContainerConfigError.
+	Reason string
 
 	CreatedAt time.Time
 	// SettledAt is the end of start-up; zero while StateStarting.
@@ -40,6 +45,8 @@ type Timeline struct {
 	Conflicts []Conflict
 	Skew      Skew     // of the clocks when the timeline was made
 	Missing   []string // marks that lack evidence, as mark[/container][#attempt]
+	// LostEvents are Events that kubelet must have made and that an open watch never got, as reason/container.
+	LostEvents []string
 
 	// Reconstructed says that the pod was there, and its start-up over, before the agent's time
 	// (Scope.Since), so that the timeline rests on what could be read afterwards. Such a timeline is
@@ -48,9 +55,20 @@ type Timeline struct {
 }
 
 // ID names the start-up in all that leaves the agent: the pod's UID, a slash, and which of its start-ups
-// this is, from 0. Only the first is timed so far. What is reported again, as after a crash of the agent, has
-// the same ID.
-func (t Timeline) ID() string { return t.UID + "/0" }
+// this is, from 0. Only the first is timed so far. Of a static pod it is kubelet's UID and the nanosecond at which
+// kubelet read the manifest: the object in the API server may be made again, with another UID. What is reported
+// again, as after a crash of the agent, has the same ID.
+func (t Timeline) ID() string { return startUpID(t.UID, t.StaticUID, t.ReadAt) }
+
+// StartUpID is Timeline.ID of the pod's start-up.
+func (p Pod) StartUpID() string { return startUpID(p.UID, p.RuntimeUID, p.ReadAt) }
+
+func startUpID(uid, staticUID string, readAt time.Time) string {
+	if readAt.IsZero() {
+		return uid + "/0"
+	}
+	return staticUID + "/" + strconv.FormatInt(readAt.UnixNano(), 10)
+}
 
 // Compare orders timelines for lists: by namespace and name, the latest of a name first.
 func Compare(a, b Timeline) int {
@@ -87,20 +105,35 @@ type Pull struct {
 	Registry  string // host and port
 	Digest    string
 	Outcome   imagepull.Outcome
-	Attempt   int // from 0
+	Failure   imagepull.Failure // why, of imagepull.OutcomeFailed
+	Attempt   int               // from 0
 
-	RequestedAt time.Time // kubelet asked for the pull; then it waits for the node's pull queue
-	StartedAt   time.Time // the runtime was asked to pull
-	FinishedAt  time.Time // the runtime answered
+	RequestedAt  time.Time // kubelet asked for the pull; then it waits for the node's pull queue
+	StartedAt    time.Time // the runtime was asked to pull
+	DownloadedAt time.Time // the last byte had come, and is unpacked; zero when nobody tells
+	FinishedAt   time.Time // the runtime answered
 
-	Queue time.Duration // StartedAt less RequestedAt
-	Pull  time.Duration // FinishedAt less StartedAt
-	// Timed says that Queue and Pull are known; each is within Error of the truth.
-	Timed bool
-	Error time.Duration
+	Queue time.Duration // StartedAt less RequestedAt; known if QueueTimed
+	Pull  time.Duration // FinishedAt less StartedAt; known if Timed
+	// Timed and QueueTimed say that Pull and Queue are known; what is is within Error of the truth.
+	Timed, QueueTimed bool
+	Error             time.Duration
 
 	SizeBytes int64 // 0 when unknown
-	Sources   []Source
+	// Layers are those that came with this pull, the bottom one first; empty when the runtime does not tell. Shared says
+	// of each whether the pull of a pod that settled before brought it as well, so that its bytes count there.
+	Layers  []Layer
+	Shared  []bool
+	Sources []Source
+
+	// BlockedBy is the pull that this one waited for the longest in the node's queue; nil when none is known.
+	BlockedBy *Blocker
+}
+
+// Blocker is the pull of another pod that a pull waited for.
+type Blocker struct {
+	Namespace, Pod, Container, Image string
+	Waited                           time.Duration // the time both overlapped
 }
 
 // MarkEvidence is the interval known to hold a mark's true instant.

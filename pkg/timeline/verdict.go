@@ -43,35 +43,63 @@ func (t Timeline) Verdict() string {
 }
 
 func (t Timeline) outcome() string {
-	total := seconds(t.Total)
+	total, because := seconds(t.Total), ""
+	if t.Reason != "" {
+		because = " (" + t.Reason + ")"
+	}
 	switch t.State {
 	case StateReady:
 		return total + " to ready"
 	case StateSucceeded:
 		return total + " to its last container's start"
 	case StateFailed:
-		if t.Reason != "" {
-			return "failed after " + total + " (" + t.Reason + ")"
-		}
-		return "failed after " + total
+		return "failed after " + total + because
 	case StateDeleted:
-		return "deleted after " + total + ", never ready"
+		return "deleted after " + total + ", never ready" + because
 	case StateGivenUp:
-		return "given up after " + total + ", never ready"
+		return "given up after " + total + ", never ready" + because
 	default:
-		return "starting for " + total
+		return "starting for " + total + because
 	}
 }
 
 func (t Timeline) words(s Span) string {
 	row := rowOf(s.Phase)
+	if s.Phase == PhasePullQueue {
+		if image := t.blockerOf(s.Container); image != "" {
+			return "queued behind " + image + " on this node"
+		}
+	}
 	switch row.about {
 	case aboutRegistry:
-		return fmt.Sprintf(row.words, t.registryOf(s.Container))
+		return fmt.Sprintf(row.words, t.registryOf(s.Container)) + t.rateOf(s.Container)
 	case aboutContainer:
 		return fmt.Sprintf(row.words, cmp.Or(s.Container, "the last container"))
 	}
 	return row.words
+}
+
+// blockerOf is the image that a container's pull waited for the longest; empty when that is not known.
+func (t Timeline) blockerOf(container string) (image string) {
+	var longest time.Duration
+	for _, p := range t.Pulls {
+		if p.Container == container && p.BlockedBy != nil && p.BlockedBy.Waited > longest {
+			image, longest = p.BlockedBy.Image, p.BlockedBy.Waited
+		}
+	}
+	return image
+}
+
+// rateOf is how fast a container's image came, in words; empty when that is not known or tells nothing.
+func (t Timeline) rateOf(container string) string {
+	const least = 100 * time.Millisecond
+	for _, p := range t.Pulls {
+		took := p.DownloadedAt.Sub(p.StartedAt)
+		if p.Container == container && p.Bytes() > 0 && took >= least {
+			return fmt.Sprintf(" at %.1f MiB/s", float64(p.Bytes())/(1<<20)/took.Seconds())
+		}
+	}
+	return ""
 }
 
 func (t Timeline) registryOf(container string) string {

@@ -18,6 +18,12 @@ func TestVerdict(t *testing.T) {
 			Phases: []Span{span(PhaseNetwork, "", 4*time.Second), span(PhasePullQueue, "app", 31*time.Second),
 				span(PhasePull, "app", 9100*time.Millisecond), span(PhaseContainerStart, "app", 3100*time.Millisecond)},
 		},
+		"42.0 s to ready: 31.0 s queued behind ghcr.io/a/b on this node, 10.0 s pulling from ghcr.io at 12.3 MiB/s, 1.0 s unpacking; ±0.0 s": {
+			State: StateReady, Total: 42 * time.Second,
+			Pulls: []Pull{{Container: "app", Registry: "ghcr.io", BlockedBy: &Blocker{Image: "ghcr.io/a/b", Waited: 30 * time.Second},
+				StartedAt: base, DownloadedAt: base.Add(10 * time.Second), Layers: []Layer{{SizeBytes: 123 << 20}}}},
+			Phases: []Span{span(PhasePullQueue, "app", 31*time.Second), span(PhasePull, "app", 10*time.Second), span(PhaseUnpack, "app", time.Second)},
+		},
 		"deleted after 9.0 s, never ready: 8.0 s in runs of app that failed; ±0.0 s": {
 			State: StateDeleted, Total: 9 * time.Second,
 			Phases: []Span{span(PhaseFailedRun, "app", 3*time.Second), span(PhaseSandbox, "", 10*time.Millisecond),

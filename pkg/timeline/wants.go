@@ -43,7 +43,7 @@ func (e *Evidence) Wants(now time.Time) Wants {
 	case e.before():
 		w.Runtime = e.runtimeAskedAt.IsZero()
 	default:
-		w.Images = e.wantedImages()
+		w.Images, w.Layers = e.wantedImages()
 		w.Runtime = len(w.Images) > 0 || e.podSeenAt.After(e.runtimeAskedAt) && !e.runtimeComplete() ||
 			e.runtimeBehind() && now.Sub(e.runtimeAskedAt) > reaskAfter
 	}
@@ -70,12 +70,48 @@ func (e *Evidence) givenUp(now time.Time) bool {
 
 // before says that the pod was there, and its start-up over, before the agent's time.
 func (e *Evidence) before() bool {
-	return e.firstSeen.over && !e.firstSeen.live && !e.inScope()
+	return e.firstSeen.over && !e.firstSeen.live && !e.inScope() || e.mirrorsOld()
 }
 
-// inScope says that the pod may have been created while start-ups are the agent's to report.
+// inScope says that the pod may have come to the node while start-ups are the agent's to report. When it was created does
+// not matter: it may have waited for days for a scheduler, or for the node.
 func (e *Evidence) inScope() bool {
-	return !e.scope.Since.IsZero() && e.pod.CreatedAt.Add(time.Second).After(e.scope.Since)
+	return !e.scope.Since.IsZero() && e.pod.cameAt().Add(time.Second).After(e.scope.Since)
+}
+
+// cameAt is what tells best when a pod came to the node, floored to a second.
+func (p *Pod) cameAt() time.Time {
+	if !p.ReadAt.IsZero() {
+		return p.ReadAt
+	}
+	for _, c := range p.Conditions {
+		if c.Type == "PodScheduled" && c.True && !c.TransitionAt.IsZero() {
+			return c.TransitionAt
+		}
+	}
+	if !p.AcknowledgedAt.IsZero() {
+		return p.AcknowledgedAt
+	}
+	return p.CreatedAt
+}
+
+// mirrorsOld says that a static pod ran before kubelet read its manifest, again then as after a restart of its own, or was
+// ready before start-ups are the agent's to report. Its object is a mirror, which kubelet makes anew when somebody deletes it, so
+// that such a pod, too, is seen to come.
+func (e *Evidence) mirrorsOld() bool {
+	if e.pod.ReadAt.IsZero() {
+		return false
+	}
+	read := at(e.pod.ReadAt)
+	return slices.ContainsFunc(e.claims, func(c claim) bool {
+		switch c.key.mark {
+		case MarkRunning:
+			return c.latest < read
+		case MarkReady:
+			return c.latest < read || !e.scope.Since.IsZero() && c.latest < at(e.scope.Since)
+		}
+		return false
+	})
 }
 
 // Ended says that start-up is over, though evidence may still be on its way.
@@ -97,20 +133,30 @@ func (e *Evidence) over() (learnedAt time.Time, over bool) {
 }
 
 // wantedImages are the references whose presence says whether kubelet pulls: each is asked about once,
-// and once more after a pull that may have brought nothing new.
-func (e *Evidence) wantedImages() []string {
-	var refs []string
+// and once more after a pull, for what it brought. Of those layers are wanted as well.
+func (e *Evidence) wantedImages() (refs, layers []string) {
 	for _, c := range e.pod.Containers {
 		image := e.image(c.Image)
 		switch {
-		case c.Kind == KindEphemeral || c.PullPolicy == PullNever:
+		case c.Kind == KindEphemeral || c.PullPolicy == PullNever || slices.Contains(refs, c.Image):
 		case image == nil:
 			refs = append(refs, c.Image)
 		case e.pulledSince(c, image):
 			refs = append(refs, c.Image)
+			if image.mayHaveNewLayers() {
+				layers = append(layers, c.Image)
+			}
+		case image.last.Present && image.mayHaveNewLayers():
+			refs, layers = append(refs, c.Image), append(layers, c.Image)
 		}
 	}
-	return refs
+	return refs, layers
+}
+
+// mayHaveNewLayers says that a pull may have brought layers that nobody has asked about. A runtime that does not tell
+// when it pulled does not tell of layers either.
+func (i *imageEvidence) mayHaveNewLayers() bool {
+	return i.layered == nil && (!i.Present || i.last.Digest != i.Digest) && (!i.last.Present || !i.last.PulledAt.IsZero())
 }
 
 // pulledSince says that the image was pulled after the last answer about it.
@@ -120,9 +166,14 @@ func (e *Evidence) pulledSince(c Container, image *imageEvidence) bool {
 		return false
 	}
 	if p := evidence.pulled; p.known() {
-		return !p.present && !image.lastAt.After(p.latest.time())
+		return !p.present && !image.last.askedAt.After(p.latest.time())
 	}
-	return !image.last.Present && e.has(markKey{index, 0, MarkRunning})
+	used := e.usedBy(index)
+	if !image.last.Present {
+		return used != maxInstant
+	}
+	// Whether it was pulled again, its stamp tells, if the runtime has one.
+	return c.PullPolicy == PullAlways && !image.PulledAt.IsZero() && used != maxInstant && at(image.last.askedAt) <= used
 }
 
 // runtimeComplete says that the runtime has told all it can of the way to readiness.

@@ -164,7 +164,7 @@ func (w *witness) statusAt(c *living, t time.Time) Container {
 	case now.StartedAt.IsZero():
 		s.State = StateWaiting
 		if failed := w.upTo(lifeMark{MarkPullFailed, c.Name, 0}, t); !failed.IsZero() {
-			s.WaitingReason = "ImagePullBackOff"
+			s.WaitingReason, s.PullFailure = "ImagePullBackOff", "other"
 		}
 		return s
 	case now.FinishedAt.IsZero():

@@ -18,17 +18,24 @@ const askTimeout = 3 * time.Second
 // api is the read API over the timelines.
 type api struct {
 	timelines func(context.Context) ([]timeline.Timeline, error)
+	livePulls func(context.Context) (export.LivePulls, error)
 	logger    *zap.Logger
 }
 
 func (a api) list(w http.ResponseWriter, r *http.Request) {
-	if timelines, ok := a.ask(w, r); ok {
+	if timelines, ok := ask(a, w, r, a.timelines); ok {
 		writeJSON(w, http.StatusOK, export.NewRecordList(timelines))
 	}
 }
 
+func (a api) pulls(w http.ResponseWriter, r *http.Request) {
+	if pulls, ok := ask(a, w, r, a.livePulls); ok {
+		writeJSON(w, http.StatusOK, export.LivePullList{Items: pulls.Records()})
+	}
+}
+
 func (a api) get(w http.ResponseWriter, r *http.Request) {
-	timelines, ok := a.ask(w, r)
+	timelines, ok := ask(a, w, r, a.timelines)
 	if !ok {
 		return
 	}
@@ -43,16 +50,16 @@ func (a api) get(w http.ResponseWriter, r *http.Request) {
 }
 
 // ask takes a snapshot, or answers the request itself when there is none.
-func (a api) ask(w http.ResponseWriter, r *http.Request) ([]timeline.Timeline, bool) {
+func ask[S any](a api, w http.ResponseWriter, r *http.Request, snapshot func(context.Context) (S, error)) (S, bool) {
 	ctx, cancel := context.WithTimeout(r.Context(), askTimeout)
 	defer cancel()
-	timelines, err := a.timelines(ctx)
+	taken, err := snapshot(ctx)
 	if err != nil {
-		a.logger.Debug("no timelines for a request", zap.Error(err))
+		a.logger.Debug("no snapshot for a request", zap.Error(err))
 		writeError(w, http.StatusServiceUnavailable, "unavailable", "the agent is busy or stopping; try again")
-		return nil, false
+		return taken, false
 	}
-	return timelines, true
+	return taken, true
 }
 
 // newest finds the pod of that name that was created last: a name can be used again while the pod

@@ -18,7 +18,7 @@ func newHandler(config Config, errorLog *log.Logger) http.Handler {
 		EnableOpenMetrics:   true,
 		MaxRequestsInFlight: scrapesAtOnce,
 	})
-	pods := api{timelines: config.Timelines, logger: config.Logger}
+	pods := api{timelines: config.Timelines, livePulls: config.Pulls, logger: config.Logger}
 	ready := readiness{statuses: config.Statuses, required: config.Required}
 
 	mux := http.NewServeMux()
@@ -27,6 +27,7 @@ func newHandler(config Config, errorLog *log.Logger) http.Handler {
 	mux.Handle("/readyz", ready)
 	mux.HandleFunc("/api/v1/pods", pods.list)
 	mux.HandleFunc("/api/v1/pods/{namespace}/{name}", pods.get)
+	mux.HandleFunc("/api/v1/pulls", pods.pulls)
 	mux.Handle("/debug/observations", observations{latest: config.Observations, logger: config.Logger})
 	mux.HandleFunc("/{$}", index)
 	mux.HandleFunc("/", func(w http.ResponseWriter, r *http.Request) {
@@ -56,6 +57,7 @@ const indexText = `podlapse agent
 /readyz                         the agent knows the pods of its node; ?verbose lists every part
 /api/v1/pods                    every pod's start-up as JSON
 /api/v1/pods/NAMESPACE/NAME     one pod's
+/api/v1/pulls                   the image pulls that go on
 /debug/observations             what the sources observed last, as a recording; over loopback only
 `
 

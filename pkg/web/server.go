@@ -12,6 +12,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"go.uber.org/zap"
 
+	"github.com/podlapse/podlapse/pkg/export"
 	"github.com/podlapse/podlapse/pkg/health"
 	"github.com/podlapse/podlapse/pkg/timeline"
 )
@@ -31,9 +32,11 @@ type Config struct {
 	// Timelines returns all known pods as of now. It may block until ctx is done; it is called from
 	// many goroutines at once.
 	Timelines func(ctx context.Context) ([]timeline.Timeline, error)
-	Statuses  func() []health.Status // safe for concurrent use
-	Required  []string               // parts that must be up for /readyz; the others only degrade
-	Gatherer  prometheus.Gatherer
+	// Pulls returns what is pulled at this moment; like Timelines.
+	Pulls    func(ctx context.Context) (export.LivePulls, error)
+	Statuses func() []health.Status // safe for concurrent use
+	Required []string               // parts that must be up for /readyz; the others only degrade
+	Gatherer prometheus.Gatherer
 	// Observations writes the latest observations; safe for concurrent use. Nil when the agent keeps none.
 	Observations io.WriterTo
 	Logger       *zap.Logger

@@ -19,6 +19,7 @@ import (
 
 	"github.com/podlapse/podlapse/pkg/export"
 	"github.com/podlapse/podlapse/pkg/health"
+	"github.com/podlapse/podlapse/pkg/imagepull"
 	"github.com/podlapse/podlapse/pkg/timeline"
 )
 
@@ -39,10 +40,13 @@ func (f *fake) config() Config {
 	return Config{
 		ListenAddress: "127.0.0.1:0",
 		Timelines:     func(context.Context) ([]timeline.Timeline, error) { return f.timelines, f.err },
-		Statuses:      func() []health.Status { return f.statuses },
-		Required:      []string{"pod_watch"},
-		Gatherer:      registry,
-		Logger:        zap.NewNop(),
+		Pulls: func(context.Context) (export.LivePulls, error) {
+			return export.LivePulls{Starting: f.timelines, Now: time.Unix(60, 0)}, f.err
+		},
+		Statuses: func() []health.Status { return f.statuses },
+		Required: []string{"pod_watch"},
+		Gatherer: registry,
+		Logger:   zap.NewNop(),
 	}
 }
 
@@ -234,4 +238,23 @@ func get(t *testing.T, client *http.Client, url string) int {
 		t.Error(err)
 	}
 	return answer.StatusCode
+}
+
+func TestPullsThatGoOn(t *testing.T) {
+	f := &fake{timelines: []timeline.Timeline{{Namespace: "a", Name: "one", Pulls: []timeline.Pull{{
+		Container: "app", Image: "r.example/web:2", Registry: "r.example", Outcome: imagepull.OutcomePulling, RequestedAt: time.Unix(57, 0),
+	}}}}}
+	answer := f.ask(t, http.MethodGet, "/api/v1/pulls")
+	const want = `{"items":[{"namespace":"a","pod":"one","container":"app","image":"r.example/web:2","registry":"r.example",` +
+		`"outcome":"pulling","age_seconds":3}]}` + "\n"
+	if answer.Code != http.StatusOK || answer.Body.String() != want {
+		t.Errorf("%d %s", answer.Code, answer.Body)
+	}
+	if answer := (&fake{}).ask(t, http.MethodGet, "/api/v1/pulls"); answer.Body.String() != `{"items":[]}`+"\n" {
+		t.Errorf("without pulls: %s", answer.Body)
+	}
+	f.err = errors.New("stopping")
+	if answer := f.ask(t, http.MethodGet, "/api/v1/pulls"); answer.Code != http.StatusServiceUnavailable {
+		t.Errorf("while it stops: %d", answer.Code)
+	}
 }

@@ -1,5 +1,5 @@
 // Package critest is a container runtime that runs nothing: it serves, on a unix socket, the calls of
-// CRI that read and containerd's sandbox and image stores, from what a test has put there. It can be
+// CRI that read and containerd's own stores, from what a test has put there. It can be
 // slow, dead, hanging or wrong on demand. Every method is safe for concurrent use.
 package critest
 
@@ -13,8 +13,10 @@ import (
 	"testing"
 	"time"
 
+	contentapi "github.com/containerd/containerd/api/services/content/v1"
 	imagesapi "github.com/containerd/containerd/api/services/images/v1"
 	sandboxapi "github.com/containerd/containerd/api/services/sandbox/v1"
+	snapshotsapi "github.com/containerd/containerd/api/services/snapshots/v1"
 	"google.golang.org/grpc"
 	runtimeapi "k8s.io/cri-api/pkg/apis/runtime/v1"
 )
@@ -31,8 +33,11 @@ type Runtime struct {
 	containers map[string]*runtimeapi.ContainerStatus
 	owners     map[string]string // sandbox by container
 	images     map[string]*runtimeapi.Image
-	stored     map[string]Stamps // containerd's sandbox store
-	pulled     map[string]Stored // containerd's image store, by full name
+	stored     map[string]Stamps              // containerd's sandbox store
+	pulled     map[string]Stored              // containerd's image store, by full name
+	blobs      map[string]Blob                // containerd's content store, by digest
+	ingests    map[string]Ingest              // by reference
+	snapshots  map[string]map[string]Snapshot // by snapshotter and name
 	calls      map[string]int
 	fault      func(ctx context.Context, method string) error
 }
@@ -67,6 +72,9 @@ func Start(t testing.TB, path string, options Options) *Runtime {
 		images:     map[string]*runtimeapi.Image{},
 		stored:     map[string]Stamps{},
 		pulled:     map[string]Stored{},
+		blobs:      map[string]Blob{},
+		ingests:    map[string]Ingest{},
+		snapshots:  map[string]map[string]Snapshot{},
 		calls:      map[string]int{},
 	}
 	if r.name == "" {
@@ -80,12 +88,14 @@ func Start(t testing.TB, path string, options Options) *Runtime {
 	if err != nil {
 		t.Fatalf("listen for the fake runtime: %v", err)
 	}
-	r.server = grpc.NewServer(grpc.UnaryInterceptor(r.intercept))
+	r.server = grpc.NewServer(grpc.UnaryInterceptor(r.intercept), grpc.StreamInterceptor(r.interceptStream))
 	runtimeapi.RegisterRuntimeServiceServer(r.server, runtimeService{r: r})
 	runtimeapi.RegisterImageServiceServer(r.server, imageService{r: r})
 	if !options.NoStores {
 		sandboxapi.RegisterStoreServer(r.server, sandboxStore{r: r})
 		imagesapi.RegisterImagesServer(r.server, imageStore{r: r})
+		contentapi.RegisterContentServer(r.server, contentStore{r: r})
+		snapshotsapi.RegisterSnapshotsServer(r.server, snapshotStore{r: r})
 	}
 	served := make(chan struct{})
 	go func() {
@@ -130,16 +140,29 @@ func (r *Runtime) Calls() map[string]int {
 }
 
 func (r *Runtime) intercept(ctx context.Context, request any, info *grpc.UnaryServerInfo, handle grpc.UnaryHandler) (any, error) {
-	r.mu.Lock()
-	r.calls[info.FullMethod]++
-	fault := r.fault
-	r.mu.Unlock()
-	if fault != nil {
-		if err := fault(ctx, info.FullMethod); err != nil {
-			return nil, err
-		}
+	if err := r.enter(ctx, info.FullMethod); err != nil {
+		return nil, err
 	}
 	return handle(ctx, request)
+}
+
+func (r *Runtime) interceptStream(server any, stream grpc.ServerStream, info *grpc.StreamServerInfo, handle grpc.StreamHandler) error {
+	if err := r.enter(stream.Context(), info.FullMethod); err != nil {
+		return err
+	}
+	return handle(server, stream)
+}
+
+// enter counts a call and lets it through the fault.
+func (r *Runtime) enter(ctx context.Context, method string) error {
+	r.mu.Lock()
+	r.calls[method]++
+	fault := r.fault
+	r.mu.Unlock()
+	if fault == nil {
+		return nil
+	}
+	return fault(ctx, method)
 }
 
 // sorted lists values by key, as a runtime lists in no order that would help the caller.

@@ -116,6 +116,12 @@ func (s *Server) watch(w http.ResponseWriter, r *http.Request, q query, from str
 		select {
 		case <-changed:
 		case <-broken:
+			s.mu.Lock()
+			farewell := s.farewell
+			s.mu.Unlock()
+			if farewell != nil {
+				send("ERROR", *farewell)
+			}
 			return
 		case <-r.Context().Done():
 			return

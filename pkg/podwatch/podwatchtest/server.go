@@ -22,7 +22,8 @@ import (
 
 // Server is the fake; Start makes one.
 type Server struct {
-	http *httptest.Server
+	url     string
+	connect *http.Transport
 
 	mu       sync.Mutex
 	version  int // of the latest change
@@ -31,6 +32,7 @@ type Server struct {
 	objects  map[string]object // by resource, namespace and name
 	changed  chan struct{}     // closed and replaced at every change
 	broken   chan struct{}     // closed and replaced to end all watches
+	farewell *metav1.Status    // what watches say when they are broken
 	watches  int
 	refusal  *metav1.Status
 	hang     bool
@@ -53,19 +55,30 @@ type change struct {
 // Start serves on loopback until the test ends.
 func Start(t testing.TB) *Server {
 	t.Helper()
-	s := &Server{objects: map[string]object{}, changed: make(chan struct{}), broken: make(chan struct{}), version: 1}
-	s.http = httptest.NewServer(http.HandlerFunc(s.serve))
+	s := newServer()
+	server := httptest.NewServer(http.HandlerFunc(s.serve))
+	s.url = server.URL
 	t.Cleanup(func() {
 		s.Heal()
 		s.BreakWatches()
-		s.http.CloseClientConnections()
-		s.http.Close()
+		server.CloseClientConnections()
+		server.Close()
 	})
 	return s
 }
 
+func newServer() *Server {
+	return &Server{
+		objects: map[string]object{}, changed: make(chan struct{}), broken: make(chan struct{}), version: 1,
+		connect: &http.Transport{},
+	}
+}
+
 // URL is where the server listens.
-func (s *Server) URL() string { return s.http.URL }
+func (s *Server) URL() string { return s.url }
+
+// Transport is how a client reaches the server.
+func (s *Server) Transport() *http.Transport { return s.connect }
 
 // Put adds or replaces an object, which is a *corev1.Pod or a *corev1.Event.
 func (s *Server) Put(o object) {
@@ -108,9 +121,18 @@ func (s *Server) Forget() {
 }
 
 // BreakWatches ends every open watch without a word.
-func (s *Server) BreakWatches() {
+func (s *Server) BreakWatches() { s.endWatches(nil) }
+
+// ExpireWatches ends every open watch because its history is gone: each is told 410.
+func (s *Server) ExpireWatches() {
+	status := failure(http.StatusGone, metav1.StatusReasonExpired, "too old resource version")
+	s.endWatches(&status)
+}
+
+func (s *Server) endWatches(farewell *metav1.Status) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	s.farewell = farewell
 	close(s.broken)
 	s.broken = make(chan struct{})
 }

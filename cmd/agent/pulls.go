@@ -1,0 +1,25 @@
+package main
+
+import (
+	"context"
+	"time"
+
+	"github.com/podlapse/podlapse/pkg/cri"
+	"github.com/podlapse/podlapse/pkg/export"
+	"github.com/podlapse/podlapse/pkg/reconcile"
+)
+
+// livePulls puts together what kubelet wants pulled and what the runtime downloads; runtime is nil without one.
+func livePulls(reconciler *reconcile.Reconciler, runtime *cri.Source) func(context.Context) (export.LivePulls, error) {
+	return func(ctx context.Context) (export.LivePulls, error) {
+		starting, err := reconciler.Starting(ctx)
+		if err != nil {
+			return export.LivePulls{}, err
+		}
+		now := export.LivePulls{Starting: starting, Now: time.Now()}
+		if runtime != nil {
+			now.Downloads, _ = runtime.Downloads(ctx) // without them it is not known what comes
+		}
+		return now, nil
+	}
+}

@@ -1,0 +1,106 @@
+package cri
+
+import (
+	"context"
+	_ "crypto/sha256" // go-digest leaves it to its users which algorithms it understands
+	_ "crypto/sha512"
+	"errors"
+	"fmt"
+	"io"
+
+	contentapi "github.com/containerd/containerd/api/services/content/v1"
+	snapshotsapi "github.com/containerd/containerd/api/services/snapshots/v1"
+	"github.com/opencontainers/go-digest"
+)
+
+// maxBlob bounds the manifests and configs that are read, in bytes: registries take manifests of 4 MiB at most.
+const maxBlob = 4 << 20
+
+var (
+	errTooLarge = fmt.Errorf("larger than %d bytes", maxBlob)
+	errCorrupt  = errors.New("content does not match its digest")
+)
+
+// blobInfo asks containerd's content store; codes.NotFound when it does not have the blob complete.
+func (c *client) blobInfo(ctx context.Context, blob digest.Digest) (*contentapi.Info, error) {
+	ctx, cancel := context.WithTimeout(inNamespace(ctx), c.timeout)
+	defer cancel()
+	answer, err := c.content.Info(ctx, &contentapi.InfoRequest{Digest: blob.String()})
+	if err != nil {
+		return nil, fmt.Errorf("get blob from containerd: %w", err)
+	}
+	return answer.GetInfo(), nil
+}
+
+// readBlob reads a whole blob and checks it; errTooLarge before more than maxBlob is kept, errCorrupt when
+// what came is not what the digest, which must be valid, says.
+func (c *client) readBlob(ctx context.Context, blob digest.Digest) ([]byte, error) {
+	ctx, cancel := context.WithTimeout(inNamespace(ctx), c.timeout) // its end ends the stream
+	defer cancel()
+	stream, err := c.content.Read(ctx, &contentapi.ReadContentRequest{Digest: blob.String(), Size: maxBlob + 1})
+	if err != nil {
+		return nil, fmt.Errorf("read blob from containerd: %w", err)
+	}
+	var data []byte
+	for {
+		part, err := stream.Recv()
+		if errors.Is(err, io.EOF) {
+			break
+		}
+		if err != nil {
+			return nil, fmt.Errorf("read blob from containerd: %w", err)
+		}
+		if len(data)+len(part.GetData()) > maxBlob {
+			return nil, fmt.Errorf("read blob %s from containerd: %w", blob, errTooLarge)
+		}
+		data = append(data, part.GetData()...)
+	}
+	if blob.Algorithm().FromBytes(data) != blob {
+		return nil, fmt.Errorf("read blob %s from containerd: %w", blob, errCorrupt)
+	}
+	return data, nil
+}
+
+// listBlobs tells of each complete blob that one of the filters matches, in no particular order.
+func (c *client) listBlobs(ctx context.Context, filters []string, tell func(*contentapi.Info)) error {
+	ctx, cancel := context.WithTimeout(inNamespace(ctx), c.timeout)
+	defer cancel()
+	stream, err := c.content.List(ctx, &contentapi.ListContentRequest{Filters: filters})
+	if err != nil {
+		return fmt.Errorf("list blobs of containerd: %w", err)
+	}
+	for {
+		part, err := stream.Recv()
+		if errors.Is(err, io.EOF) {
+			return nil
+		}
+		if err != nil {
+			return fmt.Errorf("list blobs of containerd: %w", err)
+		}
+		for _, info := range part.GetInfo() {
+			tell(info)
+		}
+	}
+}
+
+// ingests lists the blobs that are being written.
+func (c *client) ingests(ctx context.Context) ([]*contentapi.Status, error) {
+	ctx, cancel := context.WithTimeout(inNamespace(ctx), c.timeout)
+	defer cancel()
+	answer, err := c.content.ListStatuses(ctx, &contentapi.ListStatusesRequest{})
+	if err != nil {
+		return nil, fmt.Errorf("list running downloads of containerd: %w", err)
+	}
+	return answer.GetStatuses(), nil
+}
+
+// snapshot asks a snapshotter of containerd; codes.NotFound when it does not have one of that name.
+func (c *client) snapshot(ctx context.Context, snapshotter, name string) (*snapshotsapi.Info, error) {
+	ctx, cancel := context.WithTimeout(inNamespace(ctx), c.timeout)
+	defer cancel()
+	answer, err := c.snapshots.Stat(ctx, &snapshotsapi.StatSnapshotRequest{Snapshotter: snapshotter, Key: name})
+	if err != nil {
+		return nil, fmt.Errorf("get snapshot from containerd: %w", err)
+	}
+	return answer.GetInfo(), nil
+}

@@ -1,0 +1,123 @@
+package cri
+
+import (
+	"context"
+	"errors"
+
+	"github.com/containerd/platforms"
+	"github.com/opencontainers/go-digest"
+)
+
+const (
+	maxContents = 256 // images remembered; the largest takes 30 KB
+	maxLayers   = 128 // of one image; overlayfs in containerd cannot mount more
+	maxIndexes  = 3   // indexes in indexes
+	// maxTries bounds how many manifests of an index are looked for: containerd downloads the best one.
+	maxTries = 4
+)
+
+// contents is what an image consists of. It follows from its digest and never changes.
+type contents struct {
+	manifest digest.Digest // empty when the image cannot be made sense of
+	config   blob
+	layers   []layer // the bottom one first, at most maxLayers
+	// complete says that the config was there to tell the chain IDs.
+	complete bool
+}
+
+type blob struct {
+	digest digest.Digest
+	size   int64 // 0 when unknown
+}
+
+type layer struct {
+	blob
+	chainID digest.Digest // name of its snapshot; empty when unknown
+}
+
+// catalog reads what images consist of, each once. It is safe for concurrent use.
+type catalog struct {
+	// read returns errAbsent for what is not there now, errTooLarge and errCorrupt as client.readBlob does, and any
+	// other error when the runtime did not answer.
+	read    func(context.Context, digest.Digest) ([]byte, error)
+	machine platforms.MatchComparer
+	known   *cache[contents] // complete ones and senseless ones, by the digest of index or manifest
+}
+
+var errAbsent = errors.New("not there")
+
+// contents fails with errAbsent when neither a manifest for this machine is there nor is known not to make sense.
+func (c catalog) contents(ctx context.Context, target digest.Digest) (contents, error) {
+	if known, ok := c.known.get(target.String()); ok {
+		return known, nil
+	}
+	found, err := c.resolve(ctx, target, maxIndexes)
+	if err != nil {
+		return contents{}, err
+	}
+	if found.complete || found.manifest == "" {
+		c.known.add(target.String(), found)
+	}
+	return found, nil
+}
+
+// resolve follows indexes to a manifest; depth bounds how many, because a broken store could lead in circles.
+func (c catalog) resolve(ctx context.Context, target digest.Digest, depth int) (contents, error) {
+	data, err := c.read(ctx, target)
+	if errors.Is(err, errTooLarge) {
+		return contents{}, nil
+	}
+	if errors.Is(err, errCorrupt) {
+		return contents{}, errAbsent
+	}
+	if err != nil {
+		return contents{}, err
+	}
+	d, err := parseDocument(data)
+	if err != nil {
+		return contents{}, nil
+	}
+	if len(d.Manifests) == 0 {
+		return c.describe(ctx, target, d)
+	}
+	if depth == 0 {
+		return contents{}, nil
+	}
+	fit := d.forPlatform(c.machine)
+	for _, manifest := range fit[:min(len(fit), maxTries)] {
+		found, err := c.resolve(ctx, manifest, depth-1)
+		if !errors.Is(err, errAbsent) {
+			return found, err
+		}
+	}
+	return contents{}, errAbsent
+}
+
+// describe adds to a manifest what its config says.
+func (c catalog) describe(ctx context.Context, manifest digest.Digest, d document) (contents, error) {
+	found := contents{manifest: manifest, config: blob{d.Config.Digest, d.Config.Size}}
+	for _, l := range d.Layers[:min(len(d.Layers), maxLayers)] {
+		found.layers = append(found.layers, layer{blob: blob{l.Digest, l.Size}})
+	}
+	data, err := c.read(ctx, d.Config.Digest)
+	switch {
+	case errors.Is(err, errAbsent), errors.Is(err, errCorrupt):
+		return found, nil
+	case errors.Is(err, errTooLarge):
+		found.complete = true
+		return found, nil
+	case err != nil:
+		return contents{}, err
+	}
+	found.complete = true
+	diffIDs, err := parseDiffIDs(data)
+	if err != nil {
+		return found, nil // an artifact that is no image, for example
+	}
+	for i, chainID := range d.chainIDs(diffIDs) {
+		if i < len(found.layers) {
+			found.layers[i].chainID = chainID
+		}
+	}
+	return found, nil
+}

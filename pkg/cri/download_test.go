@@ -1,0 +1,266 @@
+package cri_test
+
+import (
+	"context"
+	"path/filepath"
+	"reflect"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/opencontainers/go-digest"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+
+	"github.com/podlapse/podlapse/pkg/cri"
+	"github.com/podlapse/podlapse/pkg/cri/critest"
+	"github.com/podlapse/podlapse/pkg/imagepull"
+)
+
+const contentStore = "/containerd.services.content.v1.Content/"
+
+// begun is when the test's downloads began.
+var begun = time.Now().Add(-time.Minute).UTC().Truncate(time.Millisecond)
+
+// downloads runs a source until it is connected.
+func downloads(t *testing.T, options critest.Options) (*critest.Runtime, *harness) {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "c.sock")
+	fake := critest.Start(t, path, options)
+	h := run(t, cri.Config{Endpoint: explicit(t, path)})
+	h.until(true, "")
+	return fake, h
+}
+
+// ask asks with the source's clock a second further, so that no earlier answer is shared.
+func (h *harness) ask() ([]imagepull.Download, error) {
+	h.ahead.Add(int64(time.Second))
+	return h.source.Downloads(h.t.Context())
+}
+
+// eventually asks until the answer is the wanted one: a session is there a moment after its report.
+func (h *harness) eventually(want ...imagepull.Download) {
+	h.t.Helper()
+	deadline := time.Now().Add(patience)
+	for {
+		got, err := h.ask()
+		if err == nil && len(got) == len(want) && (len(want) == 0 || reflect.DeepEqual(got, want)) {
+			return
+		}
+		if time.Now().After(deadline) {
+			h.t.Fatalf("got  %+v, %v\nwant %+v", got, err, want)
+		}
+		time.Sleep(20 * time.Millisecond)
+	}
+}
+
+// ingest is a layer of which some bytes are there, begun some seconds after the first.
+func ingest(fake *critest.Runtime, layer string, done int64, after float64) {
+	fake.PutIngest(critest.Ingest{
+		Ref: "layer-" + layer, Offset: done, Total: 100,
+		StartedAt: begun.Add(time.Duration(after * float64(time.Second))), UpdatedAt: time.Now(),
+	})
+}
+
+func TestDownloads(t *testing.T) {
+	fake, h := downloads(t, critest.Options{})
+	image := fake.PutLayers(critest.Layers{Source: "docker.io/library/app", Names: []string{"base", "b", "c", "d", "b"}, Size: 100, Indexed: true, At: begun})
+	fake.PutLayers(critest.Layers{Source: "docker.io/library/other", Names: []string{"base", "x"}, Size: 100, At: begun})
+	fake.PutLayer(image, 0, 100, begun)
+	ingest(fake, image.Layers[1], 40, 2)
+	ingest(fake, image.Layers[2], 3, 1)
+	want := imagepull.Download{
+		Registry: "docker.io", Repository: "library/app", Digest: image.Manifest, StartedAt: begun.Add(time.Second), Blobs: 2,
+		DoneBytes: image.ConfigSize + 100 + 40 + 3, TotalBytes: image.ConfigSize + 4*100, // base, b, c, d: b once
+	}
+	h.eventually(want)
+
+	fake.EndIngest("layer-" + image.Layers[2])
+	fake.PutLayer(image, 2, 100, time.Now())
+	ingest(fake, image.Layers[1], 90, 2)
+	want.DoneBytes, want.StartedAt, want.Blobs = image.ConfigSize+100+90+100, begun.Add(2*time.Second), 1
+	h.eventually(want)
+
+	fake.EndIngest("layer-" + image.Layers[1])
+	h.eventually()
+}
+
+func TestDownloadsBeforeTheLayers(t *testing.T) {
+	fake, h := downloads(t, critest.Options{})
+	image := fake.PutLayers(critest.Layers{Source: "docker.io/library/app", Names: []string{"a"}, Size: 100, At: begun})
+	fake.RemoveBlob(image.Config)
+	fake.PutIngest(critest.Ingest{Ref: "config-" + image.Config, Offset: 1, Total: image.ConfigSize, StartedAt: begun, UpdatedAt: time.Now()})
+	h.eventually(imagepull.Download{
+		Registry: "docker.io", Repository: "library/app", Digest: image.Manifest, StartedAt: begun, Blobs: 1,
+		DoneBytes: 1, TotalBytes: image.ConfigSize + 100,
+	})
+
+	// Of a manifest that is not there yet nothing is known but its digest, of an index not even that.
+	fake.EndIngest("config-" + image.Config)
+	manifest, index := digest.FromString("manifest").String(), digest.FromString("index").String()
+	fake.PutIngest(critest.Ingest{Ref: "manifest-" + manifest, Total: 9, StartedAt: begun, UpdatedAt: time.Now()})
+	fake.PutIngest(critest.Ingest{Ref: "index-" + index, Offset: 2, Total: 7, StartedAt: begun.Add(time.Second), UpdatedAt: time.Now()})
+	h.eventually(
+		imagepull.Download{Digest: manifest, StartedAt: begun, Blobs: 1},
+		imagepull.Download{StartedAt: begun.Add(time.Second), Blobs: 1, DoneBytes: 2, TotalBytes: 7},
+	)
+}
+
+func TestDownloadsUnmatched(t *testing.T) {
+	fake, h := downloads(t, critest.Options{})
+	ingest(fake, critest.LayerDigest("a"), 10, 5)
+	ingest(fake, critest.LayerDigest("b"), 20, 3)
+	h.eventually(imagepull.Download{StartedAt: begun.Add(3 * time.Second), Blobs: 2, DoneBytes: 30, TotalBytes: 200})
+	fake.PutIngest(critest.Ingest{Ref: "layer-" + critest.LayerDigest("c"), Offset: 5, StartedAt: begun.Add(4 * time.Second), UpdatedAt: time.Now()})
+	h.eventually(imagepull.Download{StartedAt: begun.Add(3 * time.Second), Blobs: 3, DoneBytes: 35})
+}
+
+func TestDownloadsThatShareALayer(t *testing.T) {
+	fake, h := downloads(t, critest.Options{})
+	one := fake.PutLayers(critest.Layers{Source: "docker.io/library/one", Names: []string{"base", "1"}, Size: 100, At: begun})
+	two := fake.PutLayers(critest.Layers{Source: "127.0.0.1/library/two", Names: []string{"base", "2"}, Size: 100, At: begun})
+	ingest(fake, one.Layers[0], 50, 3)
+	ingest(fake, one.Layers[1], 1, 1)
+	ingest(fake, two.Layers[1], 2, 2)
+	h.eventually(
+		imagepull.Download{
+			Registry: "docker.io", Repository: "library/one", Digest: one.Manifest, StartedAt: begun.Add(time.Second), Blobs: 2,
+			DoneBytes: one.ConfigSize + 51, TotalBytes: one.ConfigSize + 200,
+		},
+		imagepull.Download{
+			Registry: "127.0.0.1", Repository: "library/two", Digest: two.Manifest, StartedAt: begun.Add(2 * time.Second), Blobs: 2,
+			DoneBytes: two.ConfigSize + 52, TotalBytes: two.ConfigSize + 200,
+		},
+	)
+}
+
+// TestDownloadsWithDiscardedLayers is about discard_unpacked_layers: labels do not name layers, what was unpacked
+// is not in the content store any more, and another image may be downloading it again.
+func TestDownloadsWithDiscardedLayers(t *testing.T) {
+	fake, h := downloads(t, critest.Options{})
+	old := fake.PutLayers(critest.Layers{Source: "docker.io/library/old", Names: []string{"base", "shared"}, Size: 100, Discard: true, At: begun.Add(-time.Hour)})
+	fake.Unpack("overlayfs", old, 0, begun)
+	fake.Unpack("overlayfs", old, 1, begun)
+	image := fake.PutLayers(critest.Layers{Source: "docker.io/library/new", Names: []string{"base", "mine", "shared"}, Size: 100, Discard: true, At: begun})
+	ingest(fake, image.Layers[1], 10, 1)
+	ingest(fake, image.Layers[2], 20, 1)
+	h.eventually(imagepull.Download{
+		Registry: "docker.io", Repository: "library/new", Digest: image.Manifest, StartedAt: begun.Add(time.Second), Blobs: 2,
+		DoneBytes: image.ConfigSize + 100 + 30, TotalBytes: image.ConfigSize + 300,
+	})
+}
+
+func TestDownloadsCostLittle(t *testing.T) {
+	fake, h := downloads(t, critest.Options{})
+	fake.PutLayers(critest.Layers{Source: "docker.io/library/app", Names: []string{"a"}, Size: 100, At: begun})
+	for fake.Calls()[contentStore+"ListStatuses"] == 0 { // the session is there a moment after its report
+		h.eventually()
+	}
+	var all sync.WaitGroup
+	for range 50 {
+		all.Go(func() {
+			if got, err := h.source.Downloads(t.Context()); err != nil || len(got) != 0 {
+				t.Errorf("got %+v, %v", got, err)
+			}
+		})
+	}
+	all.Wait()
+	calls := fake.Calls()
+	if n := calls[contentStore+"ListStatuses"]; n > 2 { // 1, but for a machine that stood still for a second
+		t.Errorf("asked %d times", n)
+	}
+	for method, n := range calls {
+		if strings.HasPrefix(method, contentStore) && method != contentStore+"ListStatuses" {
+			t.Errorf("%s was called %d times without a download", method, n)
+		}
+	}
+}
+
+func TestDownloadsWithoutARuntime(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "c.sock")
+	h := run(t, cri.Config{Endpoint: explicit(t, path)})
+	h.until(false, "")
+	if got, err := h.source.Downloads(t.Context()); err != nil || len(got) != 0 {
+		t.Errorf("got %+v, %v before there is a runtime", got, err)
+	}
+	fake := critest.Start(t, path, critest.Options{})
+	ingest(fake, critest.LayerDigest("a"), 10, 0)
+	want := imagepull.Download{StartedAt: begun, Blobs: 1, DoneBytes: 10, TotalBytes: 100}
+	h.eventually(want)
+	fake.Stop()
+	h.eventually() // who asks notices at once
+	h.until(false, "connection lost")
+	again := critest.Start(t, path, critest.Options{})
+	ingest(again, critest.LayerDigest("a"), 10, 0)
+	h.eventually(want)
+	h.end()
+	if got, err := h.source.Downloads(t.Context()); err != nil || len(got) != 0 {
+		t.Errorf("got %+v, %v after the end", got, err)
+	}
+}
+
+func TestDownloadsOfRuntimesThatDoNotTell(t *testing.T) {
+	for name, options := range map[string]critest.Options{
+		"cri-o":                      {Name: "cri-o", Version: "1.36.0", NoStores: true},
+		"containerd without a store": {NoStores: true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			fake, h := downloads(t, options)
+			for range 3 {
+				h.eventually()
+			}
+			for range 3 {
+				time.Sleep(time.Millisecond)
+				h.eventually()
+			}
+			if n := fake.Calls()[contentStore+"ListStatuses"]; n > 1 {
+				t.Errorf("asked %d times", n)
+			}
+		})
+	}
+}
+
+func TestDownloadsOfARuntimeWithFaults(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "c.sock")
+	fake := critest.Start(t, path, critest.Options{})
+	image := fake.PutLayers(critest.Layers{Source: "docker.io/library/app", Names: []string{"a", "b"}, Size: 100, At: begun})
+	ingest(fake, image.Layers[0], 40, 0)
+	h := run(t, cri.Config{Endpoint: explicit(t, path), Timeout: 100 * time.Millisecond})
+	h.until(true, "")
+	want := imagepull.Download{
+		Registry: "docker.io", Repository: "library/app", Digest: image.Manifest, StartedAt: begun, Blobs: 1,
+		DoneBytes: image.ConfigSize + 40, TotalBytes: image.ConfigSize + 200,
+	}
+	h.eventually(want)
+	for _, method := range []string{"ListStatuses", "List", "Info"} {
+		for name, fault := range map[string]func(context.Context, string) error{
+			"hangs": critest.Hang,
+			"fails": func(context.Context, string) error { return status.Error(codes.Unavailable, "not now") },
+		} {
+			fake.Fault(func(ctx context.Context, called string) error {
+				if called == contentStore+method {
+					return fault(ctx, called)
+				}
+				return nil
+			})
+			deadline := time.Now().Add(patience)
+			for {
+				asked := time.Now()
+				_, err := h.ask()
+				if took := time.Since(asked); took > patience/2 {
+					t.Errorf("%s %s: took %v", method, name, took)
+				}
+				if err != nil {
+					break
+				}
+				if time.Now().After(deadline) {
+					t.Fatalf("%s %s: no error", method, name)
+				}
+				time.Sleep(20 * time.Millisecond)
+			}
+			fake.Fault(nil)
+			h.eventually(want)
+		}
+	}
+}

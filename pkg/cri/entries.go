@@ -1,0 +1,37 @@
+package cri
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+)
+
+// maxEntries bounds the layers, or manifests of an index, that a document may name. Linux mounts far fewer layers.
+const maxEntries = 1024
+
+// entries is an array of at most maxEntries: two bytes of JSON can cost a hundred in memory.
+type entries[T any] []T
+
+// UnmarshalJSON implements json.Unmarshaler.
+func (e *entries[T]) UnmarshalJSON(data []byte) error {
+	*e = nil
+	if bytes.Equal(data, []byte("null")) {
+		return nil
+	}
+	decoder := json.NewDecoder(bytes.NewReader(data))
+	if start, err := decoder.Token(); err != nil || start != json.Delim('[') {
+		return errors.New("not an array")
+	}
+	for decoder.More() {
+		if len(*e) == maxEntries {
+			return fmt.Errorf("more than %d entries", maxEntries)
+		}
+		var entry T
+		if err := decoder.Decode(&entry); err != nil {
+			return err
+		}
+		*e = append(*e, entry)
+	}
+	return nil
+}

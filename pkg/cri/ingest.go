@@ -1,0 +1,141 @@
+package cri
+
+import (
+	"cmp"
+	"slices"
+	"strings"
+	"time"
+
+	contentapi "github.com/containerd/containerd/api/services/content/v1"
+	"github.com/opencontainers/go-digest"
+)
+
+const (
+	// childLabel begins the labels that name what a manifest consists of; those of layers go on with layerLabel
+	// (containerd, core/images/mediatypes.go: ChildGCLabels). With discard_unpacked_layers there are none for layers.
+	childLabel = "containerd.io/gc.ref.content."
+	layerLabel = childLabel + "l."
+	// sourceLabel, followed by a registry's host without its port, names the repositories there that a blob came
+	// from, separated by commas (containerd, core/remotes/docker/handler.go).
+	sourceLabel = "containerd.io/distribution.source."
+
+	// abandonedAfter is how long an ingest without progress still counts as running. Containerd gives a pull up
+	// after 5 min without progress (image_pull_progress_timeout) and collects its ingests within seconds; those of a
+	// containerd that was killed stay for a day.
+	abandonedAfter = 10 * time.Minute
+	maxIngests     = 1024 // considered at once; containerd downloads three layers of an image at a time
+	maxDownloads   = 64   // manifests considered at once
+	// maxUnlabelled bounds how many manifests are read that do not name their layers in labels.
+	maxUnlabelled = 8
+)
+
+// manifestFilters match manifests, also those whose config or whose layers are not labelled.
+var manifestFilters = []string{`labels."` + childLabel + `config"`, `labels."` + layerLabel + `0"`}
+
+// ingest is one blob that is being downloaded.
+type ingest struct {
+	digest    digest.Digest
+	manifest  bool  // of an image, not an index
+	done      int64 // bytes
+	total     int64 // bytes; 0 when unknown
+	startedAt time.Time
+}
+
+// runningIngests are the blobs that a pull writes now, by digest. What is written under a name that no pull gives
+// is left out, an import for example.
+func runningIngests(statuses []*contentapi.Status, now time.Time) map[digest.Digest]ingest {
+	running := map[digest.Digest]ingest{}
+	for _, s := range statuses {
+		kind, blob, ok := parseRefKey(s.GetRef())
+		updatedAt := fromTimestamp(s.GetUpdatedAt())
+		abandoned := !updatedAt.IsZero() && now.Sub(updatedAt) > abandonedAfter
+		if !ok || abandoned || len(running) == maxIngests {
+			continue
+		}
+		running[blob] = ingest{
+			digest: blob, manifest: kind == "manifest",
+			done: believable(s.GetOffset()), total: believable(s.GetTotal()), startedAt: fromTimestamp(s.GetStartedAt()),
+		}
+	}
+	return running
+}
+
+// parseRefKey reads the name of a pull's ingest: layer-sha256:…, or layer-NAME@sha256:… for a descriptor with a
+// name (containerd, core/remotes/handlers.go: MakeRefKey).
+func parseRefKey(ref string) (kind string, blob digest.Digest, ok bool) {
+	kind, key, ok := strings.Cut(ref, "-")
+	if at := strings.LastIndexByte(key, '@'); at >= 0 {
+		key = key[at+1:]
+	}
+	blob = digest.Digest(key)
+	return kind, blob, ok && blob.Validate() == nil
+}
+
+func believable(size int64) int64 {
+	if size < 0 || size > maxSize {
+		return 0
+	}
+	return size
+}
+
+// manifestsOf picks from listed blobs the manifests that may be what the running ingests belong to.
+type manifestsOf struct {
+	running    map[digest.Digest]ingest
+	named      []listedManifest // at least one of its children runs
+	unlabelled []listedManifest // does not say; the latest first
+}
+
+type listedManifest struct {
+	digest               digest.Digest
+	registry, repository string
+	updatedAt            time.Time // of its labels, which every pull writes when it begins
+}
+
+func (m *manifestsOf) add(info *contentapi.Info) {
+	found := listedManifest{digest: digest.Digest(info.GetDigest()), updatedAt: fromTimestamp(info.GetUpdatedAt())}
+	if found.digest.Validate() != nil {
+		return
+	}
+	named, labelled := false, false
+	for key, value := range info.GetLabels() {
+		if strings.HasPrefix(key, childLabel) {
+			_, runs := m.running[digest.Digest(value)]
+			named = named || runs
+			labelled = labelled || strings.HasPrefix(key, layerLabel)
+		}
+	}
+	found.registry, found.repository = sourceOf(info.GetLabels())
+	switch {
+	case named && len(m.named) < maxDownloads:
+		m.named = append(m.named, found)
+	case !named && !labelled:
+		at, _ := slices.BinarySearchFunc(m.unlabelled, found, func(a, b listedManifest) int {
+			return cmp.Or(b.updatedAt.Compare(a.updatedAt), cmp.Compare(a.digest, b.digest))
+		})
+		if at < maxUnlabelled {
+			m.unlabelled = slices.Insert(m.unlabelled, at, found)
+			m.unlabelled = m.unlabelled[:min(len(m.unlabelled), maxUnlabelled)]
+		}
+	}
+}
+
+// sourceOf is where a blob came from; a part that several pulls tell differently is empty, for nothing says
+// which of them runs.
+func sourceOf(labels map[string]string) (registry, repository string) {
+	hosts := 0
+	for key, value := range labels {
+		host, ok := strings.CutPrefix(key, sourceLabel)
+		if !ok {
+			continue
+		}
+		hosts++
+		registry, repository = host, value
+	}
+	switch {
+	case hosts > 1:
+		return "", ""
+	case strings.Contains(repository, ","):
+		return registry, ""
+	}
+	return registry, repository
+}

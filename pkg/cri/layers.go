@@ -1,0 +1,153 @@
+package cri
+
+import (
+	"context"
+	"errors"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	contentapi "github.com/containerd/containerd/api/services/content/v1"
+	snapshotsapi "github.com/containerd/containerd/api/services/snapshots/v1"
+	"github.com/opencontainers/go-digest"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+
+	"github.com/podlapse/podlapse/pkg/timeline"
+)
+
+const (
+	// snapshotLabel, followed by the snapshotter's name, is put on an image's config when all its layers are
+	// unpacked (containerd, core/unpack/unpacker.go).
+	snapshotLabel      = "containerd.io/gc.ref.snapshot."
+	defaultSnapshotter = "overlayfs"
+)
+
+// layers adds the layers to those images whose references are wanted. All together take as long as one call
+// may take, however slow the stores are: an answer can do without them.
+func (l *lookUp) layers(ctx context.Context, wanted []string, images []timeline.Image) error {
+	ctx, cancel := context.WithTimeout(ctx, l.client.timeout)
+	defer cancel()
+	for i := range images {
+		if !slices.Contains(wanted, images[i].Ref) {
+			continue
+		}
+		images[i].Layered = true
+		if err := l.stampLayers(ctx, &images[i]); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// stampLayers fills in the layers of an image that is on the node, and when each came. What containerd does not have, or
+// does not tell before ctx ends, stays out. It fails when the connection does.
+//
+// The content store's created_at is when a blob was committed, which is when its download was complete
+// (core/metadata/content.go); a snapshot's is when it was committed, which is when its layer was unpacked
+// (core/metadata/snapshot.go).
+func (l *lookUp) stampLayers(ctx context.Context, image *timeline.Image) error {
+	target := digest.Digest(image.Digest)
+	if !image.Present || target.Validate() != nil {
+		return nil
+	}
+	info, err := l.blob(ctx, target)
+	if err != nil || info == nil {
+		return inTime(err)
+	}
+	image.ResolvedAt = fromTimestamp(info.GetCreatedAt())
+	found, err := l.catalog.contents(ctx, target)
+	if err != nil {
+		return inTime(err)
+	}
+	image.Layers = make([]timeline.Layer, len(found.layers))
+	for i, layer := range found.layers {
+		image.Layers[i] = timeline.Layer{Digest: layer.digest.String(), SizeBytes: layer.size}
+	}
+	return inTime(l.stampEach(ctx, image.Layers, found))
+}
+
+func (l *lookUp) stampEach(ctx context.Context, layers []timeline.Layer, found contents) error {
+	if len(layers) == 0 {
+		return nil
+	}
+	snapshotter, err := l.snapshotter(ctx, found.config.digest)
+	if err != nil {
+		return err
+	}
+	for i, layer := range found.layers {
+		info, err := l.blob(ctx, layer.digest)
+		if err != nil {
+			return err
+		}
+		layers[i].DownloadedAt = fromTimestamp(info.GetCreatedAt())
+		layers[i].UnpackedAt, err = l.unpackedAt(ctx, snapshotter, layer.chainID)
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// blob is nil without an error for what the content store does not have complete.
+func (l *lookUp) blob(ctx context.Context, blob digest.Digest) (*contentapi.Info, error) {
+	if !l.stores.content.on() {
+		return nil, nil
+	}
+	info, err := l.client.blobInfo(ctx, blob)
+	return info, l.stores.content.forgive(err)
+}
+
+// readBlob is what the catalog reads with.
+func (l *lookUp) readBlob(ctx context.Context, blob digest.Digest) ([]byte, error) {
+	if !l.stores.content.on() {
+		return nil, errAbsent
+	}
+	data, err := l.client.readBlob(ctx, blob)
+	switch {
+	case err == nil, errors.Is(err, errTooLarge), errors.Is(err, errCorrupt):
+		return data, err
+	case l.stores.content.forgive(err) != nil:
+		return nil, err
+	}
+	return nil, errAbsent
+}
+
+// snapshotter is where an image with that config is unpacked. With several (a runtime class can have its own)
+// it is the default one, else the first by name.
+func (l *lookUp) snapshotter(ctx context.Context, config digest.Digest) (string, error) {
+	info, err := l.blob(ctx, config)
+	if err != nil {
+		return "", err
+	}
+	if _, ok := info.GetLabels()[snapshotLabel+defaultSnapshotter]; ok {
+		return defaultSnapshotter, nil
+	}
+	for _, key := range slices.Sorted(maps.Keys(info.GetLabels())) {
+		if name, ok := strings.CutPrefix(key, snapshotLabel); ok && name != "" {
+			return name, nil
+		}
+	}
+	return defaultSnapshotter, nil
+}
+
+// unpackedAt is zero for a layer that is not unpacked, or whose snapshot's name is not known.
+func (l *lookUp) unpackedAt(ctx context.Context, snapshotter string, chainID digest.Digest) (time.Time, error) {
+	if chainID == "" || !l.stores.snapshots.on() {
+		return time.Time{}, nil
+	}
+	info, err := l.client.snapshot(ctx, snapshotter, chainID.String())
+	if err != nil || info.GetKind() != snapshotsapi.Kind_COMMITTED {
+		return time.Time{}, l.stores.snapshots.forgive(err)
+	}
+	return fromTimestamp(info.GetCreatedAt()), nil
+}
+
+// inTime is nil for an error that only says that the store was slow, or that it does not have what was asked for.
+func inTime(err error) error {
+	if errors.Is(err, errAbsent) || errors.Is(err, context.DeadlineExceeded) || status.Code(err) == codes.DeadlineExceeded {
+		return nil
+	}
+	return err
+}

@@ -1,0 +1,262 @@
+package cri
+
+import (
+	"context"
+	"fmt"
+	"path/filepath"
+	"reflect"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+
+	"github.com/podlapse/podlapse/pkg/cri/critest"
+	"github.com/podlapse/podlapse/pkg/timeline"
+)
+
+// pulled puts an image on the node as a pull does: layer i is downloaded at second i+2, 10 bytes long, and
+// unpacked half a second later.
+func pulled(fake *critest.Runtime, snapshotter string, image critest.Layers) critest.Built {
+	image.Size, image.At = 10, second(1)
+	built := fake.PutLayers(image)
+	for i := range built.Layers {
+		fake.PutLayer(built, i, 10, second(float64(i+2)))
+		fake.Unpack(snapshotter, built, i, second(float64(i)+2.5))
+	}
+	imageNamed(fake, built.Target)
+	return built
+}
+
+// imageNamed makes app the name of an image.
+func imageNamed(fake *critest.Runtime, target string) {
+	fake.PutImage("app", 20)
+	fake.StoreImage("docker.io/library/app:latest", critest.Stored{Digest: target})
+}
+
+func layersOf(t *testing.T, l *lookUp, ref string) timeline.Image {
+	t.Helper()
+	seen, err := l.answer(t.Context(), timeline.LookUp{UID: "pod", RuntimeUID: "runtime-pod", Images: []string{ref}, Layers: []string{ref}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(seen.Images) != 1 {
+		t.Fatalf("got %+v", seen.Images)
+	}
+	return seen.Images[0]
+}
+
+func TestLayers(t *testing.T) {
+	abc := critest.Layers{Source: "docker.io/library/app", Names: []string{"a", "b", "c"}}
+	full := func(built critest.Built) []timeline.Layer {
+		var layers []timeline.Layer
+		for i, d := range built.Layers {
+			layers = append(layers, timeline.Layer{Digest: d, SizeBytes: 10, DownloadedAt: second(float64(i + 2)), UnpackedAt: second(float64(i) + 2.5)})
+		}
+		return layers
+	}
+	tests := []struct {
+		name        string
+		options     critest.Options
+		snapshotter string
+		image       critest.Layers
+		then        func(*critest.Runtime, critest.Built)
+		want        func([]timeline.Layer) []timeline.Layer
+		unresolved  bool
+	}{
+		{name: "manifest", image: abc},
+		{name: "containerd 1.6", options: critest.Options{Version: "1.6.38"}, image: abc},
+		{name: "index", image: critest.Layers{Source: abc.Source, Names: abc.Names, Indexed: true}},
+		{name: "another snapshotter", snapshotter: "zfs", image: abc},
+		{name: "the same layer twice", image: critest.Layers{Source: abc.Source, Names: []string{"a", "b", "a"}},
+			want: func(l []timeline.Layer) []timeline.Layer {
+				l[0].DownloadedAt = second(4) // put again as the third
+				return l
+			}},
+		{name: "a layer discarded", image: abc,
+			then: func(fake *critest.Runtime, b critest.Built) { fake.RemoveBlob(b.Layers[1]) },
+			want: func(l []timeline.Layer) []timeline.Layer { l[1].DownloadedAt = time.Time{}; return l }},
+		{name: "a snapshot missing", image: abc,
+			then: func(fake *critest.Runtime, b critest.Built) { fake.RemoveSnapshot("overlayfs", b.ChainIDs[2]) },
+			want: func(l []timeline.Layer) []timeline.Layer { l[2].UnpackedAt = time.Time{}; return l }},
+		{name: "a snapshot not committed", image: abc,
+			then: func(fake *critest.Runtime, b critest.Built) {
+				fake.PutSnapshot(critest.Snapshot{Name: b.ChainIDs[0], Active: true, CreatedAt: second(2)})
+			},
+			want: func(l []timeline.Layer) []timeline.Layer { l[0].UnpackedAt = time.Time{}; return l }},
+		{name: "config missing", image: abc,
+			then: func(fake *critest.Runtime, b critest.Built) { fake.RemoveBlob(b.Config) },
+			want: func(l []timeline.Layer) []timeline.Layer {
+				for i := range l {
+					l[i].UnpackedAt = time.Time{}
+				}
+				return l
+			}},
+		{name: "manifest missing", image: critest.Layers{Source: abc.Source, Names: abc.Names, Indexed: true},
+			then: func(fake *critest.Runtime, b critest.Built) { fake.RemoveBlob(b.Manifest) },
+			want: func([]timeline.Layer) []timeline.Layer { return nil }},
+		{name: "manifest damaged", image: abc,
+			then: func(fake *critest.Runtime, b critest.Built) {
+				fake.PutBlob(critest.Blob{Digest: b.Manifest, Data: []byte(`{"layers":[`), CreatedAt: second(1)})
+			},
+			want: func([]timeline.Layer) []timeline.Layer { return nil }},
+		{name: "target missing", image: abc, unresolved: true,
+			then: func(fake *critest.Runtime, b critest.Built) { fake.RemoveBlob(b.Target) },
+			want: func([]timeline.Layer) []timeline.Layer { return nil }},
+		{name: "cri-o", options: critest.Options{Name: "cri-o", Version: "1.36.0"}, image: abc, unresolved: true,
+			want: func([]timeline.Layer) []timeline.Layer { return nil }},
+	}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			fake := critest.Start(t, filepath.Join(t.TempDir(), "c.sock"), test.options)
+			snapshotter := test.snapshotter
+			if snapshotter == "" {
+				snapshotter = "overlayfs"
+			}
+			built := pulled(fake, snapshotter, test.image)
+			want := full(built)
+			if test.then != nil {
+				test.then(fake, built)
+			}
+			if test.want != nil {
+				want = test.want(want)
+			}
+			l, logs := newLookUp(t, fake)
+			for range 2 {
+				got := layersOf(t, l, "app")
+				if !slices.Equal(got.Layers, want) {
+					t.Errorf("got  %+v\nwant %+v", got.Layers, want)
+				}
+				if got.ResolvedAt.IsZero() != test.unresolved || !test.unresolved && got.ResolvedAt != second(1) {
+					t.Errorf("resolved at %v", got.ResolvedAt)
+				}
+			}
+			if logs.Len() != 0 {
+				t.Errorf("logged %v", logs.All())
+			}
+		})
+	}
+}
+
+// TestLayersAreAskedForOnce reads what does not change once, and nothing for images whose layers nobody wants.
+func TestLayersAreAskedForOnce(t *testing.T) {
+	fake := critest.Start(t, filepath.Join(t.TempDir(), "c.sock"), critest.Options{})
+	pulled(fake, "overlayfs", critest.Layers{Source: "docker.io/library/app", Names: []string{"a", "b"}, Indexed: true})
+	l, _ := newLookUp(t, fake)
+	if image := answer(t, l, "app").Images[0]; len(image.Layers) != 0 || !image.ResolvedAt.IsZero() {
+		t.Errorf("got %+v without being asked", image)
+	}
+	layersOf(t, l, "app")
+	before := fake.Calls()
+	layersOf(t, l, "app")
+	if n := before["/containerd.services.content.v1.Content/Read"]; n != 3 {
+		t.Errorf("%d reads at first, want index, manifest and config", n)
+	}
+	if n := fake.Calls()["/containerd.services.content.v1.Content/Read"]; n != 3 {
+		t.Errorf("%d reads in the end", n)
+	}
+	if absent := layersOf(t, l, "absent"); !reflect.DeepEqual(absent, timeline.Image{Ref: "absent", Layered: true}) {
+		t.Errorf("got %+v", absent)
+	}
+}
+
+func TestAtMost128Layers(t *testing.T) {
+	fake := critest.Start(t, filepath.Join(t.TempDir(), "c.sock"), critest.Options{})
+	var names []string
+	for i := range 200 {
+		names = append(names, fmt.Sprint(i))
+	}
+	built := pulled(fake, "overlayfs", critest.Layers{Source: "docker.io/library/app", Names: names})
+	l, _ := newLookUp(t, fake)
+	got := layersOf(t, l, "app").Layers
+	if len(got) != 128 {
+		t.Fatalf("%d layers", len(got))
+	}
+	if last := (timeline.Layer{Digest: built.Layers[127], SizeBytes: 10, DownloadedAt: second(129), UnpackedAt: second(129.5)}); got[127] != last {
+		t.Errorf("the last is %+v, want %+v", got[127], last)
+	}
+}
+
+// TestLayersOfSlowOrMissingStores shows that an answer does without layers, but not without a connection.
+func TestLayersOfSlowOrMissingStores(t *testing.T) {
+	const content, snapshots = "/containerd.services.content.v1.Content/", "/containerd.services.snapshots.v1.Snapshots/"
+	unimplemented := func(context.Context, string) error { return status.Error(codes.Unimplemented, "unknown service") }
+	internal := func(context.Context, string) error { return status.Error(codes.Internal, "disk full") }
+	tests := []struct {
+		name            string
+		prefix          string
+		fault           func(context.Context, string) error
+		resolved, sized bool
+		down, unpack    bool
+		logs            int
+		once            bool // the store is asked once in two answers
+	}{
+		{name: "no content store", prefix: content, fault: unimplemented, logs: 1, once: true},
+		{name: "no snapshots", prefix: snapshots, fault: unimplemented, resolved: true, sized: true, down: true, logs: 1, once: true},
+		{name: "content fails", prefix: content, fault: internal},
+		{name: "reading fails", prefix: content + "Read", fault: internal, resolved: true},
+		{name: "snapshots fail", prefix: snapshots, fault: internal, resolved: true, sized: true, down: true},
+		{name: "content hangs", prefix: content, fault: critest.Hang},
+		{name: "reading hangs", prefix: content + "Read", fault: critest.Hang, resolved: true},
+		{name: "snapshots hang", prefix: snapshots, fault: critest.Hang, resolved: true, sized: true, down: true},
+	}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			fake := critest.Start(t, filepath.Join(t.TempDir(), "c.sock"), critest.Options{})
+			pulled(fake, "overlayfs", critest.Layers{Source: "docker.io/library/app", Names: []string{"a", "b", "c"}})
+			l, logs := newLookUp(t, fake)
+			l.client.timeout = 300 * time.Millisecond
+			fake.Fault(func(ctx context.Context, method string) error {
+				if strings.HasPrefix(method, test.prefix) {
+					return test.fault(ctx, method)
+				}
+				return nil
+			})
+			for range 2 {
+				begun := time.Now()
+				got := layersOf(t, l, "app")
+				if took := time.Since(begun); took > patienceWithStores {
+					t.Errorf("took %v", took)
+				}
+				if !got.Present || got.ResolvedAt.IsZero() == test.resolved || (len(got.Layers) == 3) != test.sized {
+					t.Fatalf("got %+v", got)
+				}
+				if test.sized && (got.Layers[0].DownloadedAt.IsZero() == test.down || got.Layers[0].UnpackedAt.IsZero() == test.unpack) {
+					t.Errorf("got %+v", got.Layers[0])
+				}
+			}
+			if logs.Len() != test.logs {
+				t.Errorf("logged %v", logs.All())
+			}
+			asked := 0
+			for method, n := range fake.Calls() {
+				if strings.HasPrefix(method, test.prefix) {
+					asked += n
+				}
+			}
+			if test.once && asked != 1 {
+				t.Errorf("asked %d times", asked)
+			}
+		})
+	}
+	t.Run("connection breaks", func(t *testing.T) {
+		fake := critest.Start(t, filepath.Join(t.TempDir(), "c.sock"), critest.Options{})
+		pulled(fake, "overlayfs", critest.Layers{Source: "docker.io/library/app", Names: []string{"a"}})
+		l, _ := newLookUp(t, fake)
+		fake.Fault(func(_ context.Context, method string) error {
+			if strings.HasPrefix(method, snapshots) {
+				return status.Error(codes.Unavailable, "gone")
+			}
+			return nil
+		})
+		_, err := l.answer(t.Context(), timeline.LookUp{UID: "pod", Images: []string{"app"}, Layers: []string{"app"}})
+		if status.Code(err) != codes.Unavailable {
+			t.Errorf("%v, want it to fail", err)
+		}
+	})
+}
+
+// patienceWithStores is far above the 300 ms that all layers may take, and far below what each on its own would.
+const patienceWithStores = 5 * time.Second

@@ -1,0 +1,114 @@
+package cri
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/opencontainers/go-digest"
+	"github.com/opencontainers/image-spec/identity"
+)
+
+// maxSize is the largest size that is believed, in bytes; sums of maxEntries such sizes do not overflow.
+const maxSize = 1 << 50
+
+// document is what the agent reads of an index or of a manifest: one of them has manifests, the other the rest.
+type document struct {
+	Manifests entries[descriptor] `json:"manifests"`
+	Config    descriptor          `json:"config"`
+	Layers    entries[descriptor] `json:"layers"`
+}
+
+type descriptor struct {
+	MediaType string        `json:"mediaType"`
+	Digest    digest.Digest `json:"digest"`
+	Size      int64         `json:"size"`
+	Platform  *platform     `json:"platform"`
+}
+
+// imageConfig is what the agent reads of an image's config.
+type imageConfig struct {
+	RootFS struct {
+		DiffIDs entries[digest.Digest] `json:"diff_ids"`
+	} `json:"rootfs"`
+}
+
+// parseDocument reads an index or a manifest. Every digest in it is valid, every size is between 0, which means
+// unknown, and maxSize.
+func parseDocument(data []byte) (document, error) {
+	var d document
+	if err := json.Unmarshal(data, &d); err != nil {
+		return document{}, fmt.Errorf("parse manifest: %w", err)
+	}
+	index := len(d.Manifests) > 0
+	if index && (len(d.Layers) > 0 || d.Config.Digest != "") { // as containerd, core/images/image.go
+		return document{}, errors.New("parse manifest: both an index and a manifest")
+	}
+	if !index {
+		if err := d.Config.check(); err != nil {
+			return document{}, err
+		}
+	}
+	for _, list := range [][]descriptor{d.Manifests, d.Layers} {
+		for i := range list {
+			if err := list[i].check(); err != nil {
+				return document{}, err
+			}
+		}
+	}
+	return d, nil
+}
+
+func (d *descriptor) check() error {
+	if err := d.Digest.Validate(); err != nil {
+		return fmt.Errorf("parse manifest: %w", err)
+	}
+	if d.Size < 0 || d.Size > maxSize {
+		d.Size = 0
+	}
+	return nil
+}
+
+// parseDiffIDs reads the digests of the unpacked layers from an image's config.
+func parseDiffIDs(data []byte) ([]digest.Digest, error) {
+	var c imageConfig
+	if err := json.Unmarshal(data, &c); err != nil {
+		return nil, fmt.Errorf("parse image config: %w", err)
+	}
+	for _, id := range c.RootFS.DiffIDs {
+		if err := id.Validate(); err != nil {
+			return nil, fmt.Errorf("parse image config: %w", err)
+		}
+	}
+	return c.RootFS.DiffIDs, nil
+}
+
+// chainIDs names the snapshot of each layer, by its place in the manifest; nil when the diff IDs do not fit the
+// layers. Containerd unpacks only blobs of layer types, and nothing when their number differs
+// (core/unpack/unpacker.go).
+func (d document) chainIDs(diffIDs []digest.Digest) []digest.Digest {
+	var places []int
+	for i, l := range d.Layers {
+		if isLayer(l.MediaType) {
+			places = append(places, i)
+		}
+	}
+	if len(places) != len(diffIDs) || len(places) == 0 {
+		return nil
+	}
+	chain := identity.ChainIDs(slices.Clone(diffIDs))
+	names := make([]digest.Digest, len(d.Layers))
+	for i, place := range places {
+		names[place] = chain[i]
+	}
+	return names
+}
+
+// isLayer is IsLayerType of containerd's core/images/mediatypes.go.
+func isLayer(mediaType string) bool {
+	return strings.HasPrefix(mediaType, "application/vnd.oci.image.layer.") ||
+		strings.HasPrefix(mediaType, "application/vnd.docker.image.rootfs.") ||
+		strings.HasPrefix(mediaType, "application/vnd.erofs.layer.")
+}

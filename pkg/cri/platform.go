@@ -1,0 +1,48 @@
+package cri
+
+import (
+	"slices"
+
+	"github.com/containerd/platforms"
+	"github.com/opencontainers/go-digest"
+	ocispec "github.com/opencontainers/image-spec/specs-go/v1"
+)
+
+// platform is the machine that a manifest in an index is for.
+type platform struct {
+	OS           string `json:"os"`
+	Architecture string `json:"architecture"`
+	Variant      string `json:"variant"`
+}
+
+// forPlatform lists the manifests of an index that containerd could have taken, the likeliest first: those for
+// this machine, by its own order, then those that name no platform.
+func (d document) forPlatform(machine platforms.MatchComparer) []digest.Digest {
+	var fit, unnamed []descriptor
+	for _, m := range d.Manifests {
+		switch {
+		case m.Platform == nil:
+			unnamed = append(unnamed, m)
+		case machine.Match(m.Platform.spec()):
+			fit = append(fit, m)
+		}
+	}
+	slices.SortStableFunc(fit, func(a, b descriptor) int {
+		switch {
+		case machine.Less(a.Platform.spec(), b.Platform.spec()):
+			return -1
+		case machine.Less(b.Platform.spec(), a.Platform.spec()):
+			return 1
+		}
+		return 0
+	})
+	var digests []digest.Digest
+	for _, m := range append(fit, unnamed...) {
+		digests = append(digests, m.Digest)
+	}
+	return digests
+}
+
+func (p platform) spec() ocispec.Platform {
+	return platforms.Normalize(ocispec.Platform{OS: p.OS, Architecture: p.Architecture, Variant: p.Variant})
+}

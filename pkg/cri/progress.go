@@ -1,0 +1,111 @@
+package cri
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"slices"
+	"time"
+
+	"github.com/opencontainers/go-digest"
+
+	"github.com/podlapse/podlapse/pkg/imagepull"
+)
+
+// downloads answers Source.Downloads. It must not run twice at a time.
+func (s *session) downloads(ctx context.Context) ([]imagepull.Download, error) {
+	found, err := s.look(ctx)
+	if err != nil {
+		s.lost(err)
+	}
+	return found, err
+}
+
+// look matches the blobs that are being written to the manifests that name them.
+func (s *session) look(ctx context.Context) ([]imagepull.Download, error) {
+	content := &s.lookUp.stores.content
+	statuses, err := s.client.ingests(ctx)
+	if err != nil {
+		return nil, content.unlessMissing(err)
+	}
+	running := runningIngests(statuses, s.source.config.Now())
+	if len(running) == 0 {
+		s.arrived = nil
+		return nil, nil
+	}
+	manifests := manifestsOf{running: running}
+	if err := s.client.listBlobs(ctx, manifestFilters, manifests.add); err != nil {
+		return nil, content.unlessMissing(err)
+	}
+	return s.match(ctx, running, slices.Concat(manifests.named, manifests.unlabelled))
+}
+
+// match makes a Download of each manifest that running blobs belong to, and of what is left.
+func (s *session) match(ctx context.Context, running map[digest.Digest]ingest, manifests []listedManifest) ([]imagepull.Download, error) {
+	var found []imagepull.Download
+	matched := map[digest.Digest]bool{}
+	now := &look{session: s, running: running, arrived: map[digest.Digest]bool{}, snapshotters: map[digest.Digest]string{}}
+	for _, manifest := range manifests {
+		image, err := s.lookUp.catalog.contents(ctx, manifest.digest)
+		if errors.Is(err, errAbsent) {
+			continue
+		}
+		if err != nil {
+			return nil, err
+		}
+		download, blobs, err := now.at(ctx, image)
+		if err != nil {
+			return nil, err
+		}
+		if len(blobs) == 0 {
+			continue
+		}
+		for blob := range blobs {
+			matched[blob] = true
+		}
+		download.Registry, download.Repository = manifest.registry, manifest.repository
+		found = append(found, download)
+	}
+	s.arrived = now.arrived
+	found = append(found, others(running, matched)...)
+	slices.SortFunc(found, func(a, b imagepull.Download) int {
+		return cmp.Or(a.StartedAt.Compare(b.StartedAt), cmp.Compare(a.Digest, b.Digest))
+	})
+	return found, nil
+}
+
+// others are the ingests that belong to no image that is known to be downloaded: manifests themselves, whose
+// contents nothing tells yet, and as one the rest.
+func others(running map[digest.Digest]ingest, matched map[digest.Digest]bool) []imagepull.Download {
+	var found []imagepull.Download
+	var rest imagepull.Download
+	known := true
+	for blob, i := range running {
+		switch {
+		case matched[blob]:
+		case i.manifest:
+			found = append(found, imagepull.Download{Digest: blob.String(), StartedAt: i.startedAt, Blobs: 1})
+		default:
+			rest.Blobs++
+			rest.DoneBytes += i.done
+			rest.TotalBytes += i.total
+			rest.StartedAt = earlier(rest.StartedAt, i.startedAt)
+			known = known && i.total > 0
+		}
+	}
+	if !known {
+		rest.TotalBytes = 0
+	}
+	if rest.Blobs > 0 {
+		found = append(found, rest)
+	}
+	return found
+}
+
+// earlier is the earlier of two instants that are known.
+func earlier(a, b time.Time) time.Time {
+	if a.IsZero() || !b.IsZero() && b.Before(a) {
+		return b
+	}
+	return a
+}

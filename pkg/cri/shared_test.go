@@ -1,0 +1,104 @@
+package cri
+
+import (
+	"context"
+	"errors"
+	"reflect"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/podlapse/podlapse/pkg/imagepull"
+)
+
+func TestDownloadsAreSharedForASecond(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		shared := newSharedDownloads(2*time.Second, time.Now)
+		asked := 0
+		ask := func(context.Context) ([]imagepull.Download, error) {
+			asked++
+			time.Sleep(100 * time.Millisecond)
+			return []imagepull.Download{{Blobs: asked}}, nil
+		}
+		var all sync.WaitGroup
+		for range 50 {
+			all.Go(func() {
+				got, err := shared.get(t.Context(), ask)
+				if err != nil || !reflect.DeepEqual(got, []imagepull.Download{{Blobs: 1}}) {
+					t.Errorf("got %+v, %v", got, err)
+				}
+				got[0].Blobs = 99 // is everyone's own
+			})
+		}
+		all.Wait()
+		time.Sleep(downloadsAge - time.Nanosecond)
+		if got, _ := shared.get(t.Context(), ask); got[0].Blobs != 1 || asked != 1 {
+			t.Errorf("asked %d times within a second, got %+v", asked, got)
+		}
+		time.Sleep(time.Nanosecond)
+		if got, _ := shared.get(t.Context(), ask); got[0].Blobs != 2 {
+			t.Errorf("got %+v after a second", got)
+		}
+	})
+}
+
+// TestDownloadsHoldNobodyLong asks a runtime that hangs, from many sides and more than once.
+func TestDownloadsHoldNobodyLong(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		const timeout = 2 * time.Second
+		shared := newSharedDownloads(timeout, time.Now)
+		hang := func(ctx context.Context) ([]imagepull.Download, error) {
+			<-ctx.Done()
+			return nil, ctx.Err()
+		}
+		var all sync.WaitGroup
+		for i := range 20 {
+			all.Go(func() {
+				time.Sleep(time.Duration(i) * 300 * time.Millisecond)
+				begun := time.Now()
+				_, err := shared.get(t.Context(), hang)
+				if took := time.Since(begun); took > timeout || !errors.Is(err, context.DeadlineExceeded) {
+					t.Errorf("caller %d: %v after %v", i, err, took)
+				}
+			})
+		}
+		all.Wait()
+	})
+}
+
+// TestDownloadsOfACallerThatLeaves are asked for again by the next one, at once.
+func TestDownloadsOfACallerThatLeaves(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		shared := newSharedDownloads(2*time.Second, time.Now)
+		slow := func(ctx context.Context) ([]imagepull.Download, error) {
+			select {
+			case <-time.After(time.Second):
+				return []imagepull.Download{{Blobs: 1}}, nil
+			case <-ctx.Done():
+				return nil, ctx.Err()
+			}
+		}
+		hurried, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
+		defer cancel()
+		var all sync.WaitGroup
+		all.Go(func() {
+			if _, err := shared.get(hurried, slow); !errors.Is(err, context.DeadlineExceeded) {
+				t.Errorf("the hurried one got %v", err)
+			}
+		})
+		synctest.Wait()
+		all.Go(func() {
+			if got, err := shared.get(t.Context(), slow); err != nil || len(got) != 1 {
+				t.Errorf("the patient one got %+v, %v", got, err)
+			}
+		})
+		synctest.Wait()
+		gone, leave := context.WithCancel(t.Context())
+		leave()
+		if _, err := shared.get(gone, slow); !errors.Is(err, context.Canceled) {
+			t.Errorf("who left got %v", err)
+		}
+		all.Wait()
+	})
+}

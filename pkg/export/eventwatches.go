@@ -1,0 +1,62 @@
+package export
+
+import (
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+)
+
+// EventWatches is what the watches on kubelet's Events cost and what they were good for.
+type EventWatches struct {
+	Opened      uint64        // watches that the API server accepted so far
+	Open        int           // of them, those that are open now
+	OpenFor     time.Duration // for how long they were open, all together
+	WaitingPods int           // pods that no watch has a place for
+	Received    uint64        // Events that watches brought
+	Used        uint64        // Events that were news to a start-up
+}
+
+// eventWatches asks for the numbers at each scrape.
+type eventWatches struct {
+	read                                           func() EventWatches
+	opened, open, openFor, waiting, received, used *prometheus.Desc
+}
+
+// NewEventWatches makes the collector of the metrics of Event watches.
+func NewEventWatches(read func() EventWatches) prometheus.Collector {
+	desc := func(name, help string) *prometheus.Desc { return prometheus.NewDesc("podlapse_"+name, help, nil, nil) }
+	return &eventWatches{
+		read:   read,
+		opened: desc("event_watches_opened_total", "Watches on kubelet's Events that the API server accepted."),
+		open:   desc("event_watches_open", "Watches on kubelet's Events that are open now."),
+		openFor: desc("event_watch_open_seconds_total",
+			"For how long watches on kubelet's Events were open, all together; one that pods share counts once."),
+		waiting: desc("event_watch_waiting_pods",
+			"Pods whose Events are wanted and wait, because as many watches are open as may be."),
+		received: desc("events_received_total",
+			"Kubelet's Events that the API server sent, those that a new watch repeats and those about pods that need none included."),
+		used: desc("events_used_total", "Kubelet's Events that told something new of a start-up."),
+	}
+}
+
+// Describe implements prometheus.Collector.
+func (c *eventWatches) Describe(descs chan<- *prometheus.Desc) {
+	prometheus.DescribeByCollect(c, descs)
+}
+
+// Collect implements prometheus.Collector; it may run on several goroutines at once.
+func (c *eventWatches) Collect(metrics chan<- prometheus.Metric) {
+	now := c.read()
+	counter := func(desc *prometheus.Desc, value float64) {
+		metrics <- prometheus.MustNewConstMetric(desc, prometheus.CounterValue, value)
+	}
+	gauge := func(desc *prometheus.Desc, value int) {
+		metrics <- prometheus.MustNewConstMetric(desc, prometheus.GaugeValue, float64(value))
+	}
+	counter(c.opened, float64(now.Opened))
+	gauge(c.open, now.Open)
+	counter(c.openFor, now.OpenFor.Seconds())
+	gauge(c.waiting, now.WaitingPods)
+	counter(c.received, float64(now.Received))
+	counter(c.used, float64(now.Used))
+}

@@ -1,0 +1,137 @@
+package export
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/testutil"
+
+	"github.com/podlapse/podlapse/pkg/imagepull"
+	"github.com/podlapse/podlapse/pkg/timeline"
+)
+
+func waiting(pod, image, registry string, since time.Duration) timeline.Timeline {
+	return timeline.Timeline{Namespace: "shop", Name: pod, UID: pod, State: timeline.StateStarting, Pulls: []timeline.Pull{
+		{Container: "setup", Image: "tools", Registry: "docker.io", Outcome: imagepull.OutcomePresent},
+		{Container: "app", Image: image, Registry: registry, Outcome: imagepull.OutcomePulling, RequestedAt: after(since)},
+	}}
+}
+
+// busy is a node that pulls one image of two that pods wait for, and one that nobody knows of.
+func busy() LivePulls {
+	return LivePulls{
+		Now: after(10 * time.Second),
+		Starting: []timeline.Timeline{
+			waiting("late", "r.example:5000/shop/web:2", "r.example:5000", 6*time.Second),
+			waiting("early", "r.example:5000/shop/web:2", "r.example:5000", 4*time.Second),
+			waiting("other", "busybox", "docker.io", 5*time.Second),
+		},
+		Downloads: []imagepull.Download{
+			{Registry: "r.example", Repository: "shop/web", DoneBytes: 30, TotalBytes: 100, StartedAt: after(5 * time.Second)},
+			{Registry: "ghcr.io", Repository: "a/b", DoneBytes: 7, StartedAt: after(9 * time.Second)},
+		},
+	}
+}
+
+func TestLivePulls(t *testing.T) {
+	second := func(n int) Seconds { return Seconds(time.Duration(n) * time.Second) }
+	want := []LivePullRecord{
+		{Namespace: "shop", Pod: "early", Container: "app", Image: "r.example:5000/shop/web:2", Registry: "r.example:5000",
+			Outcome: imagepull.OutcomePulling, State: pullStatePulling, Age: second(6), DoneBytes: 30, TotalBytes: 100},
+		{Namespace: "shop", Pod: "other", Container: "app", Image: "busybox", Registry: "docker.io",
+			Outcome: imagepull.OutcomePulling, State: pullStateQueued, Age: second(5)},
+		{Namespace: "shop", Pod: "late", Container: "app", Image: "r.example:5000/shop/web:2", Registry: "r.example:5000",
+			Outcome: imagepull.OutcomePulling, State: pullStateQueued, Age: second(4)},
+		{Image: "ghcr.io/a/b", Registry: "ghcr.io", Outcome: imagepull.OutcomeExternal, State: pullStatePulling, Age: second(1), DoneBytes: 7},
+	}
+	check(t, busy().Records(), want)
+
+	unknown := busy()
+	unknown.Downloads = []imagepull.Download{{DoneBytes: 1, StartedAt: after(9 * time.Second)}} // whose, is not known yet
+	want = want[:3:3]
+	want[0].DoneBytes, want[0].TotalBytes = 1, 0
+	check(t, unknown.Records(), want)
+
+	untold := busy() // the Event that says so has not come, or never will
+	untold.Starting[0].Pulls[1].Outcome, untold.Starting[1].Pulls[1].Outcome = imagepull.OutcomeUnknown, imagepull.OutcomeUnknown
+	untold.Downloads = untold.Downloads[:1]
+	check(t, untold.Records(), []LivePullRecord{
+		want[1],
+		{Namespace: "shop", Pod: "late", Container: "app", Image: "r.example:5000/shop/web:2", Registry: "r.example:5000",
+			Outcome: imagepull.OutcomePulling, State: pullStatePulling, Age: second(5), DoneBytes: 30, TotalBytes: 100},
+	})
+
+	stale := busy() // the download was over by now, and its pull is
+	p := &stale.Starting[1].Pulls[1]
+	p.Outcome, p.FinishedAt = imagepull.OutcomeDownloaded, after(9*time.Second)
+	stale.Starting[0].Pulls[1] = *p
+	stale.Downloads = stale.Downloads[:1]
+	check(t, stale.Records(), want[1:2])
+
+	silent := busy()
+	silent.Downloads = nil // the runtime does not tell
+	want[0].DoneBytes = 0
+	for i := range want {
+		want[i].State = ""
+	}
+	check(t, silent.Records(), want)
+}
+
+func check(t *testing.T, got, want []LivePullRecord) {
+	t.Helper()
+	if len(got) != len(want) {
+		t.Fatalf("%d records, want %d: %+v", len(got), len(want), got)
+	}
+	for i := range want {
+		if got[i] != want[i] {
+			t.Errorf("%d: %+v\nwant %+v", i, got[i], want[i])
+		}
+	}
+}
+
+func TestLivePullMetrics(t *testing.T) {
+	want := `# HELP podlapse_image_pulls_active Image pulls for which content comes at this moment, also those that no pod asked for.
+# TYPE podlapse_image_pulls_active gauge
+podlapse_image_pulls_active{registry="docker.io"} 0
+podlapse_image_pulls_active{registry="ghcr.io"} 1
+podlapse_image_pulls_active{registry="r.example:5000"} 1
+# HELP podlapse_image_pulls_active_bytes Bytes that have come so far of the pulls in podlapse_image_pulls_active.
+# TYPE podlapse_image_pulls_active_bytes gauge
+podlapse_image_pulls_active_bytes{registry="docker.io"} 0
+podlapse_image_pulls_active_bytes{registry="ghcr.io"} 7
+podlapse_image_pulls_active_bytes{registry="r.example:5000"} 30
+# HELP podlapse_image_pulls_oldest_age_seconds How long ago the oldest of the pulls that go on was asked for.
+# TYPE podlapse_image_pulls_oldest_age_seconds gauge
+podlapse_image_pulls_oldest_age_seconds{registry="docker.io"} 5
+podlapse_image_pulls_oldest_age_seconds{registry="ghcr.io"} 1
+podlapse_image_pulls_oldest_age_seconds{registry="r.example:5000"} 6
+`
+	registry := prometheus.NewPedanticRegistry()
+	registry.MustRegister(NewLivePulls(busy))
+	if err := testutil.GatherAndCompare(registry, strings.NewReader(want), "podlapse_image_pulls_active",
+		"podlapse_image_pulls_active_bytes", "podlapse_image_pulls_oldest_age_seconds"); err != nil {
+		t.Error(err)
+	}
+}
+
+func TestPullsAreCounted(t *testing.T) {
+	registry := prometheus.NewPedanticRegistry()
+	m := NewMetrics(registry)
+	layers := []timeline.Layer{{Digest: "sha256:a", SizeBytes: 100}, {Digest: "sha256:b", SizeBytes: 20}}
+	pull := timeline.Pull{Registry: "r.example", Outcome: imagepull.OutcomeDownloaded, Layers: layers}
+	shares := pull
+	shares.Shared = []bool{true, false}
+	m.Observe(timeline.Timeline{Pulls: []timeline.Pull{pull}, LostEvents: []string{"Pulled/app", "Pulling/app"}})
+	m.Observe(timeline.Timeline{Pulls: []timeline.Pull{shares, {Registry: "r.example", Outcome: imagepull.OutcomeFailed, Failure: imagepull.FailureDNS}}})
+	if got := testutil.ToFloat64(m.pulls.bytes.WithLabelValues("r.example")); got != 140 {
+		t.Errorf("%v bytes", got)
+	}
+	if got := testutil.ToFloat64(m.pulls.failures.WithLabelValues("r.example", "dns")); got != 1 {
+		t.Errorf("%v failures", got)
+	}
+	if got := testutil.ToFloat64(m.pulls.lost.WithLabelValues("Pulled")); got != 1 {
+		t.Errorf("%v lost", got)
+	}
+}

@@ -1,0 +1,68 @@
+package export
+
+import (
+	"github.com/prometheus/client_golang/prometheus"
+)
+
+// livePulls asks what is pulled at each scrape.
+type livePulls struct {
+	now                           func() LivePulls
+	active, queued, bytes, oldest *prometheus.Desc
+}
+
+// NewLivePulls makes the collector of the pulls that go on.
+func NewLivePulls(now func() LivePulls) prometheus.Collector {
+	registry := []string{"registry"}
+	return &livePulls{
+		now: now,
+		active: prometheus.NewDesc("podlapse_image_pulls_active",
+			"Image pulls for which content comes at this moment, also those that no pod asked for.", registry, nil),
+		queued: prometheus.NewDesc("podlapse_image_pulls_queued",
+			"Image pulls that kubelet wants and for which no content comes yet: they wait in the node's pull queue or for "+
+				"the registry's first answer. Where the runtime does not tell, all pulls that go on.", registry, nil),
+		bytes: prometheus.NewDesc("podlapse_image_pulls_active_bytes",
+			"Bytes that have come so far of the pulls in podlapse_image_pulls_active.", registry, nil),
+		oldest: prometheus.NewDesc("podlapse_image_pulls_oldest_age_seconds",
+			"How long ago the oldest of the pulls that go on was asked for.", registry, nil),
+	}
+}
+
+// Describe implements prometheus.Collector.
+func (c *livePulls) Describe(descs chan<- *prometheus.Desc) {
+	for _, desc := range []*prometheus.Desc{c.active, c.queued, c.bytes, c.oldest} {
+		descs <- desc
+	}
+}
+
+// Collect implements prometheus.Collector; it may run on several goroutines at once.
+func (c *livePulls) Collect(metrics chan<- prometheus.Metric) {
+	type sums struct {
+		active, queued, bytes int64
+		oldest                float64
+	}
+	registries := newRegistryLabels() // what goes on at once is what bounds them
+	of := map[string]*sums{}
+	for _, record := range c.now().Records() {
+		label := registries.label(record.Registry)
+		if of[label] == nil {
+			of[label] = &sums{}
+		}
+		s := of[label]
+		if record.State == pullStatePulling {
+			s.active++
+			s.bytes += record.DoneBytes
+		} else {
+			s.queued++
+		}
+		s.oldest = max(s.oldest, record.Age.Duration().Seconds())
+	}
+	for label, s := range of {
+		gauge := func(desc *prometheus.Desc, value float64) {
+			metrics <- prometheus.MustNewConstMetric(desc, prometheus.GaugeValue, value, label)
+		}
+		gauge(c.active, float64(s.active))
+		gauge(c.queued, float64(s.queued))
+		gauge(c.bytes, float64(s.bytes))
+		gauge(c.oldest, s.oldest)
+	}
+}

@@ -1,0 +1,102 @@
+package export
+
+import (
+	"strings"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/podlapse/podlapse/pkg/imagepull"
+	"github.com/podlapse/podlapse/pkg/timeline"
+)
+
+// pullMetrics counts the pulls of settled start-ups, whatever became of the pod.
+type pullMetrics struct {
+	pull, queue *prometheus.HistogramVec
+	unpack      prometheus.Histogram
+	bytes       *prometheus.CounterVec
+	failures    *prometheus.CounterVec
+	lost        *prometheus.CounterVec
+	registries  *registryLabels
+}
+
+func newPullMetrics(registerer prometheus.Registerer) *pullMetrics {
+	m := &pullMetrics{
+		pull: prometheus.NewHistogramVec(prometheus.HistogramOpts{
+			Name: "podlapse_image_pull_duration_seconds",
+			Help: "Time from the request to the runtime to pull an image until it answered, without " +
+				"the wait in the node's pull queue. Images found on the node and pulls that nobody " +
+				"timed are not counted.",
+			Buckets: durationBuckets,
+		}, []string{"registry", "outcome"}),
+		queue: prometheus.NewHistogramVec(prometheus.HistogramOpts{
+			Name: "podlapse_image_pull_queue_seconds",
+			Help: "Time from the moment kubelet wanted an image pulled until the runtime was asked to: " +
+				"the wait in the node's pull queue; of the pulls in podlapse_image_pull_duration_seconds whose " +
+				"wait is known.",
+			Buckets: durationBuckets,
+		}, []string{"registry"}),
+		unpack: prometheus.NewHistogram(prometheus.HistogramOpts{
+			Name: "podlapse_image_unpack_duration_seconds",
+			Help: "Time that the runtime spent unpacking the layers of one pull, while others still came or after; " +
+				"of pulls that brought content.",
+			Buckets: durationBuckets,
+		}),
+		bytes: prometheus.NewCounterVec(prometheus.CounterOpts{
+			Name: "podlapse_image_pull_bytes_total",
+			Help: "Bytes of the layers that pulls brought, as the registry has them; a layer that several pulls share " +
+				"counts once.",
+		}, []string{"registry"}),
+		failures: prometheus.NewCounterVec(prometheus.CounterOpts{
+			Name: "podlapse_image_pull_failures_total",
+			Help: "Attempts to pull an image that failed, by the reason in the runtime's error.",
+		}, []string{"registry", "reason"}),
+		lost: prometheus.NewCounterVec(prometheus.CounterOpts{
+			Name: "podlapse_events_lost_total",
+			Help: "Events that kubelet must have made for a start-up, and that never came although a watch was open: " +
+				"kubelet drops them when it makes many of one pod.",
+		}, []string{"reason"}),
+		registries: newRegistryLabels(),
+	}
+	for _, reason := range []string{"Pulling", "Pulled"} {
+		m.lost.WithLabelValues(reason)
+	}
+	registerer.MustRegister(m.pull, m.queue, m.unpack, m.bytes, m.failures, m.lost)
+	return m
+}
+
+func (m *pullMetrics) observe(t timeline.Timeline) {
+	for _, p := range t.Pulls {
+		m.observePull(p)
+	}
+	for _, lost := range t.LostEvents {
+		reason, _, _ := strings.Cut(lost, "/")
+		m.lost.WithLabelValues(reason).Inc()
+	}
+}
+
+func (m *pullMetrics) observePull(p timeline.Pull) {
+	if p.Outcome == imagepull.OutcomePresent {
+		return
+	}
+	registry := m.registries.label(p.Registry)
+	if p.Outcome == imagepull.OutcomeFailed {
+		reason := p.Failure
+		if reason == imagepull.FailureNone {
+			reason = imagepull.FailureOther
+		}
+		m.failures.WithLabelValues(registry, string(reason)).Inc()
+	}
+	if bytes := p.Bytes(); bytes > 0 {
+		m.bytes.WithLabelValues(registry).Add(float64(bytes))
+	}
+	if _, _, busy := p.Unpacking(); busy > 0 {
+		m.unpack.Observe(busy.Seconds())
+	}
+	if !p.Timed || p.Outcome == imagepull.OutcomePulling || p.Outcome == imagepull.OutcomeUnknown {
+		return
+	}
+	m.pull.WithLabelValues(registry, string(p.Outcome)).Observe(p.Pull.Seconds())
+	if p.QueueTimed {
+		m.queue.WithLabelValues(registry).Observe(p.Queue.Seconds())
+	}
+}

@@ -1,0 +1,30 @@
+package imagepull
+
+import (
+	"strings"
+	"time"
+)
+
+// Download is one image that the runtime is downloading at this moment, whoever asked for it.
+type Download struct {
+	// Registry is the host without its port, and Repository the path there, e.g. docker.io and library/nginx, as
+	// containerd notes them at the manifest. Empty when not known yet, or when the manifest was pulled
+	// from several and nothing tells from which this time.
+	Registry, Repository string
+	// Digest is that of the manifest for this machine, e.g. sha256:…; never that of an index. Empty when not
+	// known: what runs and belongs to no known manifest is one Download.
+	Digest string
+	// DoneBytes and TotalBytes are of its layers and its config: what is on the node, complete or in part, and
+	// all. TotalBytes is 0 when unknown. What two images share counts in both.
+	DoneBytes, TotalBytes int64
+	// StartedAt is when the oldest of the blobs that run now was begun, on the node's clock. A download that is
+	// resumed keeps the start of its first try.
+	StartedAt time.Time
+	Blobs     int // downloads of blobs that run now
+}
+
+// Of says that the download is of the repository that an image reference names.
+func (d Download) Of(ref string) bool {
+	host, _, _ := strings.Cut(Registry(ref), ":")
+	return d.Repository != "" && d.Registry == host && d.Repository == Repository(ref)
+}

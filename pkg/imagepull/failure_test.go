@@ -1,0 +1,46 @@
+package imagepull
+
+import (
+	"slices"
+	"testing"
+)
+
+func TestClassifyFailure(t *testing.T) {
+	// By containerd 2.4 where no other runtime is named.
+	for text, want := range map[string]Failure{
+		`rpc error: code = NotFound desc = failed to pull and unpack image "r/x:1": failed to resolve reference "r/x:1": r/x:1: not found`:                                                                  FailureNotFound,
+		`reading manifest 1 in r.example/x: manifest unknown`:                                                                                                                                               FailureNotFound, // CRI-O
+		`failed to pull and unpack image "r/x:1": failed to resolve reference "r/x:1": unexpected status from HEAD request to http://r/v2/x/manifests/1: 401 Unauthorized`:                                  FailureUnauthorized,
+		`failed to resolve reference "docker.io/x:1": pull access denied, repository does not exist or may require authorization: server message: insufficient_scope: authorization failed`:                 FailureUnauthorized,
+		`failed to authorize: failed to fetch anonymous token: unexpected status from GET request to https://r/token: 401 Unauthorized`:                                                                     FailureUnauthorized,
+		`unexpected status from HEAD request to http://r/v2/x/manifests/1: 403 Forbidden`:                                                                                                                   FailureForbidden,
+		`failed to copy: httpReadSeeker: failed open: unexpected status code https://r/v2/x/blobs/sha256:0: 429 Too Many Requests - Server message: toomanyrequests: You have reached your pull rate limit`: FailureRateLimited,
+		`pull QPS exceeded`: FailureRateLimited, // kubelet's own
+		`failed to do request: Head "https://nosuch.example/v2/x/manifests/1": dial tcp: lookup nosuch.example on 10.0.0.10:53: no such host`:                         FailureDNS,
+		`failed to do request: Head "https://r.example/v2/x/manifests/1": dial tcp: lookup r.example on 10.0.0.10:53: read udp 10.1.1.1:1->10.0.0.10:53: i/o timeout`: FailureDNS,
+		`failed to do request: Head "http://127.0.0.1:1/v2/x/manifests/1": dial tcp 127.0.0.1:1: connect: connection refused`:                                         FailureConnectionRefused,
+		`failed to do request: Head "https://r/v2/": tls: failed to verify certificate: x509: certificate signed by unknown authority`:                                FailureTLS,
+		`failed to do request: Head "https://r/v2/": http: server gave HTTP response to HTTPS client`:                                                                 FailureTLS,
+		`failed to do request: Head "https://r/v2/": net/http: TLS handshake timeout`:                                                                                 FailureTimeout,
+		`rpc error: code = DeadlineExceeded desc = context deadline exceeded`:                                                                                         FailureTimeout,
+		`failed to do request: Head "https://r/v2/": dial tcp 10.9.9.9:443: i/o timeout`:                                                                              FailureTimeout,
+		`failed to extract layer sha256:0: write /var/lib/x: no space left on device`:                                                                                 FailureNoSpace,
+		`no match for platform in manifest: not found`:                                                                                                                FailureNoMatchingPlatform,
+		`choosing image instance: no image found in image index for architecture amd64`:                                                                               FailureNoMatchingPlatform,
+		`couldn't parse image name "X:1": invalid reference format: repository name must be lowercase`:                                                                FailureInvalidReference,
+		`SignatureValidationFailed: image pull failed for r/x:1 because the signature validation failed`:                                                              FailureSignature,
+		`rpc error: code = Canceled desc = failed to pull and unpack image "r/x:1": context canceled`:                                                                 FailureCancelled,
+		`unexpected status from HEAD request to http://r/v2/x/manifests/1: 500 Internal Server Error`:                                                                 FailureRegistryError,
+		`failed to copy: httpReadSeeker: failed open: server closed idle connection`:                                                                                  FailureRegistryError,
+		`failed to copy: read tcp 127.0.0.1:1->127.0.0.1:2: read: connection reset by peer`:                                                                           FailureRegistryError,
+		`"no such host" "no space left on device": something else`:                                                                                                    FailureOther, // what is quoted says nothing
+		"": FailureOther,
+	} {
+		if got := ClassifyFailure(text); got != want {
+			t.Errorf("%s: %q, want %q", text, got, want)
+		}
+		if !slices.Contains(Failures(), want) {
+			t.Errorf("%q is not in the list", want)
+		}
+	}
+}

@@ -1,0 +1,186 @@
+package podwatch
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/client-go/rest"
+
+	"github.com/podlapse/podlapse/pkg/podwatch/podwatchtest"
+	"github.com/podlapse/podlapse/pkg/timeline"
+)
+
+// bubble is an API server and a source of Events whose time passes at once.
+type bubble struct {
+	t      *testing.T
+	server *podwatchtest.Server
+	events *Events
+	stop   func() // ends the source and waits for it
+
+	mu       sync.Mutex
+	observed []timeline.Observation
+	made     int // Events
+}
+
+func inBubble(t *testing.T, config EventsConfig, test func(*bubble)) {
+	t.Helper()
+	synctest.Test(t, func(t *testing.T) {
+		b := &bubble{t: t, server: podwatchtest.StartPiped(t)}
+		client, err := newRESTClient(&rest.Config{Host: b.server.URL(), Transport: b.server.Transport()})
+		if err != nil {
+			t.Fatal(err)
+		}
+		config.Client, config.NodeName, config.Now, config.Report = client, nodeName, time.Now, func(bool, string) {}
+		observe := config.Observe
+		config.Observe = func(ctx context.Context, o timeline.Observation) {
+			b.mu.Lock()
+			b.observed = append(b.observed, o)
+			b.mu.Unlock()
+			if observe != nil {
+				observe(ctx, o)
+			}
+		}
+		b.events = NewEvents(config)
+		ctx, cancel := context.WithCancel(t.Context())
+		done := make(chan struct{})
+		go func() {
+			defer close(done)
+			if err := b.events.Run(ctx); err != nil {
+				t.Errorf("Run: %v", err)
+			}
+		}()
+		b.stop = func() {
+			cancel()
+			<-done
+		}
+		defer b.stop()
+		test(b)
+	})
+}
+
+// watch wants the Events of pods, each named by one letter.
+func (b *bubble) watch(namespace, uids string) {
+	for _, uid := range uids {
+		b.events.Watch(timeline.EventWatch{
+			UID: string(uid), InvolvedUID: "runtime-" + string(uid), Namespace: namespace, Name: string(uid),
+		})
+	}
+	synctest.Wait()
+}
+
+func (b *bubble) unwatch(uids string) {
+	for _, uid := range uids {
+		b.events.Unwatch(string(uid))
+	}
+	synctest.Wait()
+}
+
+// put makes an Event of that reason about each pod.
+func (b *bubble) put(namespace, uids, reason string) {
+	for _, uid := range uids {
+		b.server.Put(b.event(namespace, string(uid), reason))
+	}
+	synctest.Wait()
+}
+
+func (b *bubble) event(namespace, uid, reason string) *corev1.Event {
+	b.made++
+	e := kubeletEvent("runtime-"+uid, reason, time.Now())
+	e.Namespace, e.Name = namespace, fmt.Sprintf("%s.%04d", uid, b.made)
+	return e
+}
+
+func (b *bubble) sleep(d time.Duration) {
+	time.Sleep(d)
+	synctest.Wait()
+}
+
+// take is what was observed since it was last called, as "pod: what", in the order of pods.
+func (b *bubble) take() []string {
+	synctest.Wait()
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	var list []string
+	for _, o := range b.observed {
+		list = append(list, o.PodUID()+": "+what(o))
+	}
+	b.observed = nil
+	slices.SortStableFunc(list, func(x, y string) int { return int(x[0]) - int(y[0]) })
+	return list
+}
+
+func what(o timeline.Observation) string {
+	switch o := o.(type) {
+	case timeline.EventSeen:
+		return o.Reason
+	case timeline.EventsWatched:
+		return "watched"
+	}
+	return "lost"
+}
+
+// counts is how often what was observed of any of the pods.
+func (b *bubble) counts(uids string) map[string]int {
+	synctest.Wait()
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	counts := map[string]int{}
+	for _, o := range b.observed {
+		if strings.Contains(uids, o.PodUID()) {
+			counts[what(o)]++
+		}
+	}
+	return counts
+}
+
+// expect compares with what was observed of each of the pods.
+func (b *bubble) expect(uids string, whats ...string) {
+	b.t.Helper()
+	var want []string
+	for _, uid := range uids {
+		for _, what := range whats {
+			want = append(want, string(uid)+": "+what)
+		}
+	}
+	if got := b.take(); !slices.Equal(got, want) {
+		b.t.Errorf("observed %q, want %q", got, want)
+	}
+}
+
+// asked is how often each request was made.
+func (b *bubble) asked() map[string]int {
+	counts := map[string]int{}
+	for _, request := range b.server.Requests() {
+		counts[request]++
+	}
+	return counts
+}
+
+// last is the Event that was observed last of a pod.
+func (b *bubble) last(uid string) (seen timeline.EventSeen) {
+	return lastOf[timeline.EventSeen](b, uid)
+}
+
+// watchedSince is what the last EventsWatched of a pod says.
+func (b *bubble) watchedSince(uid string) time.Time {
+	return lastOf[timeline.EventsWatched](b, uid).OpenedAt
+}
+
+func lastOf[O timeline.Observation](b *bubble, uid string) (last O) {
+	synctest.Wait()
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	for _, o := range b.observed {
+		if o, ok := o.(O); ok && o.PodUID() == uid {
+			last = o
+		}
+	}
+	return last
+}

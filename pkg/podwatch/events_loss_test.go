@@ -1,0 +1,178 @@
+package podwatch
+
+import (
+	"fmt"
+	"net/http"
+	"slices"
+	"testing"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/podlapse/podlapse/pkg/timeline"
+)
+
+// TestLossesAreTold ends the watches, of one pod and of many, in every way in which they end unasked for.
+func TestLossesAreTold(t *testing.T) {
+	for name, end := range map[string]func(*bubble){
+		"the connection closes": func(b *bubble) { b.server.BreakWatches() },
+		"the history is gone":   func(b *bubble) { b.server.ExpireWatches() },
+		"the server is away for a while": func(b *bubble) {
+			b.server.Refuse(http.StatusServiceUnavailable, metav1.StatusReasonServiceUnavailable, "no etcd")
+			b.server.BreakWatches()
+			b.sleep(time.Minute)
+			b.server.Heal()
+		},
+		"and then it answers 410": func(b *bubble) {
+			b.server.Refuse(http.StatusGone, metav1.StatusReasonExpired, "compacted")
+			b.server.BreakWatches()
+			b.sleep(time.Minute)
+			b.server.Heal()
+		},
+		"the server hangs": func(b *bubble) {
+			b.server.Hang()
+			b.server.BreakWatches()
+			b.sleep(time.Minute)
+			b.server.Heal()
+		},
+	} {
+		for _, uids := range []string{"a", "abcde"} {
+			t.Run(fmt.Sprintf("%s, watched by %d", name, len(uids)), func(t *testing.T) {
+				inBubble(t, EventsConfig{}, func(b *bubble) {
+					b.watch("ns", uids)
+					b.sleep(time.Minute)
+					b.expect(uids, "watched")
+					ended := time.Now()
+					end(b)
+					b.put("ns", uids, "Meanwhile")
+					b.sleep(time.Minute)
+					if since := b.watchedSince("a"); !since.After(ended) {
+						t.Errorf("watched since %v, but the watch ended at %v", since, ended)
+					}
+					b.expect(uids, "lost", "Meanwhile", "watched")
+					b.sleep(time.Hour)
+					b.unwatch(uids)
+					b.sleep(time.Hour)
+					b.expect(uids) // it ends because it is no longer wanted
+				})
+			})
+		}
+	}
+}
+
+// TestNothingIsLostThatWasNotTold breaks a watch before it has proved anything, and stops the source.
+func TestNothingIsLostThatWasNotTold(t *testing.T) {
+	inBubble(t, EventsConfig{}, func(b *bubble) {
+		b.watch("ns", "a")
+		b.sleep(provenAfter / 2)
+		b.server.BreakWatches()
+		b.expect("a")
+		b.sleep(time.Minute)
+		b.expect("a", "watched")
+		b.stop()
+		b.expect("a")
+	})
+}
+
+// TestTheLineIsFairToSharedWatches has one place for a namespace with many pods and two with one.
+func TestTheLineIsFairToSharedWatches(t *testing.T) {
+	inBubble(t, EventsConfig{Limit: 1}, func(b *bubble) {
+		b.put("ns", "abcde", "Event")
+		b.put("other", "x", "Event")
+		b.put("another", "y", "Event")
+		b.watch("other", "x")
+		b.watch("ns", "abcde")
+		b.watch("another", "y")
+		if got := b.events.Stats(); got.Waiting != 6 || got.Open != 1 {
+			t.Errorf("stats %+v", got)
+		}
+		b.sleep(10 * turn)
+		var turns []string
+		for _, o := range b.observed {
+			if _, ok := o.(timeline.EventsWatched); !ok {
+				continue
+			}
+			who := o.PodUID()
+			if who < "x" {
+				who = "ns"
+			}
+			if len(turns) == 0 || turns[len(turns)-1] != who {
+				turns = append(turns, who)
+			}
+		}
+		if want := []string{"x", "ns", "y", "x", "ns", "y"}; !slices.Equal(turns[:min(len(turns), 6)], want) {
+			t.Errorf("turns %q, want %q and so on", turns, want)
+		}
+		for _, uid := range "abcdexy" {
+			if counts := b.counts(string(uid)); counts["Event"] != 1 || counts["lost"] < 3 || counts["watched"]-counts["lost"] > 1 {
+				t.Errorf("%c was told %v", uid, counts)
+			}
+		}
+	})
+}
+
+// TestASharedWatchTakesNoPlaceFromOthers fills all places with pods of the namespace that needs one more.
+func TestASharedWatchTakesNoPlaceFromOthers(t *testing.T) {
+	inBubble(t, EventsConfig{Limit: 4}, func(b *bubble) {
+		b.watch("ns", "abcd")
+		b.sleep(10 * time.Second)
+		b.expect("abcd", "watched")
+		b.watch("other", "x")
+		if got := b.events.Stats(); got.Waiting != 1 {
+			t.Errorf("stats %+v", got)
+		}
+		b.watch("ns", "e")
+		b.sleep(retries.First)
+		b.sleep(provenAfter)
+		lost := b.counts("abcdex")["lost"]
+		if got := b.events.Stats(); lost != 1 || got.Waiting != 0 || got.Open != 2 {
+			t.Errorf("%d pods were not watched for a moment, %+v; want one, and two watches", lost, got)
+		}
+	})
+}
+
+// TestALingeringWatchMakesRoom has a shared watch in the only place that somebody needs.
+func TestALingeringWatchMakesRoom(t *testing.T) {
+	for name, first := range map[string]bool{"who comes later": false, "who was there first": true} {
+		t.Run(name, func(t *testing.T) {
+			inBubble(t, EventsConfig{Limit: 1}, func(b *bubble) {
+				b.watch("ns", "abcde")
+				b.sleep(10 * time.Second)
+				if first {
+					b.watch("other", "x")
+				}
+				b.unwatch("abcde")
+				if !first {
+					b.watch("other", "x")
+				}
+				if got := b.events.Stats(); got.Open != 1 || got.Waiting != 0 {
+					t.Errorf("stats %+v", got)
+				}
+				b.sleep(provenAfter)
+				if got := b.take(); got[len(got)-1] != "x: watched" {
+					t.Errorf("observed %q", got)
+				}
+			})
+		})
+	}
+}
+
+// TestASharedWatchThatIsNotOpenDoesNotLinger has it wait in line, and for an answer.
+func TestASharedWatchThatIsNotOpenDoesNotLinger(t *testing.T) {
+	inBubble(t, EventsConfig{Limit: 1}, func(b *bubble) {
+		b.server.Hang()
+		b.watch("other", "x")
+		b.watch("ns", "abcde")
+		b.unwatch("abcde")
+		if got := b.events.Stats(); got.Waiting != 0 || len(b.events.shared) != 0 {
+			t.Errorf("stats %+v, shared %v", got, b.events.shared)
+		}
+		b.unwatch("x")
+		b.watch("ns", "abcde")
+		b.unwatch("abcde")
+		if len(b.events.shared) != 0 || b.events.line.taken != 0 {
+			t.Errorf("%d places are taken, shared %v", b.events.line.taken, b.events.shared)
+		}
+		b.expect("abcde")
+	})
+}

@@ -1,0 +1,154 @@
+package podwatch
+
+import (
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/podlapse/podlapse/pkg/timeline"
+)
+
+// witness holds what is observed against what was done: whoever says that a pod is watched has told all that
+// the API server held of it.
+type witness struct {
+	t     *testing.T
+	made  map[string]map[string]time.Time // when each Event was made, by the pod's UID
+	seen  map[string]map[string]bool
+	told  map[string]bool // pods that are wanted and watched, as far as was observed
+	seed  uint64
+	slow  bool              // to take what is observed; then it may be about a want that is over
+	wants map[string]string // namespace by UID of the pods that are wanted
+}
+
+// observe takes its time, as a full inbox does.
+func (w *witness) observe(b *bubble, o timeline.Observation) {
+	if w.slow {
+		time.Sleep(rand.N(300 * time.Millisecond))
+	}
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	uid := o.PodUID()
+	switch o := o.(type) {
+	case timeline.EventSeen:
+		if w.seen[uid] == nil {
+			w.seen[uid] = map[string]bool{}
+		}
+		w.seen[uid][o.Reason] = true
+	case timeline.EventsWatched:
+		for reason, at := range w.made[uid] {
+			if at.Before(o.OpenedAt) && !w.seen[uid][reason] {
+				w.t.Errorf("seed %d: %s is called watched since %v without %s of %v", w.seed, uid, o.OpenedAt, reason, at)
+			}
+		}
+		if w.told[uid] && !w.slow {
+			w.t.Errorf("%s is called watched twice", uid)
+		}
+		w.told[uid] = w.wants[uid] != ""
+	case timeline.EventsLost:
+		if !w.told[uid] && !w.slow && w.wants[uid] != "" {
+			w.t.Errorf("%s is lost that was not watched", uid)
+		}
+		w.told[uid] = false
+	}
+}
+
+// complete fails when an Event of a pod is not told.
+func (w *witness) complete(b *bubble, when string, must func(uid string) bool) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	for uid := range w.wants {
+		for reason := range w.made[uid] {
+			if must(uid) && !w.seen[uid][reason] {
+				w.t.Errorf("%s: %s of %s is not told", when, reason, uid)
+			}
+		}
+	}
+}
+
+// TestRandomDays does what may happen in any order. The pods y and z are the mirrors of one static pod, one
+// after the other, under one UID for kubelet.
+func TestRandomDays(t *testing.T) {
+	namespaceOf := func(uid string) string {
+		if uid < "h" {
+			return "ns"
+		}
+		return "other"
+	}
+	uids := []string{"a", "b", "c", "d", "e", "f", "g", "h", "i", "y", "z"}
+	for seed := range uint64(24) {
+		random := rand.New(rand.NewPCG(seed, 0))
+		w := &witness{t: t, made: map[string]map[string]time.Time{}, seen: map[string]map[string]bool{}, told: map[string]bool{},
+			wants: map[string]string{}, seed: seed, slow: seed%3 == 0}
+		var b *bubble
+		config := EventsConfig{Limit: 1 + int(seed%6), Cluster: seed%4 == 0,
+			Observe: func(_ context.Context, o timeline.Observation) { w.observe(b, o) }}
+		inBubble(t, config, func(inner *bubble) {
+			b = inner
+			b.events.remember = 1 + random.IntN(20)
+			made := func(uid, reason string) {
+				if w.made[uid] == nil {
+					w.made[uid] = map[string]time.Time{}
+				}
+				w.made[uid][reason] = time.Now()
+			}
+			for step := range 120 {
+				uid := uids[random.IntN(len(uids))]
+				involved := uid
+				if uid == "z" {
+					involved = "y"
+				}
+				switch n := random.IntN(20); {
+				case n < 7:
+					b.mu.Lock()
+					w.wants[uid] = namespaceOf(uid)
+					b.mu.Unlock()
+					b.events.Watch(timeline.EventWatch{UID: uid, InvolvedUID: "runtime-" + involved, Namespace: namespaceOf(uid)})
+				case n < 10:
+					b.mu.Lock()
+					delete(w.wants, uid)
+					w.told[uid] = false
+					b.mu.Unlock()
+					b.events.Unwatch(uid)
+				case n < 16:
+					reason := fmt.Sprintf("E%d", step)
+					b.mu.Lock()
+					made(uid, reason)
+					if involved == "y" {
+						made("y", reason)
+						made("z", reason)
+					}
+					event := b.event(namespaceOf(uid), involved, reason)
+					b.mu.Unlock()
+					b.server.Put(event)
+				case n == 16:
+					b.server.BreakWatches()
+				case n == 17:
+					b.server.ExpireWatches()
+				default:
+					time.Sleep(time.Duration(random.Int64N(int64(20 * time.Second))))
+				}
+				if random.IntN(2) == 0 {
+					synctest.Wait()
+					if !w.slow {
+						w.complete(b, fmt.Sprintf("seed %d, step %d", seed, step), func(uid string) bool { return w.told[uid] })
+					}
+				}
+			}
+			b.sleep(time.Hour)
+			w.complete(b, fmt.Sprintf("seed %d, at last", seed), func(string) bool { return true })
+			for uid := range w.wants {
+				b.events.Unwatch(uid)
+			}
+			b.sleep(clusterLinger)
+			if got := b.events.Stats(); got.Open != 0 || got.Waiting != 0 || b.events.line.taken != 0 || len(b.events.shared) != 0 || b.server.Watches() != 0 {
+				t.Errorf("seed %d: wanted by nobody, %+v", seed, got)
+			}
+		})
+		if t.Failed() {
+			return
+		}
+	}
+}

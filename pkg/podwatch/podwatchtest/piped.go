@@ -1,0 +1,69 @@
+package podwatchtest
+
+import (
+	"context"
+	"net"
+	"net/http"
+	"testing"
+)
+
+// StartPiped serves until the test ends without a socket, over pipes in memory: a bubble of testing/synctest
+// takes a goroutine that waits for one of those to be idle, and so moves its time on. Clients need Transport.
+func StartPiped(t testing.TB) *Server {
+	t.Helper()
+	s := newServer()
+	s.url = "http://piped"
+	pipes := &pipes{calls: make(chan net.Conn), closed: make(chan struct{})}
+	s.connect.DialContext = pipes.dial
+	server := &http.Server{Handler: http.HandlerFunc(s.serve)}
+	served := make(chan struct{})
+	go func() {
+		defer close(served)
+		_ = server.Serve(pipes)
+	}()
+	t.Cleanup(func() {
+		s.Heal()
+		s.BreakWatches()
+		s.connect.CloseIdleConnections()
+		_ = server.Close()
+		<-served
+	})
+	return s
+}
+
+// pipes is a net.Listener, and how to reach it.
+type pipes struct {
+	calls  chan net.Conn // unbuffered
+	closed chan struct{}
+}
+
+func (p *pipes) dial(ctx context.Context, _, _ string) (net.Conn, error) {
+	here, there := net.Pipe()
+	select {
+	case p.calls <- there:
+		return here, nil
+	case <-p.closed:
+		return nil, net.ErrClosed
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	}
+}
+
+// Accept implements net.Listener.
+func (p *pipes) Accept() (net.Conn, error) {
+	select {
+	case call := <-p.calls:
+		return call, nil
+	case <-p.closed:
+		return nil, net.ErrClosed
+	}
+}
+
+// Close implements net.Listener; it is called once.
+func (p *pipes) Close() error {
+	close(p.closed)
+	return nil
+}
+
+// Addr implements net.Listener.
+func (p *pipes) Addr() net.Addr { return &net.UnixAddr{Name: "piped", Net: "pipe"} }

@@ -1,0 +1,109 @@
+package timeline
+
+import (
+	"slices"
+	"time"
+)
+
+// pulledOnceWithin is how far apart the stamps of an image that was pulled once can be: containerd writes it again
+// after the pull, under its other names (internal/cri/server/images, PullImage). Pulling it again takes longer, since
+// the registry is asked.
+const pulledOnceWithin = 5 * time.Millisecond
+
+// pulledOnce says that an image was pulled no second time since it came.
+func (i *imageEvidence) pulledOnce() bool {
+	return !i.last.PulledAt.IsZero() && i.last.PulledAt.Sub(i.last.FirstPulledAt) < pulledOnceWithin
+}
+
+// layerClaims dates, by what the runtime's stores tell of an image and its layers, when the pull that brought them had
+// begun and when the last byte had come.
+func (f *fold) layerClaims(c *Container) []claim {
+	index, image := f.index(c.Name), f.e.pulledImage(c.Name)
+	if index == podWide || image == nil || image.layered == nil {
+		return nil
+	}
+	p, final := f.pulls[index].pulled, f.pulls[index].final
+	if p.present || !p.known() && (image.Present || f.e.foundPresent(c, image)) {
+		return nil
+	}
+	resolved := image.layered.ResolvedAt
+	ownManifest := final == 0 && !image.Present && image.pulledOnce() && !resolved.IsZero()
+	var claims []claim
+	began := maxInstant
+	if ownManifest {
+		claims = append(claims, claim{markKey{index, final, MarkPullStarted}, originStore, leanLatest, minInstant, at(resolved)})
+		began = at(resolved)
+	}
+	if p.known() && p.lengths.Timed {
+		began = p.latest - instant(p.lengths.Pull+p.lengths.Unit+durationSlack)
+		if first := image.last.FirstPulledAt; final == 0 && !first.IsZero() && at(first) < began {
+			return claims // it was complete by then
+		}
+	}
+	if last := lastDownload(layersSince(image.layered.Layers, began)); !last.IsZero() && (!p.known() || at(last) <= p.latest) {
+		claims = append(claims, point(markKey{index, final, MarkPullDownloaded}, originStore, last))
+	}
+	return claims
+}
+
+// layersSince are the layers that came since.
+func layersSince(layers []Layer, since instant) []Layer {
+	return slices.DeleteFunc(slices.Clone(layers), func(l Layer) bool { return l.DownloadedAt.IsZero() || at(l.DownloadedAt) < since })
+}
+
+func lastDownload(layers []Layer) (last time.Time) {
+	for _, l := range layers {
+		if l.DownloadedAt.After(last) {
+			last = l.DownloadedAt
+		}
+	}
+	return last
+}
+
+// addLayers adds the layers that came with a pull, and when they had come.
+func (f *fold) addLayers(p *Pull, index int16, a pullAttempt) {
+	downloaded := f.bounds.find(markKey{index, a.attempt, MarkPullDownloaded})
+	started := f.bounds.find(markKey{index, a.attempt, MarkPullStarted})
+	image := f.e.image(p.Image)
+	if downloaded == nil || started == nil || image == nil {
+		return
+	}
+	p.DownloadedAt = downloaded.estimate().time()
+	p.Layers = layersSince(image.layered.Layers, started.earliest)
+}
+
+// Bytes is how much came with the pull, without what counts at another one; 0 when nobody tells.
+func (p Pull) Bytes() (sum int64) {
+	for i, l := range p.Layers {
+		if !p.shared(i) {
+			sum += max(0, l.SizeBytes)
+		}
+	}
+	return sum
+}
+
+func (p Pull) shared(layer int) bool { return layer < len(p.Shared) && p.Shared[layer] }
+
+// Unpacking is from when to when layers of the pull were unpacked, and how much of that time: one layer is unpacked
+// after the other, as soon as it has come, while others still come. Zero when the runtime does not tell.
+func (p Pull) Unpacking() (from, to time.Time, busy time.Duration) {
+	var before time.Time // the layer below was done
+	for _, l := range p.Layers {
+		if l.UnpackedAt.IsZero() || !l.UnpackedAt.After(l.DownloadedAt) {
+			continue
+		}
+		began := l.DownloadedAt
+		if before.After(began) {
+			began = before
+		}
+		before = l.UnpackedAt
+		if from.IsZero() || began.Before(from) {
+			from = began
+		}
+		if l.UnpackedAt.After(to) {
+			to = l.UnpackedAt
+		}
+		busy += max(0, l.UnpackedAt.Sub(began))
+	}
+	return from, to, busy
+}

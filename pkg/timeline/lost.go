@@ -1,0 +1,40 @@
+package timeline
+
+// lostEvents names the Events that kubelet made for certain and that never came, although a watch was open that told all
+// there was: a container runs from its image, so kubelet has decided to pull it or not, and says so each time with a
+// Pulled Event; and before a pull it says that it pulls. Kubelet drops Events when it makes many of one pod
+// (client-go, tools/record: 25, then one in five minutes), and so does a queue that is full.
+func (f *fold) lostEvents() []string {
+	e := f.e
+	if e.rewatched.IsZero() || !e.rewatched.After(e.blindAt) {
+		return nil
+	}
+	var lost []string
+	for _, c := range f.containers {
+		index := f.index(c.Name)
+		used := e.usedBy(index)
+		if used == maxInstant || f.asOf-used <= instant(eventGrace) {
+			continue // it may still come
+		}
+		pulled := f.pulls[index].pulled
+		if !pulled.known() {
+			lost = append(lost, "Pulled/"+c.Name)
+			continue
+		}
+		if !pulled.present && !f.toldOfRequest(index) {
+			lost = append(lost, "Pulling/"+c.Name)
+		}
+	}
+	return lost
+}
+
+// toldOfRequest says that an Event told of a pull being asked for, be it of an earlier attempt: later ones count up the
+// same Event.
+func (f *fold) toldOfRequest(index int16) bool {
+	for _, c := range f.e.claims {
+		if c.key.container == index && c.key.mark == MarkPullRequested && (c.origin == originEventName || c.origin == originEventSecond) {
+			return true
+		}
+	}
+	return false
+}

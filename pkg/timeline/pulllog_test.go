@@ -1,0 +1,66 @@
+package timeline
+
+import (
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/podlapse/podlapse/pkg/imagepull"
+)
+
+func TestPullLog(t *testing.T) {
+	pulled := func(uid, image string, until, length float64) (EventSeen, Pod) {
+		at := base.Add(time.Duration(until * float64(time.Second)))
+		return EventSeen{UID: uid, Container: "app", Reason: "Pulled", NamedAt: at, LastAt: at, Message: fmt.Sprintf(
+			"Successfully pulled image %q in %gs (%gs including waiting). Image size: 5 bytes.", image, length, length)}, Pod{UID: uid, Namespace: "shop", Name: uid}
+	}
+	var log PullLog
+	for range 2 { // as the API server tells it
+		log.Observe(pulled("a", "large", 10, 9))
+		log.Observe(pulled("b", "small", 12, 2))
+		log.Observe(pulled("me", "mine", 15, 3))
+	}
+	log.Observe(EventSeen{UID: "c", Reason: "Pulled", Message: `Container image "x" already present on machine`}, Pod{})
+	second := func(s float64) time.Time { return base.Add(time.Duration(s * float64(time.Second))) }
+	mine := Pull{Image: "mine", Outcome: imagepull.OutcomeDownloaded, RequestedAt: second(2), StartedAt: second(12), FinishedAt: second(15), Timed: true, QueueTimed: true}
+	other := mine
+	other.Image = "small"
+	unqueued := mine
+	unqueued.RequestedAt = second(12)
+	untimed := mine
+	untimed.QueueTimed = false
+	tl := Timeline{UID: "me", Pulls: []Pull{mine, other, unqueued, untimed}}
+	log.Complete(&tl)
+	if b := tl.Pulls[0].BlockedBy; b == nil || *b != (Blocker{"shop", "a", "app", "large", 8 * time.Second}) || tl.Pulls[0].Outcome != imagepull.OutcomeDownloaded {
+		t.Errorf("waited for %+v, %s", b, tl.Pulls[0].Outcome)
+	}
+	if tl.Pulls[1].Outcome != imagepull.OutcomeJoined {
+		t.Errorf("an image that came while it was queued for: %s", tl.Pulls[1].Outcome)
+	}
+	if tl.Pulls[2].BlockedBy != nil || tl.Pulls[3].BlockedBy != nil {
+		t.Errorf("a pull that did not wait has waited for %+v, %+v", tl.Pulls[2].BlockedBy, tl.Pulls[3].BlockedBy)
+	}
+	layer := Layer{Digest: "sha256:a", SizeBytes: 100, DownloadedAt: second(1)}
+	again := layer
+	again.DownloadedAt = second(100) // it was removed meanwhile
+	first := Timeline{UID: "first", Pulls: []Pull{{Layers: []Layer{layer}}}}
+	later := Timeline{UID: "later", Pulls: []Pull{{Layers: []Layer{layer, again}}}}
+	log.Settle(&first)
+	log.Settle(&later)
+	log.Settle(&first)
+	if first.Pulls[0].Bytes() != 100 || later.Pulls[0].Bytes() != 100 || !later.Pulls[0].Shared[0] {
+		t.Errorf("a layer that two pods share counts %d and %d bytes", first.Pulls[0].Bytes(), later.Pulls[0].Bytes())
+	}
+	for i := range 2*maxRecentLayers + 5 {
+		log.layers.add(Layer{DownloadedAt: second(float64(i))}, "x")
+	}
+	if len(log.layers.owner) != maxRecentLayers || len(log.layers.order) != maxRecentLayers {
+		t.Errorf("%d and %d layers are remembered", len(log.layers.owner), len(log.layers.order))
+	}
+	for i := range 2 * maxPullLog {
+		log.Observe(pulled(fmt.Sprint(i), "x", float64(i), 1))
+	}
+	if len(log.pulls) != maxPullLog {
+		t.Errorf("%d pulls are remembered", len(log.pulls))
+	}
+}
