@@ -66,7 +66,7 @@ func TestAgentTellsOfAStartUp(t *testing.T) {
 	for _, want := range []string{
 		"podlapse_pod_startup_duration_seconds_count 1\n",
 		`podlapse_source_up{source="pod_watch"} 1`, `podlapse_source_up{source="event_watch"} 1`,
-		`podlapse_source_up{source="cri"} 1`, "podlapse_records_dropped_total 0", "podlapse_event_watch_open_seconds_total ", "podlapse_events_used_total 0\n",
+		`podlapse_source_up{source="cri"} 1`, "podlapse_sink_dropped_total{sink=\"records\"} 0\n", "podlapse_sink_sent_total{sink=\"records\"} 1\n", "podlapse_event_watch_open_seconds_total ", "podlapse_events_used_total 0\n",
 		"podlapse_build_info{", "go_goroutines",
 	} {
 		if !strings.Contains(metrics, want) {

@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"io"
 	"os"
 	"strings"
 	"syscall"
@@ -13,15 +14,38 @@ import (
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
-	"github.com/prometheus/client_golang/prometheus/testutil"
 	"go.uber.org/zap"
 
 	"github.com/podlapse/podlapse/pkg/timeline"
 )
 
-func newLines(out interface{ Write([]byte) (int, error) }) *JSONLines {
-	return NewJSONLines(JSONLinesConfig{Out: out, Registerer: prometheus.NewRegistry(), Logger: zap.NewNop()})
+func newLines(out io.Writer) *JSONLines { return newLinesWith(JSONLinesConfig{Out: out}) }
+
+func newLinesWith(config JSONLinesConfig) *JSONLines {
+	config.Kinds = append(config.Kinds, TimelineLines)
+	config.Now, config.Registerer, config.Logger = time.Now, prometheus.NewRegistry(), zap.NewNop()
+	return NewJSONLines(config)
 }
+
+// counted is the sum of a metric over its series.
+func (j *JSONLines) counted(t *testing.T, name string) (sum float64) {
+	t.Helper()
+	families, err := j.config.Registerer.(*prometheus.Registry).Gather()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, family := range families {
+		if family.GetName() == name {
+			for _, metric := range family.GetMetric() {
+				sum += metric.GetCounter().GetValue() + metric.GetGauge().GetValue()
+			}
+		}
+	}
+	return sum
+}
+
+func (j *JSONLines) dropped(t *testing.T) float64 { return j.counted(t, "podlapse_sink_dropped_total") }
+func (j *JSONLines) sent(t *testing.T) float64    { return j.counted(t, "podlapse_sink_sent_total") }
 
 func named(name string) timeline.Timeline { return timeline.Timeline{Name: name} }
 
@@ -80,7 +104,7 @@ func TestJSONLinesDropsTheNewestWhenFull(t *testing.T) {
 	}
 	lines.Offer(named("surplus"))
 	lines.Offer(named("surplus"))
-	if got := testutil.ToFloat64(lines.dropped); got != 2 {
+	if got := lines.dropped(t); got != 2 {
 		t.Errorf("dropped %v, want 2", got)
 	}
 	stopped, stop := context.WithCancel(t.Context())
@@ -115,7 +139,7 @@ func TestJSONLinesGivesUpOnASlowReader(t *testing.T) {
 		if err == nil || !strings.Contains(err.Error(), "lost") {
 			t.Errorf("got %v, want what was lost", err)
 		}
-		if got := testutil.ToFloat64(lines.dropped); slow.written+int(got) != 5 || got == 0 {
+		if got := lines.dropped(t); slow.written+int(got) != 5 || got == 0 {
 			t.Errorf("%d written, %v dropped of 5", slow.written, got)
 		}
 	})
@@ -135,7 +159,7 @@ func TestJSONLinesEndsWhenTheReaderIsGone(t *testing.T) {
 	if !errors.Is(err, syscall.EPIPE) || !strings.Contains(err.Error(), "standard output") {
 		t.Errorf("got %v, want a broken pipe on standard output", err)
 	}
-	if got := testutil.ToFloat64(lines.dropped); got != 2 {
+	if got := lines.dropped(t); got != 2 {
 		t.Errorf("dropped %v, want 2", got)
 	}
 }
@@ -144,7 +168,7 @@ func TestJSONLinesTellsWhatIsDone(t *testing.T) {
 	var out bytes.Buffer
 	var done []string
 	note := func(tl timeline.Timeline) { done = append(done, tl.Name) }
-	lines := NewJSONLines(JSONLinesConfig{Out: &out, Registerer: prometheus.NewRegistry(), Logger: zap.NewNop(), Done: note})
+	lines := newLinesWith(JSONLinesConfig{Out: &out, Done: note})
 	lines.Offer(named("written"))
 	if len(done) > 0 {
 		t.Errorf("%q are done before anything was written", done)
@@ -170,7 +194,7 @@ func TestJSONLinesIsNotDoneWithWhatItCannotWrite(t *testing.T) {
 	}
 	defer writer.Close()
 	reader.Close()
-	lines := NewJSONLines(JSONLinesConfig{Out: writer, Registerer: prometheus.NewRegistry(), Logger: zap.NewNop(),
+	lines := newLinesWith(JSONLinesConfig{Out: writer,
 		Done: func(tl timeline.Timeline) { t.Errorf("done with %s", tl.Name) }})
 	lines.Offer(named("a"))
 	lines.Offer(named("b"))

@@ -24,8 +24,11 @@ const (
 type Timeline struct {
 	Namespace, Name, UID, Node string
 	Owner                      Owner
+	Traits                     Traits
 	State                      State
 	Reason                     string // why it failed, in the pod object's word, e.g. OutOfcpu, Evicted
+	// Partial says that more evidence may come: the start-up goes on, or is over only just.
+	Partial bool
 
 	CreatedAt time.Time
 	// SettledAt is the end of start-up; zero while StateStarting.
@@ -33,6 +36,7 @@ type Timeline struct {
 	// Total is SettledAt less CreatedAt, or the age so far while StateStarting; it equals the sum of
 	// the phases' durations exactly. TotalError bounds |Total − truth|.
 	Total, TotalError time.Duration
+	Reached           // how far the pod came, and when
 
 	Phases    []Span // end to end from CreatedAt: no gap, no overlap
 	Pulls     []Pull
