@@ -79,6 +79,36 @@ func TestAgentTellsOfAStartUp(t *testing.T) {
 	}
 }
 
+// One start-up, told of while it goes on and when it is over, in both kinds of record.
+func TestAgentWritesBothKindsOfRecordWhileAPodStarts(t *testing.T) {
+	cluster := podwatchtest.Start(t)
+	pod := web0(time.Now().Add(-3 * time.Second))
+	pod.Labels = map[string]string{"app.kubernetes.io/name": "web", "app": "not to be told"}
+	cluster.Put(pod)
+	agent := start(t, "--kubeconfig", kubeconfig(t, cluster.URL()), "--cri-endpoint", "off", "--records", "both", "--records-partial")
+	next := func(want ...string) {
+		t.Helper()
+		line, err := agent.records.ReadString('\n')
+		for _, w := range want {
+			if err != nil || !strings.Contains(line, w) || strings.Contains(line, "not to be told") {
+				t.Fatalf("%v, no %q in %s", err, w, line)
+			}
+		}
+	}
+	next(`"state":"starting","partial":true`)
+	next(`"type":"pod","partial":true`, `"kube_app_name":"web"`)
+	next(`"type":"container","partial":true`, `"short_image":"web"`)
+	cluster.Delete(pod) // settles at once: no evidence can be late
+	next(`"state":"deleted","created_at"`)
+	next(`"type":"pod","partial":false`)
+	next(`"type":"container","partial":false`)
+	agent.poll("/metrics", "podlapse_sink_sent_total{sink=\"records\"} 2\n")
+	agent.mustEndCleanly()
+	if rest, err := io.ReadAll(agent.records); err != nil || len(rest) > 0 {
+		t.Errorf("more on standard output: %q, %v", rest, err)
+	}
+}
+
 // A start-up that has just ended when the agent is stopped waits for late evidence; it must be
 // written all the same.
 func TestAgentStoppedRightAfterAStartUpLosesNothing(t *testing.T) {

@@ -9,11 +9,13 @@ import (
 	"strings"
 	"testing"
 	"testing/synctest"
+	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
 	"go.uber.org/goleak"
 	"go.uber.org/zap"
 
+	"github.com/podlapse/podlapse/pkg/sink"
 	"github.com/podlapse/podlapse/pkg/timeline"
 )
 
@@ -147,6 +149,37 @@ func TestRecorderDrainsWhenStopped(t *testing.T) {
 	if got := strings.Count(b.disk.String(), line); got != queueCapacity || b.disk.writes > 4 {
 		t.Errorf("%d lines in %d writes", got, b.disk.writes)
 	}
+}
+
+// slowDisk takes so long that draining runs out of time.
+type slowDisk struct{ disk }
+
+func (d *slowDisk) Write(p []byte) (int, error) {
+	time.Sleep(drain * 2 / 3)
+	return d.disk.Write(p)
+}
+
+func TestRecorderGivesUpOnASlowDisk(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := newBench(t, 1<<30, 1<<30)
+		b.Recorder.file.out = &slowDisk{disk{room: 1 << 30}}
+		const observations = 900
+		long := observed
+		long.UID = strings.Repeat("u", 1000) // so that the buffer is full after some dozens
+		for range observations {
+			b.Observe(long)
+		}
+		stopped, stop := context.WithCancel(t.Context())
+		stop()
+		began := time.Now()
+		err := b.Run(stopped)
+		if !errors.Is(err, sink.ErrSlow) || time.Since(began) > 5*drain {
+			t.Errorf("%v after %s", err, time.Since(began))
+		}
+		if b.sent() == 0 || b.dropped() == 0 || b.sent()+b.dropped() != observations {
+			t.Errorf("sent %v, dropped %v of %d", b.sent(), b.dropped(), observations)
+		}
+	})
 }
 
 func TestRecorderStopsAtTheLimit(t *testing.T) {
