@@ -18,6 +18,7 @@ import (
 
 	"github.com/podlapse/podlapse/pkg/cri/critest"
 	"github.com/podlapse/podlapse/pkg/export"
+	"github.com/podlapse/podlapse/pkg/export/exporttest"
 	"github.com/podlapse/podlapse/pkg/podwatch/podwatchtest"
 )
 
@@ -86,9 +87,15 @@ func TestAgentWritesBothKindsOfRecordWhileAPodStarts(t *testing.T) {
 	pod.Labels = map[string]string{"app.kubernetes.io/name": "web", "app": "not to be told"}
 	cluster.Put(pod)
 	agent := start(t, "--kubeconfig", kubeconfig(t, cluster.URL()), "--cri-endpoint", "off", "--records", "both", "--records-partial")
+	var timelines, transitions []string
 	next := func(want ...string) {
 		t.Helper()
 		line, err := agent.records.ReadString('\n')
+		if strings.HasPrefix(line, `{"kube_transition_metrics":`) {
+			transitions = append(transitions, line)
+		} else {
+			timelines = append(timelines, line)
+		}
 		for _, w := range want {
 			if err != nil || !strings.Contains(line, w) || strings.Contains(line, "not to be told") {
 				t.Fatalf("%v, no %q in %s", err, w, line)
@@ -107,6 +114,15 @@ func TestAgentWritesBothKindsOfRecordWhileAPodStarts(t *testing.T) {
 	if rest, err := io.ReadAll(agent.records); err != nil || len(rest) > 0 {
 		t.Errorf("more on standard output: %q, %v", rest, err)
 	}
+	for _, line := range timelines {
+		exporttest.TimelineSchema(t).Check(t, []byte(line))
+	}
+	t.Run("transition schema", func(t *testing.T) {
+		schema := exporttest.TransitionSchema(t)
+		for _, line := range transitions {
+			schema.Check(t, []byte(line))
+		}
+	})
 }
 
 // A start-up that has just ended when the agent is stopped waits for late evidence; it must be
