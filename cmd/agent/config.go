@@ -22,7 +22,8 @@ type config struct {
 	listenAddress string
 	logLevel      zapcore.Level
 	logFormat     string // formatJSON or formatConsole
-	records       string // recordsTimeline or recordsNone
+	records       string // recordsTimeline, recordsTransition, recordsBoth or recordsNone
+	partial       string // partialOn or partialOff
 
 	stateDir string // empty: nothing survives a restart
 
@@ -30,17 +31,21 @@ type config struct {
 	debugObservations  string // debugOn or debugOff
 }
 
-// The values of --events, --log-format, --records and --debug-observations.
+// The values of --events, --log-format, --records, --records-partial and --debug-observations.
 const (
-	eventsAuto      = "auto"
-	eventsOff       = "off"
-	eventsCluster   = "cluster"
-	formatJSON      = "json"
-	formatConsole   = "console"
-	recordsTimeline = "timeline"
-	recordsNone     = "none"
-	debugOn         = "on"
-	debugOff        = "off"
+	eventsAuto        = "auto"
+	eventsOff         = "off"
+	eventsCluster     = "cluster"
+	formatJSON        = "json"
+	formatConsole     = "console"
+	recordsTimeline   = "timeline"
+	recordsTransition = "transition"
+	recordsBoth       = "both"
+	recordsNone       = "none"
+	partialOn         = "on"
+	partialOff        = "off"
+	debugOn           = "on"
+	debugOff          = "off"
 )
 
 // settings is the table of the run command's flags.
@@ -78,9 +83,15 @@ func (c *config) settings() []setting {
 			help: "how messages are written", set: choice(&c.logFormat, formatJSON, formatConsole),
 		},
 		{
-			flag: "records", variable: "RECORDS", value: "timeline|none", def: recordsTimeline,
-			help: "what standard output gets: the timeline of each settled pod as a line of JSON, or nothing",
-			set:  choice(&c.records, recordsTimeline, recordsNone),
+			flag: "records", variable: "RECORDS", value: "timeline|transition|both|none", def: recordsTimeline,
+			help: "what standard output gets of each start-up that is over, as lines of JSON: its timeline, the records of " +
+				"kube-transition-metrics, both, or nothing",
+			set: choice(&c.records, recordsTimeline, recordsTransition, recordsBoth, recordsNone),
+		},
+		{
+			flag: "records-partial", variable: "RECORDS_PARTIAL", value: "on|off", def: partialOff, alone: partialOn,
+			help: "also write records of start-ups that go on, when something has changed, at most once a second for each pod",
+			set:  choice(&c.partial, partialOn, partialOff),
 		},
 		{
 			flag: "state-dir", variable: "STATE_DIR", value: "DIR",

@@ -35,6 +35,7 @@ var importRules = []struct {
 		"what survives is what was observed, in the words of a recording; who observed it and who reports it may be another version"},
 	{"pkg/export", []string{"pkg/reconcile", "pkg/state", "pkg/podwatch", "pkg/cri", "pkg/web", "k8s.io/"}, "exporters only read timelines"},
 	{"pkg/web", []string{"pkg/reconcile", "pkg/state", "pkg/podwatch", "pkg/cri", "k8s.io/"}, "the API serves snapshots; it reaches no source"},
+	{"pkg/sink", []string{"pkg/", "k8s.io/", "google.golang.org/"}, "a queue knows nothing of what waits in it"},
 	{"pkg/health", []string{"pkg/", "k8s.io/"}, "anything may report its health"},
 }
 

@@ -27,7 +27,7 @@ import (
 const (
 	sourcesLimit   = time.Second
 	reconcileLimit = 500 * time.Millisecond
-	sinksLimit     = time.Second // JSONLines drains a little less long
+	sinksLimit     = time.Second // sinks drain a little less long
 	restLimit      = 2 * time.Second
 )
 
@@ -76,12 +76,13 @@ func serve(ctx context.Context, c config, client rest.Interface, clock *podwatch
 
 	metrics := export.NewMetrics(registry)
 	settled := []func(timeline.Timeline){metrics.Observe}
-	var lines *export.JSONLines
-	if c.records == recordsTimeline {
-		lines = export.NewJSONLines(export.JSONLinesConfig{
-			Out: records, Registerer: registry, Logger: logger.Named("records"), Done: kept.reported,
-		})
+	var progress func(timeline.Timeline)
+	lines := newRecords(c, records, kept.reported, registry, logger)
+	if lines != nil {
 		settled = append(settled, lines.Offer)
+		if c.partial == partialOn {
+			progress = lines.Offer
+		}
 	} else {
 		settled = append(settled, kept.reported)
 	}
@@ -136,6 +137,7 @@ func serve(ctx context.Context, c config, client rest.Interface, clock *podwatch
 				sink(t)
 			}
 		},
+		Progress: progress,
 		Logger:   logger.Named("reconcile"),
 		Restored: reconcile.Restored{InFlight: kept.left.InFlight, Reported: kept.left.Reported},
 		Keep:     kept.keep,

@@ -29,6 +29,7 @@ func convertPod(pod *corev1.Pod) timeline.Pod {
 		Name:           pod.Name,
 		Node:           pod.Spec.NodeName,
 		Owner:          convertOwner(pod),
+		Traits:         convertTraits(pod),
 		CreatedAt:      instant(pod.CreationTimestamp),
 		DeletedAt:      deletedAt(pod),
 		Phase:          string(pod.Status.Phase),

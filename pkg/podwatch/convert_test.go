@@ -26,11 +26,15 @@ func TestConvertPod(t *testing.T) {
 		ObjectMeta: metav1.ObjectMeta{
 			UID: "uid", Namespace: "ns", Name: "web-abc12-x", CreationTimestamp: stamp(0),
 			DeletionTimestamp: to(stamp(50)), DeletionGracePeriodSeconds: to(int64(30)),
-			Labels:          map[string]string{podTemplateHash: "abc12"},
+			Labels: map[string]string{
+				podTemplateHash: "abc12", "app": "secret", "app.kubernetes.io/unknown": "secret",
+				"app.kubernetes.io/component": "front", "app.kubernetes.io/instance": "web-1", "app.kubernetes.io/managed-by": "helm",
+				"app.kubernetes.io/name": "web", "app.kubernetes.io/part-of": "shop", "app.kubernetes.io/version": "5.7",
+			},
 			OwnerReferences: []metav1.OwnerReference{{Kind: "ReplicaSet", Name: "web-abc12", Controller: to(true)}},
 		},
 		Spec: corev1.PodSpec{
-			NodeName:       "node-a",
+			NodeName: "node-a", PriorityClassName: "high", RuntimeClassName: to("gvisor"),
 			ReadinessGates: []corev1.PodReadinessGate{{ConditionType: "g"}},
 			Volumes: []corev1.Volume{
 				{Name: "none"},
@@ -52,7 +56,7 @@ func TestConvertPod(t *testing.T) {
 			}},
 		},
 		Status: corev1.PodStatus{
-			Phase: corev1.PodPending, Reason: "why", StartTime: to(stamp(1)),
+			Phase: corev1.PodPending, Reason: "why", QOSClass: corev1.PodQOSBurstable, StartTime: to(stamp(1)),
 			Conditions: []corev1.PodCondition{
 				{Type: corev1.PodScheduled, Status: corev1.ConditionTrue, LastTransitionTime: stamp(1)},
 				{Type: corev1.PodReady, Status: corev1.ConditionUnknown},
@@ -74,7 +78,12 @@ func TestConvertPod(t *testing.T) {
 	})
 	want := timeline.Pod{
 		UID: "uid", RuntimeUID: "uid", Namespace: "ns", Name: "web-abc12-x", Node: "node-a",
-		Owner:     timeline.Owner{Kind: "Deployment", Name: "web"},
+		Owner: timeline.Owner{Kind: "Deployment", Name: "web"},
+		Traits: timeline.Traits{
+			Controller: timeline.Owner{Kind: "ReplicaSet", Name: "web-abc12"},
+			QOSClass:   "Burstable", PriorityClass: "high", RuntimeClass: "gvisor",
+			App: timeline.AppLabels{Component: "front", Instance: "web-1", ManagedBy: "helm", Name: "web", PartOf: "shop", Version: "5.7"},
+		},
 		CreatedAt: at(0), AcknowledgedAt: at(1), DeletedAt: at(20),
 		Phase: "Pending", Reason: "why", ReadinessGates: true,
 		Conditions: []timeline.Condition{{Type: "PodScheduled", True: true, TransitionAt: at(1)}, {Type: "Ready"}},

@@ -37,6 +37,14 @@ func convertOwner(pod *corev1.Pod) timeline.Owner {
 			return timeline.Owner{Kind: "CronJob", Name: name}
 		}
 	}
+	return convertController(controller)
+}
+
+// convertController is the owner that the object names; nil is none.
+func convertController(controller *metav1.OwnerReference) timeline.Owner {
+	if controller == nil {
+		return timeline.Owner{}
+	}
 	return timeline.Owner{Kind: controller.Kind, Name: controller.Name}
 }
 

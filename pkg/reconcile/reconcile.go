@@ -37,7 +37,10 @@ type Config struct {
 	UnwatchEvents func(uid string)
 	// Settled gets every start-up that the agent saw end, exactly once.
 	Settled func(timeline.Timeline)
-	Logger  *zap.Logger
+	// Progress, if set, gets start-ups of which Settled is not called yet and that have changed, each at most once a
+	// second and marked as partial. What follows within the second is told together when it is over.
+	Progress func(timeline.Timeline)
+	Logger   *zap.Logger
 
 	// Restored is what an agent before this one left.
 	Restored Restored
@@ -114,6 +117,7 @@ func (r *Reconciler) Run(ctx context.Context) error {
 		case <-ticks:
 			for _, p := range r.pods {
 				r.advance(p)
+				r.tellProgress(p)
 			}
 		}
 	}

@@ -26,7 +26,11 @@ func TestFormat(t *testing.T) {
 		},
 		{
 			timeline.PodSeen{ArrivedAt: noon.Add(time.Nanosecond), Pod: timeline.Pod{
-				UID: "u", RuntimeUID: "r", Namespace: "shop", Name: "web-0", Node: "node-a", Owner: timeline.Owner{Kind: "Job", Name: "j"},
+				UID: "u", RuntimeUID: "r", Namespace: "shop", Name: "web-0", Node: "node-a", Owner: timeline.Owner{Kind: "CronJob", Name: "c"},
+				Traits: timeline.Traits{
+					Controller: timeline.Owner{Kind: "Job", Name: "c-1"}, QOSClass: "Burstable", PriorityClass: "high", RuntimeClass: "gvisor",
+					App: timeline.AppLabels{Component: "db", Instance: "i", ManagedBy: "helm", Name: "n", PartOf: "shop", Version: "1"},
+				},
 				CreatedAt: noon, ReadAt: noon, AcknowledgedAt: noon, DeletedAt: noon, Phase: "Pending", Reason: "Evicted",
 				Conditions: []timeline.Condition{{Type: "Ready", True: true, TransitionAt: noon}}, ReadinessGates: true,
 				Containers: []timeline.Container{
@@ -39,7 +43,9 @@ func TestFormat(t *testing.T) {
 				},
 			}},
 			`{"kind":"pod_seen","arrived_at":"2026-03-01T12:00:00.000000001Z","pod":{"uid":"u","runtime_uid":"r",` +
-				`"namespace":"shop","name":"web-0","node":"node-a","owner":{"kind":"Job","name":"j"},` +
+				`"namespace":"shop","name":"web-0","node":"node-a","owner":{"kind":"CronJob","name":"c"},` +
+				`"traits":{"controller":{"kind":"Job","name":"c-1"},"qos_class":"Burstable","priority_class":"high","runtime_class":"gvisor",` +
+				`"app":{"component":"db","instance":"i","managed_by":"helm","name":"n","part_of":"shop","version":"1"}},` +
 				`"created_at":"2026-03-01T12:00:00Z","read_at":"2026-03-01T12:00:00Z","acknowledged_at":"2026-03-01T12:00:00Z","deleted_at":"2026-03-01T12:00:00Z",` +
 				`"phase":"Pending","reason":"Evicted","conditions":[{"type":"Ready","true":true,"transition_at":"2026-03-01T12:00:00Z"}],` +
 				`"readiness_gates":true,"containers":[{"name":"app","kind":"main","image":"web:2","pull_policy":"Always",` +

@@ -87,6 +87,7 @@ func timelines(pods map[string]*replayed, now time.Time, skew timeline.Skew, pul
 		t := p.settled
 		if p.evidence != nil {
 			t, _ = p.evidence.Timeline(now, skew)
+			t.Partial = true
 		}
 		t.Reconstructed = t.Reconstructed || p.again
 		pulls.Complete(&t)

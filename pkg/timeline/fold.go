@@ -122,7 +122,7 @@ func (f *fold) index(container string) int16 {
 func (f *fold) assemble() Timeline {
 	pod := f.e.pod
 	t := Timeline{
-		Namespace: pod.Namespace, Name: pod.Name, UID: pod.UID, Node: pod.Node, Owner: pod.Owner, Reason: pod.Reason,
+		Namespace: pod.Namespace, Name: pod.Name, UID: pod.UID, Node: pod.Node, Owner: pod.Owner, Traits: pod.Traits, Reason: pod.Reason,
 		Reconstructed: f.e.before(), Skew: f.skew,
 	}
 	if !pod.ReadAt.IsZero() {
@@ -149,6 +149,7 @@ func (f *fold) assemble() Timeline {
 		t.SettledAt = t.CreatedAt.Add(t.Total)
 	}
 	t.TotalError = f.spanError(start, end)
+	t.Reached = f.reached()
 	t.LostEvents = f.lostEvents()
 	t.Marks = f.marks()
 	t.Conflicts = f.conflicts()

@@ -27,10 +27,13 @@ type Timeline struct {
 	StaticUID                  string    // UID that kubelet knows a static pod by; empty for others
 	ReadAt                     time.Time // when kubelet read a static pod's manifest; zero for others
 	Owner                      Owner
+	Traits                     Traits
 	State                      State
 	// Reason is why it failed, in the pod object's word, e.g. OutOfcpu, Evicted; while it starts, or if it ended so,
 	// why a container waits, e.g. CreateContainerConfigError.
 	Reason string
+	// Partial says that more evidence may come: the start-up goes on, or is over only just.
+	Partial bool
 
 	CreatedAt time.Time
 	// SettledAt is the end of start-up; zero while StateStarting.
@@ -38,6 +41,7 @@ type Timeline struct {
 	// Total is SettledAt less CreatedAt, or the age so far while StateStarting; it equals the sum of
 	// the phases' durations exactly. TotalError bounds |Total − truth|.
 	Total, TotalError time.Duration
+	Reached           // how far the pod came, and when
 
 	Phases    []Span // end to end from CreatedAt: no gap, no overlap
 	Pulls     []Pull
