@@ -27,6 +27,7 @@ func TestFormat(t *testing.T) {
 		{
 			timeline.PodSeen{ArrivedAt: noon.Add(time.Nanosecond), Pod: timeline.Pod{
 				UID: "u", RuntimeUID: "r", Namespace: "shop", Name: "web-0", Node: "node-a", Owner: timeline.Owner{Kind: "Job", Name: "j"},
+				Revision: "7d4b", TraceParent: "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01",
 				CreatedAt: noon, ReadAt: noon, AcknowledgedAt: noon, DeletedAt: noon, Phase: "Pending", Reason: "Evicted",
 				Conditions: []timeline.Condition{{Type: "Ready", True: true, TransitionAt: noon}}, ReadinessGates: true,
 				Containers: []timeline.Container{
@@ -40,6 +41,7 @@ func TestFormat(t *testing.T) {
 			}},
 			`{"kind":"pod_seen","arrived_at":"2026-03-01T12:00:00.000000001Z","pod":{"uid":"u","runtime_uid":"r",` +
 				`"namespace":"shop","name":"web-0","node":"node-a","owner":{"kind":"Job","name":"j"},` +
+				`"revision":"7d4b","trace_parent":"00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01",` +
 				`"created_at":"2026-03-01T12:00:00Z","read_at":"2026-03-01T12:00:00Z","acknowledged_at":"2026-03-01T12:00:00Z","deleted_at":"2026-03-01T12:00:00Z",` +
 				`"phase":"Pending","reason":"Evicted","conditions":[{"type":"Ready","true":true,"transition_at":"2026-03-01T12:00:00Z"}],` +
 				`"readiness_gates":true,"containers":[{"name":"app","kind":"main","image":"web:2","pull_policy":"Always",` +

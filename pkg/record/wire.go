@@ -96,6 +96,8 @@ type pod struct {
 	Name           string      `json:"name,omitzero"`
 	Node           string      `json:"node,omitzero"`
 	Owner          owner       `json:"owner,omitzero"`
+	Revision       string      `json:"revision,omitzero"`
+	TraceParent    string      `json:"trace_parent,omitzero"`
 	CreatedAt      instant     `json:"created_at,omitzero"`
 	ReadAt         instant     `json:"read_at,omitzero"`
 	AcknowledgedAt instant     `json:"acknowledged_at,omitzero"`

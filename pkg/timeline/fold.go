@@ -118,7 +118,7 @@ func (f *fold) assemble() Timeline {
 	pod := f.e.pod
 	t := Timeline{
 		Namespace: pod.Namespace, Name: pod.Name, UID: pod.UID, Node: pod.Node, Owner: pod.Owner, Reason: pod.Reason,
-		Reconstructed: f.e.before(), Skew: f.skew,
+		Revision: pod.Revision, TraceParent: pod.TraceParent, Reconstructed: f.e.before(), Skew: f.skew,
 	}
 	for _, c := range f.containers {
 		t.Pulls = f.appendPulls(t.Pulls, c)
@@ -137,6 +137,7 @@ func (f *fold) assemble() Timeline {
 		t.SettledAt = t.CreatedAt.Add(t.Total)
 	}
 	t.TotalError = f.spanError(&start, &end)
+	t.Said = f.e.saidUntil(end.estimate().time())
 	t.LostEvents = f.lostEvents()
 	t.Marks = f.marks()
 	t.Conflicts = f.conflicts()
@@ -160,7 +161,7 @@ func (f *fold) marks() []MarkEvidence {
 	for i, b := range sorted {
 		marks[i] = MarkEvidence{
 			Mark: b.key.mark, Container: f.name(b.key), Attempt: int(b.key.attempt),
-			Earliest: b.earliest.time(), Latest: b.latest.time(), Sources: f.sources.of(b.origins),
+			At: b.estimate().time(), Earliest: b.earliest.time(), Latest: b.latest.time(), Sources: f.sources.of(b.origins),
 		}
 	}
 	return marks

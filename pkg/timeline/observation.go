@@ -121,6 +121,12 @@ type Pod struct {
 	Name       string
 	Node       string
 	Owner      Owner
+	// Revision tells the owner's versions apart, in its own word: the pod-template-hash of a Deployment, the
+	// controller-revision-hash of others that have one, the Job of a CronJob. Empty for other pods.
+	Revision string
+	// TraceParent is the annotation traceparent, which whoever made the pod may have set to a W3C trace context;
+	// not validated. Empty without it.
+	TraceParent string
 
 	CreatedAt time.Time // metadata.creationTimestamp, control plane's clock
 	// ReadAt is when kubelet read the manifest of a static pod (the annotation kubernetes.io/config.seen),

@@ -24,6 +24,8 @@ const (
 type Timeline struct {
 	Namespace, Name, UID, Node string
 	Owner                      Owner
+	Revision                   string // of Owner, as in Pod
+	TraceParent                string // as in Pod: not validated
 	State                      State
 	Reason                     string // why it failed, in the pod object's word, e.g. OutOfcpu, Evicted
 
@@ -42,6 +44,8 @@ type Timeline struct {
 	Missing   []string // marks that lack evidence, as mark[/container][#attempt]
 	// LostEvents are Events that kubelet must have made and that an open watch never got, as reason/container.
 	LostEvents []string
+	// Said is what kubelet said on the way, as far as an Event watch was open; the earliest 32 Events, in order.
+	Said []Said
 
 	// Reconstructed says that the pod was there, and its start-up over, before the agent's time
 	// (Scope.Since), so that the timeline rests on what could be read afterwards. Such a timeline is
@@ -123,6 +127,7 @@ type MarkEvidence struct {
 	Mark      Mark
 	Container string
 	Attempt   int
+	At        time.Time // the estimate, as in the phases that it bounds
 	Earliest  time.Time
 	Latest    time.Time
 	Sources   []Source
