@@ -96,8 +96,6 @@ type pod struct {
 	Name           string      `json:"name,omitzero"`
 	Node           string      `json:"node,omitzero"`
 	Owner          owner       `json:"owner,omitzero"`
-	Revision       string      `json:"revision,omitzero"`
-	TraceParent    string      `json:"trace_parent,omitzero"`
 	CreatedAt      instant     `json:"created_at,omitzero"`
 	ReadAt         instant     `json:"read_at,omitzero"`
 	AcknowledgedAt instant     `json:"acknowledged_at,omitzero"`
@@ -106,6 +104,8 @@ type pod struct {
 	Reason         string      `json:"reason,omitzero"`
 	Conditions     []condition `json:"conditions,omitempty"`
 	ReadinessGates bool        `json:"readiness_gates,omitzero"`
+	Revision       string      `json:"revision,omitzero"`
+	TraceParent    string      `json:"trace_parent,omitzero"`
 	Containers     []container `json:"containers,omitempty"`
 }
 

@@ -118,7 +118,7 @@ func (f *fold) assemble() Timeline {
 	pod := f.e.pod
 	t := Timeline{
 		Namespace: pod.Namespace, Name: pod.Name, UID: pod.UID, Node: pod.Node, Owner: pod.Owner, Reason: pod.Reason,
-		Revision: pod.Revision, TraceParent: pod.TraceParent, Reconstructed: f.e.before(), Skew: f.skew,
+		Reconstructed: f.e.before(), Skew: f.skew,
 	}
 	for _, c := range f.containers {
 		t.Pulls = f.appendPulls(t.Pulls, c)
@@ -137,11 +137,12 @@ func (f *fold) assemble() Timeline {
 		t.SettledAt = t.CreatedAt.Add(t.Total)
 	}
 	t.TotalError = f.spanError(&start, &end)
-	t.Said = f.e.saidUntil(end.estimate().time())
 	t.LostEvents = f.lostEvents()
 	t.Marks = f.marks()
 	t.Conflicts = f.conflicts()
 	t.Missing = f.missing()
+	t.Said = f.e.saidUntil(end.estimate().time())
+	t.Revision, t.TraceParent = pod.Revision, pod.TraceParent
 	return t
 }
 

@@ -24,8 +24,6 @@ const (
 type Timeline struct {
 	Namespace, Name, UID, Node string
 	Owner                      Owner
-	Revision                   string // of Owner, as in Pod
-	TraceParent                string // as in Pod: not validated
 	State                      State
 	Reason                     string // why it failed, in the pod object's word, e.g. OutOfcpu, Evicted
 
@@ -46,6 +44,9 @@ type Timeline struct {
 	LostEvents []string
 	// Said is what kubelet said on the way, as far as an Event watch was open; the earliest 32 Events, in order.
 	Said []Said
+
+	Revision    string // of Owner, as in Pod
+	TraceParent string // as in Pod: not validated
 
 	// Reconstructed says that the pod was there, and its start-up over, before the agent's time
 	// (Scope.Since), so that the timeline rests on what could be read afterwards. Such a timeline is
