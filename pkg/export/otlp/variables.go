@@ -95,7 +95,7 @@ func isList(value string) error {
 	for i, pair := range strings.Split(value, ",") {
 		name, encoded, ok := strings.Cut(pair, "=")
 		_, err := url.PathUnescape(encoded)
-		if !ok || strings.TrimSpace(name) == "" || err != nil {
+		if name = strings.TrimSpace(name); !ok || name == "" || strings.ContainsAny(name, " \t") || err != nil {
 			return fmt.Errorf("entry %d is not NAME=VALUE with a percent-encoded value", i+1)
 		}
 	}
