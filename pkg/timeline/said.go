@@ -29,9 +29,9 @@ func (s Said) compare(o Said) int {
 		cmp.Compare(s.Message, o.Message))
 }
 
-// said is what an Event says, without any text of the Event that would stay in memory for its sake.
+// said is what an Event says.
 func said(o EventSeen) Said {
-	s := Said{At: o.NamedAt, Container: strings.Clone(o.Container), Reason: strings.Clone(cutText(o.Reason)), Message: strings.Clone(cutText(o.Message))}
+	s := Said{At: o.NamedAt, Container: o.Container, Reason: cutText(o.Reason), Message: cutText(o.Message)}
 	if s.At.IsZero() {
 		s.At = o.FirstAt
 	}
@@ -46,6 +46,8 @@ func (e *Evidence) applySaid(o EventSeen) {
 	if found || i == maxSaid {
 		return
 	}
+	// The texts may be parts of long ones, which would stay in memory for their sake.
+	s.Container, s.Reason, s.Message = strings.Clone(s.Container), strings.Clone(s.Reason), strings.Clone(s.Message)
 	longer := slices.Insert(e.said, i, s)
 	e.said, e.news = longer[:min(len(longer), maxSaid)], true
 }
