@@ -13,7 +13,8 @@ NODE    := $(shell [ "$$(uname -s)" = Linux ] && [ "$$(id -u)" = 0 ] && echo yes
 # How long `make test` looks for input that breaks a parser or the fold; more finds more.
 FUZZTIME ?= 5s
 # The scenarios that `make test` runs on the real node.
-SCENARIOS := first-light network-failure serial-queue accuracy restart
+SCENARIOS := first-light network-failure serial-queue accuracy restart pulls pulls-no-events pulls-no-runtime \
+	lost-events unpack no-watch
 
 .DEFAULT_GOAL := help
 .PHONY: help build lab up down status list scenario test check unit fuzz node-test bench clean

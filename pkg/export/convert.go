@@ -95,8 +95,11 @@ func pullRecord(p timeline.Pull) PullRecord {
 
 func addLayers(r *PullRecord, p timeline.Pull) {
 	r.Layers = convert(p.Layers, func(l timeline.Layer) LayerRecord {
-		return LayerRecord{l.Digest, l.SizeBytes, instantOf(l.DownloadedAt), instantOf(l.UnpackedAt)}
+		return LayerRecord{Digest: l.Digest, SizeBytes: l.SizeBytes, DownloadedAt: instantOf(l.DownloadedAt), UnpackedAt: instantOf(l.UnpackedAt)}
 	})
+	for i, shared := range p.Shared {
+		r.Layers[i].Shared = shared
+	}
 	r.Download = &DownloadRecord{r.StartedAt, r.DownloadedAt, Seconds(p.DownloadedAt.Sub(p.StartedAt)), p.Bytes()}
 	if from, to, busy := p.Unpacking(); busy > 0 {
 		r.Unpack = &UnpackRecord{instantOf(from), instantOf(to), Seconds(busy)}

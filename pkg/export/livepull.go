@@ -49,38 +49,54 @@ type LivePullList struct {
 // Records lists the pulls that go on, the oldest first. A download belongs to the pull of its repository that was asked for
 // first; one whose repository is not known yet to the first that nothing comes for; else it is external.
 func (l LivePulls) Records() []LivePullRecord {
-	records := []LivePullRecord{}
-	for _, t := range l.Starting {
-		for _, p := range t.Pulls {
-			if p.Outcome == imagepull.OutcomePulling {
-				records = append(records, LivePullRecord{
-					Namespace: t.Namespace, Pod: t.Name, Container: p.Container, Image: p.Image, Registry: p.Registry,
-					Outcome: p.Outcome, Age: Seconds(max(0, l.Now.Sub(p.RequestedAt))), State: l.stateBefore(),
-				})
-			}
-		}
-	}
-	oldestFirst := func(a, b LivePullRecord) int { return cmp.Compare(b.Age, a.Age) }
+	records := l.wanted()
 	slices.SortStableFunc(records, oldestFirst)
 	for _, d := range l.Downloads {
 		i := slices.IndexFunc(records, func(r LivePullRecord) bool {
-			return r.Outcome == imagepull.OutcomePulling && (d.Of(r.Image) || d.Repository == "" && r.State == pullStateQueued)
+			return r.State != pullStatePulling && d.Of(r.Image) || d.Repository == "" && r.State == pullStateQueued
 		})
 		if i < 0 {
-			records = append(records, LivePullRecord{
-				Image: d.Registry + "/" + d.Repository, Registry: cmp.Or(d.Registry, registryUnknown),
-				Outcome: imagepull.OutcomeExternal, Age: Seconds(max(0, l.Now.Sub(d.StartedAt))),
-			})
-			if d.Repository == "" {
-				records[len(records)-1].Image = ""
-			}
+			records = append(records, LivePullRecord{Outcome: imagepull.OutcomeExternal, Registry: cmp.Or(d.Registry, registryUnknown)})
 			i = len(records) - 1
+			if d.Repository != "" {
+				records[i].Image = d.Registry + "/" + d.Repository
+			}
 		}
-		records[i].State = pullStatePulling
-		records[i].DoneBytes += d.DoneBytes
-		records[i].TotalBytes += d.TotalBytes
+		if records[i].Age == 0 { // nobody told when it was asked for
+			records[i].Age = Seconds(max(0, l.Now.Sub(d.StartedAt)))
+		}
+		records[i].State, records[i].DoneBytes, records[i].TotalBytes = pullStatePulling, d.DoneBytes, d.TotalBytes
+	}
+	records = slices.DeleteFunc(records, func(r LivePullRecord) bool { return r.Outcome == "" && r.State != pullStatePulling })
+	for i := range records {
+		records[i].Outcome = cmp.Or(records[i].Outcome, imagepull.OutcomePulling)
 	}
 	slices.SortStableFunc(records, oldestFirst)
+	return records
+}
+
+func oldestFirst(a, b LivePullRecord) int { return cmp.Compare(b.Age, a.Age) }
+
+// wanted lists the images that pods that start wait for. Of some nobody has told that kubelet asked for them, again or at all:
+// they have no outcome and no state yet, and go on only if they are downloaded.
+func (l LivePulls) wanted() []LivePullRecord {
+	records := []LivePullRecord{}
+	for _, t := range l.Starting {
+		for i, p := range t.Pulls {
+			if i+1 < len(t.Pulls) && t.Pulls[i+1].Container == p.Container {
+				continue // an attempt that is over
+			}
+			r := LivePullRecord{Namespace: t.Namespace, Pod: t.Name, Container: p.Container, Image: p.Image, Registry: p.Registry}
+			switch p.Outcome {
+			case imagepull.OutcomePulling:
+				r.Outcome, r.State, r.Age = p.Outcome, l.stateBefore(), Seconds(max(0, l.Now.Sub(p.RequestedAt)))
+			case imagepull.OutcomeFailed, imagepull.OutcomeUnknown:
+			default:
+				continue
+			}
+			records = append(records, r)
+		}
+	}
 	return records
 }
 

@@ -54,6 +54,15 @@ func TestLivePulls(t *testing.T) {
 	want[0].DoneBytes, want[0].TotalBytes = 1, 0
 	check(t, unknown.Records(), want)
 
+	untold := busy() // the Event that says so has not come, or never will
+	untold.Starting[0].Pulls[1].Outcome, untold.Starting[1].Pulls[1].Outcome = imagepull.OutcomeUnknown, imagepull.OutcomeUnknown
+	untold.Downloads = untold.Downloads[:1]
+	check(t, untold.Records(), []LivePullRecord{
+		want[1],
+		{Namespace: "shop", Pod: "late", Container: "app", Image: "r.example:5000/shop/web:2", Registry: "r.example:5000",
+			Outcome: imagepull.OutcomePulling, State: pullStatePulling, Age: second(5), DoneBytes: 30, TotalBytes: 100},
+	})
+
 	silent := busy()
 	silent.Downloads = nil // the runtime does not tell
 	want[0].DoneBytes = 0
@@ -100,18 +109,16 @@ podlapse_image_pulls_oldest_age_seconds{registry="r.example:5000"} 6
 	}
 }
 
-func TestLayersCountOnce(t *testing.T) {
+func TestPullsAreCounted(t *testing.T) {
 	registry := prometheus.NewPedanticRegistry()
 	m := NewMetrics(registry)
-	layer := timeline.Layer{Digest: "sha256:a", SizeBytes: 100, DownloadedAt: after(time.Second), UnpackedAt: after(2 * time.Second)}
-	again := layer
-	again.DownloadedAt = after(time.Hour) // it was removed meanwhile
-	pull := timeline.Pull{Registry: "r.example", Outcome: imagepull.OutcomeDownloaded, Layers: []timeline.Layer{layer}}
-	later := pull
-	later.Layers = []timeline.Layer{again}
-	m.Observe(timeline.Timeline{Pulls: []timeline.Pull{pull, pull}, LostEvents: []string{"Pulled/app", "Pulling/app"}})
-	m.Observe(timeline.Timeline{Pulls: []timeline.Pull{later, {Registry: "r.example", Outcome: imagepull.OutcomeFailed, Failure: imagepull.FailureDNS}}})
-	if got := testutil.ToFloat64(m.pulls.bytes.WithLabelValues("r.example")); got != 200 {
+	layers := []timeline.Layer{{Digest: "sha256:a", SizeBytes: 100}, {Digest: "sha256:b", SizeBytes: 20}}
+	pull := timeline.Pull{Registry: "r.example", Outcome: imagepull.OutcomeDownloaded, Layers: layers}
+	shares := pull
+	shares.Shared = []bool{true, false}
+	m.Observe(timeline.Timeline{Pulls: []timeline.Pull{pull}, LostEvents: []string{"Pulled/app", "Pulling/app"}})
+	m.Observe(timeline.Timeline{Pulls: []timeline.Pull{shares, {Registry: "r.example", Outcome: imagepull.OutcomeFailed, Failure: imagepull.FailureDNS}}})
+	if got := testutil.ToFloat64(m.pulls.bytes.WithLabelValues("r.example")); got != 140 {
 		t.Errorf("%v bytes", got)
 	}
 	if got := testutil.ToFloat64(m.pulls.failures.WithLabelValues("r.example", "dns")); got != 1 {
@@ -119,20 +126,5 @@ func TestLayersCountOnce(t *testing.T) {
 	}
 	if got := testutil.ToFloat64(m.pulls.lost.WithLabelValues("Pulled")); got != 1 {
 		t.Errorf("%v lost", got)
-	}
-}
-
-func TestRecentLayersAreBounded(t *testing.T) {
-	l := newRecentLayers()
-	for i := range 2*maxRecentLayers + 5 {
-		if !l.add(timeline.Layer{Digest: "sha256:a", DownloadedAt: after(time.Duration(i))}) {
-			t.Fatalf("layer %d is taken for another", i)
-		}
-	}
-	if len(l.known) != maxRecentLayers || len(l.order) != maxRecentLayers {
-		t.Errorf("%d and %d are remembered", len(l.known), len(l.order))
-	}
-	if l.add(timeline.Layer{Digest: "sha256:a", DownloadedAt: after(2*maxRecentLayers + 4)}) {
-		t.Error("the last one is new again")
 	}
 }

@@ -17,7 +17,6 @@ type pullMetrics struct {
 	failures    *prometheus.CounterVec
 	lost        *prometheus.CounterVec
 	registries  *registryLabels
-	counted     *recentLayers
 }
 
 func newPullMetrics(registerer prometheus.Registerer) *pullMetrics {
@@ -57,7 +56,6 @@ func newPullMetrics(registerer prometheus.Registerer) *pullMetrics {
 				"kubelet drops them when it makes many of one pod.",
 		}, []string{"reason"}),
 		registries: newRegistryLabels(),
-		counted:    newRecentLayers(),
 	}
 	for _, reason := range []string{"Pulling", "Pulled"} {
 		m.lost.WithLabelValues(reason)
@@ -88,10 +86,8 @@ func (m *pullMetrics) observePull(p timeline.Pull) {
 		}
 		m.failures.WithLabelValues(registry, string(reason)).Inc()
 	}
-	for _, layer := range p.Layers {
-		if m.counted.add(layer) {
-			m.bytes.WithLabelValues(registry).Add(float64(max(0, layer.SizeBytes)))
-		}
+	if bytes := p.Bytes(); bytes > 0 {
+		m.bytes.WithLabelValues(registry).Add(float64(bytes))
 	}
 	if _, _, busy := p.Unpacking(); busy > 0 {
 		m.unpack.Observe(busy.Seconds())

@@ -17,7 +17,7 @@ type Record struct {
 	Node      string         `json:"node"`
 	Owner     OwnerRecord    `json:"owner,omitzero"`
 	State     timeline.State `json:"state"`
-	Reason    string         `json:"reason,omitempty"` // why it failed, e.g. Evicted
+	Reason    string         `json:"reason,omitempty"` // why it failed, or why a container waits, e.g. Evicted
 
 	CreatedAt  Instant `json:"created_at"`
 	SettledAt  Instant `json:"settled_at,omitzero"`
@@ -103,7 +103,7 @@ type DownloadRecord struct {
 	StartAt Instant `json:"start_at"`
 	EndAt   Instant `json:"end_at"`
 	Length  Seconds `json:"seconds"`
-	Bytes   int64   `json:"bytes"` // of the layers, as the registry has them
+	Bytes   int64   `json:"bytes"` // of the layers, as the registry has them, without those that are shared
 }
 
 // UnpackRecord is from when to when layers were unpacked.
@@ -119,6 +119,8 @@ type LayerRecord struct {
 	SizeBytes    int64   `json:"size_bytes,omitempty"`
 	DownloadedAt Instant `json:"downloaded_at,omitzero"`
 	UnpackedAt   Instant `json:"unpacked_at,omitzero"`
+	// Shared says that the pull of a pod that settled before brought it as well, so that its bytes count there.
+	Shared bool `json:"shared,omitempty"`
 }
 
 // BlockerRecord names a pull that another one waited for, and for how long.

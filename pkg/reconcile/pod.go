@@ -1,6 +1,7 @@
 package reconcile
 
 import (
+	"slices"
 	"time"
 
 	"go.uber.org/zap"
@@ -19,7 +20,7 @@ type pod struct {
 	evidence *timeline.Evidence // nil once settled
 	settled  timeline.Timeline
 
-	reported bool // by an agent before this one: shown, handed to nobody
+	reported bool // by an agent before this one, or under the UID of another mirror: shown, handed to nobody
 
 	watching bool      // an Event watch was asked for
 	askedAt  time.Time // of the last question to the runtime
@@ -49,6 +50,7 @@ func (r *Reconciler) observe(o timeline.Observation) {
 			return
 		}
 		p = r.meet(o.PodUID(), r.config.Scope)
+		p.reported = p.reported || r.mirrored(o.(timeline.PodSeen).Pod)
 	}
 	if p.evidence != nil {
 		news := p.evidence.Apply(o)
@@ -82,6 +84,25 @@ func (r *Reconciler) meet(uid string, scope timeline.Scope) *pod {
 	r.pods[uid] = p
 	r.starting++
 	return p
+}
+
+// mirrored says that the start-up of a static pod is that of another object: its mirror was made again.
+func (r *Reconciler) mirrored(made timeline.Pod) bool {
+	if made.ReadAt.IsZero() {
+		return false
+	}
+	id := made.StartUpID()
+	if slices.ContainsFunc(r.gone, func(t timeline.Timeline) bool { return t.ID() == id }) {
+		return true
+	}
+	for uid, p := range r.pods {
+		switch {
+		case uid == made.UID:
+		case p.evidence == nil && p.settled.ID() == id, p.evidence != nil && p.evidence.Pod().StartUpID() == id:
+			return true
+		}
+	}
+	return false
 }
 
 // leave is for a pod whose object is gone.
@@ -136,6 +157,7 @@ func (r *Reconciler) watchEvents(p *pod, wanted bool) {
 func (r *Reconciler) settle(p *pod, now time.Time) {
 	r.watchEvents(p, false)
 	p.settled, _ = r.timeline(p, now)
+	r.pulls.Settle(&p.settled)
 	p.evidence = nil
 	r.starting--
 	if p.settled.Reconstructed {

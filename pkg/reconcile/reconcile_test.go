@@ -184,6 +184,55 @@ func TestPodsThatWereReadyBeforeAreShownButNotCounted(t *testing.T) {
 	})
 }
 
+func TestMirrorMadeAgainIsCountedOnce(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		d := &desk{}
+		r, observe, stop := start(t, d, timeline.Scope{Since: time.Now()})
+		defer stop()
+		mirror := object()
+		mirror.ReadAt = time.Now().Add(time.Millisecond)
+		observe(timeline.PodSeen{ArrivedAt: time.Now(), Live: true, Pod: mirror})
+		time.Sleep(2 * time.Second)
+		observe(timeline.PodSeen{ArrivedAt: time.Now(), Live: true, Pod: ready(mirror)})
+		expect(t, d, "settled pod ready")
+		observe(timeline.PodGone{UID: mirror.UID, ArrivedAt: time.Now(), Live: true})
+
+		again := mirror
+		again.UID = "uid-2"
+		observe(timeline.PodSeen{ArrivedAt: time.Now(), Live: true, Pod: again})
+		observe(timeline.PodSeen{ArrivedAt: time.Now(), Live: true, Pod: ready(again)})
+		expect(t, d)
+		all, _ := r.Timelines(t.Context())
+		if len(all) != 2 || all[0].ID() != all[1].ID() || all[0].Reconstructed == all[1].Reconstructed {
+			t.Errorf("timelines %+v", all)
+		}
+
+		changed := again
+		changed.UID, changed.RuntimeUID, changed.ReadAt = "uid-3", "runtime-3", time.Now()
+		observe(timeline.PodSeen{ArrivedAt: time.Now(), Live: true, Pod: ready(changed)})
+		expect(t, d, "settled pod ready") // a new manifest
+	})
+}
+
+func TestNameReusedWithANewUID(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		d := &desk{}
+		r, observe, stop := start(t, d, timeline.Scope{})
+		defer stop()
+		first, second := object(), object()
+		second.UID, second.RuntimeUID = "uid-2", "runtime-2"
+		observe(timeline.PodSeen{ArrivedAt: time.Now(), Live: true, Pod: first})
+		observe(timeline.PodSeen{ArrivedAt: time.Now(), Live: true, Pod: second}) // before the news that the first is gone
+		observe(timeline.PodGone{UID: first.UID, ArrivedAt: time.Now(), Live: true})
+		observe(timeline.PodSeen{ArrivedAt: time.Now(), Live: true, Pod: ready(second)})
+		expect(t, d, "settled pod deleted", "settled pod ready")
+		all, _ := r.Timelines(t.Context())
+		if len(all) != 2 || all[0].ID() == all[1].ID() {
+			t.Errorf("timelines %+v", all)
+		}
+	})
+}
+
 func TestDeletedWhileStarting(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		d := &desk{}

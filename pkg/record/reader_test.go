@@ -70,7 +70,7 @@ func TestReaderRefuses(t *testing.T) {
 		header1 + `{"kind":"pod_gone"}` + "\n":    "line 2: observation without the pod's uid",
 		header1 + `{"kind":"pod_gone","uid":"u"}`: "line 2: observation without arrived_at",
 		header1 + strings.Replace(gone, "2026-03-01T12:00:00Z", "yesterday", 1): "line 2: parsing time",
-		header1 + strings.Replace(gone, "2026", "1066", 1):                      "line 2: instant in year 1066",
+		header1 + strings.Replace(gone, "2026", "1969", 1):                      "line 2: instant in year 1969: want 1970 to 2261",
 		header1 + strings.Repeat(" ", MaxLine) + gone:                           "line 2: longer than 1048576 bytes",
 		header1 + `{"kind":"event_seen","uid":"u","count":1e99}`:                "line 2: json: cannot unmarshal number 1e99",
 	} {

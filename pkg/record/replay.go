@@ -13,6 +13,7 @@ import (
 type replayed struct {
 	evidence *timeline.Evidence // nil once settled
 	settled  timeline.Timeline
+	again    bool // a static pod's start-up that another mirror has told of
 }
 
 // Replay folds a recording as package reconcile does: one evidence for each UID, from the first sight
@@ -22,7 +23,7 @@ type replayed struct {
 // An agent that started anew goes on with the evidence of the one before. A read error returns what
 // was folded so far as well; it wraps ErrTruncated when only the end is missing.
 func Replay(r *Reader) ([]timeline.Timeline, error) {
-	pods := map[string]*replayed{}
+	pods, started := map[string]*replayed{}, map[string]bool{}
 	var clocks timeline.Clocks
 	var pulls timeline.PullLog
 	var now time.Time
@@ -44,11 +45,13 @@ func Replay(r *Reader) ([]timeline.Timeline, error) {
 		clocks.Observe(o)
 		p := pods[o.PodUID()]
 		if p == nil {
-			if _, seen := o.(timeline.PodSeen); !seen {
+			first, seen := o.(timeline.PodSeen)
+			if !seen {
 				continue // an answer about a pod that has left
 			}
-			p = &replayed{evidence: timeline.NewEvidence(r.Header().Scope)}
-			pods[o.PodUID()] = p
+			id := first.Pod.StartUpID()
+			p = &replayed{evidence: timeline.NewEvidence(r.Header().Scope), again: started[id]}
+			pods[o.PodUID()], started[id] = p, true
 		}
 		if event, ok := o.(timeline.EventSeen); ok && p.evidence != nil {
 			pulls.Observe(event, p.evidence.Pod())
@@ -85,6 +88,7 @@ func timelines(pods map[string]*replayed, now time.Time, skew timeline.Skew, pul
 		if p.evidence != nil {
 			t, _ = p.evidence.Timeline(now, skew)
 		}
+		t.Reconstructed = t.Reconstructed || p.again
 		pulls.Complete(&t)
 		all = append(all, t)
 	}

@@ -63,6 +63,13 @@ func seen(uid string, at float64, conditions ...timeline.Condition) timeline.Pod
 	}}
 }
 
+// mirror is the object of a static pod, whose manifest kubelet read at 0.2 s.
+func mirror(uid string, at float64, conditions ...timeline.Condition) timeline.PodSeen {
+	o := seen(uid, at, conditions...)
+	o.Pod.RuntimeUID, o.Pod.ReadAt = "manifest", after(0.2)
+	return o
+}
+
 func ready(at float64) timeline.Condition {
 	return timeline.Condition{Type: "Ready", True: true, TransitionAt: after(at)}
 }
@@ -104,6 +111,10 @@ func TestReplayFollowsReconcile(t *testing.T) {
 		"an answer about no known pod": {[]timeline.Observation{answer, gone}, nil},
 		"the first sight of a pod is not live: reconstructed": {
 			[]timeline.Observation{listed(seen("a", 60, ready(2))), gone}, []string{"a ready 2s reconstructed"},
+		},
+		"the mirror of a static pod is made again": {
+			[]timeline.Observation{mirror("a", 0.5), mirror("a", 2.5, ready(2)), gone, mirror("b", 10), mirror("b", 10.5, ready(2))},
+			[]string{"a ready 2.3s", "b ready 2.3s reconstructed"},
 		},
 	} {
 		var got []string

@@ -1,6 +1,7 @@
 package timeline
 
 import (
+	"cmp"
 	"time"
 
 	"github.com/podlapse/podlapse/pkg/imagepull"
@@ -41,9 +42,10 @@ func podMark(m Mark) markKey { return markKey{container: podWide, mark: m} }
 
 func (e *Evidence) applyPod(o PodSeen) {
 	e.keepFirstSighting(o)
-	if o.ArrivedAt.After(e.podSeenAt) {
+	if after := o.ArrivedAt.Compare(e.podSeenAt); after > 0 || after == 0 && comparePods(&o.Pod, &e.pod) > 0 {
 		e.podSeenAt, e.pod = o.ArrivedAt, o.Pod
 	}
+	e.keepReason(o)
 	stamped := func(m Mark, by origin, stamp time.Time) {
 		if !stamp.IsZero() {
 			e.claim(second(podMark(m), by, stamp))
@@ -110,10 +112,28 @@ func (e *Evidence) applyLost(o PodSeen, c Condition) {
 }
 
 func (e *Evidence) keepFirstSighting(o PodSeen) {
-	if !e.firstSeen.at.IsZero() && !o.ArrivedAt.Before(e.firstSeen.at) {
+	seen := sighting{o.ArrivedAt, o.Live, wasReady(o.Pod)}
+	if e.firstSeen.at.IsZero() || compareSightings(seen, e.firstSeen) < 0 {
+		e.firstSeen, e.news = seen, true
+	}
+}
+
+// keepReason keeps what kubelet said last of a container that waits, before the pod was deleted or failed: its containers'
+// statuses then say what that did to them.
+func (e *Evidence) keepReason(o PodSeen) {
+	if !o.Pod.DeletedAt.IsZero() || o.Pod.Phase == "Failed" || o.Pod.Phase == "Succeeded" {
 		return
 	}
-	e.firstSeen, e.news = sighting{o.ArrivedAt, o.Live, wasReady(o.Pod)}, true
+	told := waitingReason{at: at(o.ArrivedAt)}
+	for _, c := range o.Pod.Containers {
+		if c.State == StateWaiting && c.WaitingReason != "ContainerCreating" && c.WaitingReason != "PodInitializing" {
+			told.reason = cmp.Or(told.reason, c.WaitingReason)
+		}
+	}
+	if told.compare(e.waits) > 0 {
+		e.news = e.news || told.reason != e.waits.reason
+		e.waits = told
+	}
 }
 
 // readyAtFirst bounds how long after kubelet took a pod up it writes the first, false, Ready condition:
@@ -169,8 +189,8 @@ func (e *Evidence) applyStatus(o PodSeen, c Container) {
 			e.exited(evidence, last, c.LastRun.ExitCode)
 		}
 	}
-	if c.State == StateWaiting && c.PullFailure != imagepull.FailureNone {
-		e.applyPullFailure(evidence, o, c.PullFailure)
+	if c.State == StateWaiting {
+		e.applyWaiting(index, evidence, o, c)
 	}
 	if c.Kind == KindInit {
 		return
@@ -187,13 +207,35 @@ func (e *Evidence) applyStatus(o PodSeen, c Container) {
 	}
 }
 
+// applyWaiting reads why a container waits.
+func (e *Evidence) applyWaiting(index int16, evidence *containerEvidence, o PodSeen, c Container) {
+	if c.PullFailure != imagepull.FailureNone {
+		e.applyPullFailure(evidence, o, c.PullFailure)
+	}
+	if m, refused := refusals[c.WaitingReason]; refused {
+		next := c.Attempt
+		if c.LastRun != nil {
+			next++ // as in back-off
+		}
+		e.claim(arrival(markKey{index, clampAttempt(next), m}, originArrival, o.ArrivedAt, o.Live))
+	}
+}
+
+// refusals are kubelet's words for a container that cannot be made, each with the mark that is dated by the first status
+// that says so: kubelet tries again until it can (kuberuntime and images packages).
+var refusals = map[string]Mark{
+	"CreateContainerConfigError": MarkConfigRefused, // a ConfigMap, Secret or key is missing, or the user would be root
+	"ErrImageNeverPull":          MarkConfigRefused, // the image is not there and must not be pulled
+	"CreateContainerError":       MarkCreateFailed,
+}
+
 // applyPullFailure reads a status that says that a pull had failed: kubelet writes it right after. It is of use where
 // the Events that tell of failures are not seen.
 func (e *Evidence) applyPullFailure(c *containerEvidence, o PodSeen, why imagepull.Failure) {
 	told := arrival(markKey{}, originArrival, o.ArrivedAt, o.Live)
 	f := failureEvent{window{told.origin, told.lean, told.earliest, told.latest}, 0, why}
-	if !c.toldFailed.known() || f.compare(c.toldFailed) < 0 {
-		c.toldFailed, e.news = f, true
+	if c.toldFailed == nil || f.compare(*c.toldFailed) < 0 {
+		c.toldFailed, e.news = &f, true
 	}
 }
 
@@ -257,30 +299,38 @@ func (e *Evidence) applyImage(askedAt time.Time, image Image, beforeSandbox bool
 			return
 		}
 		e.news = true
-		e.images = append(e.images, imageEvidence{Image: image, askedAt: askedAt, last: image, lastAt: askedAt, beforeSandbox: beforeSandbox})
-		e.images[len(e.images)-1].applyLayers(askedAt, image)
+		answer := &imageAnswer{image, askedAt}
+		e.images = append(e.images, imageEvidence{imageAnswer: answer, last: answer, beforeSandbox: beforeSandbox})
+		if image.hasLayers() {
+			e.images[len(e.images)-1].layered = answer
+		}
 		return
 	}
-	if known.applyLayers(askedAt, image) {
-		e.news = true
+	first := cmp.Or(askedAt.Compare(known.askedAt), compareBools(known.beforeSandbox, beforeSandbox), compareImages(&image, &known.Image)) < 0
+	last := known.last.before(askedAt, &image)
+	layered := image.hasLayers() && (known.layered == nil || known.layered.before(askedAt, &image))
+	if !first && !last && !layered {
+		return
 	}
-	if askedAt.Before(known.askedAt) {
-		known.Image, known.askedAt, known.beforeSandbox = image, askedAt, beforeSandbox
-		e.news = true
+	kept := &imageAnswer{image, askedAt}
+	if first {
+		known.imageAnswer, known.beforeSandbox = kept, beforeSandbox
 	}
-	if askedAt.After(known.lastAt) {
-		known.last, known.lastAt = image, askedAt
-		e.news = true
+	if last {
+		known.last = kept
 	}
+	if layered {
+		known.layered = kept
+	}
+	e.news = true
 }
 
-// applyLayers keeps the latest answer with layers; it says whether that is this one.
-func (i *imageEvidence) applyLayers(askedAt time.Time, image Image) bool {
-	if !image.Layered || !image.Present || !askedAt.After(i.layeredAt) {
-		return false
-	}
-	i.layered, i.layeredAt = image, askedAt
-	return true
+// before orders answers by when they were asked for; the order of those of one instant is any, but total.
+func (a *imageAnswer) before(askedAt time.Time, image *Image) bool {
+	return cmp.Or(a.askedAt.Compare(askedAt), compareImages(&a.Image, image)) < 0
 }
+
+// hasLayers says that the answer has the layers, as far as the runtime knows them.
+func (i *Image) hasLayers() bool { return i.Layered && i.Present }
 
 func clampAttempt(n int) uint16 { return uint16(min(max(n, 0), 1<<16-1)) }

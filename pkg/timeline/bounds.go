@@ -1,12 +1,10 @@
 package timeline
 
 import (
-	"cmp"
 	"fmt"
 	"slices"
+	"strings"
 	"time"
-
-	"github.com/podlapse/podlapse/pkg/imagepull"
 )
 
 // bound is the interval that all trusted claims about one mark leave, both ends included.
@@ -56,30 +54,43 @@ func (os origins) stamped() bool {
 
 func (os origins) has(o origin) bool { return os&(1<<o) != 0 }
 
-// sources lists who is behind the origins, each once, in the order of trust.
-func (os origins) sources() []Source {
-	var sources []Source
-	for o, source := range originSources {
-		if os.has(origin(o)) && !slices.Contains(sources, source) {
-			sources = append(sources, source)
+// String names each, in the order of trust.
+func (os origins) String() string {
+	var words []string
+	for o := range originSources {
+		if os.has(origin(o)) {
+			words = append(words, origin(o).String())
 		}
 	}
-	return sources
+	return strings.Join(words, ", ")
 }
 
-// sourceLists remembers the lists of one timeline, whose many parts rest on few combinations.
-type sourceLists struct {
-	origins []origins
-	lists   [][]Source
-}
-
-func (l *sourceLists) of(os origins) []Source {
-	if i := slices.Index(l.origins, os); i >= 0 {
-		return l.lists[i]
+// sources lists who is behind the origins, each once, in the order of trust. Nobody may change the list.
+func (os origins) sources() []Source {
+	var set int
+	for o, source := range originSources {
+		if os.has(origin(o)) {
+			set |= 1 << slices.Index(trusted[:], source)
+		}
 	}
-	l.origins, l.lists = append(l.origins, os), append(l.lists, os.sources())
-	return l.lists[len(l.lists)-1]
+	return sourceLists[set]
 }
+
+// trusted is the sources in the order of trust.
+var trusted = [...]Source{SourceCRI, SourceContainerd, SourceEventWatch, SourcePodWatch}
+
+// sourceLists has a list for each set of sources: the many parts of a timeline share them.
+var sourceLists = func() (lists [1 << len(trusted)][]Source) {
+	for set := range lists {
+		for i, source := range trusted {
+			if set&(1<<i) != 0 {
+				lists[set] = append(lists[set], source)
+			}
+		}
+		lists[set] = slices.Clip(lists[set])
+	}
+	return lists
+}()
 
 // overlaps says that either mark may have come first.
 func (b *bound) overlaps(o *bound) bool { return b.earliest < o.latest && o.earliest < b.latest }
@@ -102,30 +113,46 @@ func (f *fold) spanError(from, to *bound) time.Duration {
 
 // lengthTold says that kubelet told the length between two marks itself, which is nearer to the truth
 // than the difference of their stamps.
-func (f *fold) lengthTold(from, to markKey) (imagepull.Message, bool) {
+func (f *fold) lengthTold(from, to markKey) (pullLengths, bool) {
 	if from.container == podWide || from.container != to.container || f.pulls[from.container].final != to.attempt {
-		return imagepull.Message{}, false
+		return pullLengths{}, false
 	}
-	message := f.pulls[from.container].pulled.message
+	told := f.pulls[from.container].pulled.lengths
 	switch {
 	case from.mark == MarkPullStarted && to.mark == MarkPullFinished,
-		from.mark == MarkPullRequested && to.mark == MarkPullStarted && message.WaitingTimed:
-		return message, message.Timed
+		from.mark == MarkPullRequested && to.mark == MarkPullStarted && told.WaitingTimed:
+		return told, told.Timed
 	}
-	return imagepull.Message{}, false
+	return pullLengths{}, false
 }
 
 // bounds is the evidence of every known mark, sorted by key.
 type bounds []bound
 
 func (bs bounds) find(k markKey) *bound {
-	i, found := slices.BinarySearchFunc(bs, k, func(b bound, k markKey) int {
-		return cmp.Compare(b.key.rank(), k.rank())
-	})
-	if !found {
-		return nil
+	if i := bs.from(k); i < len(bs) && bs[i].key == k {
+		return &bs[i]
 	}
-	return &bs[i]
+	return nil
+}
+
+// from is the place of the first mark that is not before the key. Nothing in a fold is called as often, which a search by
+// a function doubles in cost.
+func (bs bounds) from(k markKey) int {
+	rank, low, high := k.rank(), 0, len(bs)
+	for low < high {
+		if middle := (low + high) / 2; bs[middle].key.rank() < rank {
+			low = middle + 1
+		} else {
+			high = middle
+		}
+	}
+	return low
+}
+
+// ofContainer is the marks of one container, or of the pod.
+func (bs bounds) ofContainer(container int16) bounds {
+	return bs[bs.from(markKey{container: container}):bs.from(markKey{container: container + 1})]
 }
 
 // disagreement is a contradiction between claims, or between two marks that should be in order.
@@ -158,7 +185,13 @@ func (bs bounds) leanToPickup() {
 // intersect takes the claims, sorted by key and trust, to one bound per mark. A claim that leaves
 // nothing of what more trusted claims allow is a disagreement and is left out.
 func intersect(claims []claim) (bounds, []disagreement) {
-	var all bounds
+	marks := 0
+	for i := range claims {
+		if i == 0 || claims[i].key != claims[i-1].key {
+			marks++
+		}
+	}
+	all := make(bounds, 0, marks)
 	var disagreements []disagreement
 	for _, c := range claims {
 		if len(all) == 0 || all[len(all)-1].key != c.key {
@@ -167,8 +200,8 @@ func intersect(claims []claim) (bounds, []disagreement) {
 		b := &all[len(all)-1]
 		earliest, latest := max(b.earliest, c.earliest), min(b.latest, c.latest)
 		if earliest > latest {
-			d := disagreement{c.key, fmt.Sprintf("%s says %s, %s allow %s",
-				c.origin.source(), interval(c.earliest, c.latest), b.origins.sources(), interval(b.earliest, b.latest))}
+			d := disagreement{c.key, fmt.Sprintf("%s says %s, %s allows %s",
+				c.origin, interval(c.earliest, c.latest), b.origins, interval(b.earliest, b.latest))}
 			if c.origin == originControlPlane {
 				d.detail += ": the clocks of control plane and node may differ"
 				if b.earliest == minInstant { // as far off as the stamp is, the truth may be

@@ -1,6 +1,10 @@
 package timeline
 
-import "time"
+import (
+	"fmt"
+	"math"
+	"time"
+)
 
 // instant is a point in time as nanoseconds since the Unix epoch; the evidence of a pod holds many.
 type instant int64
@@ -17,7 +21,13 @@ func (i instant) time() time.Time {
 
 // sub is i less o; a length that does not fit is the longest that does.
 func (i instant) sub(o instant) time.Duration {
-	return time.Unix(0, int64(i)).Sub(time.Unix(0, int64(o)))
+	switch d := time.Duration(i - o); {
+	case (d > 0) == (i > o):
+		return d
+	case i > o:
+		return math.MaxInt64
+	}
+	return math.MinInt64
 }
 
 // The widest interval: nothing known.
@@ -62,6 +72,15 @@ var originSources = [...]Source{
 }
 
 func (o origin) source() Source { return originSources[o] }
+
+// originWords are what each origin adds to its source's name, of which a source may have several.
+var originWords = [...]string{
+	originRuntime: "stamp", originStore: "stamp", originEventName: "Event's name", originEventDuration: "kubelet's duration",
+	originEventSecond: "kubelet's stamp", originStatus: "kubelet's stamp", originEventArrival: "arrival", originArrival: "arrival",
+	originControlPlane: "control plane's stamp",
+}
+
+func (o origin) String() string { return fmt.Sprintf("%s (%s)", o.source(), originWords[o]) }
 
 // lean says where in its interval a claim's instant most likely lies.
 type lean uint8

@@ -17,7 +17,7 @@
 //	cause        who a phase is charged to
 //	timeline     marks, phases, pulls and causes of one pod: a pure function of its evidence
 //	want         evidence the timeline lacks and a source could fetch
-//	settled      start-up is over: ready, succeeded, failed or deleted
+//	settled      start-up is over: ready, succeeded, failed, deleted or given up
 //	attempt      one try at something that can be repeated: a pull, a container run
 //
 // # Time

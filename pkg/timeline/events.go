@@ -13,7 +13,14 @@ import (
 type pulledEvent struct {
 	window
 	present bool // it was there already
-	message imagepull.Message
+	lengths pullLengths
+}
+
+// pullLengths is what kubelet's message tells of a pull beside its end; see imagepull.Message.
+type pullLengths struct {
+	Pull, Waiting, Unit time.Duration
+	SizeBytes           int64
+	Timed, WaitingTimed bool
 }
 
 // failureEvent is one pull that the runtime gave up.
@@ -116,8 +123,8 @@ func (e *Evidence) applyPulling(index int16, o EventSeen) {
 
 // gotImage keeps the first word that the image is there.
 func (e *Evidence) gotImage(c *containerEvidence, o EventSeen, m imagepull.Message) {
-	m.Image = "" // it would keep the whole text
-	p := pulledEvent{firstOccurrence(o), m.Kind == imagepull.KindAlreadyPresent, m}
+	p := pulledEvent{firstOccurrence(o), m.Kind == imagepull.KindAlreadyPresent,
+		pullLengths{m.Pull, m.Waiting, m.Unit, m.SizeBytes, m.Timed, m.WaitingTimed}}
 	if !c.pulled.known() || p.compare(c.pulled) < 0 {
 		c.pulled, e.news = p, true
 	}
@@ -125,15 +132,9 @@ func (e *Evidence) gotImage(c *containerEvidence, o EventSeen, m imagepull.Messa
 
 // compare is by time; in the same floored second the pull came first, since afterwards there is none.
 func (p pulledEvent) compare(o pulledEvent) int {
-	rank := func(present bool) int {
-		if present {
-			return 1
-		}
-		return 0
-	}
-	return cmp.Or(p.window.compare(o.window), cmp.Compare(rank(p.present), rank(o.present)),
-		cmp.Compare(p.message.Pull, o.message.Pull), cmp.Compare(p.message.Waiting, o.message.Waiting),
-		cmp.Compare(p.message.SizeBytes, o.message.SizeBytes))
+	return cmp.Or(p.window.compare(o.window), compareBools(p.present, o.present),
+		cmp.Compare(p.lengths.Pull, o.lengths.Pull), cmp.Compare(p.lengths.Waiting, o.lengths.Waiting),
+		cmp.Compare(p.lengths.SizeBytes, o.lengths.SizeBytes), cmp.Compare(p.lengths.Unit, o.lengths.Unit))
 }
 
 func (f failureEvent) compare(o failureEvent) int {

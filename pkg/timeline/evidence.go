@@ -17,7 +17,7 @@ const (
 )
 
 // claimRoom is how many more claims there is room for when evidence grows.
-const claimRoom = 16
+const claimRoom = 8
 
 // Scope is what the agent can know of.
 type Scope struct {
@@ -34,7 +34,8 @@ type Scope struct {
 }
 
 // Evidence is all that is known about one pod. Applying the same observations in any order and any
-// number of times gives the same evidence. Not safe for concurrent use.
+// number of times gives the same evidence, but for a pod with more names of containers, or of images, than are
+// kept: of these the first to come are. Not safe for concurrent use.
 type Evidence struct {
 	scope Scope
 
@@ -42,6 +43,7 @@ type Evidence struct {
 	podSeenAt time.Time
 	firstSeen sighting
 	gone      bool
+	waits     waitingReason
 
 	claims     []claim // sorted by key, then origin; at most one each
 	containers []containerEvidence
@@ -64,6 +66,16 @@ type sighting struct {
 	over bool // start-up was over already
 }
 
+// waitingReason is why a container waits, in kubelet's word, and when the pod object said so.
+type waitingReason struct {
+	at     instant
+	reason string
+}
+
+func (w waitingReason) compare(o waitingReason) int {
+	return cmp.Or(cmp.Compare(w.at, o.at), cmp.Compare(w.reason, o.reason))
+}
+
 // containerEvidence is what is known of one container beside instants.
 type containerEvidence struct {
 	name     string
@@ -71,23 +83,24 @@ type containerEvidence struct {
 	registry string
 	pulled   pulledEvent
 	failures []failureEvent
-	// toldFailed is the first status of the pod object that says that a pull had failed; zero when none came.
-	toldFailed failureEvent
+	// toldFailed is the first status of the pod object that says that a pull had failed; nil when none came.
+	toldFailed *failureEvent
 	exits      []exit
 }
 
-// imageEvidence is the first answer about an image, which tells what kubelet found, and the last one,
-// which tells whether a pull brought anything new.
+// imageEvidence is the first answer about an image, which tells what kubelet found, the last one, which tells whether
+// a pull brought anything new, and the last one with layers, nil while there is none; often they are one.
 type imageEvidence struct {
+	*imageAnswer
+	last, layered *imageAnswer
+	// beforeSandbox says that at the time of the first no sandbox ran, so that kubelet cannot have begun to pull.
+	beforeSandbox bool
+}
+
+// imageAnswer is what the runtime said of an image when it was asked.
+type imageAnswer struct {
 	Image
 	askedAt time.Time
-	last    Image
-	lastAt  time.Time
-	// layered is the latest answer with layers, and when it was asked for; zero while there is none.
-	layered   Image
-	layeredAt time.Time
-	// beforeSandbox says that at that time no sandbox ran, so that kubelet cannot have begun to pull.
-	beforeSandbox bool
 }
 
 // exit is how one run of a container ended.
@@ -107,10 +120,6 @@ func (e *Evidence) Pod() Pod { return e.pod }
 
 func compareClaims(a, b claim) int {
 	return cmp.Compare(a.key.rank()<<8|uint64(a.origin), b.key.rank()<<8|uint64(b.origin))
-}
-
-func compareKeys(c claim, k markKey) int {
-	return cmp.Compare(c.key.rank(), k.rank())
 }
 
 // claim keeps the better of the new claim and the one of the same origin.
@@ -140,10 +149,13 @@ func (e *Evidence) overflows() {
 	e.overflow = true
 }
 
-// has says whether any claim about the mark exists.
-func (e *Evidence) has(k markKey) bool {
-	_, found := slices.BinarySearchFunc(e.claims, k, compareKeys)
-	return found
+// arrivalOf is when the pod object first told of the mark.
+func (e *Evidence) arrivalOf(k markKey) (instant, bool) {
+	i, found := slices.BinarySearchFunc(e.claims, claim{key: k, origin: originArrival}, compareClaims)
+	if !found {
+		return 0, false
+	}
+	return e.claims[i].latest, true
 }
 
 // container finds or adds the container's evidence; nil when the pod has too many names.

@@ -26,8 +26,7 @@ type fold struct {
 	chains     []chain // of each container
 	ready      chain
 
-	phases  []Phase // room for those of all boundaries
-	sources sourceLists
+	phases []Phase // room for those of all boundaries
 }
 
 // Timeline folds the evidence, as of now on the agent's clock, with what is known of the control plane's.
@@ -49,7 +48,6 @@ func (e *Evidence) Timeline(now time.Time, skew Skew) (Timeline, bool) {
 func newFold(e *Evidence, asOf instant, skew Skew) *fold {
 	f := &fold{e: e, asOf: asOf, skew: skew}
 	f.gather()
-	slices.SortFunc(f.claims, compareClaims)
 	f.bounds, f.disagreements = intersect(f.claims)
 
 	f.containers = f.inOrder()
@@ -63,7 +61,7 @@ func newFold(e *Evidence, asOf instant, skew Skew) *fold {
 	return f
 }
 
-// gather takes the claims, less the requests for pulls that are about restarts, and adds what
+// gather takes the claims, which are sorted, less the requests for pulls that are about restarts, and adds what
 // failures and pulls tell together.
 func (f *fold) gather() {
 	f.pulls = make([]pullEvidence, len(f.e.containers))
@@ -81,14 +79,21 @@ func (f *fold) gather() {
 		f.claims = append(f.claims, c)
 	}
 	for i, p := range f.pulls {
-		f.claims = append(f.claims, pullClaims(int16(i), p, f.e.pulledImage(f.e.containers[i].name),
-			f.e.usedBy(int16(i)))...)
+		f.add(pullClaims(int16(i), p, f.e.pulledImage(f.e.containers[i].name), f.e.usedBy(int16(i)))...)
 	}
 	for i := range f.e.pod.Containers {
-		f.claims = append(f.claims, f.layerClaims(&f.e.pod.Containers[i])...)
+		f.add(f.layerClaims(&f.e.pod.Containers[i])...)
 	}
 	for i, s := range f.e.sandboxes {
-		f.claims = append(f.claims, s.claim(markKey{podWide, uint16(i), MarkSandboxFailed}))
+		f.add(s.claim(markKey{podWide, uint16(i), MarkSandboxFailed}))
+	}
+}
+
+// add puts a few more claims in their place.
+func (f *fold) add(claims ...claim) {
+	for _, c := range claims {
+		i, _ := slices.BinarySearchFunc(f.claims, c, compareClaims)
+		f.claims = slices.Insert(f.claims, i, c)
 	}
 }
 
@@ -120,14 +125,21 @@ func (f *fold) assemble() Timeline {
 		Namespace: pod.Namespace, Name: pod.Name, UID: pod.UID, Node: pod.Node, Owner: pod.Owner, Reason: pod.Reason,
 		Reconstructed: f.e.before(), Skew: f.skew,
 	}
+	if !pod.ReadAt.IsZero() {
+		t.StaticUID, t.ReadAt = pod.RuntimeUID, pod.ReadAt
+	}
+	t.Pulls = make([]Pull, 0, len(f.containers))
 	for _, c := range f.containers {
 		t.Pulls = f.appendPulls(t.Pulls, c)
 	}
 	f.phases = make([]Phase, 0, 2*len(f.bounds))
 	path := f.path()
-	start := *f.bounds.find(podMark(MarkCreated))
+	start := f.bounds.find(podMark(MarkCreated))
 	state, end := f.end(path)
 	t.State = state
+	if state == StateStarting || state == StateDeleted || state == StateGivenUp {
+		t.Reason = cmp.Or(t.Reason, f.e.waits.reason)
+	}
 	t.CreatedAt = start.estimate().time()
 	t.Phases = f.spans(path, start, end, state)
 	if len(t.Phases) > 0 {
@@ -136,7 +148,7 @@ func (f *fold) assemble() Timeline {
 	if state != StateStarting {
 		t.SettledAt = t.CreatedAt.Add(t.Total)
 	}
-	t.TotalError = f.spanError(&start, &end)
+	t.TotalError = f.spanError(start, end)
 	t.LostEvents = f.lostEvents()
 	t.Marks = f.marks()
 	t.Conflicts = f.conflicts()
@@ -148,22 +160,26 @@ func (f *fold) assemble() Timeline {
 
 // marks lists the evidence of every mark, the pod's own first, then by the containers' names.
 func (f *fold) marks() []MarkEvidence {
-	sorted := make([]*bound, len(f.bounds))
-	for i := range f.bounds {
-		sorted[i] = &f.bounds[i]
+	containers := make([]int16, 0, len(f.e.containers))
+	for i := range f.e.containers {
+		containers = append(containers, int16(i))
 	}
-	slices.SortStableFunc(sorted, func(a, b *bound) int {
-		if a.key.container == b.key.container {
-			return 0
-		}
-		return cmp.Compare(f.name(a.key), f.name(b.key))
+	slices.SortFunc(containers, func(a, b int16) int {
+		return cmp.Compare(f.e.containers[a].name, f.e.containers[b].name)
 	})
-	marks := make([]MarkEvidence, len(sorted))
-	for i, b := range sorted {
-		marks[i] = MarkEvidence{
+	marks := f.appendMarks(make([]MarkEvidence, 0, len(f.bounds)), podWide)
+	for _, c := range containers {
+		marks = f.appendMarks(marks, c)
+	}
+	return marks
+}
+
+func (f *fold) appendMarks(marks []MarkEvidence, container int16) []MarkEvidence {
+	for _, b := range f.bounds.ofContainer(container) {
+		marks = append(marks, MarkEvidence{
 			Mark: b.key.mark, Container: f.name(b.key), Attempt: int(b.key.attempt),
-			At: b.estimate().time(), Earliest: b.earliest.time(), Latest: b.latest.time(), Sources: f.sources.of(b.origins),
-		}
+			At: b.estimate().time(), Earliest: b.earliest.time(), Latest: b.latest.time(), Sources: b.origins.sources(),
+		})
 	}
 	return marks
 }

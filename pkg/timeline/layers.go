@@ -19,7 +19,7 @@ func (i *imageEvidence) pulledOnce() bool {
 // begun and when the last byte had come.
 func (f *fold) layerClaims(c *Container) []claim {
 	index, image := f.index(c.Name), f.e.pulledImage(c.Name)
-	if index == podWide || image == nil || image.layeredAt.IsZero() {
+	if index == podWide || image == nil || image.layered == nil {
 		return nil
 	}
 	p, final := f.pulls[index].pulled, f.pulls[index].final
@@ -34,8 +34,8 @@ func (f *fold) layerClaims(c *Container) []claim {
 		claims = append(claims, claim{markKey{index, final, MarkPullStarted}, originStore, leanLatest, minInstant, at(resolved)})
 		began = at(resolved)
 	}
-	if p.known() && p.message.Timed {
-		began = p.earliest - instant(p.message.Pull+p.message.Unit)
+	if p.known() && p.lengths.Timed {
+		began = p.earliest - instant(p.lengths.Pull+p.lengths.Unit)
 	}
 	if last := lastDownload(layersSince(image.layered.Layers, began)); !last.IsZero() && (!p.known() || at(last) <= p.latest) {
 		claims = append(claims, point(markKey{index, final, MarkPullDownloaded}, originStore, last))
@@ -69,13 +69,17 @@ func (f *fold) addLayers(p *Pull, index int16, a pullAttempt) {
 	p.Layers = layersSince(image.layered.Layers, started.earliest)
 }
 
-// Bytes is how much came with the pull; 0 when nobody tells.
+// Bytes is how much came with the pull, without what counts at another one; 0 when nobody tells.
 func (p Pull) Bytes() (sum int64) {
-	for _, l := range p.Layers {
-		sum += l.SizeBytes
+	for i, l := range p.Layers {
+		if !p.shared(i) {
+			sum += max(0, l.SizeBytes)
+		}
 	}
 	return sum
 }
+
+func (p Pull) shared(layer int) bool { return layer < len(p.Shared) && p.Shared[layer] }
 
 // Unpacking is from when to when layers of the pull were unpacked, and how much of that time: one layer is unpacked
 // after the other, as soon as it has come, while others still come. Zero when the runtime does not tell.

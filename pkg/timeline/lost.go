@@ -1,7 +1,5 @@
 package timeline
 
-import "github.com/podlapse/podlapse/pkg/imagepull"
-
 // lostEvents names the Events that kubelet made for certain and that never came, although a watch was open that told all
 // there was: a container runs from its image, so kubelet has decided to pull it or not, and says so each time with a
 // Pulled Event; and before a pull it says that it pulls. Kubelet drops Events when it makes many of one pod
@@ -23,7 +21,7 @@ func (f *fold) lostEvents() []string {
 			lost = append(lost, "Pulled/"+c.Name)
 			continue
 		}
-		if pulled.message.Kind == imagepull.KindPulled && !f.toldOfRequest(index) {
+		if !pulled.present && !f.toldOfRequest(index) {
 			lost = append(lost, "Pulling/"+c.Name)
 		}
 	}

@@ -24,6 +24,8 @@ const (
 	MarkPullDownloaded   // the last byte of the image had come
 	MarkPullFinished     // the runtime has the image
 	MarkPullFailed       // the runtime gave up
+	MarkConfigRefused    // kubelet cannot make the container as it is configured; the first time
+	MarkCreateFailed     // kubelet or the runtime failed to create the container; the first time
 	MarkContainerCreated // the runtime created the container
 	MarkRunning          // the container's process runs
 	MarkFinished         // the container's process ended
@@ -36,7 +38,7 @@ var markNames = [...]string{
 	"created", "scheduled", "acknowledged", "sandbox_failed", "sandbox_begun", "network_ready", "sandbox_running",
 	"containers_ready", "ready", "succeeded", "failed", "deleted",
 	"pull_requested", "pull_started", "pull_downloaded", "pull_finished", "pull_failed",
-	"container_created", "running", "finished", "post_started", "started", "container_ready",
+	"config_refused", "create_failed", "container_created", "running", "finished", "post_started", "started", "container_ready",
 }
 
 // String is the mark's name in records.

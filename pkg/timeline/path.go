@@ -8,9 +8,10 @@ import (
 // boundary is a known mark on the path, with the phases that lie between the mark before it and
 // itself: one, or several that evidence cannot tell apart.
 type boundary struct {
-	bound     bound
+	bound     *bound
 	phases    []Phase
 	container string
+	attempt   uint16
 	from      instant // the mark before it in its own chain
 	beside    bool    // it comes to pass beside kubelet's work
 }
@@ -20,20 +21,18 @@ type boundary struct {
 // charged to the work; a container that ends while kubelet works on another is no boundary at all,
 // because kubelet goes on with that work first.
 func (f *fold) path() []boundary {
-	path, untold := f.boundaries(f.pod)
-	path = path[1:] // the first is creation itself
-	work := make([]boundary, 0, len(f.bounds))
-	for _, c := range slices.Concat(f.sandboxes, f.chains) {
-		known, _ := f.boundaries(c)
-		work = append(work, known...)
+	path, untold := f.appendBoundaries(make([]boundary, 0, len(f.bounds)), f.pod)
+	first := len(path)
+	for _, chains := range [...][]chain{f.sandboxes, f.chains, {f.ready}} {
+		for _, c := range chains {
+			path, _ = f.appendBoundaries(path, c)
+		}
 	}
-	probed, _ := f.boundaries(f.ready)
-	for i := range probed {
-		probed[i].beside = probed[i].bound.key.mark == MarkStarted
+	work := path[first:]
+	if slices.ContainsFunc(work, boundary.mayBeDuringWork) {
+		all := slices.Clone(work)
+		work = slices.DeleteFunc(work, func(b boundary) bool { return b.duringWork(all) })
 	}
-	work = append(work, probed...)
-	all := slices.Clone(work)
-	work = slices.DeleteFunc(work, func(b boundary) bool { return duringWork(b, all) })
 	slices.SortStableFunc(work, func(a, b boundary) int {
 		return cmp.Compare(a.bound.estimate(), b.bound.estimate())
 	})
@@ -42,31 +41,26 @@ func (f *fold) path() []boundary {
 		// What the pod's own steps left untold lies before the first sign of a container.
 		work[0].phases, work[0].container = append(untold, work[0].phases...), ""
 	}
-	return append(path, work...)
+	return path[1 : first+len(work)] // the first is creation itself
 }
 
 // shareUnordered charges what lies before a mark that is known to a second only, and before marks of other main
 // containers that may as well have come first, to all of them: in which order kubelet worked on them nobody
 // tells.
 func (f *fold) shareUnordered(work []boundary) {
-	own := make([][]Phase, len(work))
-	var unordered []int // of main containers
-	for i := range work {
-		own[i] = work[i].phases
-		if f.ofMain(&work[i]) {
-			unordered = append(unordered, i)
-		}
+	vague := func(b *boundary) bool { return b.bound.latest-b.bound.earliest > 2*eventSlack && f.ofMain(b) }
+	if !slices.ContainsFunc(work, func(b boundary) bool { return vague(&b) }) {
+		return
 	}
-	for _, i := range unordered {
-		b := &work[i]
-		if b.bound.latest-b.bound.earliest <= 2*eventSlack {
+	own := slices.Clone(work) // before anything is shared
+	for i := range own {
+		if !vague(&own[i]) {
 			continue
 		}
-		for _, j := range unordered {
-			w := &work[j]
-			if w.bound.overlaps(&b.bound) && w.container != b.container {
-				b.share(own[j])
-				w.share(own[i])
+		for j := range own {
+			if f.ofMain(&own[j]) && own[j].bound.overlaps(own[i].bound) && own[j].container != own[i].container {
+				work[i].share(own[j].phases)
+				work[j].share(own[i].phases)
 			}
 		}
 	}
@@ -88,9 +82,12 @@ func (f *fold) ofMain(b *boundary) bool {
 	})
 }
 
+// mayBeDuringWork says that it ends what goes on without kubelet.
+func (b boundary) mayBeDuringWork() bool { return b.phases[0] == PhaseFailedRun || b.beside }
+
 // duringWork says that b ends a run inside a stretch of kubelet's work on another container.
-func duringWork(b boundary, all []boundary) bool {
-	if b.phases[0] != PhaseFailedRun && !b.beside {
+func (b boundary) duringWork(all []boundary) bool {
+	if !b.mayBeDuringWork() {
 		return false
 	}
 	at := b.bound.estimate()
@@ -104,9 +101,8 @@ func duringWork(b boundary, all []boundary) bool {
 	})
 }
 
-// boundaries is the known steps of a chain, and the phases after the last of them.
-func (f *fold) boundaries(c chain) (known []boundary, pending []Phase) {
-	known = make([]boundary, 0, len(c.steps))
+// appendBoundaries adds the known steps of a chain; pending are the phases after the last of them.
+func (f *fold) appendBoundaries(known []boundary, c chain) (all []boundary, pending []Phase) {
 	from := minInstant
 	first := len(f.phases)
 	for _, s := range c.steps {
@@ -121,7 +117,8 @@ func (f *fold) boundaries(c chain) (known []boundary, pending []Phase) {
 			if s.of != "" && len(phases) == 1 {
 				container = s.of
 			}
-			known = append(known, boundary{bound: *b, phases: phases, container: container, from: from})
+			attempt := max(s.key.attempt, c.attempt)
+			known = append(known, boundary{bound: b, phases: phases, container: container, attempt: attempt, from: from, beside: c.beside(s)})
 			first, from = len(f.phases), b.estimate()
 		}
 	}

@@ -18,6 +18,7 @@ const (
 	PhasePull            Phase = "pull"
 	PhaseUnpack          Phase = "unpack"
 	PhaseImageBackoff    Phase = "image_backoff"
+	PhaseContainerConfig Phase = "container_config"
 	PhaseContainerCreate Phase = "container_create"
 	PhaseContainerStart  Phase = "container_start"
 	PhaseInitRun         Phase = "init_run"
@@ -37,6 +38,7 @@ const (
 	CauseKubelet   Cause = "kubelet"
 	CauseVolumes   Cause = "volumes"
 	CauseNetwork   Cause = "network"
+	CauseConfig    Cause = "config"
 	CauseRuntime   Cause = "runtime"
 	CausePullQueue Cause = "pull_queue"
 	CauseRegistry  Cause = "registry"
@@ -77,6 +79,7 @@ var phaseTable = []phaseRow{
 	{PhasePull, CauseRegistry, "pulling from %s", aboutRegistry},
 	{PhaseUnpack, CauseDisk, "unpacking", aboutNothing}, // what is left of it when the last byte has come
 	{PhaseImageBackoff, CauseBackoff, "image pull back-off", aboutNothing},
+	{PhaseContainerConfig, CauseConfig, "until %s could be made as configured", aboutContainer},
 	{PhaseContainerCreate, CauseRuntime, "creating containers", aboutNothing},
 	{PhaseContainerStart, CauseRuntime, "starting containers", aboutNothing},
 	{PhaseInitRun, CauseApp, "running init container %s", aboutContainer},

@@ -15,7 +15,10 @@ const (
 
 // PullLog remembers the node's latest pulls, as kubelet's Events told of them, to complete what one pod's evidence cannot
 // tell of its own: which pull it waited for, and whether another one had brought the image. Not safe for concurrent use.
-type PullLog struct{ pulls []loggedPull } // the oldest first
+type PullLog struct {
+	pulls  []loggedPull // the oldest first
+	layers recentLayers
+}
 
 // loggedPull is one pull that succeeded.
 type loggedPull struct {
@@ -50,10 +53,21 @@ func (l *PullLog) Observe(o EventSeen, pod Pod) {
 	l.pulls = append(l.pulls, logged)
 }
 
-// Complete adds to the pulls of a timeline what those of other pods tell.
+// Settle completes a timeline for the last time: from now on its layers count as its own.
+func (l *PullLog) Settle(t *Timeline) {
+	l.Complete(t)
+	for _, p := range t.Pulls {
+		for _, layer := range p.Layers {
+			l.layers.add(layer, t.UID)
+		}
+	}
+}
+
+// Complete adds to the pulls of a timeline what those of other pods tell. The pulls must be the caller's own.
 func (l *PullLog) Complete(t *Timeline) {
 	for i := range t.Pulls {
 		p := &t.Pulls[i]
+		p.Shared = l.layers.sharedBy(p.Layers, t.UID)
 		for _, o := range l.pulls {
 			if o.uid == t.UID || !p.Timed || !p.QueueTimed {
 				continue

@@ -23,13 +23,13 @@ func TestPullLog(t *testing.T) {
 	log.Observe(EventSeen{UID: "c", Reason: "Pulled", Message: `Container image "x" already present on machine`}, Pod{})
 	second := func(s float64) time.Time { return base.Add(time.Duration(s * float64(time.Second))) }
 	mine := Pull{Image: "mine", Outcome: imagepull.OutcomeDownloaded, RequestedAt: second(2), StartedAt: second(12), FinishedAt: second(15), Timed: true, QueueTimed: true}
-	again := mine
-	again.Image = "small"
+	other := mine
+	other.Image = "small"
 	unqueued := mine
 	unqueued.RequestedAt = second(12)
 	untimed := mine
 	untimed.QueueTimed = false
-	tl := Timeline{UID: "me", Pulls: []Pull{mine, again, unqueued, untimed}}
+	tl := Timeline{UID: "me", Pulls: []Pull{mine, other, unqueued, untimed}}
 	log.Complete(&tl)
 	if b := tl.Pulls[0].BlockedBy; b == nil || *b != (Blocker{"shop", "a", "app", "large", 8 * time.Second}) || tl.Pulls[0].Outcome != imagepull.OutcomeDownloaded {
 		t.Errorf("waited for %+v, %s", b, tl.Pulls[0].Outcome)
@@ -39,6 +39,23 @@ func TestPullLog(t *testing.T) {
 	}
 	if tl.Pulls[2].BlockedBy != nil || tl.Pulls[3].BlockedBy != nil {
 		t.Errorf("a pull that did not wait has waited for %+v, %+v", tl.Pulls[2].BlockedBy, tl.Pulls[3].BlockedBy)
+	}
+	layer := Layer{Digest: "sha256:a", SizeBytes: 100, DownloadedAt: second(1)}
+	again := layer
+	again.DownloadedAt = second(100) // it was removed meanwhile
+	first := Timeline{UID: "first", Pulls: []Pull{{Layers: []Layer{layer}}}}
+	later := Timeline{UID: "later", Pulls: []Pull{{Layers: []Layer{layer, again}}}}
+	log.Settle(&first)
+	log.Settle(&later)
+	log.Settle(&first)
+	if first.Pulls[0].Bytes() != 100 || later.Pulls[0].Bytes() != 100 || !later.Pulls[0].Shared[0] {
+		t.Errorf("a layer that two pods share counts %d and %d bytes", first.Pulls[0].Bytes(), later.Pulls[0].Bytes())
+	}
+	for i := range 2*maxRecentLayers + 5 {
+		log.layers.add(Layer{DownloadedAt: second(float64(i))}, "x")
+	}
+	if len(log.layers.owner) != maxRecentLayers || len(log.layers.order) != maxRecentLayers {
+		t.Errorf("%d and %d layers are remembered", len(log.layers.owner), len(log.layers.order))
 	}
 	for i := range 2 * maxPullLog {
 		log.Observe(pulled(fmt.Sprint(i), "x", float64(i), 1))

@@ -44,7 +44,7 @@ func (e *Evidence) pullEvidence(index int16) pullEvidence {
 			p.final = attempt + 1
 		}
 	}
-	if f := e.containers[index].toldFailed; len(p.failures) == 0 && f.known() && f.latest <= end {
+	if f := e.containers[index].toldFailed; len(p.failures) == 0 && f != nil && f.latest <= end {
 		p.failures = append(p.failures, failedPull{f.window, 0, f.why})
 		p.final = 1
 	}
@@ -112,7 +112,7 @@ func (p pulledEvent) before(request claim) bool {
 	if p.present {
 		return true
 	}
-	return p.message.WaitingTimed && request.latest < p.earliest-instant(p.message.Waiting+p.message.Unit)-eventSlack
+	return p.lengths.WaitingTimed && request.latest < p.earliest-instant(p.lengths.Waiting+p.lengths.Unit)-eventSlack
 }
 
 // pullClaims dates what a container's Events tell together: the end of every failed attempt, and for
@@ -134,14 +134,14 @@ func pullClaims(index int16, evidence pullEvidence, image *imageEvidence, used i
 	// Kubelet cuts durations to a unit, so the truth is up to that much longer.
 	ago := func(m Mark, d time.Duration, slack instant) claim {
 		return claim{markKey{index, final, m}, originEventDuration, leanLatest,
-			p.earliest - instant(d+p.message.Unit) - slack, p.latest - instant(d)}
+			p.earliest - instant(d+p.lengths.Unit) - slack, p.latest - instant(d)}
 	}
-	if p.message.Timed {
-		claims = append(claims, ago(MarkPullStarted, p.message.Pull, 0))
+	if p.lengths.Timed {
+		claims = append(claims, ago(MarkPullStarted, p.lengths.Pull, 0))
 	}
-	if p.message.WaitingTimed {
+	if p.lengths.WaitingTimed {
 		// The length begins right after the Pulling Event, which is the request.
-		claims = append(claims, ago(MarkPullRequested, p.message.Waiting, eventSlack))
+		claims = append(claims, ago(MarkPullRequested, p.lengths.Waiting, eventSlack))
 	}
 	return claims
 }
@@ -194,14 +194,28 @@ func (f *fold) attemptsOf(c *Container) []pullAttempt {
 func (f *fold) appendPulls(pulls []Pull, c *Container) []Pull {
 	index := f.index(c.Name)
 	registry := f.e.containers[index].registryOf(c.Image)
-	for _, a := range f.attemptsOf(c) {
+	attempts := f.attemptsOf(c)
+	last := attempts[len(attempts)-1]
+	if last.attempt > 0 && last.outcome == imagepull.OutcomeUnknown && f.e.usedBy(index) == maxInstant {
+		attempts = attempts[:len(attempts)-1] // it is still to come
+	}
+	for _, a := range attempts {
 		pulls = append(pulls, f.pull(c, registry, a))
 	}
+	return f.describe(pulls, c)
+}
+
+// describe adds what the image is to the last of the pulls, if that brought or found it.
+func (f *fold) describe(pulls []Pull, c *Container) []Pull {
+	index := f.index(c.Name)
 	last := &pulls[len(pulls)-1]
+	if last.Outcome == imagepull.OutcomeFailed {
+		return pulls
+	}
 	if image := f.e.image(c.Image); image != nil {
 		last.Digest, last.SizeBytes = image.last.Digest, image.last.SizeBytes
 	}
-	if size := f.pulls[index].pulled.message.SizeBytes; size > 0 {
+	if size := f.pulls[index].pulled.lengths.SizeBytes; size > 0 {
 		last.SizeBytes = size
 	}
 	return pulls
@@ -214,7 +228,7 @@ func lastOutcome(f *fold, c *Container, index int16) imagepull.Outcome {
 	switch {
 	case pulled.present:
 		return imagepull.OutcomePresent
-	case pulled.known() && there && image.lastAt.After(pulled.latest.time()) && image.Digest != "":
+	case pulled.known() && there && image.last.askedAt.After(pulled.latest.time()) && image.Digest != "":
 		if image.last.Digest == image.Digest {
 			return imagepull.OutcomeVerified
 		}
@@ -236,7 +250,7 @@ func lastOutcome(f *fold, c *Container, index int16) imagepull.Outcome {
 			return imagepull.OutcomeVerified
 		}
 		return imagepull.OutcomeDownloaded
-	case there && c.PullPolicy != PullAlways, c.PullPolicy == PullNever:
+	case there && c.PullPolicy != PullAlways, c.PullPolicy == PullNever && f.e.usedBy(index) != maxInstant:
 		return imagepull.OutcomePresent
 	case f.e.pulledBefore(image) && c.PullPolicy != PullAlways:
 		return imagepull.OutcomePresent
@@ -291,10 +305,15 @@ func (e *Evidence) precedes(name, other string) bool {
 }
 
 // broughtByOther says that the image was complete before this pull began: while it waited in the queue,
-// another pod's pull brought it.
+// another pod's pull brought it. An attempt of its own that failed at the end may have stored it, too.
 func (f *fold) broughtByOther(image *imageEvidence, started markKey) bool {
 	b := f.bounds.find(started)
-	return b != nil && !image.last.FirstPulledAt.IsZero() && at(image.last.FirstPulledAt) < b.estimate()
+	if b == nil || image.last.FirstPulledAt.IsZero() || at(image.last.FirstPulledAt) >= b.estimate() {
+		return false
+	}
+	return !slices.ContainsFunc(f.pulls[started.container].failures, func(failed failedPull) bool {
+		return at(image.last.FirstPulledAt) <= failed.latest
+	})
 }
 
 // pulledBefore says that the image's latest pull ended before the pod was here at all.
@@ -319,7 +338,7 @@ func (f *fold) pull(c *Container, registry string, a pullAttempt) Pull {
 			told |= b.origins
 		}
 	}
-	p.Sources = f.sources.of(told)
+	p.Sources = told.sources()
 	if requested != nil {
 		p.RequestedAt = requested.estimate().time()
 	}

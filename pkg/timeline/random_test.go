@@ -58,8 +58,11 @@ func randomObservations(random *rand.Rand) []Observation {
 	phases := []string{"Pending", "Running", "Running", "Succeeded", "Failed"}
 
 	var observations []Observation
+	arrivedAt := base
 	for n := range 1 + random.IntN(12) {
-		arrivedAt := base.Add(time.Duration(n)*time.Second + time.Duration(random.IntN(1000)))
+		if random.IntN(3) > 0 { // else at the same instant as the one before
+			arrivedAt = base.Add(time.Duration(n)*time.Second + time.Duration(random.IntN(1000)))
+		}
 		switch random.IntN(4) {
 		case 0:
 			pod := Pod{UID: "uid-1", CreatedAt: base, AcknowledgedAt: second(), Phase: phases[random.IntN(len(phases))],

@@ -244,6 +244,7 @@ func containerChange(c *Container, words []string) error {
 		switch {
 		case w == "waiting":
 			c.State, c.StartedAt, c.FinishedAt, c.Started, c.Ready = StateWaiting, time.Time{}, time.Time{}, false, false
+			c.WaitingReason, c.PullFailure = "", ""
 		case w == "started":
 			c.Started = true
 		case w == "ready":
@@ -263,10 +264,10 @@ func containerChange(c *Container, words []string) error {
 				c.LastRun.FinishedAt, err = moment(to)
 			}
 		case strings.HasPrefix(w, "running@"):
-			c.State = StateRunning
+			c.State, c.WaitingReason, c.PullFailure = StateRunning, "", ""
 			_, c.StartedAt, err = stamped(w)
 		case strings.HasPrefix(w, "terminated@"):
-			c.State = StateTerminated
+			c.State, c.WaitingReason, c.PullFailure = StateTerminated, "", ""
 			from, to, _ := strings.Cut(strings.TrimPrefix(w, "terminated@"), "-")
 			if c.StartedAt, err = moment(from); err == nil {
 				c.FinishedAt, err = moment(to)

@@ -3,9 +3,9 @@ package timeline
 import "slices"
 
 // end says how far start-up has come and where it ends.
-func (f *fold) end(path []boundary) (State, bound) {
+func (f *fold) end(path []boundary) (State, *bound) {
 	if b := f.bounds.find(podMark(MarkReady)); b != nil {
-		return StateReady, *b
+		return StateReady, b
 	}
 	if b := f.bounds.find(podMark(MarkSucceeded)); b != nil {
 		// Start-up was over when the last container ran; how long it ran is its own business.
@@ -14,25 +14,25 @@ func (f *fold) end(path []boundary) (State, bound) {
 				return StateSucceeded, last.bound
 			}
 		}
-		return StateSucceeded, *b
+		return StateSucceeded, b
 	}
 	failed, deleted := f.bounds.find(podMark(MarkFailed)), f.bounds.find(podMark(MarkDeleted))
 	switch {
 	case deleted != nil && (failed == nil || deleted.estimate() < failed.estimate()):
-		return StateDeleted, *deleted // that its containers then fail is what deletion does
+		return StateDeleted, deleted // that its containers then fail is what deletion does
 	case failed != nil:
-		return StateFailed, *failed
+		return StateFailed, failed
 	}
 	if f.e.givenUp(f.asOf.time()) {
 		until := at(f.e.firstSeen.at.Add(giveUpAfter))
-		return StateGivenUp, bound{earliest: until, latest: until}
+		return StateGivenUp, &bound{earliest: until, latest: until}
 	}
-	return StateStarting, bound{earliest: f.asOf, latest: f.asOf}
+	return StateStarting, &bound{earliest: f.asOf, latest: f.asOf}
 }
 
 // spans partitions the time from start to end: every stretch between two neighbouring boundaries is
 // one phase. A step that took no time is one too: its error says how sure that is.
-func (f *fold) spans(path []boundary, start, end bound, state State) []Span {
+func (f *fold) spans(path []boundary, start, end *bound, state State) []Span {
 	spans := make([]Span, 0, len(path)+1)
 	from := start
 	to := max(end.estimate(), start.estimate())
@@ -52,35 +52,46 @@ func (f *fold) spans(path []boundary, start, end bound, state State) []Span {
 		if b.bound.estimate() > to {
 			until = end // cut short by it
 		}
-		spans = append(spans, f.span(from, until, at, b.phases, b.container))
+		spans = append(spans, f.span(from, until, at, waiting{b.phases, b.container, b.attempt}))
 		from = b.bound
 		if at == to {
 			return spans
 		}
 	}
 	if to > from.estimate() {
-		phases, container := f.waitingFor()
-		if f.e.overflow {
-			phases, container = []Phase{PhaseUnattributed}, "" // attempts that were not kept lie in there
+		w := f.waitingFor(to)
+		switch {
+		case f.e.overflow:
+			w = waiting{phases: []Phase{PhaseUnattributed}} // attempts that were not kept lie in there
+		case state == StateFailed && f.overWith(from.key):
+			w = waiting{[]Phase{PhaseKubeletSync}, f.name(from.key), from.key.attempt}
 		}
-		last := f.span(from, end, to, phases, container)
+		last := f.span(from, end, to, w)
 		last.Open = state == StateStarting
 		spans = append(spans, last)
 	}
 	return spans
 }
 
-func (f *fold) span(from, to bound, until instant, phases []Phase, container string) Span {
-	phase, merged := charge(phases)
+func (f *fold) span(from, to *bound, until instant, w waiting) Span {
+	phase, merged := charge(w.phases)
 	s := Span{
-		Phase: phase, Cause: CauseOf(phase), MergedWith: merged, Container: container,
-		StartAt: from.estimate().time(), EndAt: until.time(), Error: f.spanError(&from, &to),
+		Phase: phase, Cause: CauseOf(phase), MergedWith: merged, Container: w.container,
+		StartAt: from.estimate().time(), EndAt: until.time(), Error: f.spanError(from, to),
 	}
-	if container != "" {
-		s.Attempt = int(to.key.attempt)
+	if w.container != "" {
+		s.Attempt = int(w.attempt)
 	}
-	s.Sources = f.sources.of(from.origins | to.origins)
+	s.Sources = (from.origins | to.origins).sources()
 	return s
+}
+
+// overWith says that a pod that failed did so with the end of a run: kubelet runs nothing again, and what is left is the
+// way to its status. Not so if the container waited for its next run when something else ended the pod.
+func (f *fold) overWith(k markKey) bool {
+	return k.mark == MarkFinished && !slices.ContainsFunc(f.containers, func(c *Container) bool {
+		return c.Name == f.name(k) && c.WaitingReason == crashLoop
+	})
 }
 
 // charge names a stretch that may hold several phases. Neighbours of one cause go under the first one's
@@ -93,10 +104,11 @@ func charge(phases []Phase) (name Phase, merged []Phase) {
 		}
 		return CauseKubelet
 	}
-	for _, p := range phases {
-		if party(p) != party(phases[0]) {
+	name, merged = phases[0], phases[1:]
+	for _, p := range merged {
+		if party(p) != party(name) {
 			return PhaseUnattributed, phases
 		}
 	}
-	return phases[0], phases[1:]
+	return name, merged
 }

@@ -20,12 +20,17 @@ type step struct {
 type chain struct {
 	container string // empty for the pod's own
 	steps     []step
+	attempt   uint16 // of the container, where a step's mark is the pod's
+	probes    bool   // it is the way from the last start to readiness
 }
+
+// beside says that a step comes to pass beside kubelet's work.
+func (c *chain) beside(s step) bool { return c.probes && s.key.mark == MarkStarted }
 
 // podSteps is the way to the first sandbox that ran. Of several sandboxes before it the first begins.
 func (f *fold) podSteps() chain {
 	ran := f.firstSandbox()
-	steps := []step{{key: podMark(MarkCreated)}}
+	steps := append(make([]step, 0, 8), step{key: podMark(MarkCreated)})
 	if f.e.pod.ReadAt.IsZero() {
 		steps = append(steps, step{key: podMark(MarkScheduled), phase: PhaseScheduling})
 	}
@@ -100,11 +105,11 @@ func (f *fold) sandboxSteps() []step {
 // containerSteps is the way of one container to running, and of an init container to its end.
 func (f *fold) containerSteps(c *Container) chain {
 	index := f.index(c.Name)
-	steps := f.pullSteps(index, f.attemptsOf(c), f.turningTo(c))
+	steps := f.pullSteps(c)
 	if c.Kind == KindImageVolume {
-		return chain{c.Name, steps}
+		return chain{container: c.Name, steps: steps}
 	}
-	last := f.lastAttempt(index, MarkContainerCreated, MarkRunning, MarkFinished)
+	last := f.lastAttempt(index, MarkConfigRefused, MarkCreateFailed, MarkContainerCreated, MarkRunning, MarkFinished)
 	if c.Kind == KindSidecar && len(f.sandboxes) == 0 {
 		// Once it has started, kubelet goes on; that it restarts later is no part of the way.
 		last = f.firstAttempt(index, MarkStarted, last)
@@ -116,21 +121,24 @@ func (f *fold) containerSteps(c *Container) chain {
 	for attempt := uint16(0); attempt <= last; attempt++ {
 		create := step{key: markKey{index, attempt, MarkContainerCreated}, phase: PhaseContainerCreate}
 		if attempt > 0 {
-			create.phase = PhaseCrashBackoff
-			if code, known := f.e.containers[index].exitCode(int(attempt) - 1); attempt == 1 || known && code == 0 {
-				create.phase = PhaseKubeletSync // it restarts at once the first time, and what did not crash
-			}
+			create.phase = f.beforeRun(index, attempt)
 			if c.PullPolicy == PullAlways {
 				create.also = PhasePull // it asks the registry again, which no evidence here dates
 			}
+		}
+		if refused, why := f.refused(index, attempt); len(why) > 0 {
+			steps = append(steps, step{key: refused, phase: create.phase, also: create.also})
+			create.phase, create.also = why[0], why[len(why)-1]
 		}
 		steps = append(steps, create,
 			step{key: markKey{index, attempt, MarkRunning}, phase: PhaseContainerStart})
 		if attempt == last && c.PostStartHook && f.isLast(c) {
 			steps = append(steps, step{key: markKey{index, attempt, MarkPostStarted}, phase: PhasePostStartHook})
 		}
-		if attempt < last || c.Kind == KindInit || f.failed() || f.crashed(c) {
-			finished := step{key: markKey{index, attempt, MarkFinished}, phase: ended}
+		switch finished := (step{key: markKey{index, attempt, MarkFinished}, phase: ended}); {
+		case attempt == last && c.Kind != KindInit && f.killed(index, attempt):
+			steps = append(steps, f.untilKilled(c, attempt)...)
+		case attempt < last || c.Kind == KindInit || f.failed() || f.crashed(c):
 			if f.endedWithSandbox(index, attempt) && c.Kind != KindInit {
 				finished.phase = PhaseSandboxLost
 			}
@@ -141,7 +149,65 @@ func (f *fold) containerSteps(c *Container) chain {
 		// The next init container waits for it.
 		steps = append(steps, step{key: markKey{index, last, MarkStarted}, phase: PhaseStartupProbe})
 	}
-	return chain{c.Name, steps}
+	return chain{container: c.Name, steps: steps}
+}
+
+// refused is the mark at which kubelet first could not make a container for a run, and what it may have waited for since
+// then: its reason tells the configuration from all else, but what fails to be created may be configured so.
+func (f *fold) refused(index int16, attempt uint16) (first markKey, why []Phase) {
+	config, failed := markKey{index, attempt, MarkConfigRefused}, markKey{index, attempt, MarkCreateFailed}
+	c, r := f.bounds.find(config), f.bounds.find(failed)
+	switch {
+	case c == nil && r == nil:
+		return first, nil
+	case r == nil:
+		return config, []Phase{PhaseContainerConfig}
+	case c != nil && c.estimate() < r.estimate():
+		failed = config
+	}
+	return failed, []Phase{PhaseContainerConfig, PhaseContainerCreate}
+}
+
+// killed says that kubelet ended a run when it ended the pod, of which the pod's reason tells (Evicted, DeadlineExceeded,
+// Preempting, Terminated …): a pod whose runs all failed has none. While kubelet waits for containers to end it
+// writes no status (pkg/kubelet, SyncTerminatingPod), so a run that was seen to have ended before had done so by itself.
+func (f *fold) killed(index int16, attempt uint16) bool {
+	if !f.failed() || f.e.pod.Reason == "" {
+		return false
+	}
+	ended, seen := f.e.arrivalOf(markKey{index, attempt, MarkFinished})
+	failed, _ := f.e.arrivalOf(podMark(MarkFailed))
+	return !seen || ended >= failed
+}
+
+// untilKilled is what a container was in when kubelet ended it: on its way to ready, if it was not, and if kubelet had
+// started all there were.
+func (f *fold) untilKilled(c *Container, attempt uint16) []step {
+	index := f.index(c.Name)
+	allRan := !slices.ContainsFunc(f.containers, func(o *Container) bool {
+		return o.Kind == KindMain && f.latestOf(o, MarkRunning) == nil
+	})
+	if !allRan || f.bounds.find(markKey{index, attempt, MarkContainerReady}) != nil {
+		return nil
+	}
+	started := markKey{index, attempt, MarkStarted}
+	finished := step{key: markKey{index, attempt, MarkFinished}, phase: probePhase(c.ReadinessProbe, PhaseReadinessProbe)}
+	switch {
+	case !c.StartupProbe || c.Kind == KindSidecar: // whose startup probe is on the way to the others
+		return []step{finished}
+	case f.bounds.find(started) == nil:
+		finished.phase = PhaseStartupProbe
+		return []step{finished}
+	}
+	return []step{{key: started, phase: PhaseStartupProbe}, finished}
+}
+
+// beforeRun is what lies before another run of a container: it restarts at once the first time, and what did not crash.
+func (f *fold) beforeRun(index int16, attempt uint16) Phase {
+	if code, known := f.e.containers[index].exitCode(int(attempt) - 1); attempt == 1 || known && code == 0 {
+		return PhaseKubeletSync
+	}
+	return PhaseCrashBackoff
 }
 
 // turningTo is what passes before kubelet turns to a container: the post-start hook of the one before, if
@@ -158,13 +224,20 @@ func (f *fold) turningTo(c *Container) step {
 func (f *fold) isLast(c *Container) bool { return f.containers[len(f.containers)-1].Name == c.Name }
 
 // pullSteps is what comes before a container is created. Of an image that was there, only kubelet may
-// tell, with an Event, when it found it.
-func (f *fold) pullSteps(index int16, attempts []pullAttempt, first step) []step {
-	var steps []step
-	for _, a := range attempts {
-		wait := first
-		if a.attempt > 0 {
+// tell, with an Event, when it found it. One that must not be pulled may be refused before it is found.
+func (f *fold) pullSteps(c *Container) []step {
+	index, attempts, wait := f.index(c.Name), f.attemptsOf(c), f.turningTo(c)
+	if c.PullPolicy == PullNever {
+		wait.key, wait.untold = markKey{index, 0, MarkPullRequested}, true
+		return []step{wait}
+	}
+	steps := make([]step, 0, 4*len(attempts)+4) // with those of a run
+	for i, a := range attempts {
+		if i > 0 {
 			wait = step{phase: PhaseImageBackoff}
+			if attempts[i-1].failure == imagepull.FailureInvalidReference {
+				wait.phase = PhaseContainerConfig // a name that is none becomes none by trying again
+			}
 		}
 		if a.outcome == imagepull.OutcomePresent {
 			wait.key, wait.untold = markKey{index, a.attempt, MarkPullFinished}, true
@@ -200,15 +273,16 @@ func (f *fold) readySteps() chain {
 	if f.e.pod.ReadinessGates {
 		gates = PhaseReadinessGates
 	}
-	var steps []step
+	steps := make([]step, 0, 3)
 	// Without such a probe kubelet calls a container started when it runs; a sidecar's is on the way to the others.
 	if last.StartupProbe && last.Kind != KindSidecar {
 		steps = append(steps, step{key: markKey{index, attempt, MarkStarted}, phase: PhaseStartupProbe, vague: name == ""})
 	}
 	// All containers are ready when the last one is, and that moment has a stamp of its own.
-	return chain{name, append(steps,
+	steps = append(steps,
 		step{key: podMark(MarkContainersReady), phase: probePhase(last.ReadinessProbe, PhaseReadinessProbe), also: also},
-		step{key: podMark(MarkReady), phase: gates})}
+		step{key: podMark(MarkReady), phase: gates})
+	return chain{name, steps, attempt, true}
 }
 
 // probePhase charges the wait for a probe to the app only if there is a probe.

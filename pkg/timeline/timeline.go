@@ -2,6 +2,7 @@ package timeline
 
 import (
 	"cmp"
+	"strconv"
 	"time"
 
 	"github.com/podlapse/podlapse/pkg/imagepull"
@@ -23,9 +24,13 @@ const (
 // Timeline is what is known of one pod's start-up. It is a value: never changed after Fold made it.
 type Timeline struct {
 	Namespace, Name, UID, Node string
+	StaticUID                  string    // UID that kubelet knows a static pod by; empty for others
+	ReadAt                     time.Time // when kubelet read a static pod's manifest; zero for others
 	Owner                      Owner
 	State                      State
-	Reason                     string // why it failed, in the pod object's word, e.g. OutOfcpu, Evicted
+	// Reason is why it failed, in the pod object's word, e.g. OutOfcpu, Evicted; while it starts, or if it ended so,
+	// why a container waits, e.g. CreateContainerConfigError.
+	Reason string
 
 	CreatedAt time.Time
 	// SettledAt is the end of start-up; zero while StateStarting.
@@ -55,9 +60,20 @@ type Timeline struct {
 }
 
 // ID names the start-up in all that leaves the agent: the pod's UID, a slash, and which of its start-ups
-// this is, from 0. Only the first is timed so far. What is reported again, as after a crash of the agent, has
-// the same ID.
-func (t Timeline) ID() string { return t.UID + "/0" }
+// this is, from 0. Only the first is timed so far. Of a static pod it is kubelet's UID and the nanosecond at which
+// kubelet read the manifest: the object in the API server may be made again, with another UID. What is reported
+// again, as after a crash of the agent, has the same ID.
+func (t Timeline) ID() string { return startUpID(t.UID, t.StaticUID, t.ReadAt) }
+
+// StartUpID is Timeline.ID of the pod's start-up.
+func (p Pod) StartUpID() string { return startUpID(p.UID, p.RuntimeUID, p.ReadAt) }
+
+func startUpID(uid, staticUID string, readAt time.Time) string {
+	if readAt.IsZero() {
+		return uid + "/0"
+	}
+	return staticUID + "/" + strconv.FormatInt(readAt.UnixNano(), 10)
+}
 
 // Compare orders timelines for lists: by namespace and name, the latest of a name first.
 func Compare(a, b Timeline) int {
@@ -109,8 +125,10 @@ type Pull struct {
 	Error             time.Duration
 
 	SizeBytes int64 // 0 when unknown
-	// Layers are those that came with this pull, the bottom one first; empty when the runtime does not tell.
+	// Layers are those that came with this pull, the bottom one first; empty when the runtime does not tell. Shared says
+	// of each whether the pull of a pod that settled before brought it as well, so that its bytes count there.
 	Layers  []Layer
+	Shared  []bool
 	Sources []Source
 
 	// BlockedBy is the pull that this one waited for the longest in the node's queue; nil when none is known.

@@ -43,23 +43,23 @@ func (t Timeline) Verdict() string {
 }
 
 func (t Timeline) outcome() string {
-	total := seconds(t.Total)
+	total, because := seconds(t.Total), ""
+	if t.Reason != "" {
+		because = " (" + t.Reason + ")"
+	}
 	switch t.State {
 	case StateReady:
 		return total + " to ready"
 	case StateSucceeded:
 		return total + " to its last container's start"
 	case StateFailed:
-		if t.Reason != "" {
-			return "failed after " + total + " (" + t.Reason + ")"
-		}
-		return "failed after " + total
+		return "failed after " + total + because
 	case StateDeleted:
-		return "deleted after " + total + ", never ready"
+		return "deleted after " + total + ", never ready" + because
 	case StateGivenUp:
-		return "given up after " + total + ", never ready"
+		return "given up after " + total + ", never ready" + because
 	default:
-		return "starting for " + total
+		return "starting for " + total + because
 	}
 }
 

@@ -2,33 +2,71 @@ package timeline
 
 import "slices"
 
-// waitingFor is what a pod is in whose next mark has not come: the first step without evidence, of the
-// first container that is not done.
-func (f *fold) waitingFor() ([]Phase, string) {
+// crashLoop is what a container's status says in back-off, though only for a part of it: kubelet leaves the status at
+// the run's end until it tries again.
+const crashLoop = "CrashLoopBackOff"
+
+// waiting is what a pod is in whose next mark has not come.
+type waiting struct {
+	phases    []Phase
+	container string
+	attempt   uint16
+}
+
+// waitingFor is the first step without evidence, of the first container that is not done. Work on a main container comes
+// before the wait for another one's next run, as on the path. What ended later than until ran then.
+func (f *fold) waitingFor(until instant) waiting {
 	if f.untouched() {
-		return f.nextStep(f.pod), ""
+		return *f.nextStep(f.pod)
 	}
+	var again *waiting
 	for i, c := range f.containers {
-		if phases := f.nextStep(f.chains[i]); phases != nil {
-			return phases, c.Name
+		if next := f.nextStep(f.chains[i]); next != nil {
+			return *next
 		}
-		if c.Kind == KindInit && f.crashed(c) || c.WaitingReason == "CrashLoopBackOff" {
-			return []Phase{PhaseCrashBackoff}, c.Name
+		if next := f.nextRun(c, until); next != nil && c.Kind == KindInit {
+			return *next
+		} else if again == nil {
+			again = next
 		}
+	}
+	if again != nil {
+		return *again
 	}
 	for _, c := range f.containers {
+		probing := waiting{container: c.Name, attempt: clampAttempt(c.Attempt)}
 		switch {
 		case c.Kind == KindInit || c.Kind == KindImageVolume || c.Ready:
 		case !c.Started:
-			return []Phase{probePhase(c.StartupProbe, PhaseStartupProbe)}, c.Name
+			probing.phases = []Phase{probePhase(c.StartupProbe, PhaseStartupProbe)}
+			return probing
 		default:
-			return []Phase{probePhase(c.ReadinessProbe, PhaseReadinessProbe)}, c.Name
+			probing.phases = []Phase{probePhase(c.ReadinessProbe, PhaseReadinessProbe)}
+			return probing
 		}
 	}
 	if f.e.pod.ReadinessGates {
-		return []Phase{PhaseReadinessGates}, ""
+		return waiting{phases: []Phase{PhaseReadinessGates}}
 	}
-	return []Phase{PhaseKubeletSync}, ""
+	return waiting{phases: []Phase{PhaseKubeletSync}}
+}
+
+// nextRun is the wait for a container to run again; nil if it did not crash, or not by itself.
+func (f *fold) nextRun(c *Container, until instant) *waiting {
+	if !f.crashed(c) && c.WaitingReason != crashLoop {
+		return nil
+	}
+	index := f.index(c.Name)
+	last := f.lastAttempt(index, MarkContainerCreated, MarkRunning, MarkFinished)
+	if finished := f.bounds.find(markKey{index, last, MarkFinished}); finished != nil && (finished.estimate() > until || f.killed(index, last)) {
+		return nil
+	}
+	attempt := last + 1
+	phase := f.beforeRun(index, attempt)
+	if c.WaitingReason == crashLoop {
+		phase = PhaseCrashBackoff
+	}
+	return &waiting{[]Phase{phase}, c.Name, attempt}
 }
 
 // untouched says that no container shows any sign of work yet.
@@ -37,8 +75,8 @@ func (f *fold) untouched() bool {
 		f.bounds.find(markKey{podWide, f.lastAttempt(podWide, MarkSandboxRunning), MarkSandboxRunning}) == nil
 }
 
-// nextStep is the phase of the first step after the last known one; none when the last one is known.
-func (f *fold) nextStep(c chain) []Phase {
+// nextStep is the first step after the last known one; nil when the last one is known.
+func (f *fold) nextStep(c chain) *waiting {
 	next := 0
 	for i, s := range c.steps {
 		if f.bounds.find(s.key) != nil {
@@ -48,17 +86,21 @@ func (f *fold) nextStep(c chain) []Phase {
 	if next == len(c.steps) {
 		return nil
 	}
-	phases := []Phase{c.steps[next].phase}
-	if c.steps[next].key.mark == MarkSandboxBegun && len(f.e.sandboxes) > 0 {
-		return phases // kubelet tries again because of what made the last one fail
+	key := c.steps[next].key
+	w := &waiting{[]Phase{c.steps[next].phase}, c.container, key.attempt}
+	if also := c.steps[next].also; also != "" && also != w.phases[0] {
+		w.phases = append(w.phases, also)
+	}
+	if key.mark == MarkSandboxBegun && len(f.e.sandboxes) > 0 {
+		return w // kubelet tries again because of what made the last one fail
 	}
 	for _, s := range c.steps[next+1:] {
-		if !toldInRetrospect(c.steps[next].key.mark, s.key.mark) {
+		if !toldInRetrospect(key.mark, s.key.mark) {
 			break
 		}
-		phases = append(phases, s.phase)
+		w.phases = append(w.phases, s.phase)
 	}
-	return phases
+	return w
 }
 
 // toldInRetrospect says that nobody tells of the first mark before the second has come, so that while

@@ -70,12 +70,48 @@ func (e *Evidence) givenUp(now time.Time) bool {
 
 // before says that the pod was there, and its start-up over, before the agent's time.
 func (e *Evidence) before() bool {
-	return e.firstSeen.over && !e.firstSeen.live && !e.inScope()
+	return e.firstSeen.over && !e.firstSeen.live && !e.inScope() || e.mirrorsOld()
 }
 
-// inScope says that the pod may have been created while start-ups are the agent's to report.
+// inScope says that the pod may have come to the node while start-ups are the agent's to report. When it was created does
+// not matter: it may have waited for days for a scheduler, or for the node.
 func (e *Evidence) inScope() bool {
-	return !e.scope.Since.IsZero() && e.pod.CreatedAt.Add(time.Second).After(e.scope.Since)
+	return !e.scope.Since.IsZero() && e.pod.cameAt().Add(time.Second).After(e.scope.Since)
+}
+
+// cameAt is what tells best when a pod came to the node, floored to a second.
+func (p *Pod) cameAt() time.Time {
+	if !p.ReadAt.IsZero() {
+		return p.ReadAt
+	}
+	for _, c := range p.Conditions {
+		if c.Type == "PodScheduled" && c.True && !c.TransitionAt.IsZero() {
+			return c.TransitionAt
+		}
+	}
+	if !p.AcknowledgedAt.IsZero() {
+		return p.AcknowledgedAt
+	}
+	return p.CreatedAt
+}
+
+// mirrorsOld says that a static pod ran before kubelet read its manifest, again then as after a restart of its own, or was
+// ready before start-ups are the agent's to report. Its object is a mirror, which kubelet makes anew when somebody deletes it, so
+// that such a pod, too, is seen to come.
+func (e *Evidence) mirrorsOld() bool {
+	if e.pod.ReadAt.IsZero() {
+		return false
+	}
+	read := at(e.pod.ReadAt)
+	return slices.ContainsFunc(e.claims, func(c claim) bool {
+		switch c.key.mark {
+		case MarkRunning:
+			return c.latest < read
+		case MarkReady:
+			return c.latest < read || !e.scope.Since.IsZero() && c.latest < at(e.scope.Since)
+		}
+		return false
+	})
 }
 
 // Ended says that start-up is over, though evidence may still be on its way.
@@ -120,7 +156,7 @@ func (e *Evidence) wantedImages() (refs, layers []string) {
 // mayHaveNewLayers says that a pull may have brought layers that nobody has asked about. A runtime that does not tell
 // when it pulled does not tell of layers either.
 func (i *imageEvidence) mayHaveNewLayers() bool {
-	return i.layeredAt.IsZero() && (!i.Present || i.last.Digest != i.Digest) && (!i.last.Present || !i.last.PulledAt.IsZero())
+	return i.layered == nil && (!i.Present || i.last.Digest != i.Digest) && (!i.last.Present || !i.last.PulledAt.IsZero())
 }
 
 // pulledSince says that the image was pulled after the last answer about it.
@@ -130,14 +166,14 @@ func (e *Evidence) pulledSince(c Container, image *imageEvidence) bool {
 		return false
 	}
 	if p := evidence.pulled; p.known() {
-		return !p.present && !image.lastAt.After(p.latest.time())
+		return !p.present && !image.last.askedAt.After(p.latest.time())
 	}
 	used := e.usedBy(index)
 	if !image.last.Present {
 		return used != maxInstant
 	}
 	// Whether it was pulled again, its stamp tells, if the runtime has one.
-	return c.PullPolicy == PullAlways && !image.PulledAt.IsZero() && used != maxInstant && at(image.lastAt) <= used
+	return c.PullPolicy == PullAlways && !image.PulledAt.IsZero() && used != maxInstant && at(image.last.askedAt) <= used
 }
 
 // runtimeComplete says that the runtime has told all it can of the way to readiness.

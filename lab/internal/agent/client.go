@@ -44,6 +44,27 @@ func (c Client) Timelines(ctx context.Context) ([]Timeline, error) {
 	return list.Items, nil
 }
 
+// Pulls returns the pulls that go on just now.
+func (c Client) Pulls(ctx context.Context) ([]Live, error) {
+	var list struct {
+		Items []Live `json:"items"`
+	}
+	data, err := c.get(ctx, "/api/v1/pulls")
+	if err != nil {
+		return nil, err
+	}
+	if err := decode(data, &list); err != nil {
+		return nil, err
+	}
+	return list.Items, nil
+}
+
+// Metrics returns the agent's metrics in Prometheus' text format.
+func (c Client) Metrics(ctx context.Context) (string, error) {
+	data, err := c.get(ctx, "/metrics")
+	return string(data), err
+}
+
 func decode(data []byte, value any) error {
 	decoder := json.NewDecoder(bytes.NewReader(data))
 	decoder.UseNumber()

@@ -25,8 +25,16 @@ type Timeline struct {
 	Pulls        []Pull      `json:"pulls"`
 	Marks        []Mark      `json:"marks"`
 	Missing      []string    `json:"missing"`
+	LostEvents   []string    `json:"lost_events"` // such as Pulled/main: kubelet made it, nobody has it
+	ClockSkew    *Skew       `json:"clock_skew"`  // absent while it is not proven
 
 	Raw []byte `json:"-"` // the answer as it came
+}
+
+// Skew is how far the control plane's clock is ahead of the node's, at least and at most.
+type Skew struct {
+	Least json.Number `json:"least_seconds"`
+	Most  json.Number `json:"most_seconds"`
 }
 
 // Phase is one stretch of it.
@@ -50,22 +58,6 @@ type Mark struct {
 	Attempt   int       `json:"attempt"`
 	Earliest  time.Time `json:"earliest"`
 	Latest    time.Time `json:"latest"`
-}
-
-// Pull is one pull of an image for one container.
-type Pull struct {
-	Container    string      `json:"container"`
-	Image        string      `json:"image"`
-	Registry     string      `json:"registry"`
-	Digest       string      `json:"digest"`
-	Outcome      string      `json:"outcome"`
-	RequestedAt  time.Time   `json:"requested_at"`
-	StartedAt    time.Time   `json:"started_at"`
-	FinishedAt   time.Time   `json:"finished_at"`
-	QueueSeconds json.Number `json:"queue_seconds"`
-	PullSeconds  json.Number `json:"pull_seconds"`
-	SizeBytes    int64       `json:"size_bytes"`
-	Attempt      int         `json:"attempt"`
 }
 
 // Starting is the state of a pod that has not settled.
@@ -124,14 +116,4 @@ func (t Timeline) Mark(name, container string) (Mark, bool) {
 		}
 	}
 	return Mark{}, false
-}
-
-// PullOf returns the last pull for a container.
-func (t Timeline) PullOf(container string) (Pull, bool) {
-	for i := len(t.Pulls) - 1; i >= 0; i-- {
-		if t.Pulls[i].Container == container {
-			return t.Pulls[i], true
-		}
-	}
-	return Pull{}, false
 }

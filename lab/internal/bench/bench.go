@@ -33,7 +33,8 @@ type Bench struct {
 	BaseImage string // reference of the image without a cold layer
 	Seed      uint64 // of what a scenario leaves to chance
 
-	base v1.Image
+	base   v1.Image
+	faults faults
 }
 
 // FreshName is a prefix with random characters: a namespace that was never there before.
@@ -100,12 +101,13 @@ func (b *Bench) ResetFaults(ctx context.Context) error {
 	if err := os.Remove(b.Node.CNIFaults()); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return fmt.Errorf("end network faults: %w", err)
 	}
-	return b.Registry.SetRules(ctx)
+	return b.faults.set(ctx, b.Registry, nil)
 }
 
-// Clear ends the faults and removes the namespace, its images from the node and from the registry.
+// Clear ends the faults, removes the namespace, its images from the node and from the registry, and starts
+// kubelet and agent as usual again.
 func (b *Bench) Clear(ctx context.Context) error {
-	failures := []error{b.ResetFaults(ctx), b.Kube.DeleteNamespace(ctx, b.Node.Report, b.Namespace)}
+	failures := []error{b.ResetFaults(ctx), b.Node.Restore(ctx), b.Kube.DeleteNamespace(ctx, b.Node.Report, b.Namespace)}
 	if runtime, err := b.Node.Runtime(); err != nil {
 		failures = append(failures, err)
 	} else {
@@ -121,22 +123,6 @@ func (b *Bench) imagePrefix() string {
 	return layout.Address(layout.RegistryPort) + "/" + b.Namespace + "/"
 }
 
-// Image pushes an image with one layer of random bytes, which no node has seen, and returns its
-// reference. Its repository is the namespace, a slash and the name.
-func (b *Bench) Image(ctx context.Context, name string, size int) (string, error) {
-	built, err := image.WithRandomLayers(b.base, size)
-	if err != nil {
-		return "", err
-	}
-	reference := b.imagePrefix() + name + ":1"
-	return reference, image.Push(ctx, reference, built)
-}
-
-// Throttle limits each of the registry's answers for this bench's images.
-func (b *Bench) Throttle(ctx context.Context, bytesPerSecond int64) error {
-	return b.Registry.SetRules(ctx, registry.Rule{Repository: b.Namespace + "/*", BytesPerSecond: bytesPerSecond})
-}
-
 // BreakNetwork makes the network plugin fail for the bench's pods, with this error.
 func (b *Bench) BreakNetwork(reason string) error {
 	return cni.WriteFaults(b.Node.CNIFaults(), cni.Faults{Namespace: b.Namespace, Fail: reason})
@@ -146,13 +132,4 @@ func (b *Bench) BreakNetwork(reason string) error {
 func (b *Bench) DelayNetwork(delay time.Duration, pods ...string) error {
 	return cni.WriteFaults(b.Node.CNIFaults(),
 		cni.Faults{Namespace: b.Namespace, Pods: pods, Delay: cni.Duration{Duration: delay}})
-}
-
-// ThrottleImages limits the registry's answers for these of the bench's images alone.
-func (b *Bench) ThrottleImages(ctx context.Context, bytesPerSecond int64, names ...string) error {
-	var rules []registry.Rule
-	for _, name := range names {
-		rules = append(rules, registry.Rule{Repository: b.Namespace + "/" + name, BytesPerSecond: bytesPerSecond})
-	}
-	return b.Registry.SetRules(ctx, rules...)
 }

@@ -37,18 +37,23 @@ func takenUp(log io.Reader, pod string, now time.Time) (time.Time, error) {
 		if fields == nil || !strings.Contains(fields[2], `"`+pod+`"`) {
 			continue
 		}
-		at, err := time.ParseInLocation("0102 15:04:05.000000", fields[1], time.Local)
-		if err != nil {
-			return time.Time{}, err
-		}
-		at = at.AddDate(now.Year(), 0, 0) // klog leaves the year out
-		if at.After(now) {
-			at = at.AddDate(-1, 0, 0)
-		}
-		return at, nil
+		return klogTime(fields[1], now)
 	}
 	if err := lines.Err(); err != nil {
 		return time.Time{}, err
 	}
 	return time.Time{}, errors.New("it never took it up")
+}
+
+// klogTime reads klog's stamp, which leaves the year out.
+func klogTime(stamp string, now time.Time) (time.Time, error) {
+	at, err := time.ParseInLocation("0102 15:04:05.000000", stamp, time.Local)
+	if err != nil {
+		return time.Time{}, err
+	}
+	at = at.AddDate(now.Year(), 0, 0)
+	if at.After(now) {
+		at = at.AddDate(-1, 0, 0)
+	}
+	return at, nil
 }

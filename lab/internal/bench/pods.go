@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	appsv1 "k8s.io/api/apps/v1"
@@ -92,18 +93,20 @@ func describe(pod corev1.Pod) string {
 	return text
 }
 
-// AwaitSettled waits until the agent calls a pod's start-up over and returns its timeline. The pod is
-// ready, so the agent has seen, or is about to see, all there is.
+// AwaitSettled waits until the agent has reported a pod's start-up and returns what it reported. The pod is
+// ready, so the agent has seen all there is, but for Events that are late or lost: it waits 15 s for those.
 func (b *Bench) AwaitSettled(ctx context.Context, name string) (agent.Timeline, error) {
 	var timeline agent.Timeline
-	err := b.Node.Report.Wait(ctx, "the agent to settle pod "+name, 30*time.Second, 100*time.Millisecond, func(ctx context.Context) error {
-		var err error
-		if timeline, err = b.Agent.Timeline(ctx, b.Namespace, name); err != nil {
+	err := b.Node.Report.Wait(ctx, "the agent to report pod "+name, 45*time.Second, 100*time.Millisecond, func(ctx context.Context) error {
+		records, err := b.Records()
+		if err != nil {
 			return err
 		}
-		if timeline.State == agent.Starting {
-			return errors.New("the agent still calls it starting")
+		i := slices.IndexFunc(records.Timelines, func(t agent.Timeline) bool { return t.Name == name })
+		if i < 0 {
+			return errors.New("the agent has not printed its record")
 		}
+		timeline = records.Timelines[i]
 		return nil
 	})
 	return timeline, err

@@ -10,6 +10,7 @@ import (
 
 	"github.com/podlapse/podlapse/lab/internal/cni"
 	"github.com/podlapse/podlapse/lab/internal/image"
+	"github.com/podlapse/podlapse/lab/internal/metrics"
 )
 
 // Span is a stretch of the wall clock.
@@ -118,22 +119,5 @@ func (b *Bench) KubeletPullSeconds(ctx context.Context) (float64, error) {
 	if err != nil {
 		return 0, fmt.Errorf("read kubelet's metrics: %w", err)
 	}
-	return sumOf(text, "kubelet_image_pull_duration_seconds_sum")
-}
-
-// sumOf adds the samples of one name in Prometheus' text format, whatever their labels.
-func sumOf(text, name string) (float64, error) {
-	var sum float64
-	for line := range strings.Lines(text) {
-		rest, ok := strings.CutPrefix(strings.TrimSpace(line), name)
-		if !ok || rest == "" || rest[0] != '{' && rest[0] != ' ' {
-			continue
-		}
-		value, err := strconv.ParseFloat(rest[strings.LastIndexByte(rest, ' ')+1:], 64)
-		if err != nil {
-			return 0, fmt.Errorf("parse metric %s: %w", name, err)
-		}
-		sum += value
-	}
-	return sum, nil
+	return metrics.Sum(text, "kubelet_image_pull_duration_seconds_sum")
 }

@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -73,7 +74,8 @@ func (c *Client) RemoveImages(ctx context.Context, prefix string) error {
 		return fmt.Errorf("list images: %w", err)
 	}
 	for _, image := range list.GetImages() {
-		for _, tag := range image.GetRepoTags() {
+		// One that was pulled by its digest has no tag.
+		for _, tag := range slices.Concat(image.GetRepoTags(), image.GetRepoDigests()) {
 			if !strings.HasPrefix(tag, prefix) {
 				continue
 			}

@@ -4,21 +4,16 @@
 package image
 
 import (
-	"archive/tar"
-	"bytes"
 	"context"
-	"crypto/rand"
 	"fmt"
 	"os"
 	"runtime"
-	"time"
 
 	"github.com/google/go-containerregistry/pkg/name"
 	v1 "github.com/google/go-containerregistry/pkg/v1"
 	"github.com/google/go-containerregistry/pkg/v1/empty"
 	"github.com/google/go-containerregistry/pkg/v1/mutate"
 	"github.com/google/go-containerregistry/pkg/v1/remote"
-	"github.com/google/go-containerregistry/pkg/v1/static"
 	"github.com/google/go-containerregistry/pkg/v1/types"
 
 	"github.com/podlapse/podlapse/lab/internal/workload"
@@ -50,42 +45,29 @@ func Base(programPath string) (v1.Image, error) {
 	return image, nil
 }
 
-// WithRandomLayers puts layers of the given sizes, in bytes, on top of an image. Nobody has ever
-// seen their content before.
-func WithRandomLayers(base v1.Image, sizes ...int) (v1.Image, error) {
-	for i, size := range sizes {
-		content := make([]byte, size)
-		if _, err := rand.Read(content); err != nil {
-			return nil, fmt.Errorf("make random layer: %w", err)
-		}
-		layer, err := layerOf(fmt.Sprintf("/payload-%d", i), 0o644, content)
-		if err != nil {
-			return nil, err
-		}
-		if base, err = mutate.AppendLayers(base, layer); err != nil {
-			return nil, fmt.Errorf("make image: %w", err)
-		}
+// WithLayers puts layers on top of an image.
+func WithLayers(base v1.Image, layers ...v1.Layer) (v1.Image, error) {
+	image, err := mutate.AppendLayers(base, layers...)
+	if err != nil {
+		return nil, fmt.Errorf("make image: %w", err)
 	}
-	return base, nil
+	return image, nil
 }
 
-// layerOf is an uncompressed layer of one file: its size in the registry is the file's, and the node
-// spends no time on inflating what cannot be compressed anyway.
-func layerOf(path string, mode int64, content []byte) (v1.Layer, error) {
-	var archive bytes.Buffer
-	archive.Grow(len(content) + 4096)
-	writer := tar.NewWriter(&archive)
-	header := &tar.Header{Typeflag: tar.TypeReg, Name: path[1:], Mode: mode, Size: int64(len(content)), ModTime: time.Unix(0, 0)}
-	if err := writer.WriteHeader(header); err != nil {
-		return nil, fmt.Errorf("make layer: %w", err)
+// For is the image for another platform: the same content, under an index that has nothing else.
+func For(image v1.Image, architecture string) (v1.ImageIndex, error) {
+	config, err := image.ConfigFile()
+	if err != nil {
+		return nil, fmt.Errorf("read image configuration: %w", err)
 	}
-	if _, err := writer.Write(content); err != nil {
-		return nil, fmt.Errorf("make layer: %w", err)
+	config = config.DeepCopy()
+	config.Architecture = architecture
+	if image, err = mutate.ConfigFile(image, config); err != nil {
+		return nil, fmt.Errorf("configure image: %w", err)
 	}
-	if err := writer.Close(); err != nil {
-		return nil, fmt.Errorf("make layer: %w", err)
-	}
-	return static.NewLayer(archive.Bytes(), types.OCIUncompressedLayer), nil
+	platform := &v1.Platform{OS: config.OS, Architecture: architecture}
+	return mutate.AppendManifests(mutate.IndexMediaType(empty.Index, types.OCIImageIndex),
+		mutate.IndexAddendum{Add: image, Descriptor: v1.Descriptor{Platform: platform}}), nil
 }
 
 // Pusher is how the lab calls itself while it pushes, so that the registry's log can tell its requests
@@ -99,6 +81,18 @@ func Push(ctx context.Context, reference string, image v1.Image) error {
 		return fmt.Errorf("push image: %w", err)
 	}
 	if err := remote.Write(ref, image, remote.WithContext(ctx), remote.WithUserAgent(Pusher)); err != nil {
+		return fmt.Errorf("push image %s: %w", reference, err)
+	}
+	return nil
+}
+
+// PushIndex uploads an index with its images.
+func PushIndex(ctx context.Context, reference string, index v1.ImageIndex) error {
+	ref, err := name.ParseReference(reference, name.Insecure)
+	if err != nil {
+		return fmt.Errorf("push image: %w", err)
+	}
+	if err := remote.WriteIndex(ref, index, remote.WithContext(ctx), remote.WithUserAgent(Pusher)); err != nil {
 		return fmt.Errorf("push image %s: %w", reference, err)
 	}
 	return nil

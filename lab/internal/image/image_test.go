@@ -1,9 +1,15 @@
 package image
 
 import (
+	"archive/tar"
+	"crypto/sha256"
+	"encoding/hex"
+	"io"
 	"os"
 	"path/filepath"
 	"testing"
+
+	"github.com/google/go-containerregistry/pkg/v1/empty"
 )
 
 func TestRandomLayersAreFreshAndTheBaseIsShared(t *testing.T) {
@@ -17,7 +23,11 @@ func TestRandomLayersAreFreshAndTheBaseIsShared(t *testing.T) {
 	}
 	var digests [2][]string
 	for i := range digests {
-		image, err := WithRandomLayers(base, 1000)
+		cold, err := RandomLayer(1000)
+		if err != nil {
+			t.Fatal(err)
+		}
+		image, err := WithLayers(base, cold)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -36,5 +46,46 @@ func TestRandomLayersAreFreshAndTheBaseIsShared(t *testing.T) {
 	}
 	if digests[0][0] != digests[1][0] || digests[0][1] == digests[1][1] {
 		t.Errorf("digests %v", digests)
+	}
+}
+
+func TestManyFilesUnpackToWhatTheConfigurationNames(t *testing.T) {
+	layer, err := ManyFiles(1001)
+	if err != nil {
+		t.Fatal(err)
+	}
+	content, err := layer.Uncompressed()
+	if err != nil {
+		t.Fatal(err)
+	}
+	hash := sha256.New()
+	files := 0
+	for reader := tar.NewReader(io.TeeReader(content, hash)); ; {
+		header, err := reader.Next()
+		if err == io.EOF {
+			break
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		if header.Typeflag == tar.TypeReg {
+			files++
+		}
+	}
+	_, _ = io.Copy(hash, content)
+	diff, err := layer.DiffID()
+	if err != nil || files != 1001 || diff.Hex != hex.EncodeToString(hash.Sum(nil)) {
+		t.Errorf("%d files, diff ID %s, %v", files, diff, err)
+	}
+}
+
+func TestForeignPlatformIsTheOnlyOne(t *testing.T) {
+	index, err := For(empty.Image, "s390x")
+	if err != nil {
+		t.Fatal(err)
+	}
+	manifest, err := index.IndexManifest()
+	if err != nil || len(manifest.Manifests) != 1 || manifest.Manifests[0].Platform.Architecture != "s390x" {
+		t.Errorf("manifest %+v, %v", manifest, err)
 	}
 }

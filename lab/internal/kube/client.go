@@ -77,6 +77,11 @@ func (c *Client) Create(ctx context.Context, path string, object any) error {
 	return c.call(ctx, http.MethodPost, path, object, nil)
 }
 
+// CreateInto is Create, and reads what was created.
+func (c *Client) CreateInto(ctx context.Context, path string, object, created any) error {
+	return c.call(ctx, http.MethodPost, path, object, created)
+}
+
 // Merge changes the object at the path as a JSON merge patch says; null removes a field.
 func (c *Client) Merge(ctx context.Context, path string, change any) error {
 	return c.send(ctx, http.MethodPatch, "application/merge-patch+json", path, change, nil)

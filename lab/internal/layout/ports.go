@@ -21,6 +21,7 @@ const (
 	SchedulerPort  = 26259
 	APIServerPort  = 26443
 	AgentPort      = 9717
+	GuestPort      = 9718 // of an agent for a synthetic node
 )
 
 // Address is the loopback address with a port.

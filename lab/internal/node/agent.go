@@ -25,12 +25,13 @@ func (n Node) Agent() string {
 	return string(data)
 }
 
-func (n Node) agent(program string) component {
+// agent is the agent as it runs in production; of flags that are given twice, the last counts.
+func (n Node) agent(program string, flags ...string) component {
 	return component{
-		Spec: process.Spec{Name: agentProcess, Path: program, Args: []string{"run",
+		Spec: process.Spec{Name: agentProcess, Path: program, Args: append([]string{"run",
 			"--node-name=" + layout.NodeName, "--kubeconfig=" + n.AgentKubeconfig(),
 			"--cri-endpoint=unix://" + n.ContainerdSocket(), "--listen-address=" + layout.Address(layout.AgentPort),
-			"--record-observations=" + n.AgentObservations(), "--state-dir=" + n.AgentState()},
+			"--record-observations=" + n.AgentObservations(), "--state-dir=" + n.AgentState()}, flags...),
 			Inputs: []string{program, n.AgentKubeconfig()}, Stdout: n.AgentRecords()},
 		ports: []int{layout.AgentPort},
 		ready: func(ctx context.Context) error {
@@ -48,11 +49,21 @@ func (n Node) startAgent(ctx context.Context, program string) error {
 			return nil
 		}
 	}
+	return n.startAgentWith(ctx, program)
+}
+
+// RestartAgentWith starts the agent anew with more flags and waits until it is ready. Restore, or the next
+// Up, takes them back.
+func (n Node) RestartAgentWith(ctx context.Context, flags ...string) error {
+	return n.startAgentWith(ctx, n.Agent(), flags...)
+}
+
+func (n Node) startAgentWith(ctx context.Context, program string, flags ...string) error {
 	program, err := CheckAgent(program)
 	if err != nil {
 		return err
 	}
-	c := n.agent(program)
+	c := n.agent(program, flags...)
 	if err := n.ensure(c); err != nil {
 		return err
 	}

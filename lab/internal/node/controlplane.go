@@ -62,6 +62,8 @@ func (n Node) apiServer() component {
 			// error every few seconds where this is not configured.
 			"--requestheader-client-ca-file=" + ca, "--requestheader-allowed-names=nobody",
 			"--requestheader-username-headers=X-Remote-User",
+			// Namespaces of thousands of Events are to go quickly.
+			"--delete-collection-workers=8",
 			"--kubelet-client-certificate=" + n.certificate(adminUser+".crt"),
 			"--kubelet-client-key=" + n.certificate(adminUser+".key"), "--kubelet-certificate-authority=" + ca,
 		}, Inputs: []string{ca}},

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"path/filepath"
 
 	"github.com/podlapse/podlapse/lab/internal/layout"
@@ -16,7 +17,8 @@ func (n Node) kubelet() component {
 		Spec: process.Spec{Name: kubeletName, Path: n.Programs.Tool(kubeletName), Args: []string{
 			"--config=" + config, "--kubeconfig=" + kubeconfig, "--root-dir=" + n.In("kubelet"),
 			"--cert-dir=" + n.In("kubelet", "pki"), "--hostname-override=" + layout.NodeName,
-			"--v=2", // logs when it takes a pod up
+			"--v=2",             // logs when it takes a pod up
+			"--vmodule=event=3", // and every Event that it makes, also those that it then drops
 		}, Inputs: []string{config, kubeconfig}},
 		ports: []int{layout.KubeletPort, layout.KubeletHealth},
 		ready: func(ctx context.Context) error {
@@ -26,9 +28,38 @@ func (n Node) kubelet() component {
 	}
 }
 
-// writeKubeletConfig writes kubelet's configuration. Images are pulled one after the other, as by
-// default: that is what the lab is there to show.
-func (n Node) writeKubeletConfig() error {
+// PullInParallel starts kubelet anew so that it pulls so many images at a time, as fast as it is asked to.
+// PullSerially, Restore, or the next Up takes that back.
+func (n Node) PullInParallel(ctx context.Context, most int) error {
+	return n.restartKubelet(ctx, map[string]any{
+		"serializeImagePulls": false, "maxParallelImagePulls": most, "registryPullQPS": 0})
+}
+
+// PullSerially takes PullInParallel back.
+func (n Node) PullSerially(ctx context.Context) error { return n.restartKubelet(ctx, nil) }
+
+// restartKubelet starts kubelet anew unless it runs with just these settings.
+func (n Node) restartKubelet(ctx context.Context, settings map[string]any) error {
+	if err := n.writeKubeletConfig(settings); err != nil {
+		return err
+	}
+	if err := n.ensure(n.kubelet()); err != nil {
+		return err
+	}
+	if err := n.await(ctx, n.kubelet()); err != nil {
+		return err
+	}
+	client, err := n.Kube()
+	if err != nil {
+		return err
+	}
+	defer client.Close()
+	return n.awaitNode(ctx, client)
+}
+
+// writeKubeletConfig writes kubelet's configuration, with settings that replace others. Images are pulled one
+// after the other, as by default: that is what the lab is there to show.
+func (n Node) writeKubeletConfig(settings map[string]any) error {
 	type object = map[string]any
 	config := object{
 		"apiVersion": "kubelet.config.k8s.io/v1beta1", "kind": "KubeletConfiguration",
@@ -56,6 +87,7 @@ func (n Node) writeKubeletConfig() error {
 		"clusterDomain": "cluster.local", "clusterDNS": []string{dnsServiceAddress},
 		"rotateCertificates": false, "registerNode": true,
 	}
+	maps.Copy(config, settings)
 	data, err := json.MarshalIndent(config, "", " ")
 	if err != nil {
 		return fmt.Errorf("encode kubelet configuration: %w", err)

@@ -74,11 +74,17 @@ func get(ctx context.Context, url string) error {
 	return nil
 }
 
-// free returns an error when somebody listens on a loopback port.
+// free returns an error when somebody listens on a loopback port. A process that has just ended may take
+// a moment to let go of its own.
 func free(port int) error {
-	listener, err := net.Listen("tcp", layout.Address(port))
-	if err != nil {
-		return err
+	const patience, every = time.Second, 20 * time.Millisecond
+	for deadline := time.Now().Add(patience); ; time.Sleep(every) {
+		listener, err := net.Listen("tcp", layout.Address(port))
+		if err == nil {
+			return listener.Close()
+		}
+		if time.Now().After(deadline) {
+			return err
+		}
 	}
-	return listener.Close()
 }

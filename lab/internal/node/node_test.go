@@ -34,7 +34,7 @@ func TestConfigurationIsComplete(t *testing.T) {
 	if err := n.writeContainerdConfig("image"); err != nil {
 		t.Error(err)
 	}
-	if err := n.writeKubeletConfig(); err != nil {
+	if err := n.writeKubeletConfig(nil); err != nil {
 		t.Fatal(err)
 	}
 	data, _ := os.ReadFile(n.In("kubelet.json"))

@@ -82,7 +82,7 @@ func (n Node) start(ctx context.Context, agent string) error {
 	if err != nil {
 		return err
 	}
-	if err := errors.Join(n.installSelf(), n.writeContainerdConfig(base), n.writeKubeletConfig()); err != nil {
+	if err := errors.Join(n.installSelf(), n.writeContainerdConfig(base), n.writeKubeletConfig(nil)); err != nil {
 		return err
 	}
 	images, etcd, runtime, server := n.registryComponent(), n.etcd(), n.containerd(), n.apiServer()
@@ -147,6 +147,12 @@ func (n Node) startNode(ctx context.Context, agent string) error {
 		return fmt.Errorf("note that the node is up: %w", err)
 	}
 	return nil
+}
+
+// Restore takes back what a scenario changed in how kubelet and agent run; where it changed nothing, it does
+// nothing. Up does the same for what a killed scenario left.
+func (n Node) Restore(ctx context.Context) error {
+	return errors.Join(n.StopGuest(), n.PullSerially(ctx), n.startAgent(ctx, ""))
 }
 
 // awaitNode waits until pods would be scheduled and would start at the first try.

@@ -24,6 +24,7 @@ type Identity struct {
 type stat struct {
 	state byte // R, S, D, Z, …
 	start uint64
+	cpu   uint64 // ticks of user and system time, fields 14 and 15
 }
 
 // parseStat reads one /proc/PID/stat line. The command name is in parentheses and may itself hold
@@ -42,7 +43,16 @@ func parseStat(line string) (stat, error) {
 	if err != nil {
 		return stat{}, fmt.Errorf("parse process stat %q: %w", line, err)
 	}
-	return stat{state: fields[0][0], start: start}, nil
+	const userField, systemField = 14 - 3, 15 - 3
+	user, err := strconv.ParseUint(fields[userField], 10, 64)
+	if err != nil {
+		return stat{}, fmt.Errorf("parse process stat %q: %w", line, err)
+	}
+	system, err := strconv.ParseUint(fields[systemField], 10, 64)
+	if err != nil {
+		return stat{}, fmt.Errorf("parse process stat %q: %w", line, err)
+	}
+	return stat{state: fields[0][0], start: start, cpu: user + system}, nil
 }
 
 func readStat(pid int) (stat, error) {

@@ -2,6 +2,7 @@ package registry
 
 import (
 	"fmt"
+	"slices"
 	"sync"
 )
 
@@ -12,7 +13,8 @@ type rules struct {
 	used    []int // how often each rule was applied
 }
 
-// replace puts a whole new set in force, or none if one of them is wrong.
+// replace puts a whole new set in force, or none if one of them is wrong. A rule that was in force before
+// goes on counting.
 func (s *rules) replace(next []Rule) error {
 	for i, rule := range next {
 		if err := rule.Validate(); err != nil {
@@ -21,7 +23,13 @@ func (s *rules) replace(next []Rule) error {
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.current, s.used = next, make([]int, len(next))
+	used := make([]int, len(next))
+	for i, rule := range next {
+		if before := slices.Index(s.current, rule); before >= 0 {
+			used[i] = s.used[before]
+		}
+	}
+	s.current, s.used = next, used
 	return nil
 }
 

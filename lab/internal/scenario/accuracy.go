@@ -34,9 +34,7 @@ func accuracy(ctx context.Context, b *bench.Bench, v *Verdict) error {
 	if err := injectInto(ctx, b, plans); err != nil {
 		return err
 	}
-	// What arrives in the first seconds of a watch the agent does not take for news.
-	const settling = 5 * time.Second
-	if err := sleep(ctx, settling-b.Node.AgentAge()); err != nil {
+	if err := settleAgent(ctx, b); err != nil {
 		return err
 	}
 	sightings, stop := b.Watch(ctx)

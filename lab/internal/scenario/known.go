@@ -19,9 +19,11 @@ type known struct {
 // knownLength is a phase on the node's clock.
 type knownLength struct {
 	phase, container string
-	injected         time.Duration
+	injected         time.Duration // so much of what was injected falls into it
 	truth            bench.Span
+	begunBefore      time.Time // when it cannot have begun yet, by kubelet; zero where nothing says so
 	endedBy          time.Time // when the runtime, too, knew that it had ended; zero where it does not say
+	injectorEnds     bool      // it ends when the injector says so, not with what a component makes of that
 }
 
 // knownMark is a mark and what holds it: each of the two ends is the instant of a cause that came before
@@ -41,6 +43,7 @@ type knownSpan struct {
 type accounts struct {
 	takenUpAt time.Time // by kubelet, from its log
 	boundAt   time.Time // by the scheduler, from its Event
+	pullsAt   time.Time // kubelet says so just before it queues the pull, from its Event
 	runtime   bench.RuntimeLog
 	network   bench.Span                      // the plugin's own run
 	said      map[string]map[string]time.Time // by the process in each container
@@ -56,6 +59,9 @@ func (p plan) ask(ctx context.Context, b *bench.Bench, seen bench.Sighting, c ca
 		return known{}, err
 	}
 	if a.boundAt, err = b.BoundAt(ctx, p.name); err != nil {
+		return known{}, err
+	}
+	if a.pullsAt, err = b.PullRequestedAt(ctx, p.name); err != nil {
 		return known{}, err
 	}
 	if a.runtime, err = b.RuntimeLog(p.name, seen.UID); err != nil {
@@ -83,28 +89,34 @@ func (p plan) ask(ctx context.Context, b *bench.Bench, seen bench.Sighting, c ca
 //   - volumes: kubelet takes the pod up → asks the runtime for a sandbox. A secret's creation is not the
 //     end: kubelet finds it at its next try, after a back-off.
 //   - network: the runtime is asked for a sandbox → the plugin's last word; ending its process comes on top.
-//   - pull: the runtime is asked → it has the image.
+//   - pull: the runtime is asked → it has the image. It notes that it was asked when it turns to that; kubelet
+//     counts from its call.
 //   - init_run: the container runs → the process' last word.
 //   - post_start_hook: the container runs → the hook's last word.
 //   - startup_probe, readiness_probe: what comes before → the probe's word that it passes. That kubelet hears
 //     of it, and the API server, takes some ten milliseconds more.
 func (p plan) lengths(a accounts) []knownLength {
-	main := a.said[mainName]
 	lengths := []knownLength{
-		{"volumes", "", p.secretAfter, bench.Span{StartAt: a.takenUpAt, EndAt: a.runtime.SandboxAskedAt}, time.Time{}},
-		{"network", "", p.networkDelay, bench.Span{StartAt: a.runtime.SandboxAskedAt, EndAt: a.network.EndAt}, a.runtime.SandboxReadyAt},
-		{"init_run", initName, p.initRun, bench.Span{StartAt: a.runningAt(initName), EndAt: a.said[initName][workload.WordDone]},
-			a.runtime.ExitedAt[initName]},
-		{"pull", mainName, p.pullTime(), a.runtime.Pull, time.Time{}},
+		{phase: "volumes", injected: p.secretAfter, truth: bench.Span{StartAt: a.takenUpAt, EndAt: a.runtime.SandboxAskedAt}},
+		{phase: "network", injected: p.networkDelay, truth: bench.Span{StartAt: a.runtime.SandboxAskedAt, EndAt: a.network.EndAt},
+			endedBy: a.runtime.SandboxReadyAt, injectorEnds: true},
+		{phase: "init_run", container: initName, injected: p.initRun,
+			truth:   bench.Span{StartAt: a.runningAt(initName), EndAt: a.said[initName][workload.WordDone]},
+			endedBy: a.runtime.ExitedAt[initName], injectorEnds: true},
+		{phase: "pull", container: mainName, injected: p.pullTime(), truth: a.runtime.Pull, begunBefore: a.pullsAt},
 	}
 	if hooked := p.hooked(); hooked == hookedName {
-		lengths = append(lengths, knownLength{"post_start_hook", hooked, p.hookFor,
-			bench.Span{StartAt: a.runningAt(hooked), EndAt: a.said[hooked][workload.WordHookDone]}, time.Time{}})
+		lengths = append(lengths, knownLength{phase: "post_start_hook", container: hooked, injected: p.hookFor, injectorEnds: true,
+			truth: bench.Span{StartAt: a.runningAt(hooked), EndAt: a.said[hooked][workload.WordHookDone]}})
 	}
 	at := a.runningAt(mainName)
-	next := func(phase string, injected time.Duration, word string) {
-		lengths = append(lengths, knownLength{phase, mainName, injected, bench.Span{StartAt: at, EndAt: main[word]}, time.Time{}})
-		at = main[word]
+	startedAt := at
+	// All that is injected here counts from the process' start: a probe that passed late has used up a part of the next.
+	next := func(phase string, after time.Duration, word string) {
+		end := a.said[mainName][word]
+		lengths = append(lengths, knownLength{phase: phase, container: mainName, injected: max(0, startedAt.Add(after).Sub(at)),
+			truth: bench.Span{StartAt: at, EndAt: end}, injectorEnds: true})
+		at = end
 	}
 	if p.hooked() == mainName {
 		next("post_start_hook", p.hookFor, workload.WordHookDone)
@@ -113,7 +125,7 @@ func (p plan) lengths(a accounts) []knownLength {
 		next("startup_probe", p.startedAfter, workload.WordStartup)
 	}
 	if !p.completes() {
-		next("readiness_probe", max(0, p.readyAfter-p.startedAfter), workload.WordReady)
+		next("readiness_probe", p.readyAfter, workload.WordReady)
 	}
 	return lengths
 }

@@ -12,11 +12,43 @@ import (
 // is from the phase's definition: who dated it stood some milliseconds inside of the phase.
 const exact = 50 * time.Millisecond
 
+// callLimit is the longest that a busy machine takes to have the runtime note a call (60 ms were seen), however long
+// ago kubelet said that the call was to come: a pull may have waited in a queue in between.
+const callLimit = 150 * time.Millisecond
+
+// injectorLimit is the longest that a phase which the injector ends may take beside what was injected, on a machine as
+// busy as can be.
+const injectorLimit = 5 * time.Second
+
+// newReading is what is known of a phase, without what the agent tells.
+func newReading(pod string, k knownLength) reading {
+	r := reading{pod: pod, phase: k.phase, container: k.container, injected: k.injected, happened: k.truth}
+	if !k.begunBefore.IsZero() {
+		r.begunEarlier = min(max(0, k.truth.StartAt.Sub(k.begunBefore)), callLimit)
+	}
+	if !k.endedBy.IsZero() {
+		r.endedLater = max(0, k.endedBy.Sub(k.truth.EndAt))
+	}
+	return r
+}
+
+// happenedOtherwise says that a fault was not injected as planned, so that what the agent makes of it shows nothing.
+func (k knownLength) happenedOtherwise() error {
+	switch truth := k.truth.Length(); {
+	case truth < k.injected-exact:
+		return fmt.Errorf("phase %s: %s were injected, but it took %s", k.phase, seconds(k.injected), seconds(truth))
+	case k.injectorEnds && truth > k.injected+injectorLimit:
+		return fmt.Errorf("phase %s: %s were injected, and it took %s", k.phase, seconds(k.injected), seconds(truth))
+	}
+	return nil
+}
+
 // reading is one phase as the agent tells it beside the truth.
 type reading struct {
 	pod, phase, container string
 	injected              time.Duration
 	happened              bench.Span    // the truth
+	begunEarlier          time.Duration // at most, by which the beginning may have been before its first word
 	endedLater            time.Duration // at most, by which the end may have been after its last word
 	told                  bench.Span    // by the agent: the ends of the phase
 	measured, stated      time.Duration
@@ -59,10 +91,10 @@ func (r reading) off() time.Duration { return r.measured - r.truth() }
 func (r reading) within() bool { return !r.missing && r.off().Abs() <= exact }
 
 // kept says that the agent kept its own word: the truth lies inside the error it stated. Where a process on
-// a busy machine takes its time between its last word and its end, that time is part of the phase.
+// a busy machine takes its time before its first word, or between its last one and its end, that time is part of the phase.
 func (r reading) kept() bool {
 	bound := r.stated + exact
-	return !r.missing && r.off() >= -bound && r.off() <= bound+r.endedLater
+	return !r.missing && r.off() >= -bound && r.off() <= bound+r.begunEarlier+r.endedLater
 }
 
 func (r reading) String() string {

@@ -25,16 +25,24 @@ type Scenario struct {
 	Name    string
 	Summary string // one line
 	Run     Run
+	Flags   []string // that the agent runs with meanwhile, besides the usual ones
 }
 
 // Table lists all scenarios in the order in which a person would try them.
 func Table() []Scenario {
 	return []Scenario{
-		{"first-light", "one pod of every ingredient: slow network, slow pull, init container, sidecar, readiness", firstLight},
-		{"network-failure", "a network plugin that fails at first: the network is to blame, not the volumes", networkFailure},
-		{"serial-queue", "four pods, four cold images, one pull at a time: who waited, and who pulled", serialQueue},
-		{"accuracy", "20 pods, every fault alone and all together: phases to 50 ms, stamps within their stated error", accuracy},
-		{"restart", "40 pods while the agent is killed 50 times: each reported once, with the phases it had", restart},
+		{"first-light", "one pod of every ingredient: slow network, slow pull, init container, sidecar, readiness", firstLight, nil},
+		{"network-failure", "a network plugin that fails at first: the network is to blame, not the volumes", networkFailure, nil},
+		{"serial-queue", "four pods, four cold images, one pull at a time: who waited, and who pulled", serialQueue, nil},
+		{"accuracy", "20 pods, every fault alone and all together: phases to 50 ms, stamps within their stated error", accuracy, nil},
+		{"restart", "40 pods while the agent is killed 50 times: each reported once, with the phases it had", restart, nil},
+		pullsWith("pulls", "every way in which an image comes or fails to come: outcome, queue, pull, attempts, failure", sight{events: true, runtime: true}),
+		pullsWith("pulls-no-events", "the same without Events: less exact, nothing wrong", sight{runtime: true}),
+		pullsWith("pulls-no-runtime", "the same without the container runtime: nothing invented", sight{events: true}),
+		{"lost-events", "ten cold images in one pod, of whose Events kubelet drops some: each pull told, the losses exactly", lostEvents, nil},
+		{"unpack", "a slow registry, a slow unpacking, and both at once: who is to blame for which second", unpack, nil},
+		{"no-watch", "30 pods with present images open no Event watch, a cold one opens one and closes it", noWatch, nil},
+		{"event-cost", "400 pods, 20 a second, 16 Events each: what the agent costs the API server", eventCost, nil},
 	}
 }
 
@@ -76,6 +84,11 @@ func Play(ctx context.Context, n node.Node, s Scenario, seed uint64, out io.Writ
 	}
 	if b.Seed = seed; seed == 0 {
 		b.Seed = uint64(rand.Uint32()) // short enough to be typed again
+	}
+	if len(s.Flags) > 0 {
+		if err := n.RestartAgentWith(ctx, s.Flags...); err != nil {
+			return fmt.Errorf("prepare scenario %s: start the agent with %q: %w", s.Name, s.Flags, err)
+		}
 	}
 	n.Report.Say("scenario %s in namespace %s", s.Name, b.Namespace)
 	verdict := &Verdict{}

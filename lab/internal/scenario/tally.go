@@ -15,25 +15,44 @@ type tally struct {
 	stamps   int      // marks and spans of the control plane that were compared
 	refuted  []string // those that are not where the agent says they are for certain
 	problems []string
+
+	widestMark time.Duration // of the intervals that the agent states for marks
+	widestSpan time.Duration // of its errors for spans
 }
+
+// The control plane floors its stamps to a second, so that a mark may be anywhere in one, and a length between two of them be
+// two seconds off at most. An agent that states more, beside the skew that it has proven, promises nothing.
+const (
+	widestMark = time.Second
+	widestSpan = 2 * time.Second
+)
 
 // add compares one timeline.
 func (t *tally) add(timeline agent.Timeline, k known) {
 	for _, length := range k.lengths {
-		r := reading{pod: k.pod, phase: length.phase, container: length.container,
-			injected: length.injected, happened: length.truth}
-		if !length.endedBy.IsZero() {
-			r.endedLater = max(0, length.endedBy.Sub(length.truth.EndAt))
-		}
+		t.problem(k.pod, length.happenedOtherwise())
+		r := newReading(k.pod, length)
 		t.problem(k.pod, r.read(timeline))
 		t.readings = append(t.readings, r)
 	}
+	skew, err := skewOf(timeline)
+	t.problem(k.pod, err)
 	for _, m := range k.marks {
 		t.stamps++
 		told, there := timeline.Mark(m.mark, "")
 		if !there || !meets(m.held, told) {
 			t.refuted = append(t.refuted, fmt.Sprintf("%s %s: held by [%s, %s], the agent says [%s, %s]", k.pod, m.mark,
 				clock(m.held.StartAt), clock(m.held.EndAt), clock(told.Earliest), clock(told.Latest)))
+			continue
+		}
+		if told.Earliest.IsZero() || told.Latest.IsZero() {
+			t.problem(k.pod, fmt.Errorf("mark %s has an open end", m.mark))
+			continue
+		}
+		width := told.Latest.Sub(told.Earliest)
+		t.widestMark = max(t.widestMark, width)
+		if width > widestMark+skew {
+			t.problem(k.pod, fmt.Errorf("mark %s may be anywhere in %s", m.mark, seconds(width)))
 		}
 	}
 	for _, s := range k.spans {
@@ -44,7 +63,27 @@ func (t *tally) add(timeline agent.Timeline, k known) {
 			t.refuted = append(t.refuted, fmt.Sprintf("%s %s: held by [%s, %s], the agent says %s, error %s", k.pod, s.name(),
 				seconds(shortest), seconds(longest), seconds(measured), seconds(stated)))
 		}
+		t.widestSpan = max(t.widestSpan, stated)
+		if stated > widestSpan+skew {
+			t.problem(k.pod, fmt.Errorf("%s: the stated error is %s", s.name(), seconds(stated)))
+		}
 	}
+}
+
+// skewOf is how far apart the agent says that the clocks are at most; zero when it has not proven that they are.
+func skewOf(timeline agent.Timeline) (time.Duration, error) {
+	if timeline.ClockSkew == nil {
+		return 0, nil
+	}
+	least, err := agent.Nanoseconds(timeline.ClockSkew.Least)
+	if err != nil {
+		return 0, fmt.Errorf("clock_skew.least_seconds: %w", err)
+	}
+	most, err := agent.Nanoseconds(timeline.ClockSkew.Most)
+	if err != nil {
+		return 0, fmt.Errorf("clock_skew.most_seconds: %w", err)
+	}
+	return max(least.Abs(), most.Abs()), nil
 }
 
 func (t *tally) problem(pod string, err error) {
@@ -120,6 +159,7 @@ func (t *tally) judgePromises(v *Verdict) {
 	}
 	v.Problems = append(v.Problems, t.problems...)
 	v.Note("%d of %d stamps of the control plane lie within the stated error", t.stamps-len(t.refuted), t.stamps)
+	v.Note("the widest of these are a mark in %s and a length with an error of %s", seconds(t.widestMark), seconds(t.widestSpan))
 	v.Note("%d of %d phases are told only as part of others", merged, len(t.readings))
 	if 20*merged > len(t.readings) { // an agent that knew nothing would tell everything so
 		v.Problem("%d of %d phases are told only as part of others: more than one in twenty", merged, len(t.readings))

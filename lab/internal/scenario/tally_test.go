@@ -6,6 +6,7 @@ import (
 
 	"github.com/podlapse/podlapse/lab/internal/agent"
 	"github.com/podlapse/podlapse/lab/internal/bench"
+	"github.com/podlapse/podlapse/lab/internal/workload"
 )
 
 // after is an instant of the tests, that long after their start.
@@ -141,5 +142,98 @@ func TestOneOfAHundredMayBeOff(t *testing.T) {
 		if v.Failed() != want {
 			t.Errorf("%d off: %q", off, v.Problems)
 		}
+	}
+}
+
+func TestBeginningHeardOfLater(t *testing.T) {
+	for name, test := range map[string]struct {
+		begunBefore time.Duration
+		over, kept  bool
+	}{
+		"nobody says":            {0, true, false},
+		"60 ms before":           {940 * time.Millisecond, true, true},
+		"in a queue until then":  {500 * time.Millisecond, false, true},
+		"later, which it cannot": {1100 * time.Millisecond, true, false},
+	} {
+		k := knownLength{phase: "pull", truth: span(time.Second, 3*time.Second), begunBefore: after(test.begunBefore)}
+		if test.begunBefore == 0 {
+			k.begunBefore = time.Time{}
+		}
+		r := newReading("p", k)
+		if r.measured = 2*time.Second + exact + 60*time.Millisecond; r.kept() != test.kept {
+			t.Errorf("%s: kept is %v", name, r.kept())
+		}
+		if r.measured = 2*time.Second + exact + callLimit + 1; r.kept() {
+			t.Errorf("%s: a call took longer than any", name)
+		}
+	}
+}
+
+func TestWhatWasNotInjectedIsAProblem(t *testing.T) {
+	for name, test := range map[string]struct {
+		length  knownLength
+		problem bool
+	}{
+		"as injected":               {knownLength{injected: time.Second, truth: span(0, time.Second)}, false},
+		"50 ms less":                {knownLength{injected: time.Second, truth: span(0, 950*time.Millisecond)}, false},
+		"nothing":                   {knownLength{injected: time.Second, truth: span(0, 20*time.Millisecond)}, true},
+		"more, of a component":      {knownLength{injected: time.Second, truth: span(0, time.Minute)}, false},
+		"more, of the injector":     {knownLength{injected: time.Second, truth: span(0, 5*time.Second), injectorEnds: true}, false},
+		"too much, of the injector": {knownLength{injected: time.Second, truth: span(0, 7*time.Second), injectorEnds: true}, true},
+		"nothing and nothing":       {knownLength{truth: span(0, 0), injectorEnds: true}, false},
+	} {
+		test.length.phase = "network"
+		var counted tally
+		counted.add(agent.Timeline{Phases: []agent.Phase{told("network", 0, test.length.truth.Length(), 0)}},
+			known{pod: "p", lengths: []knownLength{test.length}})
+		if got := len(counted.problems) > 0; got != test.problem {
+			t.Errorf("%s: problems %q", name, counted.problems)
+		}
+	}
+}
+
+func TestInjectedIsWhatFallsIntoThePhase(t *testing.T) {
+	said := map[string]time.Time{workload.WordStarted: after(0), workload.WordStartup: after(2100 * time.Millisecond),
+		workload.WordReady: after(3 * time.Second)}
+	p := plan{startedAfter: 2 * time.Second, readyAfter: 3 * time.Second}
+	got := map[string]time.Duration{}
+	for _, length := range p.lengths(accounts{said: map[string]map[string]time.Time{mainName: said}}) {
+		got[length.phase] = length.injected
+		if err := length.happenedOtherwise(); length.container == mainName && length.phase != "pull" && err != nil {
+			t.Error(err)
+		}
+	}
+	if got["startup_probe"] != 2*time.Second || got["readiness_probe"] != 900*time.Millisecond {
+		t.Errorf("injected %v", got)
+	}
+}
+
+func TestStatedErrorsAreBounded(t *testing.T) {
+	skewed := &agent.Skew{Least: "-1.5", Most: "-0.5"}
+	for name, test := range map[string]struct {
+		earliest, latest, stated time.Duration
+		skew                     *agent.Skew
+		problems                 int
+	}{
+		"a second each":         {0, time.Second, 2 * time.Second, nil, 0},
+		"wider":                 {0, time.Second + 1, 2*time.Second + 1, nil, 2},
+		"wider by the skew":     {0, 2500 * time.Millisecond, 3500 * time.Millisecond, skewed, 0},
+		"wider than with it":    {0, 2501 * time.Millisecond, 3501 * time.Millisecond, skewed, 2},
+		"an hour, to be sure":   {-time.Hour, time.Hour, time.Hour, nil, 2},
+		"skew that is a number": {0, time.Second, time.Second, &agent.Skew{Least: "x"}, 1},
+	} {
+		timeline := agent.Timeline{TotalSeconds: "1", TotalError: number(test.stated), ClockSkew: test.skew,
+			Marks: []agent.Mark{{Mark: "created", Earliest: after(test.earliest), Latest: after(test.latest)}}}
+		var counted tally
+		counted.add(timeline, known{pod: "p", marks: []knownMark{{"created", span(0, 1)}}, spans: []knownSpan{{"", span(0, 0), span(0, time.Second)}}})
+		if len(counted.problems) != test.problems || len(counted.refuted) > 0 {
+			t.Errorf("%s: problems %q, refuted %q", name, counted.problems, counted.refuted)
+		}
+	}
+	var open tally
+	open.add(agent.Timeline{Marks: []agent.Mark{{Mark: "created", Latest: after(time.Second)}}},
+		known{pod: "p", marks: []knownMark{{"created", span(0, 1)}}})
+	if len(open.problems) != 1 {
+		t.Errorf("an open end: problems %q", open.problems)
 	}
 }

@@ -1,0 +1,106 @@
+package agent
+
+import (
+	"encoding/json"
+	"time"
+)
+
+// Outcomes of a pull.
+const (
+	Present    = "present"
+	Verified   = "verified"
+	Downloaded = "downloaded"
+	Joined     = "joined"
+	Failed     = "failed"
+	Pulling    = "pulling"
+	Unknown    = "unknown"
+	External   = "external" // only of what is pulled just now
+)
+
+// Pull is one attempt to pull an image for one container, or for one volume.
+type Pull struct {
+	Container    string      `json:"container"`
+	Image        string      `json:"image"`
+	Registry     string      `json:"registry"`
+	Digest       string      `json:"digest"`
+	Outcome      string      `json:"outcome"`
+	Failure      string      `json:"failure"`
+	Attempt      int         `json:"attempt"` // from 0
+	RequestedAt  time.Time   `json:"requested_at"`
+	StartedAt    time.Time   `json:"started_at"`
+	DownloadedAt time.Time   `json:"downloaded_at"`
+	FinishedAt   time.Time   `json:"finished_at"`
+	QueueSeconds json.Number `json:"queue_seconds"` // empty when it was not timed, as the two below
+	PullSeconds  json.Number `json:"pull_seconds"`
+	Error        json.Number `json:"error_seconds"`
+	SizeBytes    int64       `json:"size_bytes"`
+	Download     *Download   `json:"download"`
+	Unpack       *Unpack     `json:"unpack"`
+	Layers       []Layer     `json:"layers"`
+	BlockedBy    *Blocker    `json:"blocked_by"`
+}
+
+// Download is what came over the network for one pull.
+type Download struct {
+	StartAt time.Time   `json:"start_at"`
+	EndAt   time.Time   `json:"end_at"`
+	Seconds json.Number `json:"seconds"`
+	Bytes   int64       `json:"bytes"`
+}
+
+// Unpack is the unpacking; it overlaps with the download.
+type Unpack struct {
+	StartAt time.Time   `json:"start_at"`
+	EndAt   time.Time   `json:"end_at"`
+	Seconds json.Number `json:"seconds"` // during which anything was unpacked
+}
+
+// Layer is one layer of a pulled image.
+type Layer struct {
+	Digest       string    `json:"digest"`
+	SizeBytes    int64     `json:"size_bytes"`
+	DownloadedAt time.Time `json:"downloaded_at"`
+	UnpackedAt   time.Time `json:"unpacked_at"`
+}
+
+// Blocker is the pull that another one waited for longest.
+type Blocker struct {
+	Namespace string      `json:"namespace"`
+	Pod       string      `json:"pod"`
+	Container string      `json:"container"`
+	Image     string      `json:"image"`
+	Seconds   json.Number `json:"seconds"`
+}
+
+// Live is one pull in progress.
+type Live struct {
+	Namespace  string      `json:"namespace"`
+	Pod        string      `json:"pod"`
+	Container  string      `json:"container"`
+	Image      string      `json:"image"`
+	Registry   string      `json:"registry"`
+	Outcome    string      `json:"outcome"` // Pulling or External
+	State      string      `json:"state"`   // queued or pulling
+	AgeSeconds json.Number `json:"age_seconds"`
+	DoneBytes  int64       `json:"done_bytes"`
+	TotalBytes int64       `json:"total_bytes"`
+}
+
+// PullOf returns the last pull for a container.
+func (t Timeline) PullOf(container string) (Pull, bool) {
+	pulls := t.PullsOf(container)
+	if len(pulls) == 0 {
+		return Pull{}, false
+	}
+	return pulls[len(pulls)-1], true
+}
+
+// PullsOf returns the pulls for a container, or for image:REFERENCE of a volume, in the order of the attempts.
+func (t Timeline) PullsOf(container string) (pulls []Pull) {
+	for _, p := range t.Pulls {
+		if p.Container == container {
+			pulls = append(pulls, p)
+		}
+	}
+	return pulls
+}

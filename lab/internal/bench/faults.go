@@ -1,0 +1,68 @@
+package bench
+
+import (
+	"context"
+	"maps"
+	"slices"
+	"sync"
+
+	"github.com/podlapse/podlapse/lab/internal/registry"
+)
+
+// faults are the registry's rules by the image that they are for. Safe for concurrent use.
+type faults struct {
+	mu    sync.Mutex
+	rules map[string]registry.Rule // by repository
+}
+
+func (f *faults) set(ctx context.Context, client registry.Client, next map[string]registry.Rule) error {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.rules = next
+	return f.send(ctx, client)
+}
+
+func (f *faults) change(ctx context.Context, client registry.Client, edit func(map[string]registry.Rule)) error {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.rules == nil {
+		f.rules = make(map[string]registry.Rule)
+	}
+	edit(f.rules)
+	return f.send(ctx, client)
+}
+
+func (f *faults) send(ctx context.Context, client registry.Client) error {
+	var rules []registry.Rule
+	for _, repository := range slices.Sorted(maps.Keys(f.rules)) {
+		rules = append(rules, f.rules[repository])
+	}
+	return client.SetRules(ctx, rules...)
+}
+
+// Break puts a fault of the registry in force for one of the bench's images, besides those for others.
+func (b *Bench) Break(ctx context.Context, name string, rule registry.Rule) error {
+	rule.Repository = b.Namespace + "/" + name
+	return b.faults.change(ctx, b.Registry, func(rules map[string]registry.Rule) { rules[rule.Repository] = rule })
+}
+
+// Mend ends the fault for one of the bench's images.
+func (b *Bench) Mend(ctx context.Context, name string) error {
+	return b.faults.change(ctx, b.Registry, func(rules map[string]registry.Rule) { delete(rules, b.Namespace+"/"+name) })
+}
+
+// Throttle limits each of the registry's answers for this bench's images, and ends other faults.
+func (b *Bench) Throttle(ctx context.Context, bytesPerSecond int64) error {
+	all := b.Namespace + "/*"
+	return b.faults.set(ctx, b.Registry, map[string]registry.Rule{all: {Repository: all, BytesPerSecond: bytesPerSecond}})
+}
+
+// ThrottleImages limits the registry's answers for these of the bench's images alone, and ends other faults.
+func (b *Bench) ThrottleImages(ctx context.Context, bytesPerSecond int64, names ...string) error {
+	rules := make(map[string]registry.Rule)
+	for _, name := range names {
+		repository := b.Namespace + "/" + name
+		rules[repository] = registry.Rule{Repository: repository, BytesPerSecond: bytesPerSecond}
+	}
+	return b.faults.set(ctx, b.Registry, rules)
+}

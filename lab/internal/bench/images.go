@@ -1,0 +1,72 @@
+package bench
+
+import (
+	"context"
+
+	v1 "github.com/google/go-containerregistry/pkg/v1"
+
+	"github.com/podlapse/podlapse/lab/internal/image"
+)
+
+// Image pushes an image with one layer of random bytes, which no node has seen, and returns its
+// reference. Its repository is the namespace, a slash and the name.
+func (b *Bench) Image(ctx context.Context, name string, size int) (string, error) {
+	return b.ImageOfSizes(ctx, name, size)
+}
+
+// ImageOfSizes is Image with several such layers.
+func (b *Bench) ImageOfSizes(ctx context.Context, name string, sizes ...int) (string, error) {
+	layers, err := image.RandomLayers(sizes...)
+	if err != nil {
+		return "", err
+	}
+	return b.ImageOf(ctx, name, layers...)
+}
+
+// ImageOf pushes an image of the given layers, above the one that every node has, and returns its reference.
+func (b *Bench) ImageOf(ctx context.Context, name string, layers ...v1.Layer) (string, error) {
+	built, err := image.WithLayers(b.base, layers...)
+	if err != nil {
+		return "", err
+	}
+	return b.Reference(name), image.Push(ctx, b.Reference(name), built)
+}
+
+// ImageByDigest is Image with a reference that names the digest instead of a tag.
+func (b *Bench) ImageByDigest(ctx context.Context, name string, size int) (string, error) {
+	layer, err := image.RandomLayer(size)
+	if err != nil {
+		return "", err
+	}
+	built, err := image.WithLayers(b.base, layer)
+	if err != nil {
+		return "", err
+	}
+	digest, err := built.Digest()
+	if err != nil {
+		return "", err
+	}
+	return b.imagePrefix() + name + "@" + digest.String(), image.Push(ctx, b.Reference(name), built)
+}
+
+// ImageElsewhere pushes an image that runs on another platform alone.
+func (b *Bench) ImageElsewhere(ctx context.Context, name, architecture string) (string, error) {
+	index, err := image.For(b.base, architecture)
+	if err != nil {
+		return "", err
+	}
+	return b.Reference(name), image.PushIndex(ctx, b.Reference(name), index)
+}
+
+// Reference is that of the bench's image of this name.
+func (b *Bench) Reference(name string) string { return b.imagePrefix() + name + ":1" }
+
+// Warm has the runtime pull an image apart from kubelet, as crictl and preloaders do, and returns when.
+func (b *Bench) Warm(ctx context.Context, reference string) (Span, error) {
+	runtime, err := b.Node.Runtime()
+	if err != nil {
+		return Span{}, err
+	}
+	defer runtime.Close()
+	return Dated(func() error { return runtime.Pull(ctx, reference) })
+}

@@ -1,0 +1,199 @@
+package bench
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/podlapse/podlapse/lab/internal/image"
+	"github.com/podlapse/podlapse/lab/internal/layout"
+	"github.com/podlapse/podlapse/lab/internal/registry"
+)
+
+// Attempt is one try of kubelet's to pull an image for a container, or for a volume, as kubelet, containerd
+// and the registry themselves date it.
+type Attempt struct {
+	Pod, Container string // no container: for a volume
+	RequestedAt    time.Time
+	FreeAt         time.Time // kubelet could have asked the runtime from then on
+	Call           PullCall  // of the runtime
+	ToldAt         time.Time // kubelet told of the end
+	Asked          Span      // the registry: from the first request to the last byte, zero where it was not asked
+	BlobBytes      int64     // that it sent of configuration and layers
+	Bytes          int64     // that it sent at all
+	Hit            bool      // a fault of the registry cut an answer short or refused it
+}
+
+// PullWitness collects the attempts to pull, from when it was opened.
+type PullWitness struct {
+	bench   *Bench
+	kubelet *EventLog
+	Runtime *PullLog
+}
+
+// WitnessPulls starts to collect attempts to pull.
+func (b *Bench) WitnessPulls() (*PullWitness, error) {
+	kubelet, err := b.OpenEventLog()
+	if err != nil {
+		return nil, err
+	}
+	runtime, err := b.OpenPullLog()
+	if err != nil {
+		return nil, err
+	}
+	return &PullWitness{bench: b, kubelet: kubelet, Runtime: runtime}, nil
+}
+
+// Events are those that kubelet made of the bench's pods.
+func (w *PullWitness) Events() ([]KubeletEvent, error) { return w.kubelet.All() }
+
+// Attempts returns all attempts, of all pods, to pull the image of a reference that are over, in the order in
+// which they ended. The runtime does not say for whom it pulls, but kubelet tells of each end at once. Calls
+// that others made of the runtime are in others' calls.
+func (w *PullWitness) Attempts(ctx context.Context, reference string) ([]Attempt, error) {
+	events, err := w.kubelet.All()
+	if err != nil {
+		return nil, err
+	}
+	calls, err := w.Runtime.Of(reference)
+	if err != nil {
+		return nil, err
+	}
+	attempts := attemptsIn(events, reference)
+	calls = Ended(calls)
+	if len(calls) != len(attempts) {
+		return nil, fmt.Errorf("match the pulls of %s: kubelet tells of %d, containerd of %d", reference, len(attempts), len(calls))
+	}
+	accesses, err := w.accesses(ctx, reference)
+	if err != nil {
+		return nil, err
+	}
+	match(attempts, calls)
+	for i := range attempts {
+		attempts[i].read(accesses)
+		attempts[i].FreeAt = freeAt(attempts[i], calls)
+	}
+	return attempts, nil
+}
+
+// freeAt is when an attempt was requested, or when the call before its own was over.
+func freeAt(a Attempt, calls []PullCall) time.Time {
+	free := a.RequestedAt
+	for _, call := range calls {
+		if call.EndAt.After(free) && !call.EndAt.After(a.Call.StartAt) {
+			free = call.EndAt
+		}
+	}
+	return free
+}
+
+// match gives each attempt, in the order in which kubelet told of their ends, its call. Of calls at the same time,
+// containerd's log does not say which beginning belongs to which end: then kubelet's order of the requests does.
+func match(attempts []Attempt, calls []PullCall) {
+	slices.SortStableFunc(calls, func(a, b PullCall) int { return a.EndAt.Compare(b.EndAt) })
+	overlap := false
+	for i := range calls {
+		attempts[i].Call = calls[i]
+		overlap = overlap || i > 0 && calls[i].StartAt.Before(calls[i-1].EndAt)
+	}
+	if !overlap {
+		return
+	}
+	slices.SortStableFunc(calls, func(a, b PullCall) int { return a.StartAt.Compare(b.StartAt) })
+	requested := make([]*Attempt, len(attempts))
+	for i := range attempts {
+		requested[i] = &attempts[i]
+	}
+	slices.SortStableFunc(requested, func(a, b *Attempt) int { return a.RequestedAt.Compare(b.RequestedAt) })
+	for i, a := range requested {
+		a.Call.StartAt = calls[i].StartAt
+	}
+}
+
+// attemptsIn pairs what kubelet tells of the beginnings of pulls with what it tells of their ends.
+func attemptsIn(events []KubeletEvent, reference string) []Attempt {
+	type whose struct{ pod, container string }
+	requested := make(map[whose]time.Time)
+	var attempts []Attempt
+	for _, event := range events {
+		key := whose{event.Pod, event.Container}
+		switch {
+		case event.Message == fmt.Sprintf("Pulling image %q", reference):
+			requested[key] = event.At
+		case strings.HasPrefix(event.Message, fmt.Sprintf("Successfully pulled image %q", reference)),
+			strings.HasPrefix(event.Message, fmt.Sprintf("Failed to pull image %q", reference)):
+			attempts = append(attempts, Attempt{Pod: event.Pod, Container: event.Container, RequestedAt: requested[key], ToldAt: event.At})
+		}
+	}
+	slices.SortStableFunc(attempts, func(a, b Attempt) int { return cmp.Compare(a.ToldAt.UnixNano(), b.ToldAt.UnixNano()) })
+	return attempts
+}
+
+// accesses are the node's requests for an image.
+func (w *PullWitness) accesses(ctx context.Context, reference string) ([]registry.Access, error) {
+	rest, ours := strings.CutPrefix(reference, layout.Address(layout.RegistryPort)+"/")
+	if !ours {
+		return nil, nil
+	}
+	repository := rest[:strings.IndexAny(rest, ":@")]
+	log, err := w.bench.Registry.Log(ctx, repository)
+	if err != nil {
+		return nil, err
+	}
+	return slices.DeleteFunc(log, func(a registry.Access) bool { return strings.HasPrefix(a.Client, image.Pusher) }), nil
+}
+
+// read takes what the registry was asked for during the attempt. Attempts of several pods at once for the same
+// image share it.
+func (a *Attempt) read(accesses []registry.Access) {
+	const skew = 2 * time.Millisecond // containerd's log is rounded
+	for _, access := range accesses {
+		if access.StartAt.Before(a.Call.StartAt.Add(-skew)) || access.StartAt.After(a.Call.EndAt.Add(skew)) {
+			continue
+		}
+		first(&a.Asked.StartAt, access.StartAt)
+		if access.StartAt.Before(a.Asked.StartAt) {
+			a.Asked.StartAt = access.StartAt
+		}
+		if access.LastByteAt.After(a.Asked.EndAt) {
+			a.Asked.EndAt = access.LastByteAt
+		}
+		a.Bytes += access.Bytes
+		if access.Kind == registry.KindBlob {
+			a.BlobBytes += access.Bytes
+		}
+		a.Hit = a.Hit || access.Failure != "" || access.Status >= 400
+	}
+}
+
+// Pull is the pull as the registry saw it, where that saw all of it but for so much, else as the runtime did.
+func (a Attempt) Pull(besides time.Duration) (pull Span, byRegistry bool) {
+	if a.Asked.StartAt.IsZero() || a.Call.Length()-a.Asked.Length() > besides {
+		return a.Call.Span, false
+	}
+	return a.Asked, true
+}
+
+// Unpacked is how long the runtime took from the last byte to the image's completion.
+func (a Attempt) Unpacked() time.Duration {
+	if a.Asked.EndAt.IsZero() {
+		return 0
+	}
+	return a.Call.EndAt.Sub(a.Asked.EndAt)
+}
+
+// Failed says that it failed.
+func (a Attempt) Failed() bool { return a.Call.Failed != "" }
+
+// Of picks the attempts for one container, or with an empty name for a pod's volume.
+func Of(attempts []Attempt, pod, container string) (mine []Attempt) {
+	for _, a := range attempts {
+		if a.Pod == pod && a.Container == container {
+			mine = append(mine, a)
+		}
+	}
+	return mine
+}

@@ -1,0 +1,108 @@
+package image
+
+import (
+	"archive/tar"
+	"bytes"
+	"compress/gzip"
+	"crypto/rand"
+	"encoding/hex"
+	"fmt"
+	"io"
+	"time"
+
+	v1 "github.com/google/go-containerregistry/pkg/v1"
+	"github.com/google/go-containerregistry/pkg/v1/static"
+	"github.com/google/go-containerregistry/pkg/v1/tarball"
+	"github.com/google/go-containerregistry/pkg/v1/types"
+)
+
+// RandomLayer is a layer of one file of random bytes that nobody has ever seen before.
+func RandomLayer(size int) (v1.Layer, error) {
+	content := make([]byte, size)
+	_, _ = rand.Read(content) // crypto/rand does not fail on Linux
+	return layerOf("/payload-"+fresh(), 0o644, content)
+}
+
+// RandomLayers are layers of the given sizes, in bytes.
+func RandomLayers(sizes ...int) ([]v1.Layer, error) {
+	var layers []v1.Layer
+	for _, size := range sizes {
+		layer, err := RandomLayer(size)
+		if err != nil {
+			return nil, err
+		}
+		layers = append(layers, layer)
+	}
+	return layers, nil
+}
+
+// ManyFiles is a layer of so many tiny files that nobody has ever seen before. It is compressed: what takes
+// time is not to download it but to make the files.
+func ManyFiles(count int) (v1.Layer, error) {
+	const perDirectory = 1000
+	var archive bytes.Buffer
+	compressed := gzip.NewWriter(&archive)
+	writer := tar.NewWriter(compressed)
+	top := "files-" + fresh()
+	for i := range count {
+		directory := fmt.Sprintf("%s/%d", top, i/perDirectory)
+		if i%perDirectory == 0 {
+			header := &tar.Header{Typeflag: tar.TypeDir, Name: directory + "/", Mode: 0o755, ModTime: time.Unix(0, 0)}
+			if err := writer.WriteHeader(header); err != nil {
+				return nil, fmt.Errorf("make layer: %w", err)
+			}
+		}
+		if err := addFile(writer, fmt.Sprintf("%s/%d", directory, i), 0o644, []byte{byte(i)}); err != nil {
+			return nil, err
+		}
+	}
+	if err := writer.Close(); err != nil {
+		return nil, fmt.Errorf("make layer: %w", err)
+	}
+	if err := compressed.Close(); err != nil {
+		return nil, fmt.Errorf("make layer: %w", err)
+	}
+	// It works out the digest of the content that the configuration of the image names.
+	layer, err := tarball.LayerFromOpener(opener(archive.Bytes()), tarball.WithMediaType(types.OCILayer))
+	if err != nil {
+		return nil, fmt.Errorf("make layer: %w", err)
+	}
+	return layer, nil
+}
+
+// layerOf is an uncompressed layer of one file: its size in the registry is the file's, and the node
+// spends no time on inflating what cannot be compressed anyway.
+func layerOf(path string, mode int64, content []byte) (v1.Layer, error) {
+	var archive bytes.Buffer
+	archive.Grow(len(content) + 4096)
+	writer := tar.NewWriter(&archive)
+	if err := addFile(writer, path[1:], mode, content); err != nil {
+		return nil, err
+	}
+	if err := writer.Close(); err != nil {
+		return nil, fmt.Errorf("make layer: %w", err)
+	}
+	return static.NewLayer(archive.Bytes(), types.OCIUncompressedLayer), nil
+}
+
+func addFile(writer *tar.Writer, path string, mode int64, content []byte) error {
+	header := &tar.Header{Typeflag: tar.TypeReg, Name: path, Mode: mode, Size: int64(len(content)), ModTime: time.Unix(0, 0)}
+	if err := writer.WriteHeader(header); err != nil {
+		return fmt.Errorf("make layer: %w", err)
+	}
+	if _, err := writer.Write(content); err != nil {
+		return fmt.Errorf("make layer: %w", err)
+	}
+	return nil
+}
+
+func opener(data []byte) tarball.Opener {
+	return func() (io.ReadCloser, error) { return io.NopCloser(bytes.NewReader(data)), nil }
+}
+
+// fresh is a name that no layer had before.
+func fresh() string {
+	var random [8]byte
+	_, _ = rand.Read(random[:])
+	return hex.EncodeToString(random[:])
+}

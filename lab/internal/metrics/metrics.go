@@ -1,0 +1,46 @@
+// Package metrics reads numbers out of Prometheus' text format: those of the agent, of kubelet and of the API
+// server.
+package metrics
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+)
+
+// Sum adds the samples of one name that have all of the given labels, each written as name="value". No
+// samples are 0.
+func Sum(text, name string, labels ...string) (float64, error) {
+	var sum float64
+	for line := range strings.Lines(text) {
+		rest, ok := strings.CutPrefix(strings.TrimSpace(line), name)
+		if !ok || rest == "" || rest[0] != '{' && rest[0] != ' ' || !hasAll(rest, labels) {
+			continue
+		}
+		value, err := strconv.ParseFloat(rest[strings.LastIndexByte(rest, ' ')+1:], 64)
+		if err != nil {
+			return 0, fmt.Errorf("parse metric %s: %w", name, err)
+		}
+		sum += value
+	}
+	return sum, nil
+}
+
+// Has says that there is a sample of this name: what is initialised is there before anything happened.
+func Has(text, name string) bool {
+	for line := range strings.Lines(text) {
+		if rest, ok := strings.CutPrefix(line, name); ok && rest != "" && (rest[0] == '{' || rest[0] == ' ') {
+			return true
+		}
+	}
+	return false
+}
+
+func hasAll(sample string, labels []string) bool {
+	for _, label := range labels {
+		if !strings.Contains(sample, "{"+label) && !strings.Contains(sample, ","+label) {
+			return false
+		}
+	}
+	return true
+}

@@ -1,0 +1,42 @@
+package process
+
+import (
+	"fmt"
+	"os"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// Usage is what a process has used so far.
+type Usage struct {
+	CPU    time.Duration // user and system time of all its threads
+	Memory int64         // bytes that are resident now
+}
+
+// tick is the unit of times in /proc: 100 a second on every Linux that runs Go.
+const tick = 10 * time.Millisecond
+
+// Usage reads what exactly this process has used.
+func (id Identity) Usage() (Usage, error) {
+	s, err := readStat(id.PID)
+	if err != nil {
+		return Usage{}, fmt.Errorf("read usage of process %d: %w", id.PID, err)
+	}
+	if s.start != id.Start {
+		return Usage{}, fmt.Errorf("read usage of process %d: it has ended", id.PID)
+	}
+	memory, err := os.ReadFile(fmt.Sprintf("/proc/%d/statm", id.PID))
+	if err != nil {
+		return Usage{}, fmt.Errorf("read usage of process %d: %w", id.PID, err)
+	}
+	fields := strings.Fields(string(memory))
+	if len(fields) < 2 {
+		return Usage{}, fmt.Errorf("read usage of process %d: memory is %q", id.PID, memory)
+	}
+	pages, err := strconv.ParseInt(fields[1], 10, 64)
+	if err != nil {
+		return Usage{}, fmt.Errorf("read usage of process %d: %w", id.PID, err)
+	}
+	return Usage{CPU: time.Duration(s.cpu) * tick, Memory: pages * int64(os.Getpagesize())}, nil
+}

@@ -1,0 +1,152 @@
+package scenario
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/podlapse/podlapse/lab/internal/agent"
+	"github.com/podlapse/podlapse/lab/internal/bench"
+	"github.com/podlapse/podlapse/lab/internal/metrics"
+	"github.com/podlapse/podlapse/lab/internal/registry"
+)
+
+// lostEvents starts one pod of ten containers with a cold image each. Kubelet makes four Events for each of them,
+// but sends no more than 25 about one pod: of the last containers' pulls nobody hears.
+func lostEvents(ctx context.Context, b *bench.Bench, v *Verdict) error {
+	const count = 10
+	p := &pullRun{bench: b, verdict: v, sight: sight{events: true, runtime: true}}
+	var err error
+	if p.witness, err = b.WitnessPulls(); err != nil {
+		return err
+	}
+	c := pullCase{pod: "pod"}
+	for i := range count {
+		name := fmt.Sprintf("c%d", i+1)
+		image, err := p.cold(ctx, name)
+		if err != nil {
+			return err
+		}
+		if err := b.Break(ctx, name, registry.Rule{BytesPerSecond: 2 * slowPull}); err != nil {
+			return err
+		}
+		c.spec.Containers = append(c.spec.Containers, corev1.Container{Name: name, Image: image})
+		c.wants = append(c.wants, wantedPull{container: name, image: image, outcome: agent.Downloaded})
+	}
+	if err := settleAgent(ctx, b); err != nil {
+		return err
+	}
+	before, err := lossesCounted(ctx, b)
+	if err != nil {
+		return err
+	}
+	if err := p.start(ctx, c); err != nil {
+		return err
+	}
+	timeline, err := b.AwaitSettled(ctx, c.pod)
+	if err != nil {
+		return err
+	}
+	if err := keep(b, timeline); err != nil {
+		return err
+	}
+	after, err := lossesCounted(ctx, b)
+	if err != nil {
+		return err
+	}
+	made, err := p.witness.Events()
+	if err != nil {
+		return err
+	}
+	stored, err := b.Kube.Events(ctx, b.Namespace)
+	if err != nil {
+		return err
+	}
+	lost := lostPulled(made, stored)
+	judgeLosses(lost, stored, timeline, after-before, v)
+	return p.judgeLossy(ctx, c, lost, timeline)
+}
+
+// lossesCounted is the agent's own count.
+func lossesCounted(ctx context.Context, b *bench.Bench) (float64, error) {
+	text, err := b.Agent.Metrics(ctx)
+	if err != nil {
+		return 0, err
+	}
+	return metrics.Sum(text, "podlapse_events_lost_total", `reason="Pulled"`)
+}
+
+// lostPulled names the containers of which kubelet made a Pulled Event that the API server does not have.
+func lostPulled(made []bench.KubeletEvent, stored []corev1.Event) (containers []string) {
+	for _, event := range made {
+		if event.Reason == pulledReason && !has(stored, pulledReason, event.Container) {
+			containers = append(containers, event.Container)
+		}
+	}
+	return containers
+}
+
+const pulledReason = "Pulled"
+
+func has(stored []corev1.Event, reason, container string) bool {
+	return slices.ContainsFunc(stored, func(e corev1.Event) bool {
+		return e.Reason == reason && e.InvolvedObject.FieldPath == "spec.containers{"+container+"}"
+	})
+}
+
+// judgeLosses wants exactly the Pulled Events that nobody has called lost, and no Event that somebody has.
+func judgeLosses(lost []string, stored []corev1.Event, timeline agent.Timeline, counted float64, v *Verdict) {
+	if len(lost) == 0 {
+		v.Problem("kubelet dropped no Pulled Event: the scenario proves nothing")
+	}
+	var told []string
+	for _, text := range timeline.LostEvents {
+		v.Compared++
+		reason, container, _ := strings.Cut(text, "/")
+		if has(stored, reason, container) {
+			v.Problem("the API server has the Event %s, the agent calls it lost", text)
+		}
+		if reason == pulledReason {
+			told = append(told, container)
+		}
+	}
+	slices.Sort(lost)
+	slices.Sort(told)
+	if !slices.Equal(lost, told) {
+		v.Problem("lost are the Pulled Events of %q, the agent says of %q", lost, told)
+	}
+	if counted != float64(len(lost)) {
+		v.Problem("%d Pulled Events are lost, podlapse_events_lost_total has grown by %v", len(lost), counted)
+	}
+	v.Note("of %d containers, %d Pulled Events are lost: %s", len(timeline.Pulls), len(lost), strings.Join(lost, ", "))
+}
+
+// judgeLossy wants each pull told: exactly where its Events are there, within the stated error where they are not.
+func (p *pullRun) judgeLossy(ctx context.Context, c pullCase, lost []string, timeline agent.Timeline) error {
+	p.verdict.Contract(timeline)
+	for _, want := range c.wants {
+		truth, err := p.attempts(ctx, c.pod, want)
+		if err != nil {
+			return err
+		}
+		pulls := timeline.PullsOf(want.container)
+		if len(truth) != 1 || len(pulls) != 1 {
+			p.verdict.Problem("%s: there were %d pulls, the agent tells of %d", want.container, len(truth), len(pulls))
+			continue
+		}
+		p.sight = sight{events: !slices.Contains(lost, want.container), runtime: true}
+		if pulls[0].Outcome != agent.Downloaded { // the runtime's stores prove it
+			p.verdict.Problem("%s: it was downloaded, the agent says %q", want.container, pulls[0].Outcome)
+		}
+		if pulls[0].PullSeconds == "" {
+			p.verdict.Problem("%s: the agent does not say how long it took", want.container)
+		}
+		p.judgeWords(want.container, want, want.outcome, pulls[0])
+		p.judgeLengths(want.container, truth[0], pulls[0])
+	}
+	p.noteUnseen()
+	return nil
+}

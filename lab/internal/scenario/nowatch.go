@@ -1,0 +1,105 @@
+package scenario
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"golang.org/x/sync/errgroup"
+
+	"github.com/podlapse/podlapse/lab/internal/agent"
+	"github.com/podlapse/podlapse/lab/internal/bench"
+)
+
+// noWatch starts 30 pods whose images are there, and one whose image is not. The API server says how many Event
+// watches that cost it; nobody on this node opens one but the agent.
+func noWatch(ctx context.Context, b *bench.Bench, v *Verdict) error {
+	const (
+		count = 30
+		// More at once would wait so long for their sandboxes that the agent has to ask why.
+		atOnce = 2
+	)
+	cold, err := b.Image(ctx, "cold", smallLayer)
+	if err != nil {
+		return err
+	}
+	if err := settleAgent(ctx, b); err != nil {
+		return err
+	}
+	before, err := countWatches(ctx, b, b.Agent)
+	if err != nil {
+		return err
+	}
+	all, together := errgroup.WithContext(ctx)
+	all.SetLimit(atOnce)
+	for i := range count {
+		all.Go(func() error {
+			_, err := startPlain(together, b, fmt.Sprintf("present-%d", i+1), b.BaseImage)
+			return err
+		})
+	}
+	if err := all.Wait(); err != nil {
+		return err
+	}
+	// What is opened late, and what the API server counts late, is counted, too.
+	const tail = 2 * time.Second
+	if err := sleep(ctx, tail); err != nil {
+		return err
+	}
+	present, err := countWatches(ctx, b, b.Agent)
+	if err != nil {
+		return err
+	}
+	v.watches("30 pods with present images", present.minus(before), 0)
+	timeline, err := startPlain(ctx, b, "cold", cold)
+	if err != nil {
+		return err
+	}
+	v.downloaded(timeline, mainName)
+	var after watches
+	err = b.Node.Report.Wait(ctx, "the agent to close its Event watch", 30*time.Second, 200*time.Millisecond, func(ctx context.Context) error {
+		if after, err = countWatches(ctx, b, b.Agent); err != nil {
+			return err
+		}
+		if after.open > present.open {
+			return errors.New("the API server still serves it")
+		}
+		return nil
+	})
+	if err != nil {
+		v.Problem("%v", err)
+	}
+	v.watches("a pod with a cold image", after.minus(present), 1)
+	if after.agentOpen != 0 {
+		v.Problem("every Event watch is closed, podlapse_event_watches_open says %v", after.agentOpen)
+	}
+	return nil
+}
+
+// startPlain starts a pod of one container and returns what the agent tells of it once it has settled.
+func startPlain(ctx context.Context, b *bench.Bench, name, image string) (agent.Timeline, error) {
+	spec := corev1.PodSpec{Containers: []corev1.Container{{Name: mainName, Image: image}}}
+	if err := b.CreatePod(ctx, name, spec); err != nil {
+		return agent.Timeline{}, err
+	}
+	if err := b.AwaitReady(ctx, name, startLimit); err != nil {
+		return agent.Timeline{}, err
+	}
+	return b.AwaitSettled(ctx, name)
+}
+
+// watches compares how many Event watches were opened in between.
+func (v *Verdict) watches(what string, between watches, want float64) {
+	v.Compared += 2
+	if between.served() != want {
+		v.Problem("%s: the API server served %v Event watches instead of %v", what, between.served(), want)
+	}
+	if between.opened != want {
+		v.Problem("%s: podlapse_event_watches_opened_total has grown by %v instead of %v", what, between.opened, want)
+	}
+	v.Note("%s: %v Event watches, open for %.1f s, %v Events received, %v of them used", what, between.served(),
+		between.openSeconds, between.received, between.itUsed)
+}

@@ -1,0 +1,335 @@
+package scenario
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/podlapse/podlapse/lab/internal/agent"
+	"github.com/podlapse/podlapse/lab/internal/bench"
+	"github.com/podlapse/podlapse/lab/internal/registry"
+)
+
+// pullCase is one pod, what is wrong with its image at first, and what has to be told of it.
+type pullCase struct {
+	pod   string
+	spec  corev1.PodSpec
+	wants []wantedPull
+	// So often kubelet has to fail before mend ends the fault; 0: never. Without mend it fails for good.
+	failures int
+	mend     func(context.Context) error
+	// A fault that the runtime may get over by itself, which then has to show in the registry's log.
+	mayHeal bool
+	// Which of the shared layers come with its pull is not known.
+	mayShare bool
+	atLeast  time.Duration               // the pull takes
+	beside   func(context.Context) error // carried out while the pod starts
+}
+
+// wantedPull is what has to be told of one image of a pod.
+type wantedPull struct {
+	container string // or image:REFERENCE of an image volume
+	image     string
+	outcome   string   // of the last attempt
+	failures  []string // what an attempt that failed may be called
+}
+
+// pullRun is one run of the scenario.
+type pullRun struct {
+	bench   *bench.Bench
+	witness *bench.PullWitness
+	sight   sight
+
+	mu      sync.Mutex
+	verdict *Verdict
+	going   []goingOn // when which image was really pulled
+	unseen  []unseen
+}
+
+// Sizes and rates of the images: small, so that unpacking is no part worth mentioning, slow enough to be seen.
+const (
+	pullLayer    = 512 << 10       // bytes
+	slowPull     = 256 << 10       // bytes per second
+	stalledFor   = 2 * time.Second // in the middle of a layer
+	backoffTries = 3               // fail before the fault ends: kubelet waits 10, 20 and 40 s after them
+	backoffLimit = 3 * time.Minute // for kubelet to try a fourth time
+	// A rule counts the requests that it matches: the configuration's, too, which is too small to be hit.
+	configAndLayer = 2
+	caseLimit      = 90 * time.Second // for any other pod
+)
+
+// cases makes the images and says what happens to them: the one that fails for a minute, those that fail once,
+// and those that are measured alone.
+func (p *pullRun) cases(ctx context.Context) (backoff pullCase, failing, alone []pullCase, err error) {
+	if backoff, err = p.refused(ctx, "backoff", http.StatusNotFound, backoffTries, "not_found"); err != nil {
+		return
+	}
+	statuses := []struct {
+		status int
+		class  string
+	}{
+		{http.StatusUnauthorized, "unauthorized"}, {http.StatusForbidden, "forbidden"}, {http.StatusNotFound, "not_found"},
+		{http.StatusTooManyRequests, "rate_limited"}, {http.StatusInternalServerError, "registry_error"},
+	}
+	for _, s := range statuses {
+		c, err := p.refused(ctx, fmt.Sprintf("status-%d", s.status), s.status, 1, s.class)
+		if err != nil {
+			return backoff, nil, nil, err
+		}
+		failing = append(failing, c)
+	}
+	for _, make := range []func(context.Context) (pullCase, error){p.reset, p.elsewhere, p.unknownHost, p.nobodyThere} {
+		c, err := make(ctx)
+		if err != nil {
+			return backoff, nil, nil, err
+		}
+		failing = append(failing, c)
+	}
+	for _, make := range []func(context.Context) ([]pullCase, error){p.coldAndAgain, p.byDigest, p.threeTimes, p.imageVolume, p.stalls, p.manyLayers} {
+		cs, err := make(ctx)
+		if err != nil {
+			return backoff, nil, nil, err
+		}
+		alone = append(alone, cs...)
+	}
+	return backoff, failing, alone, nil
+}
+
+// plain is a pod of one container.
+func plain(pod, image, outcome string) pullCase {
+	return pullCase{pod: pod, spec: corev1.PodSpec{Containers: []corev1.Container{{Name: mainName, Image: image}}},
+		wants: []wantedPull{{container: mainName, image: image, outcome: outcome}}}
+}
+
+// failsFirst makes a case one that fails so often.
+func (c pullCase) failsFirst(failures int, mend func(context.Context) error, classes ...string) pullCase {
+	c.failures, c.mend = failures, mend
+	c.wants[0].failures = classes
+	return c
+}
+
+// cold pushes a small image that no node has.
+func (p *pullRun) cold(ctx context.Context, name string) (string, error) {
+	return p.bench.Image(ctx, name, pullLayer)
+}
+
+// refused is an image that the registry refuses with a status.
+func (p *pullRun) refused(ctx context.Context, name string, status, failures int, class string) (pullCase, error) {
+	image, err := p.cold(ctx, name)
+	if err != nil {
+		return pullCase{}, err
+	}
+	mend := func(ctx context.Context) error { return p.bench.Mend(ctx, name) }
+	return plain(name, image, agent.Downloaded).failsFirst(failures, mend, class), p.bench.Break(ctx, name, registry.Rule{Status: status})
+}
+
+// reset is an image whose download is cut off in the middle of its layer, once. The runtime may go on by itself.
+func (p *pullRun) reset(ctx context.Context) (pullCase, error) {
+	image, err := p.cold(ctx, "reset")
+	if err != nil {
+		return pullCase{}, err
+	}
+	c := plain("reset", image, agent.Downloaded)
+	c.mayHeal, c.wants[0].failures = true, []string{"registry_error", "other"}
+	rule := registry.Rule{Kind: registry.KindBlob, ResetAfterBytes: pullLayer / 4 * 3, Times: configAndLayer}
+	return c, p.bench.Break(ctx, "reset", rule)
+}
+
+// elsewhere is an image for another platform, until the right one is pushed.
+func (p *pullRun) elsewhere(ctx context.Context) (pullCase, error) {
+	architecture := "arm64"
+	image, err := p.bench.ImageElsewhere(ctx, "platform", architecture)
+	if err != nil {
+		return pullCase{}, err
+	}
+	mend := func(ctx context.Context) error { _, err := p.cold(ctx, "platform"); return err }
+	return plain("platform", image, agent.Downloaded).failsFirst(1, mend, "no_matching_platform"), nil
+}
+
+// unknownHost is an image of a registry whose name nobody can resolve. A label of more than 63 characters is none of
+// a host: the resolver says so without asking a server, which the lab has none of.
+func (p *pullRun) unknownHost(context.Context) (pullCase, error) {
+	host := strings.Repeat("nowhere", 10) + ".invalid"
+	return plain("dns", host+"/image:1", agent.Failed).failsFirst(1, nil, "dns"), nil
+}
+
+// nobodyThere is an image of a registry that does not listen.
+func (p *pullRun) nobodyThere(context.Context) (pullCase, error) {
+	return plain("refused", "127.0.0.1:1/image:1", agent.Failed).failsFirst(1, nil, "connection_refused"), nil
+}
+
+// coldAndAgain are a cold image while somebody else pulls another one, the same image again, and with a pull
+// policy that makes kubelet ask the registry.
+func (p *pullRun) coldAndAgain(ctx context.Context) ([]pullCase, error) {
+	image, err := p.cold(ctx, "cold")
+	if err != nil {
+		return nil, err
+	}
+	foreign, err := p.cold(ctx, "foreign")
+	if err != nil {
+		return nil, err
+	}
+	for _, name := range []string{"cold", "foreign"} {
+		if err := p.bench.Break(ctx, name, registry.Rule{BytesPerSecond: slowPull}); err != nil {
+			return nil, err
+		}
+	}
+	cold, cached, always := plain("cold", image, agent.Downloaded), plain("cached", image, agent.Present), plain("always", image, agent.Verified)
+	always.spec.Containers[0].ImagePullPolicy = corev1.PullAlways
+	cold.atLeast = pullLayer / slowPull * time.Second
+	cold.beside = func(ctx context.Context) error {
+		pulled, err := p.bench.Warm(ctx, foreign)
+		p.mu.Lock()
+		defer p.mu.Unlock()
+		p.going = append(p.going, goingOn{image: foreign, outcome: agent.External, span: pulled})
+		return err
+	}
+	return []pullCase{cold, cached, always}, nil
+}
+
+func (p *pullRun) byDigest(ctx context.Context) ([]pullCase, error) {
+	image, err := p.bench.ImageByDigest(ctx, "digest", pullLayer)
+	return []pullCase{plain("digest", image, agent.Downloaded)}, err
+}
+
+// threeTimes is a pod that runs the same image in three containers.
+func (p *pullRun) threeTimes(ctx context.Context) ([]pullCase, error) {
+	image, err := p.cold(ctx, "thrice")
+	const sidecar = "sidecar"
+	return []pullCase{{pod: "thrice", spec: corev1.PodSpec{
+		InitContainers: []corev1.Container{bench.InitContainer(initName, image, 300*time.Millisecond), bench.Sidecar(sidecar, image)},
+		Containers:     []corev1.Container{{Name: mainName, Image: image}},
+	}, wants: []wantedPull{
+		{container: initName, image: image, outcome: agent.Downloaded},
+		{container: sidecar, image: image, outcome: agent.Present},
+		{container: mainName, image: image, outcome: agent.Present},
+	}}}, err
+}
+
+func (p *pullRun) imageVolume(ctx context.Context) ([]pullCase, error) {
+	image, err := p.cold(ctx, "volume")
+	c := plain("volume", p.bench.BaseImage, agent.Present)
+	const name = "data"
+	c.spec.Volumes = []corev1.Volume{{Name: name, VolumeSource: corev1.VolumeSource{Image: &corev1.ImageVolumeSource{Reference: image}}}}
+	c.spec.Containers[0].VolumeMounts = []corev1.VolumeMount{{Name: name, MountPath: "/data"}}
+	c.wants = append(c.wants, wantedPull{container: "image:" + image, image: image, outcome: agent.Downloaded})
+	return []pullCase{c}, err
+}
+
+func (p *pullRun) stalls(ctx context.Context) ([]pullCase, error) {
+	image, err := p.cold(ctx, "stall")
+	if err != nil {
+		return nil, err
+	}
+	rule := registry.Rule{Kind: registry.KindBlob, Stall: registry.Duration{Duration: stalledFor}, StallAfterBytes: pullLayer / 2, Times: configAndLayer}
+	c := plain("stall", image, agent.Downloaded)
+	c.atLeast = stalledFor
+	return []pullCase{c}, p.bench.Break(ctx, "stall", rule)
+}
+
+// manyLayers is an image of sixty small layers, besides the one that every node has.
+func (p *pullRun) manyLayers(ctx context.Context) ([]pullCase, error) {
+	sizes := slices.Repeat([]int{8 << 10}, 60)
+	image, err := p.bench.ImageOfSizes(ctx, "layers", sizes...)
+	return []pullCase{plain("layers", image, agent.Downloaded)}, err
+}
+
+// carryOut starts the pod, ends what is wrong with its image in time, and judges what the agent tells.
+func (p *pullRun) carryOut(ctx context.Context, c pullCase) error {
+	if err := p.start(ctx, c); err != nil {
+		return fmt.Errorf("case %s: %w", c.pod, err)
+	}
+	timeline, err := p.told(ctx, c)
+	if err != nil {
+		return fmt.Errorf("case %s: %w", c.pod, err)
+	}
+	if err := keep(p.bench, timeline); err != nil {
+		return err
+	}
+	if err := p.judge(ctx, c, timeline); err != nil {
+		return fmt.Errorf("case %s: %w", c.pod, err)
+	}
+	if c.endless() { // else it would be tried again and again
+		return p.bench.DeletePod(ctx, c.pod)
+	}
+	return nil
+}
+
+func (p *pullRun) start(ctx context.Context, c pullCase) error {
+	if err := p.bench.CreatePod(ctx, c.pod, c.spec); err != nil {
+		return err
+	}
+	if c.beside != nil {
+		if err := c.beside(ctx); err != nil {
+			return err
+		}
+	}
+	if c.failures > 0 {
+		if err := p.failed(ctx, c); err != nil {
+			return err
+		}
+	}
+	if c.mend != nil {
+		if err := c.mend(ctx); err != nil {
+			return err
+		}
+	}
+	if c.endless() {
+		return nil
+	}
+	limit := caseLimit
+	if c.failures > 1 {
+		limit = backoffLimit
+	}
+	return p.bench.AwaitReady(ctx, c.pod, limit)
+}
+
+func (c pullCase) endless() bool { return c.failures > 0 && c.mend == nil }
+
+// failed waits until the pod's image has failed to come as often as it shall.
+func (p *pullRun) failed(ctx context.Context, c pullCase) error {
+	what := fmt.Sprintf("pod %s to fail %d times", c.pod, c.failures)
+	return p.bench.Node.Report.Wait(ctx, what, 2*time.Minute, 200*time.Millisecond, func(context.Context) error {
+		calls, err := p.witness.Runtime.Of(c.wants[0].image)
+		if err != nil {
+			return err
+		}
+		if failures := bench.Failures(calls); failures < c.failures {
+			return fmt.Errorf("it has failed %d times", failures)
+		}
+		return nil
+	})
+}
+
+// told is the timeline to judge: of a settled pod, or of one that fails for good, once the agent has heard that
+// it fails.
+func (p *pullRun) told(ctx context.Context, c pullCase) (agent.Timeline, error) {
+	if !c.endless() {
+		return p.bench.AwaitSettled(ctx, c.pod)
+	}
+	var timeline agent.Timeline
+	want := c.wants[0]
+	err := p.bench.Node.Report.Wait(ctx, "the agent to hear of "+c.pod, 5*time.Second, 100*time.Millisecond, func(ctx context.Context) error {
+		var err error
+		if timeline, err = p.bench.Agent.Timeline(ctx, p.bench.Namespace, c.pod); err != nil {
+			return err
+		}
+		for _, pull := range timeline.PullsOf(want.container) {
+			if pull.Outcome == agent.Failed {
+				return nil
+			}
+		}
+		return errors.New("it tells of no failure")
+	})
+	if err != nil && ctx.Err() == nil && timeline.Name != "" {
+		err = nil // what it tells instead is the verdict's business
+	}
+	return timeline, err
+}

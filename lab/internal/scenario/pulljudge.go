@@ -1,0 +1,300 @@
+package scenario
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/podlapse/podlapse/lab/internal/agent"
+	"github.com/podlapse/podlapse/lab/internal/bench"
+)
+
+// unseen is a pull of which the registry did not see everything.
+type unseen struct {
+	what string
+	took time.Duration // what it did not see
+}
+
+// seenByRegistry is how much longer than for the registry a pull may take for the runtime, which resolves before
+// and unpacks afterwards, for the registry's log to be the truth. It leaves room, within the exactness, for who is
+// right by containerd's log, which is the truth of all others.
+const seenByRegistry = exact / 2
+
+// judge compares what the agent tells of a pod's pulls with what kubelet, containerd and the registry tell.
+func (p *pullRun) judge(ctx context.Context, c pullCase, timeline agent.Timeline) error {
+	truths := make([][]bench.Attempt, len(c.wants))
+	for i, want := range c.wants {
+		var err error
+		if truths[i], err = p.attempts(ctx, c.pod, want); err != nil {
+			return err
+		}
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for i, want := range c.wants {
+		p.judgeImage(c, want, truths[i], timeline)
+	}
+	p.judgeWholes(c, truths, timeline)
+	return nil
+}
+
+// attempts are those for one image of one pod. Kubelet's log and containerd's are not written at the same instant.
+func (p *pullRun) attempts(ctx context.Context, pod string, want wantedPull) (mine []bench.Attempt, err error) {
+	err = p.bench.Node.Report.Wait(ctx, "the logs about "+want.image, 5*time.Second, 50*time.Millisecond, func(ctx context.Context) error {
+		all, err := p.witness.Attempts(ctx, want.image)
+		mine = bench.Of(all, pod, want.container)
+		return err
+	})
+	return mine, err
+}
+
+// judgeImage judges all that is told of one image of a pod.
+func (p *pullRun) judgeImage(c pullCase, want wantedPull, truth []bench.Attempt, timeline agent.Timeline) {
+	v, what := p.verdict, c.pod
+	if want.container != mainName {
+		what += " " + want.container
+	}
+	if problem := want.proves(c, truth); problem != "" {
+		v.Problem("%s: %s: the scenario proves nothing", what, problem)
+		return
+	}
+	pulls := timeline.PullsOf(want.container)
+	count := max(len(truth), 1) // what was present is told, too
+	if len(pulls) == 0 || len(pulls) > count || p.sight.full() && len(pulls) < count {
+		v.Problem("%s: there were %d attempts, the agent tells of %d", what, count, len(pulls))
+	}
+	for i, pull := range pulls {
+		last := i == len(pulls)-1 && !c.endless()
+		at := i
+		if last {
+			at = count - 1 // the agent may have missed some before
+		}
+		if at >= count {
+			return
+		}
+		name := what
+		if count > 1 {
+			name = fmt.Sprintf("%s, attempt %d", what, at+1)
+		}
+		if p.sight.full() && pull.Attempt != at {
+			v.Problem("%s: the agent calls it attempt %d", name, pull.Attempt)
+		}
+		outcome := agent.Failed
+		if last {
+			outcome = want.outcome
+		}
+		p.judgeWords(name, want, outcome, pull)
+		if at < len(truth) {
+			p.judgeLengths(name, truth[at], pull)
+			p.judgeBytes(name, c, truth[at], pull)
+			p.going = append(p.going, goingOn{pod: c.pod, container: want.container, image: want.image, outcome: agent.Pulling,
+				span: bench.Span{StartAt: truth[at].RequestedAt, EndAt: truth[at].ToldAt}})
+		} else {
+			p.judgeNoPull(name, pull)
+		}
+	}
+}
+
+// proves returns what did not happen that should have.
+func (w wantedPull) proves(c pullCase, truth []bench.Attempt) string {
+	failures, hit := 0, false
+	for _, a := range truth {
+		hit = hit || a.Hit
+		if a.Failed() {
+			failures++
+		}
+	}
+	switch pulled := len(truth) - failures; {
+	case w.outcome == agent.Present && len(truth) > 0:
+		return "it was to be there, but was pulled"
+	case w.outcome == agent.Present:
+		return ""
+	case c.mayHeal && !hit:
+		return "the fault did not strike"
+	case len(truth) > 0 && truth[len(truth)-1].Call.Length() < c.atLeast:
+		return "the pull was too fast"
+	case w.outcome == agent.Failed && pulled > 0, w.outcome != agent.Failed && pulled != 1:
+		return fmt.Sprintf("%d pulls succeeded", pulled)
+	case !c.mayHeal && failures < c.failures && len(w.failures) > 0:
+		return fmt.Sprintf("%d pulls failed", failures)
+	}
+	return ""
+}
+
+// judgeWords judges what is not a number.
+func (p *pullRun) judgeWords(what string, want wantedPull, outcome string, pull agent.Pull) {
+	v := p.verdict
+	v.Compared++
+	unknown := !p.sight.full() && pull.Outcome == agent.Unknown
+	if pull.Outcome != outcome && !unknown {
+		v.Problem("%s: the outcome is %s, the agent says %q", what, outcome, pull.Outcome)
+	}
+	if pull.Image != want.image {
+		v.Problem("%s: the image is %s, the agent says %q", what, want.image, pull.Image)
+	}
+	if host, _, _ := strings.Cut(want.image, "/"); pull.Registry != host {
+		v.Problem("%s: the registry is %s, the agent says %q", what, host, pull.Registry)
+	}
+	if _, digest, named := strings.Cut(want.image, "@"); named && pull.Digest != "" && pull.Digest != digest {
+		v.Problem("%s: the digest is %s, the agent says %q", what, digest, pull.Digest)
+	}
+	allowed := want.failures
+	if !p.sight.full() {
+		allowed = append(slices.Clone(allowed), "", "other")
+	}
+	switch failed := pull.Outcome == agent.Failed; {
+	case failed && !slices.Contains(allowed, pull.Failure):
+		v.Problem("%s: the failure is %s, the agent says %q", what, strings.Join(want.failures, " or "), pull.Failure)
+	case !failed && pull.Failure != "":
+		v.Problem("%s: it did not fail, the agent says %q", what, pull.Failure)
+	}
+}
+
+// judgeLengths judges queue and pull of one attempt. Nobody tells of one that failed how long each of the two was.
+func (p *pullRun) judgeLengths(what string, truth bench.Attempt, pull agent.Pull) {
+	happened, byRegistry := truth.Pull(seenByRegistry)
+	if !byRegistry && !truth.Failed() {
+		p.unseen = append(p.unseen, unseen{what, truth.Call.Length() - truth.Asked.Length()})
+	}
+	if truth.Failed() {
+		p.judgeFailed(what, truth, pull)
+		return
+	}
+	// Kubelet and runtime take their time to hear of each other; whose it is, no log says.
+	queue, whole := happened.StartAt.Sub(truth.RequestedAt), truth.ToldAt.Sub(truth.FreeAt)
+	p.length(what+" queue", min(queue, truth.FreeAt.Sub(truth.RequestedAt)), queue, pull.QueueSeconds, pull.Error)
+	p.length(what+" pull", happened.Length(), max(happened.Length(), whole), pull.PullSeconds, pull.Error)
+	if pull.DownloadedAt.IsZero() || truth.Asked.EndAt.IsZero() || pull.Outcome != agent.Downloaded {
+		return
+	}
+	// The runtime has yet to check and to store what it has got.
+	if off := pull.DownloadedAt.Sub(truth.Asked.EndAt).Abs(); off > exact+p.limit(pull.Error) {
+		p.verdict.Problem("%s: the last byte came at %s, the agent says %s", what, clock(truth.Asked.EndAt), clock(pull.DownloadedAt))
+	}
+}
+
+// judgeFailed judges queue and pull together, and each that is told.
+func (p *pullRun) judgeFailed(what string, truth bench.Attempt, pull agent.Pull) {
+	both := truth.ToldAt.Sub(truth.RequestedAt)
+	if !pull.RequestedAt.IsZero() && !pull.FinishedAt.IsZero() {
+		p.verdict.Compare(what, both.Round(10*time.Millisecond), both, pull.FinishedAt.Sub(pull.RequestedAt), true, p.limit(pull.Error))
+	} else if p.sight.full() {
+		p.verdict.Problem("%s: the agent does not say when it was requested and when it failed", what)
+	}
+	for part, told := range map[string]json.Number{"queue": pull.QueueSeconds, "pull": pull.PullSeconds} {
+		if length, err := agent.Nanoseconds(told); err == nil && length > both+p.limit(pull.Error) {
+			p.verdict.Problem("%s: it failed after %s, the agent says that its %s alone took %s s", what, seconds(both), part, told)
+		}
+	}
+}
+
+// length compares one length with the nearest of those that may be true. An agent that does not see everything may
+// leave it out.
+func (p *pullRun) length(what string, shortest, longest time.Duration, told, stated json.Number) {
+	measured, err := agent.Nanoseconds(told)
+	if err != nil && told == "" && !p.sight.full() {
+		return
+	}
+	if err != nil && told != "" {
+		p.verdict.Problem("%s: %v", what, err)
+	}
+	truth := min(max(measured, shortest), longest)
+	p.verdict.Compare(what, truth.Round(10*time.Millisecond), truth, measured, err == nil, p.limit(stated))
+}
+
+// limit is how far a number may be off: of an agent that sees everything the exactness, of another one the error
+// that it states, too.
+func (p *pullRun) limit(stated json.Number) time.Duration {
+	if p.sight.full() {
+		return exact
+	}
+	bound, err := agent.Nanoseconds(stated)
+	if err != nil {
+		return exact
+	}
+	return exact + bound
+}
+
+// judgeBytes wants every byte that the registry sent counted, and none besides. What a fault cut short, the
+// registry sent in part.
+func (p *pullRun) judgeBytes(what string, c pullCase, truth bench.Attempt, pull agent.Pull) {
+	const besides = 16 << 10 // the configuration, which need not be counted
+	switch {
+	case c.mayHeal || c.mayShare || truth.Failed() || pull.Outcome != agent.Downloaded:
+	case pull.Download == nil && p.sight.full():
+		p.verdict.Problem("%s: the agent does not tell of its download", what)
+	case pull.Download == nil:
+	case pull.Download.Bytes > truth.Bytes, p.sight.full() && pull.Download.Bytes < truth.BlobBytes-besides:
+		p.verdict.Problem("%s: the registry sent %d bytes, %d of them of layers and configuration, the agent says %d", what,
+			truth.Bytes, truth.BlobBytes, pull.Download.Bytes)
+	}
+}
+
+// judgeNoPull judges what is told of an image that was there.
+func (p *pullRun) judgeNoPull(what string, pull agent.Pull) {
+	for _, told := range []json.Number{pull.QueueSeconds, pull.PullSeconds} {
+		length, err := agent.Nanoseconds(told)
+		if err == nil && length > p.limit(pull.Error) {
+			p.verdict.Problem("%s: nothing was pulled, the agent says that it took %s s", what, told)
+		}
+	}
+	if pull.Download != nil && pull.Download.Bytes > 0 {
+		p.verdict.Problem("%s: nothing was pulled, the agent says that %d bytes were", what, pull.Download.Bytes)
+	}
+}
+
+// judgeWholes judges what is told of the pod's start-up as a whole.
+func (p *pullRun) judgeWholes(c pullCase, truths [][]bench.Attempt, timeline agent.Timeline) {
+	v := p.verdict
+	if !c.endless() {
+		v.Contract(timeline)
+	}
+	for _, pull := range timeline.Pulls {
+		if !slices.ContainsFunc(c.wants, func(w wantedPull) bool { return w.container == pull.Container }) {
+			v.Problem("%s: the agent tells of a pull for %q that there is not", c.pod, pull.Container)
+		}
+	}
+	if len(timeline.LostEvents) > 0 {
+		v.Problem("%s: no Event was lost, the agent says %q", c.pod, timeline.LostEvents)
+	}
+	p.judgeBackoff(c, truths[0], timeline)
+}
+
+// judgeBackoff compares the time between the attempts: what kubelet waited belongs to no pull.
+func (p *pullRun) judgeBackoff(c pullCase, truth []bench.Attempt, timeline agent.Timeline) {
+	if c.endless() || len(truth) < 2 {
+		return
+	}
+	const phase = "image_backoff"
+	var waited time.Duration
+	for i, a := range truth[1:] {
+		waited += a.RequestedAt.Sub(truth[i].ToldAt)
+	}
+	measured, there, err := timeline.In(phase, c.wants[0].container)
+	stated, statedErr := timeline.Stated(phase, c.wants[0].container)
+	if err != nil || statedErr != nil {
+		p.verdict.Problem("%s: phase %s: %v %v", c.pod, phase, err, statedErr)
+		return
+	}
+	limit := time.Duration(len(truth)-1) * exact // each of them has two ends of its own
+	if !p.sight.full() {
+		if !there {
+			return
+		}
+		limit += stated
+	}
+	p.verdict.Compare(c.pod+" back-off", waited.Round(time.Second), waited, measured, there, limit)
+}
+
+// noteUnseen says which pulls the registry could not date.
+func (p *pullRun) noteUnseen() {
+	if len(p.unseen) == 0 {
+		return
+	}
+	longest := slices.MaxFunc(p.unseen, func(a, b unseen) int { return int(a.took - b.took) })
+	p.verdict.Note("%d pulls took more than %s longer than the registry saw, for unpacking mostly, %s at most (%s): the truth about them is containerd's log of PullImage",
+		len(p.unseen), seenByRegistry, longest.took.Round(time.Millisecond), longest.what)
+}

@@ -1,0 +1,182 @@
+package scenario
+
+import (
+	"bytes"
+	"context"
+	"strings"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/podlapse/podlapse/lab/internal/agent"
+	"github.com/podlapse/podlapse/lab/internal/bench"
+)
+
+// retried is a pod whose image failed to come once, and what a right agent tells of it.
+func retried() (pullCase, []bench.Attempt, agent.Timeline) {
+	const image = "127.0.0.1:25000/ns/retried:1"
+	c := plain("retried", image, agent.Downloaded).failsFirst(1, nil, "not_found")
+	c.mend = nil
+	c.failures = 1
+	truth := []bench.Attempt{
+		{Pod: "retried", Container: mainName, RequestedAt: after(0), ToldAt: after(10 * time.Millisecond),
+			Call: bench.PullCall{Span: span(0, 10*time.Millisecond), Failed: "not found"}},
+		{Pod: "retried", Container: mainName, RequestedAt: after(10 * time.Second), FreeAt: after(11 * time.Second), ToldAt: after(13 * time.Second),
+			Call: bench.PullCall{Span: span(11*time.Second, 13*time.Second)}, Asked: span(11*time.Second, 12990*time.Millisecond),
+			Bytes: 600_000, BlobBytes: 599_000},
+	}
+	timeline := agent.Timeline{Name: "retried", State: agent.Ready, CreatedAt: after(0), SettledAt: after(13 * time.Second), TotalSeconds: "13",
+		Phases: []agent.Phase{
+			told("kubelet_sync", 0, 10*time.Millisecond, 0),
+			{Phase: "image_backoff", Container: mainName, StartAt: after(10 * time.Millisecond), EndAt: after(10 * time.Second), Seconds: "9.99", Error: "0.1"},
+			told("pull", 10*time.Second, 13*time.Second, 0)},
+		Pulls: []agent.Pull{
+			{Container: mainName, Image: image, Registry: "127.0.0.1:25000", Outcome: agent.Failed, Failure: "not_found",
+				RequestedAt: after(0), FinishedAt: after(10 * time.Millisecond)},
+			{Container: mainName, Image: image, Registry: "127.0.0.1:25000", Outcome: agent.Downloaded, Attempt: 1, QueueSeconds: "1",
+				PullSeconds: "2", Error: "0.2", DownloadedAt: after(12990 * time.Millisecond), Download: &agent.Download{Bytes: 598_000}},
+		}}
+	return c, truth, timeline
+}
+
+func TestPullVerdict(t *testing.T) {
+	full, blind := sight{events: true, runtime: true}, sight{events: true}
+	for name, test := range map[string]struct {
+		sight sight
+		edit  func(*agent.Timeline)
+		want  string // in what is printed; empty: it passes
+	}{
+		"all right":              {full, func(*agent.Timeline) {}, ""},
+		"all right, seeing less": {blind, func(*agent.Timeline) {}, ""},
+		"an attempt missing":     {full, func(t *agent.Timeline) { t.Pulls = t.Pulls[1:] }, "tells of 1"},
+		"an attempt not seen":    {blind, func(t *agent.Timeline) { t.Pulls = t.Pulls[1:] }, ""},
+		"nothing told":           {blind, func(t *agent.Timeline) { t.Pulls = nil }, "tells of 0"},
+		"an attempt invented":    {blind, func(t *agent.Timeline) { t.Pulls = append(t.Pulls, t.Pulls[1]) }, "tells of 3"},
+		"a wrong outcome":        {full, func(t *agent.Timeline) { t.Pulls[1].Outcome = agent.Joined }, `"joined"`},
+		"a wrong outcome, blind": {blind, func(t *agent.Timeline) { t.Pulls[1].Outcome = agent.Present }, `"present"`},
+		"unknown":                {full, func(t *agent.Timeline) { t.Pulls[1].Outcome = agent.Unknown }, `"unknown"`},
+		"unknown, blind":         {blind, func(t *agent.Timeline) { t.Pulls[1].Outcome = agent.Unknown }, ""},
+		"a wrong class":          {blind, func(t *agent.Timeline) { t.Pulls[0].Failure = "dns" }, `"dns"`},
+		"no class":               {full, func(t *agent.Timeline) { t.Pulls[0].Failure = "" }, "the failure is not_found"},
+		"a class of a success":   {full, func(t *agent.Timeline) { t.Pulls[1].Failure = "dns" }, "did not fail"},
+		"a queue too long":       {full, func(t *agent.Timeline) { t.Pulls[1].QueueSeconds = "1.051" }, "WRONG"},
+		"a pull too long":        {full, func(t *agent.Timeline) { t.Pulls[1].PullSeconds = "2.051" }, "WRONG"},
+		"a pull too short":       {full, func(t *agent.Timeline) { t.Pulls[1].PullSeconds = "1.935" }, "WRONG"},
+		"a queue within error":   {blind, func(t *agent.Timeline) { t.Pulls[1].QueueSeconds = "1.25" }, ""},
+		"a queue beyond error":   {blind, func(t *agent.Timeline) { t.Pulls[1].QueueSeconds = "1.251" }, "WRONG"},
+		"no pull time":           {full, func(t *agent.Timeline) { t.Pulls[1].PullSeconds = "" }, "nothing"},
+		"no pull time, blind":    {blind, func(t *agent.Timeline) { t.Pulls[1].PullSeconds = "" }, ""},
+		"too many bytes":         {blind, func(t *agent.Timeline) { t.Pulls[1].Download.Bytes = 600_001 }, "600001"},
+		"too few bytes":          {full, func(t *agent.Timeline) { t.Pulls[1].Download.Bytes = 500_000 }, "500000"},
+		"no bytes":               {full, func(t *agent.Timeline) { t.Pulls[1].Download = nil }, "download"},
+		"another registry":       {full, func(t *agent.Timeline) { t.Pulls[1].Registry = "docker.io" }, "docker.io"},
+		"another container":      {full, func(t *agent.Timeline) { t.Pulls = append(t.Pulls, agent.Pull{Container: "x"}) }, "that there is not"},
+		"a loss":                 {full, func(t *agent.Timeline) { t.LostEvents = []string{"Pulled/main"} }, "no Event was lost"},
+		"back-off told as pull":  {full, func(t *agent.Timeline) { t.Phases[1].Phase = "pull" }, "WRONG"},
+		"the last byte late":     {full, func(t *agent.Timeline) { t.Pulls[1].DownloadedAt = after(13100 * time.Millisecond) }, "last byte"},
+	} {
+		c, truth, timeline := retried()
+		c.mend = func(context.Context) error { return nil }
+		test.edit(&timeline)
+		p := &pullRun{verdict: &Verdict{}, sight: test.sight}
+		p.judgeImage(c, c.wants[0], truth, timeline)
+		p.judgeWholes(c, [][]bench.Attempt{truth}, timeline)
+		var out bytes.Buffer
+		p.verdict.Print(&out)
+		if p.verdict.Failed() != (test.want != "") || !strings.Contains(out.String(), test.want) {
+			t.Errorf("%s: failed %v\n%s", name, p.verdict.Failed(), out.String())
+		}
+	}
+}
+
+func TestFaultsThatDidNotHappenProveNothing(t *testing.T) {
+	for name, edit := range map[string]func(*pullCase, *[]bench.Attempt){
+		"no failure":   func(_ *pullCase, truth *[]bench.Attempt) { *truth = (*truth)[1:] },
+		"no success":   func(_ *pullCase, truth *[]bench.Attempt) { *truth = (*truth)[:1] },
+		"no fault hit": func(c *pullCase, _ *[]bench.Attempt) { c.mayHeal = true },
+		"too fast":     func(c *pullCase, _ *[]bench.Attempt) { c.atLeast = time.Minute },
+		"was there":    func(c *pullCase, _ *[]bench.Attempt) { c.wants[0].outcome = agent.Present },
+	} {
+		c, truth, _ := retried()
+		if c.wants[0].proves(c, truth) != "" {
+			t.Fatal("the example proves nothing")
+		}
+		if edit(&c, &truth); c.wants[0].proves(c, truth) == "" {
+			t.Errorf("%s passes", name)
+		}
+	}
+}
+
+func TestLossesAreCountedExactly(t *testing.T) {
+	event := func(reason, container string) corev1.Event {
+		return corev1.Event{Reason: reason, InvolvedObject: corev1.ObjectReference{FieldPath: "spec.containers{" + container + "}"}}
+	}
+	stored := []corev1.Event{event("Pulled", "c1"), event("Pulling", "c2")}
+	made := []bench.KubeletEvent{{Container: "c1", Reason: "Pulled"}, {Container: "c2", Reason: "Pulling"}, {Container: "c2", Reason: "Pulled"}}
+	lost := lostPulled(made, stored)
+	for text, want := range map[string]bool{"Pulled/c2": false, "": true, "Pulled/c1": true, "Pulled/c2 Pulling/c2": true, "Pulled/c2 Created/c2": false} {
+		v := &Verdict{}
+		judgeLosses(lost, stored, agent.Timeline{LostEvents: strings.Fields(text)}, 1, v)
+		if v.Failed() != want {
+			t.Errorf("%q: %q", text, v.Problems)
+		}
+	}
+	v := &Verdict{}
+	if judgeLosses(lost, stored, agent.Timeline{LostEvents: []string{"Pulled/c2"}}, 2, v); !v.Failed() {
+		t.Error("a wrong count passes")
+	}
+	none := &Verdict{Compared: 1}
+	if judgeLosses(nil, stored, agent.Timeline{}, 0, none); !none.Failed() {
+		t.Error("a run without losses passes")
+	}
+}
+
+func TestLivePulls(t *testing.T) {
+	const image = "r/a:1"
+	pulling := agent.Live{Namespace: "ns", Pod: "a", Container: mainName, Image: image, Outcome: agent.Pulling}
+	for name, test := range map[string]struct {
+		items []agent.Live
+		at    time.Duration
+		want  string
+	}{
+		"told":          {[]agent.Live{pulling}, 2 * time.Second, ""},
+		"not told":      {nil, 2 * time.Second, "never told"},
+		"told too late": {[]agent.Live{pulling}, time.Minute, "not so"},
+		"invented":      {[]agent.Live{pulling, {Namespace: "ns", Pod: "b", Image: image, Outcome: agent.Pulling}}, 2 * time.Second, "not so"},
+		"too many bytes": {[]agent.Live{pulling, {Namespace: "ns", Pod: "a", Container: mainName, Image: image, Outcome: agent.Pulling,
+			DoneBytes: 2, TotalBytes: 1}}, 2 * time.Second, "2 of 1 bytes"},
+	} {
+		p := &pullRun{bench: &bench.Bench{Namespace: "ns"}, verdict: &Verdict{}, sight: sight{events: true, runtime: true}}
+		p.going = []goingOn{{pod: "a", container: mainName, image: image, outcome: agent.Pulling, span: span(time.Second, 5*time.Second)}}
+		p.verdict.Compared = 1
+		if err := p.judgeLive(&liveWatch{answers: []liveAnswer{{asked: span(test.at, test.at), items: test.items}}}); err != nil {
+			t.Fatal(err)
+		}
+		if got := strings.Join(p.verdict.Problems, "\n"); p.verdict.Failed() != (test.want != "") || !strings.Contains(got, test.want) {
+			t.Errorf("%s: %s", name, got)
+		}
+	}
+}
+
+func TestCostVerdict(t *testing.T) {
+	for name, test := range map[string]struct {
+		cpu  [3]time.Duration // per start
+		want bool
+	}{
+		"little":            {[3]time.Duration{20 * time.Millisecond, 21 * time.Millisecond, 20 * time.Millisecond}, false},
+		"much":              {[3]time.Duration{20 * time.Millisecond, 23 * time.Millisecond, 20 * time.Millisecond}, true},
+		"much, in noise":    {[3]time.Duration{20 * time.Millisecond, 23 * time.Millisecond, 21 * time.Millisecond}, false},
+		"more than noise":   {[3]time.Duration{20 * time.Millisecond, 24 * time.Millisecond, 21 * time.Millisecond}, true},
+		"nothing but noise": {[3]time.Duration{20 * time.Millisecond, 20 * time.Millisecond, 24 * time.Millisecond}, true},
+	} {
+		var loads [3]load
+		for i := range loads {
+			loads[i].cpu = costPods * test.cpu[i]
+		}
+		c := costRun{verdict: &Verdict{}}
+		if c.judge("cold", coldCost, loads); c.verdict.Failed() != test.want {
+			t.Errorf("%s: %q", name, c.verdict.Problems)
+		}
+	}
+}

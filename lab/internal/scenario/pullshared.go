@@ -1,0 +1,209 @@
+package scenario
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	v1 "github.com/google/go-containerregistry/pkg/v1"
+	corev1 "k8s.io/api/core/v1"
+
+	"golang.org/x/sync/errgroup"
+
+	"github.com/podlapse/podlapse/lab/internal/agent"
+	"github.com/podlapse/podlapse/lab/internal/bench"
+	"github.com/podlapse/podlapse/lab/internal/image"
+	"github.com/podlapse/podlapse/lab/internal/registry"
+)
+
+// shared pulls two images that share a layer, one after the other, and two at once: what they share comes once.
+func (p *pullRun) shared(ctx context.Context) error {
+	for _, s := range []struct {
+		first, second string
+		atOnce        bool
+	}{{"shares-1", "shares-2", false}, {"shares-3", "shares-4", true}} {
+		images, err := p.sharing(ctx, s.first, s.second)
+		if err != nil {
+			return err
+		}
+		cases := []pullCase{plain(s.first, images[0], agent.Downloaded), plain(s.second, images[1], agent.Downloaded)}
+		if !s.atOnce {
+			for _, c := range cases {
+				if err := p.carryOut(ctx, c); err != nil {
+					return err
+				}
+			}
+			continue
+		}
+		if err := p.atOnce(ctx, cases); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// sharing pushes two images that share one of their layers, which is slow to come.
+func (p *pullRun) sharing(ctx context.Context, names ...string) (images []string, err error) {
+	layers, err := image.RandomLayers(pullLayer, pullLayer/8, pullLayer/8)
+	if err != nil {
+		return nil, err
+	}
+	for i, name := range names {
+		reference, err := p.bench.ImageOf(ctx, name, []v1.Layer{layers[0], layers[1+i]}...)
+		if err != nil {
+			return nil, err
+		}
+		images = append(images, reference)
+		if err := p.bench.Break(ctx, name, registry.Rule{BytesPerSecond: slowPull}); err != nil {
+			return nil, err
+		}
+	}
+	return images, nil
+}
+
+// atOnce starts the pods together and compares the bytes of all with what the registry sent to any: which of two
+// pulls at once gets a layer that both want, the node's content store decides.
+func (p *pullRun) atOnce(ctx context.Context, cases []pullCase) error {
+	all, together := errgroup.WithContext(ctx)
+	for _, c := range cases {
+		all.Go(func() error { return p.start(together, c) })
+	}
+	if err := all.Wait(); err != nil {
+		return err
+	}
+	var told, blobs, sent int64
+	complete := true
+	for _, c := range cases {
+		timeline, err := p.told(ctx, c)
+		if err != nil {
+			return err
+		}
+		c.mayShare = true
+		if err := p.judge(ctx, c, timeline); err != nil {
+			return err
+		}
+		attempts, err := p.attempts(ctx, c.pod, c.wants[0])
+		if err != nil {
+			return err
+		}
+		for _, a := range attempts {
+			blobs, sent = blobs+a.BlobBytes, sent+a.Bytes
+		}
+		pull, there := timeline.PullOf(mainName)
+		if !there || pull.Download == nil {
+			complete = false
+			continue
+		}
+		told += pull.Download.Bytes
+	}
+	const besides = 32 << 10
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if told > sent || (complete || p.sight.full()) && told < blobs-besides {
+		p.verdict.Problem("%s and %s: the registry sent %d bytes, %d of them of layers and configuration, the agent says %d", cases[0].pod,
+			cases[1].pod, sent, blobs, told)
+	}
+	return nil
+}
+
+// same starts five pods at once that want the same image. One of them has it downloaded, the others join.
+func (p *pullRun) same(ctx context.Context, how string) error {
+	const count = 5
+	reference, err := p.cold(ctx, "same-"+how)
+	if err != nil {
+		return err
+	}
+	if err := p.bench.Break(ctx, "same-"+how, registry.Rule{BytesPerSecond: slowPull}); err != nil {
+		return err
+	}
+	all, together := errgroup.WithContext(ctx)
+	pods := make([]string, count)
+	for i := range pods {
+		pods[i] = fmt.Sprintf("same-%s-%d", how, i+1)
+		all.Go(func() error {
+			spec := corev1.PodSpec{Containers: []corev1.Container{{Name: mainName, Image: reference}}}
+			if err := p.bench.CreatePod(together, pods[i], spec); err != nil {
+				return err
+			}
+			return p.bench.AwaitReady(together, pods[i], caseLimit)
+		})
+	}
+	if err := all.Wait(); err != nil {
+		return err
+	}
+	return p.judgeSame(ctx, how, reference, pods)
+}
+
+func (p *pullRun) judgeSame(ctx context.Context, how, reference string, pods []string) error {
+	serial := how == "serial"
+	timelines := make(map[string]agent.Timeline)
+	for _, pod := range pods {
+		timeline, err := p.bench.AwaitSettled(ctx, pod)
+		if err != nil {
+			return err
+		}
+		if err := keep(p.bench, timeline); err != nil {
+			return err
+		}
+		timelines[pod] = timeline
+	}
+	// Of all of them, in the order in which they ended.
+	attempts, err := p.witness.Attempts(ctx, reference)
+	if err != nil {
+		return err
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if len(attempts) != len(pods) {
+		p.verdict.Problem("same %s: kubelet pulled %d times for %d pods: the scenario proves nothing", how, len(attempts), len(pods))
+		return nil
+	}
+	downloads := 0
+	for i, a := range attempts {
+		want := wantedPull{container: mainName, image: reference, outcome: agent.Joined}
+		pull, there := timelines[a.Pod].PullOf(mainName)
+		if !there {
+			p.verdict.Problem("%s: the agent tells of no pull", a.Pod)
+			continue
+		}
+		if pull.Outcome == agent.Downloaded {
+			downloads++
+		}
+		if serial && i == 0 || !serial && pull.Outcome == agent.Downloaded {
+			want.outcome = agent.Downloaded // at once, the node's content store decides for whom it is
+		}
+		p.judgeWords(a.Pod, want, want.outcome, pull)
+		p.judgeLengths(a.Pod, a, pull)
+		p.going = append(p.going, goingOn{pod: a.Pod, container: mainName, image: reference, outcome: agent.Pulling,
+			span: bench.Span{StartAt: a.RequestedAt, EndAt: a.ToldAt}})
+		p.judgeBlocker(a, attempts, pull)
+		p.verdict.Contract(timelines[a.Pod])
+	}
+	if downloads > 1 || downloads == 0 && p.sight.full() {
+		p.verdict.Problem("same %s: one pod's pull brought the image, the agent says so of %d", how, downloads)
+	}
+	return nil
+}
+
+// judgeBlocker wants who waited in the queue to know for whom.
+func (p *pullRun) judgeBlocker(waited bench.Attempt, all []bench.Attempt, pull agent.Pull) {
+	const long = time.Second
+	queue := waited.Call.StartAt.Sub(waited.RequestedAt)
+	by := pull.BlockedBy
+	if by == nil {
+		if queue > long && p.sight.full() {
+			p.verdict.Problem("%s: it waited %s in the queue, the agent does not say for whom", waited.Pod, seconds(queue))
+		}
+		return
+	}
+	if length, err := agent.Nanoseconds(by.Seconds); err != nil || length > queue+p.limit(pull.Error) {
+		p.verdict.Problem("%s: it waited %s in the queue, the agent says %q for %s", waited.Pod, seconds(queue), by.Seconds, by.Pod)
+	}
+	for _, other := range all {
+		before := other.Call.StartAt.Before(waited.Call.StartAt) && other.Call.EndAt.After(waited.RequestedAt)
+		if other.Pod == by.Pod && other.Pod != waited.Pod && before {
+			return
+		}
+	}
+	p.verdict.Problem("%s: the agent says that it waited for %s/%s, which did not pull before it", waited.Pod, by.Namespace, by.Pod)
+}

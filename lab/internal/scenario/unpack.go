@@ -1,0 +1,152 @@
+package scenario
+
+import (
+	"context"
+	"time"
+
+	v1 "github.com/google/go-containerregistry/pkg/v1"
+
+	"github.com/podlapse/podlapse/lab/internal/agent"
+	"github.com/podlapse/podlapse/lab/internal/bench"
+	"github.com/podlapse/podlapse/lab/internal/image"
+	"github.com/podlapse/podlapse/lab/internal/registry"
+)
+
+// How much there is to unpack, and to download: each takes seconds.
+const (
+	unpackFiles    = 40_000
+	unpackAtLeast  = time.Second // or the machine is too fast for so few files
+	downloadLayer  = 3 << 20     // bytes
+	downloadRate   = 512 << 10   // bytes per second
+	diskCause      = "disk"
+	registryCause  = "registry"
+	mostlyUnpacked = 500 * time.Millisecond // of the last, small layer, after its last byte
+)
+
+// unpack pulls three images: one that is slow to come, one that is slow to unpack, and one of which the first
+// layer is unpacked while the second one comes. The registry's log says when the last byte came, containerd's
+// when the image was complete: before, the registry is to blame, after, the disk.
+func unpack(ctx context.Context, b *bench.Bench, v *Verdict) error {
+	p := &pullRun{bench: b, verdict: v, sight: sight{events: true, runtime: true}}
+	var err error
+	if p.witness, err = b.WitnessPulls(); err != nil {
+		return err
+	}
+	files, err := image.ManyFiles(unpackFiles)
+	if err != nil {
+		return err
+	}
+	moreFiles, err := image.ManyFiles(unpackFiles)
+	if err != nil {
+		return err
+	}
+	bytes, err := image.RandomLayers(downloadLayer, downloadLayer)
+	if err != nil {
+		return err
+	}
+	cases := []struct {
+		name    string
+		layers  []v1.Layer
+		unpacks bool // after the last byte, for long
+	}{
+		{"slow-registry", bytes[:1], false},
+		{"slow-disk", []v1.Layer{files}, true},
+		{"overlap", []v1.Layer{moreFiles, bytes[1]}, false},
+	}
+	if err := settleAgent(ctx, b); err != nil {
+		return err
+	}
+	for _, c := range cases {
+		reference, err := b.ImageOf(ctx, c.name, c.layers...)
+		if err != nil {
+			return err
+		}
+		if !c.unpacks {
+			if err := b.Break(ctx, c.name, registry.Rule{BytesPerSecond: downloadRate}); err != nil {
+				return err
+			}
+		}
+		if err := p.unpacked(ctx, plain(c.name, reference, agent.Downloaded), c.unpacks, len(c.layers)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// unpacked carries one case out and judges whom the agent blames.
+func (p *pullRun) unpacked(ctx context.Context, c pullCase, unpacks bool, layers int) error {
+	if err := p.start(ctx, c); err != nil {
+		return err
+	}
+	timeline, err := p.bench.AwaitSettled(ctx, c.pod)
+	if err != nil {
+		return err
+	}
+	if err := keep(p.bench, timeline); err != nil {
+		return err
+	}
+	attempts, err := p.attempts(ctx, c.pod, c.wants[0])
+	if err != nil {
+		return err
+	}
+	v := p.verdict
+	v.Contract(timeline)
+	v.downloaded(timeline, mainName)
+	if len(attempts) != 1 {
+		v.Problem("%s: kubelet pulled %d times: the scenario proves nothing", c.pod, len(attempts))
+		return nil
+	}
+	a := attempts[0]
+	if took := a.Unpacked(); unpacks != (took > unpackAtLeast) || !unpacks && took > mostlyUnpacked {
+		v.Problem("%s: from the last byte to completion it took %s: the scenario proves nothing", c.pod, seconds(took))
+	}
+	var download time.Duration
+	if !unpacks {
+		download = downloadLayer / downloadRate * time.Second
+	}
+	for _, part := range []struct {
+		phase, cause    string
+		injected, truth time.Duration
+	}{
+		{"pull", registryCause, download, a.Asked.Length()},
+		{"unpack", diskCause, a.Unpacked().Round(100 * time.Millisecond), a.Unpacked()},
+	} {
+		measured, there, err := timeline.In(part.phase, mainName)
+		if err != nil {
+			return err
+		}
+		// So short a phase may be part of the other.
+		v.Compare(c.pod+" "+part.phase, part.injected, part.truth, measured, there || part.truth < exact, exact)
+		for _, phase := range timeline.Phases {
+			if phase.Phase == part.phase && phase.Cause != part.cause {
+				v.Problem("%s: phase %s is charged to %q instead of %q", c.pod, part.phase, phase.Cause, part.cause)
+			}
+		}
+	}
+	p.judgeBusy(c, a, layers, timeline)
+	return nil
+}
+
+// judgeBusy wants the time in which anything was unpacked to be told of, also where it cost nobody anything: the
+// files of the overlap's first layer take as long as those of the slow disk, while the second one comes.
+func (p *pullRun) judgeBusy(c pullCase, a bench.Attempt, layers int, timeline agent.Timeline) {
+	pull, _ := timeline.PullOf(mainName)
+	if pull.Unpack == nil {
+		p.verdict.Problem("%s: the agent does not tell of its unpacking", c.pod)
+		return
+	}
+	busy, err := agent.Nanoseconds(pull.Unpack.Seconds)
+	switch {
+	case err != nil:
+		p.verdict.Problem("%s: unpack: %v", c.pod, err)
+	case busy > a.Call.Length()+exact:
+		p.verdict.Problem("%s: the whole pull took %s, the agent says that it unpacked for %s", c.pod, seconds(a.Call.Length()), seconds(busy))
+	case c.pod != "slow-registry" && busy < unpackAtLeast:
+		p.verdict.Problem("%s: the agent says that it unpacked for no more than %s", c.pod, seconds(busy))
+	}
+	if told := len(pull.Layers); told != layers && told != layers+1 { // the one that was there need not be told
+		p.verdict.Problem("%s: %d layers came, the agent tells of %d", c.pod, layers, told)
+	}
+	p.verdict.Note("%s: %s from call to completion, the last byte after %s, unpacking for %s by the agent", c.pod, seconds(a.Call.Length()),
+		seconds(a.Asked.EndAt.Sub(a.Call.StartAt)), seconds(busy))
+}

@@ -1,0 +1,60 @@
+package scenario
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/podlapse/podlapse/lab/internal/agent"
+	"github.com/podlapse/podlapse/lab/internal/bench"
+	"github.com/podlapse/podlapse/lab/internal/metrics"
+)
+
+// watches are the Event watches that the API server has served and serves, and what an agent says of its own.
+type watches struct {
+	ended, open      float64 // by the API server
+	opened           float64 // by the agent
+	agentOpen        float64
+	openSeconds      float64
+	received, itUsed float64
+}
+
+// served is how many watches the API server was asked for.
+func (w watches) served() float64 { return w.ended + w.open }
+
+// minus is what came in between.
+func (w watches) minus(before watches) watches {
+	return watches{ended: w.ended - before.ended, open: w.open - before.open, opened: w.opened - before.opened,
+		agentOpen: w.agentOpen - before.agentOpen, openSeconds: w.openSeconds - before.openSeconds,
+		received: w.received - before.received, itUsed: w.itUsed - before.itUsed}
+}
+
+func countWatches(ctx context.Context, b *bench.Bench, of agent.Client) (watches, error) {
+	server, err := b.Kube.Text(ctx, "/metrics")
+	if err != nil {
+		return watches{}, fmt.Errorf("read the API server's metrics: %w", err)
+	}
+	own, err := of.Metrics(ctx)
+	if err != nil {
+		return watches{}, err
+	}
+	var w watches
+	events := []string{`resource="events"`, `verb="WATCH"`, `group=""`}
+	for _, number := range []struct {
+		to         *float64
+		text, name string
+		labels     []string
+	}{
+		{&w.ended, server, "apiserver_request_total", events},
+		{&w.open, server, "apiserver_longrunning_requests", events},
+		{&w.opened, own, "podlapse_event_watches_opened_total", nil},
+		{&w.agentOpen, own, "podlapse_event_watches_open", nil},
+		{&w.openSeconds, own, "podlapse_event_watch_open_seconds_total", nil},
+		{&w.received, own, "podlapse_events_received_total", nil},
+		{&w.itUsed, own, "podlapse_events_used_total", nil},
+	} {
+		if *number.to, err = metrics.Sum(number.text, number.name, number.labels...); err != nil {
+			return watches{}, err
+		}
+	}
+	return w, nil
+}

@@ -1,0 +1,139 @@
+package synthetic
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/podlapse/podlapse/lab/internal/kube"
+)
+
+// Kubelet starts pods on its node as a kubelet would tell of it.
+type Kubelet struct {
+	Kube    *kube.Client
+	Runtime *Runtime
+	Node    string
+}
+
+// How long each part of a start takes.
+const (
+	beforeAcknowledged = 20 * time.Millisecond
+	sandboxTakes       = 100 * time.Millisecond
+	PullTakes          = 500 * time.Millisecond
+	createTakes        = 20 * time.Millisecond
+	startTakes         = 30 * time.Millisecond
+)
+
+// Started is what really happened in the start of one pod.
+type Started struct {
+	Name   string
+	Events int             // that were sent to the API server
+	Pulls  []time.Duration // of each container; none where images were present
+}
+
+// Start creates a pod in a namespace and starts its containers one after the other. Images that the runtime does
+// not have are pulled.
+func (k Kubelet) Start(ctx context.Context, namespace, name string, images []string, cold bool) (Started, error) {
+	p := pod{namespace: namespace, name: name, node: k.Node, images: images}
+	path := "/api/v1/namespaces/" + namespace + "/pods"
+	var created corev1.Pod
+	if err := k.Kube.CreateInto(ctx, path, p.object(), &created); err != nil {
+		return Started{}, fmt.Errorf("create pod: %w", err)
+	}
+	p.uid = string(created.UID)
+	s := start{Kubelet: k, pod: p, told: Started{Name: name}}
+	if err := s.play(ctx, path+"/"+name+"/status", cold); err != nil {
+		return Started{}, fmt.Errorf("start pod %s: %w", name, err)
+	}
+	return s.told, nil
+}
+
+// start is one start of one pod.
+type start struct {
+	Kubelet
+	pod  pod
+	told Started
+}
+
+func (s *start) play(ctx context.Context, statusPath string, cold bool) error {
+	if err := pause(ctx, beforeAcknowledged); err != nil {
+		return err
+	}
+	acknowledgedAt := time.Now()
+	if err := s.Kube.MergeLists(ctx, statusPath, s.pod.acknowledged(acknowledgedAt)); err != nil {
+		return err
+	}
+	if err := pause(ctx, sandboxTakes); err != nil {
+		return err
+	}
+	s.Runtime.addSandbox(s.pod, time.Now())
+	var startedAt []time.Time
+	var ids []string
+	for i, image := range s.pod.images {
+		at, id, err := s.container(ctx, containerName(i), image, cold)
+		if err != nil {
+			return err
+		}
+		startedAt, ids = append(startedAt, at), append(ids, id)
+	}
+	return s.Kube.MergeLists(ctx, statusPath, s.pod.running(time.Now(), acknowledgedAt, startedAt, ids))
+}
+
+func (s *start) container(ctx context.Context, name, image string, cold bool) (startedAt time.Time, id string, err error) {
+	if err := s.image(ctx, name, image, cold); err != nil {
+		return time.Time{}, "", err
+	}
+	if err := pause(ctx, createTakes); err != nil {
+		return time.Time{}, "", err
+	}
+	createdAt := time.Now()
+	if err := s.say(ctx, name, "Created", "Container created"); err != nil {
+		return time.Time{}, "", err
+	}
+	if err := pause(ctx, startTakes); err != nil {
+		return time.Time{}, "", err
+	}
+	startedAt = time.Now()
+	id = s.Runtime.addContainer(s.pod, name, image, createdAt, startedAt)
+	return startedAt, id, s.say(ctx, name, "Started", "Container started")
+}
+
+// image is kubelet's way to an image, with its words.
+func (s *start) image(ctx context.Context, name, image string, cold bool) error {
+	if !cold {
+		return s.say(ctx, name, "Pulled", fmt.Sprintf("Container image %q already present on machine and can be accessed by the pod", image))
+	}
+	askedAt := time.Now()
+	if err := s.say(ctx, name, "Pulling", fmt.Sprintf("Pulling image %q", image)); err != nil {
+		return err
+	}
+	if err := pause(ctx, PullTakes-time.Since(askedAt)); err != nil {
+		return err
+	}
+	s.Runtime.AddImage(image)
+	took := time.Since(askedAt)
+	s.told.Pulls = append(s.told.Pulls, took)
+	whole := took.Truncate(time.Millisecond)
+	return s.say(ctx, name, "Pulled", fmt.Sprintf("Successfully pulled image %q in %v (%v including waiting). Image size: %d bytes.", image, whole, whole, imageSize))
+}
+
+// say sends one Event.
+func (s *start) say(ctx context.Context, container, reason, message string) error {
+	event := s.pod.event(container, reason, message, time.Now())
+	if err := s.Kube.Create(ctx, "/api/v1/namespaces/"+s.pod.namespace+"/events", event); err != nil {
+		return fmt.Errorf("send Event: %w", err)
+	}
+	s.told.Events++
+	return nil
+}
+
+func pause(ctx context.Context, d time.Duration) error {
+	select {
+	case <-time.After(d):
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}

@@ -1,0 +1,53 @@
+package synthetic
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/podlapse/podlapse/lab/internal/kube"
+)
+
+// heartbeat is well below the time after which the control plane gives a node up.
+const heartbeat = 10 * time.Second
+
+func nodePath(name string) string { return "/api/v1/nodes/" + name }
+
+// Register makes a Node object that the scheduler leaves alone.
+func Register(ctx context.Context, client *kube.Client, name string) error {
+	object := corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: name}, Spec: corev1.NodeSpec{Unschedulable: true}}
+	if err := client.Create(ctx, "/api/v1/nodes", object); err != nil && !kube.IsConflict(err) {
+		return fmt.Errorf("create node %s: %w", name, err)
+	}
+	return beat(ctx, client, name)
+}
+
+// KeepAlive says again and again that the node is well, until ctx ends.
+func KeepAlive(ctx context.Context, client *kube.Client, name string) error {
+	for pause(ctx, heartbeat) == nil {
+		if err := beat(ctx, client, name); err != nil && ctx.Err() == nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func beat(ctx context.Context, client *kube.Client, name string) error {
+	change := map[string]any{"status": map[string]any{"conditions": []corev1.NodeCondition{{Type: corev1.NodeReady,
+		Status: corev1.ConditionTrue, Reason: "Synthetic", LastHeartbeatTime: metav1.Now()}}}}
+	if err := client.MergeLists(ctx, nodePath(name)+"/status", change); err != nil {
+		return fmt.Errorf("keep node %s alive: %w", name, err)
+	}
+	return nil
+}
+
+// Unregister removes the Node object.
+func Unregister(ctx context.Context, client *kube.Client, name string) error {
+	if err := client.Delete(ctx, nodePath(name)); err != nil && !kube.IsNotFound(err) {
+		return fmt.Errorf("delete node %s: %w", name, err)
+	}
+	return nil
+}

@@ -1,0 +1,141 @@
+package synthetic
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"net"
+	"os"
+	"sync"
+	"time"
+
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+	runtimeapi "k8s.io/cri-api/pkg/apis/runtime/v1"
+)
+
+// Labels that kubelet puts on what it asks a runtime for.
+const (
+	uidLabel       = "io.kubernetes.pod.uid"
+	podLabel       = "io.kubernetes.pod.name"
+	namespaceLabel = "io.kubernetes.pod.namespace"
+	containerLabel = "io.kubernetes.container.name"
+	restartCount   = "io.kubernetes.container.restartCount"
+)
+
+// Runtime is a container runtime that runs nothing and says of pods what it was told. It answers the questions
+// that read, and no other. Safe for concurrent use.
+type Runtime struct {
+	runtimeapi.UnimplementedRuntimeServiceServer
+	runtimeapi.UnimplementedImageServiceServer
+
+	mu         sync.Mutex
+	sandboxes  map[string][]*runtimeapi.PodSandbox // by the pod's UID, as the two below
+	containers map[string][]*runtimeapi.Container
+	statuses   map[string]*runtimeapi.ContainerStatus // by the container's ID
+	images     map[string]bool
+}
+
+// NewRuntime makes a runtime without pods and images.
+func NewRuntime() *Runtime {
+	return &Runtime{sandboxes: make(map[string][]*runtimeapi.PodSandbox), containers: make(map[string][]*runtimeapi.Container),
+		statuses: make(map[string]*runtimeapi.ContainerStatus), images: make(map[string]bool)}
+}
+
+// Serve answers on a socket until stop is called.
+func (r *Runtime) Serve(socket string) (stop func(), err error) {
+	if err := os.Remove(socket); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return nil, fmt.Errorf("serve the synthetic runtime: %w", err)
+	}
+	listener, err := net.Listen("unix", socket)
+	if err != nil {
+		return nil, fmt.Errorf("serve the synthetic runtime: %w", err)
+	}
+	server := grpc.NewServer()
+	runtimeapi.RegisterRuntimeServiceServer(server, r)
+	runtimeapi.RegisterImageServiceServer(server, r)
+	var serving sync.WaitGroup
+	serving.Go(func() { _ = server.Serve(listener) })
+	return func() { server.Stop(); serving.Wait() }, nil
+}
+
+// AddImage puts an image on the node.
+func (r *Runtime) AddImage(reference string) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.images[reference] = true
+}
+
+// addSandbox makes a pod's sandbox.
+func (r *Runtime) addSandbox(p pod, at time.Time) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.sandboxes[p.uid] = append(r.sandboxes[p.uid], &runtimeapi.PodSandbox{
+		Id: "sandbox-" + p.uid, Metadata: &runtimeapi.PodSandboxMetadata{Name: p.name, Namespace: p.namespace, Uid: p.uid},
+		State: runtimeapi.PodSandboxState_SANDBOX_READY, CreatedAt: at.UnixNano(), Labels: p.labels(""),
+	})
+}
+
+// addContainer makes a container, and runs it.
+func (r *Runtime) addContainer(p pod, name, image string, createdAt, startedAt time.Time) string {
+	id := p.uid + "-" + name
+	spec := &runtimeapi.ImageSpec{Image: image, UserSpecifiedImage: image}
+	metadata := &runtimeapi.ContainerMetadata{Name: name}
+	annotations := map[string]string{restartCount: "0"}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.containers[p.uid] = append(r.containers[p.uid], &runtimeapi.Container{
+		Id: id, PodSandboxId: "sandbox-" + p.uid, Metadata: metadata, Image: spec, ImageRef: imageID(image),
+		State: runtimeapi.ContainerState_CONTAINER_RUNNING, CreatedAt: createdAt.UnixNano(), Labels: p.labels(name), Annotations: annotations,
+	})
+	r.statuses[id] = &runtimeapi.ContainerStatus{
+		Id: id, Metadata: metadata, State: runtimeapi.ContainerState_CONTAINER_RUNNING, CreatedAt: createdAt.UnixNano(),
+		StartedAt: startedAt.UnixNano(), Image: spec, ImageRef: imageID(image), Labels: p.labels(name), Annotations: annotations,
+	}
+	return id
+}
+
+// Version implements runtimeapi.RuntimeServiceServer, as the methods below.
+func (r *Runtime) Version(context.Context, *runtimeapi.VersionRequest) (*runtimeapi.VersionResponse, error) {
+	return &runtimeapi.VersionResponse{Version: "0.1.0", RuntimeName: "podlapse-lab", RuntimeVersion: "1", RuntimeApiVersion: "v1"}, nil
+}
+
+// ListPodSandbox answers only who asks about one pod.
+func (r *Runtime) ListPodSandbox(_ context.Context, request *runtimeapi.ListPodSandboxRequest) (*runtimeapi.ListPodSandboxResponse, error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	uid := request.GetFilter().GetLabelSelector()[uidLabel]
+	return &runtimeapi.ListPodSandboxResponse{Items: append([]*runtimeapi.PodSandbox(nil), r.sandboxes[uid]...)}, nil
+}
+
+// ListContainers answers only who asks about one pod.
+func (r *Runtime) ListContainers(_ context.Context, request *runtimeapi.ListContainersRequest) (*runtimeapi.ListContainersResponse, error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	uid := request.GetFilter().GetLabelSelector()[uidLabel]
+	return &runtimeapi.ListContainersResponse{Containers: append([]*runtimeapi.Container(nil), r.containers[uid]...)}, nil
+}
+
+// ContainerStatus tells all of one container.
+func (r *Runtime) ContainerStatus(_ context.Context, request *runtimeapi.ContainerStatusRequest) (*runtimeapi.ContainerStatusResponse, error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	state, ok := r.statuses[request.GetContainerId()]
+	if !ok {
+		return nil, status.Errorf(codes.NotFound, "there is no container %s", request.GetContainerId())
+	}
+	return &runtimeapi.ContainerStatusResponse{Status: state}, nil
+}
+
+// ImageStatus tells whether an image is on the node.
+func (r *Runtime) ImageStatus(_ context.Context, request *runtimeapi.ImageStatusRequest) (*runtimeapi.ImageStatusResponse, error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	reference := request.GetImage().GetImage()
+	if !r.images[reference] {
+		return &runtimeapi.ImageStatusResponse{}, nil
+	}
+	return &runtimeapi.ImageStatusResponse{Image: &runtimeapi.Image{Id: imageID(reference), RepoTags: []string{reference}, Size: imageSize}}, nil
+}

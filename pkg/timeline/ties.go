@@ -1,0 +1,79 @@
+package timeline
+
+import (
+	"cmp"
+	"slices"
+)
+
+// What two observations of one instant say may differ, as where a clock is coarse. Which of them counts is then no matter of
+// time, but it must not be one of their order either: so each has a place in an order of its own.
+
+// compareSightings is by time; of several at once one that saw the pod start counts, so that no start-up is lost.
+func compareSightings(a, b sighting) int {
+	rank := func(s sighting) int {
+		switch {
+		case !s.over:
+			return 0
+		case s.live:
+			return 1
+		}
+		return 2
+	}
+	return cmp.Or(a.at.Compare(b.at), cmp.Compare(rank(a), rank(b)))
+}
+
+// comparePods orders pod objects by all that is in them.
+func comparePods(a, b *Pod) int {
+	return cmp.Or(
+		cmp.Compare(a.Phase, b.Phase), cmp.Compare(a.Reason, b.Reason),
+		slices.CompareFunc(a.Conditions, b.Conditions, compareConditions),
+		slices.CompareFunc(a.Containers, b.Containers, compareContainers),
+		a.DeletedAt.Compare(b.DeletedAt), a.AcknowledgedAt.Compare(b.AcknowledgedAt), a.CreatedAt.Compare(b.CreatedAt), a.ReadAt.Compare(b.ReadAt),
+		compareBools(a.ReadinessGates, b.ReadinessGates), cmp.Compare(a.UID, b.UID), cmp.Compare(a.RuntimeUID, b.RuntimeUID),
+		cmp.Compare(a.Namespace, b.Namespace), cmp.Compare(a.Name, b.Name), cmp.Compare(a.Node, b.Node),
+		cmp.Compare(a.Owner.Kind, b.Owner.Kind), cmp.Compare(a.Owner.Name, b.Owner.Name),
+		cmp.Compare(a.Revision, b.Revision), cmp.Compare(a.TraceParent, b.TraceParent))
+}
+
+func compareConditions(a, b Condition) int {
+	return cmp.Or(cmp.Compare(a.Type, b.Type), compareBools(a.True, b.True), a.TransitionAt.Compare(b.TransitionAt))
+}
+
+func compareContainers(a, b Container) int {
+	return cmp.Or(
+		cmp.Compare(a.Attempt, b.Attempt), cmp.Compare(a.State, b.State), cmp.Compare(a.WaitingReason, b.WaitingReason),
+		cmp.Compare(a.PullFailure, b.PullFailure), a.StartedAt.Compare(b.StartedAt), a.FinishedAt.Compare(b.FinishedAt),
+		cmp.Compare(a.ExitCode, b.ExitCode), compareBools(a.Started, b.Started), compareBools(a.Ready, b.Ready), compareRuns(a.LastRun, b.LastRun),
+		cmp.Compare(a.Name, b.Name), cmp.Compare(a.Kind, b.Kind), cmp.Compare(a.Image, b.Image), cmp.Compare(a.PullPolicy, b.PullPolicy),
+		compareBools(a.StartupProbe, b.StartupProbe), compareBools(a.ReadinessProbe, b.ReadinessProbe), compareBools(a.PostStartHook, b.PostStartHook))
+}
+
+func compareRuns(a, b *Run) int {
+	if a == nil || b == nil {
+		return compareBools(a != nil, b != nil)
+	}
+	return cmp.Or(a.StartedAt.Compare(b.StartedAt), a.FinishedAt.Compare(b.FinishedAt), cmp.Compare(a.ExitCode, b.ExitCode))
+}
+
+// compareImages orders answers about one image by all that is in them: one that it is absent comes first.
+func compareImages(a, b *Image) int {
+	return cmp.Or(
+		compareBools(a.Present, b.Present), a.FirstPulledAt.Compare(b.FirstPulledAt), a.PulledAt.Compare(b.PulledAt), a.ResolvedAt.Compare(b.ResolvedAt),
+		compareBools(a.Layered, b.Layered), slices.CompareFunc(a.Layers, b.Layers, compareLayers), cmp.Compare(a.Digest, b.Digest),
+		cmp.Compare(a.SizeBytes, b.SizeBytes), cmp.Compare(a.Ref, b.Ref))
+}
+
+func compareLayers(a, b Layer) int {
+	return cmp.Or(cmp.Compare(a.Digest, b.Digest), cmp.Compare(a.SizeBytes, b.SizeBytes),
+		a.DownloadedAt.Compare(b.DownloadedAt), a.UnpackedAt.Compare(b.UnpackedAt))
+}
+
+func compareBools(a, b bool) int {
+	switch {
+	case a == b:
+		return 0
+	case b:
+		return -1
+	}
+	return 1
+}
