@@ -11,6 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation"
 
 	"github.com/podlapse/podlapse/pkg/cri"
+	"github.com/podlapse/podlapse/pkg/export/otlp"
 )
 
 // config is how the agent runs, after every value was checked.
@@ -29,6 +30,8 @@ type config struct {
 
 	recordObservations string // a file; empty for none
 	debugObservations  string // debugOn or debugOff
+
+	otlp otlp.Settings // from the OTEL_* variables, for which there are no flags
 }
 
 // The values of --events, --log-format, --records, --records-partial and --debug-observations.

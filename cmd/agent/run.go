@@ -14,6 +14,7 @@ import (
 
 	"github.com/podlapse/podlapse/pkg/cri"
 	"github.com/podlapse/podlapse/pkg/export"
+	"github.com/podlapse/podlapse/pkg/export/otlp"
 	"github.com/podlapse/podlapse/pkg/health"
 	"github.com/podlapse/podlapse/pkg/podwatch"
 	"github.com/podlapse/podlapse/pkg/reconcile"
@@ -39,6 +40,9 @@ func runAgent(ctx context.Context, args []string, getenv func(string) string, st
 		return exitOK
 	}
 	if err != nil {
+		return failUsage(stderr, "run", err)
+	}
+	if c.otlp, err = otlp.FromEnvironment(getenv); err != nil {
 		return failUsage(stderr, "run", err)
 	}
 	clock := podwatch.NewClock(time.Now)
@@ -85,6 +89,18 @@ func serve(ctx context.Context, c config, client rest.Interface, clock *podwatch
 		}
 	} else {
 		settled = append(settled, kept.reported)
+	}
+
+	traces, err := newTraces(ctx, c, build, registry, board)
+	if err != nil {
+		return err
+	}
+	if traces != nil {
+		settled = append(settled, traces.Offer)
+	}
+	push, err := newMetricsPush(ctx, c, build, registry, board)
+	if err != nil {
+		return err
 	}
 
 	// Sources and reconcile know each other by functions; reconciler is set before anything runs.
@@ -192,6 +208,12 @@ func serve(ctx context.Context, c config, client rest.Interface, clock *podwatch
 	}
 	if lines != nil {
 		sinks.start("records", lines.Run)
+	}
+	if traces != nil {
+		sinks.start(partTraces, traces.Run)
+	}
+	if push != nil {
+		sinks.start(partMetrics, push.Run)
 	}
 	if recorder != nil {
 		sinks.start("recording", recorder.Run)

@@ -31,6 +31,7 @@ func TestFormat(t *testing.T) {
 					Controller: timeline.Owner{Kind: "Job", Name: "c-1"}, QOSClass: "Burstable", PriorityClass: "high", RuntimeClass: "gvisor",
 					App: timeline.AppLabels{Component: "db", Instance: "i", ManagedBy: "helm", Name: "n", PartOf: "shop", Version: "1"},
 				},
+				Revision: "7d4b", TraceParent: "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01",
 				CreatedAt: noon, ReadAt: noon, AcknowledgedAt: noon, DeletedAt: noon, Phase: "Pending", Reason: "Evicted",
 				Conditions: []timeline.Condition{{Type: "Ready", True: true, TransitionAt: noon}}, ReadinessGates: true,
 				Containers: []timeline.Container{
@@ -48,7 +49,7 @@ func TestFormat(t *testing.T) {
 				`"app":{"component":"db","instance":"i","managed_by":"helm","name":"n","part_of":"shop","version":"1"}},` +
 				`"created_at":"2026-03-01T12:00:00Z","read_at":"2026-03-01T12:00:00Z","acknowledged_at":"2026-03-01T12:00:00Z","deleted_at":"2026-03-01T12:00:00Z",` +
 				`"phase":"Pending","reason":"Evicted","conditions":[{"type":"Ready","true":true,"transition_at":"2026-03-01T12:00:00Z"}],` +
-				`"readiness_gates":true,"containers":[{"name":"app","kind":"main","image":"web:2","pull_policy":"Always",` +
+				`"readiness_gates":true,"revision":"7d4b","trace_parent":"00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01","containers":[{"name":"app","kind":"main","image":"web:2","pull_policy":"Always",` +
 				`"startup_probe":true,"readiness_probe":true,"post_start_hook":true,"state":"terminated","waiting_reason":"Why","pull_failure":"dns","attempt":1,` +
 				`"started_at":"2026-03-01T12:00:00Z","finished_at":"2026-03-01T12:00:00Z","exit_code":2,"started":true,"ready":true,` +
 				`"last_run":{"finished_at":"2026-03-01T12:00:00Z","exit_code":3}},{"name":"bare"}]}}`,

@@ -105,6 +105,8 @@ type pod struct {
 	Reason         string      `json:"reason,omitzero"`
 	Conditions     []condition `json:"conditions,omitempty"`
 	ReadinessGates bool        `json:"readiness_gates,omitzero"`
+	Revision       string      `json:"revision,omitzero"`
+	TraceParent    string      `json:"trace_parent,omitzero"`
 	Containers     []container `json:"containers,omitempty"`
 }
 

@@ -9,7 +9,8 @@ func register(config Config, length func() int) (sent, dropped prometheus.Counte
 	sent = prometheus.NewCounter(prometheus.CounterOpts{
 		Name: "podlapse_sink_sent_total",
 		Help: "What a sink delivered: of records, start-ups whose lines standard output took, partial ones included; of " +
-			"recording, observations that were written to the file, or kept in memory where there is no file.",
+			"recording, observations that were written to the file, or kept in memory where there is no file; of otlp, start-ups " +
+			"whose traces the endpoint took.",
 		ConstLabels: label,
 	})
 	dropped = prometheus.NewCounter(prometheus.CounterOpts{

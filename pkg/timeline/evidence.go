@@ -49,6 +49,7 @@ type Evidence struct {
 	containers []containerEvidence
 	images     []imageEvidence
 	sandboxes  []sandboxFailure
+	said       []Said    // the earliest, in the order of time
 	watchedAt  time.Time // when an Event watch was first open
 	rewatched  time.Time // when the latest one was opened
 	blindAt    time.Time // when one was last lost

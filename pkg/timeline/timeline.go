@@ -51,6 +51,11 @@ type Timeline struct {
 	Missing   []string // marks that lack evidence, as mark[/container][#attempt]
 	// LostEvents are Events that kubelet must have made and that an open watch never got, as reason/container.
 	LostEvents []string
+	// Said is what kubelet said on the way, as far as an Event watch was open; the earliest 32 Events, in order.
+	Said []Said
+
+	Revision    string // of Owner, as in Pod
+	TraceParent string // as in Pod: not validated
 
 	// Reconstructed says that the pod was there, and its start-up over, before the agent's time
 	// (Scope.Since), so that the timeline rests on what could be read afterwards. Such a timeline is
@@ -145,6 +150,7 @@ type MarkEvidence struct {
 	Mark      Mark
 	Container string
 	Attempt   int
+	At        time.Time // the estimate, as in the phases that it bounds
 	Earliest  time.Time
 	Latest    time.Time
 	Sources   []Source
