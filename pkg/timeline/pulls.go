@@ -194,10 +194,24 @@ func (f *fold) attemptsOf(c *Container) []pullAttempt {
 func (f *fold) appendPulls(pulls []Pull, c *Container) []Pull {
 	index := f.index(c.Name)
 	registry := f.e.containers[index].registryOf(c.Image)
-	for _, a := range f.attemptsOf(c) {
+	attempts := f.attemptsOf(c)
+	last := attempts[len(attempts)-1]
+	if last.attempt > 0 && last.outcome == imagepull.OutcomeUnknown && f.e.usedBy(index) == maxInstant {
+		attempts = attempts[:len(attempts)-1] // it is still to come
+	}
+	for _, a := range attempts {
 		pulls = append(pulls, f.pull(c, registry, a))
 	}
+	return f.describe(pulls, c)
+}
+
+// describe adds what the image is to the last of the pulls, if that brought or found it.
+func (f *fold) describe(pulls []Pull, c *Container) []Pull {
+	index := f.index(c.Name)
 	last := &pulls[len(pulls)-1]
+	if last.Outcome == imagepull.OutcomeFailed {
+		return pulls
+	}
 	if image := f.e.image(c.Image); image != nil {
 		last.Digest, last.SizeBytes = image.last.Digest, image.last.SizeBytes
 	}
@@ -291,10 +305,15 @@ func (e *Evidence) precedes(name, other string) bool {
 }
 
 // broughtByOther says that the image was complete before this pull began: while it waited in the queue,
-// another pod's pull brought it.
+// another pod's pull brought it. An attempt of its own that failed at the end may have stored it, too.
 func (f *fold) broughtByOther(image *imageEvidence, started markKey) bool {
 	b := f.bounds.find(started)
-	return b != nil && !image.last.FirstPulledAt.IsZero() && at(image.last.FirstPulledAt) < b.estimate()
+	if b == nil || image.last.FirstPulledAt.IsZero() || at(image.last.FirstPulledAt) >= b.estimate() {
+		return false
+	}
+	return !slices.ContainsFunc(f.pulls[started.container].failures, func(failed failedPull) bool {
+		return at(image.last.FirstPulledAt) <= failed.latest
+	})
 }
 
 // pulledBefore says that the image's latest pull ended before the pod was here at all.
