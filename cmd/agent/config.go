@@ -24,13 +24,15 @@ type config struct {
 	logFormat     string // formatJSON or formatConsole
 	records       string // recordsTimeline or recordsNone
 
+	podSeries bool // metrics with a series for each pod
+
 	stateDir string // empty: nothing survives a restart
 
 	recordObservations string // a file; empty for none
 	debugObservations  string // debugOn or debugOff
 }
 
-// The values of --events, --log-format, --records and --debug-observations.
+// The values of --events, --log-format, --records, --debug-observations and --metrics-pod-labels.
 const (
 	eventsAuto      = "auto"
 	eventsOff       = "off"
@@ -41,6 +43,8 @@ const (
 	recordsNone     = "none"
 	debugOn         = "on"
 	debugOff        = "off"
+	podLabelsOn     = "on"
+	podLabelsOff    = "off"
 )
 
 // settings is the table of the run command's flags.
@@ -81,6 +85,16 @@ func (c *config) settings() []setting {
 			flag: "records", variable: "RECORDS", value: "timeline|none", def: recordsTimeline,
 			help: "what standard output gets: the timeline of each settled pod as a line of JSON, or nothing",
 			set:  choice(&c.records, recordsTimeline, recordsNone),
+		},
+		{
+			flag: "metrics-pod-labels", variable: "METRICS_POD_LABELS", value: "on|off", def: podLabelsOff,
+			help: "whether metrics have a series for each pod on the node, with its namespace, name and workload, at most 250",
+			set: func(value string) error {
+				var chosen string
+				err := choice(&chosen, podLabelsOn, podLabelsOff)(value)
+				c.podSeries = chosen == podLabelsOn
+				return err
+			},
 		},
 		{
 			flag: "state-dir", variable: "STATE_DIR", value: "DIR",

@@ -163,6 +163,12 @@ func serve(ctx context.Context, c config, api apiServer, logger *zap.Logger, rec
 		}),
 		export.NewTraffic(func() []export.Traffic { return countTraffic(api.traffic) }),
 	)
+	if c.podSeries {
+		registry.MustRegister(export.NewPodSeries(func() []timeline.Timeline {
+			present, _ := reconciler.Present(ctx) // none while the agent stops
+			return present
+		}))
+	}
 	pulls := livePulls(reconciler, runtime)
 	registry.MustRegister(export.NewLivePulls(func() export.LivePulls {
 		now, _ := pulls(ctx) // none while the agent stops

@@ -145,6 +145,13 @@ func (r *Reconciler) Timelines(ctx context.Context) ([]timeline.Timeline, error)
 	return ask(ctx, r, "timelines", r.timelines)
 }
 
+// Present tells of the pods that are on the node.
+func (r *Reconciler) Present(ctx context.Context) ([]timeline.Timeline, error) {
+	return ask(ctx, r, "pods that are there", func() []timeline.Timeline {
+		return r.tell(nil, func(*pod) bool { return true })
+	})
+}
+
 // Starting tells of the pods that start.
 func (r *Reconciler) Starting(ctx context.Context) ([]timeline.Timeline, error) {
 	return ask(ctx, r, "pods that start", r.startingTimelines)
