@@ -26,6 +26,8 @@ type config struct {
 	records       string // recordsTimeline, recordsTransition, recordsBoth or recordsNone
 	partial       string // partialOn or partialOff
 
+	podSeries bool // metrics with a series for each pod
+
 	stateDir string // empty: nothing survives a restart
 
 	recordObservations string // a file; empty for none
@@ -34,7 +36,7 @@ type config struct {
 	otlp otlp.Settings // from the OTEL_* variables, for which there are no flags
 }
 
-// The values of --events, --log-format, --records, --records-partial and --debug-observations.
+// The values of --events, --log-format, --records, --records-partial, --debug-observations and --metrics-pod-labels.
 const (
 	eventsAuto        = "auto"
 	eventsOff         = "off"
@@ -49,6 +51,8 @@ const (
 	partialOff        = "off"
 	debugOn           = "on"
 	debugOff          = "off"
+	podLabelsOn       = "on"
+	podLabelsOff      = "off"
 )
 
 // settings is the table of the run command's flags.
@@ -95,6 +99,16 @@ func (c *config) settings() []setting {
 			flag: "records-partial", variable: "RECORDS_PARTIAL", value: "on|off", def: partialOff, alone: partialOn,
 			help: "also write records of start-ups that go on, when something has changed, at most once a second for each pod",
 			set:  choice(&c.partial, partialOn, partialOff),
+		},
+		{
+			flag: "metrics-pod-labels", variable: "METRICS_POD_LABELS", value: "on|off", def: podLabelsOff,
+			help: "whether metrics have a series for each pod on the node, with its namespace, name and workload, at most 250",
+			set: func(value string) error {
+				var chosen string
+				err := choice(&chosen, podLabelsOn, podLabelsOff)(value)
+				c.podSeries = chosen == podLabelsOn
+				return err
+			},
 		},
 		{
 			flag: "state-dir", variable: "STATE_DIR", value: "DIR",

@@ -46,12 +46,13 @@ func runAgent(ctx context.Context, args []string, getenv func(string) string, st
 		return failUsage(stderr, "run", err)
 	}
 	clock := podwatch.NewClock(time.Now)
-	client, err := podwatch.NewRESTClient(c.kubeconfig, clock)
+	traffic := podwatch.NewTraffic()
+	client, err := podwatch.NewRESTClient(c.kubeconfig, clock, traffic)
 	if err != nil {
 		return failUsage(stderr, "run", fmt.Errorf("--kubeconfig: %w", err))
 	}
 	logger := newLogger(c.logLevel, c.logFormat, stderr)
-	if err := serve(ctx, c, client, clock, logger, stdout); err != nil {
+	if err := serve(ctx, c, apiServer{client, clock, traffic}, logger, stdout); err != nil {
 		logger.Error("agent failed", zap.Error(err)) // the last message, in the format of the others
 		return exitFailed
 	}
@@ -59,8 +60,15 @@ func runAgent(ctx context.Context, args []string, getenv func(string) string, st
 	return exitOK
 }
 
+// apiServer is how the agent reaches the API server, and what it learns of it by the way.
+type apiServer struct {
+	client  rest.Interface
+	clock   *podwatch.Clock
+	traffic *podwatch.Traffic
+}
+
 // serve is the agent: it builds the parts, connects them, and returns when all have ended.
-func serve(ctx context.Context, c config, client rest.Interface, clock *podwatch.Clock, logger *zap.Logger, records io.Writer) error {
+func serve(ctx context.Context, c config, api apiServer, logger *zap.Logger, records io.Writer) error {
 	board := health.NewBoard(time.Now, logger.Named("health"))
 	build := thisBuild()
 
@@ -122,12 +130,12 @@ func serve(ctx context.Context, c config, client rest.Interface, clock *podwatch
 	}
 
 	pods := podwatch.NewPods(podwatch.Config{
-		Client: client, NodeName: c.nodeName, Observe: observe, Now: time.Now,
+		Client: api.client, NodeName: c.nodeName, Observe: observe, Now: time.Now,
 		Report: board.Register(string(timeline.SourcePodWatch), "not connected to the API server yet"),
 		Known:  kept.known(),
 	})
 	watchEvents, unwatchEvents := func(timeline.EventWatch) {}, func(string) {}
-	events := newEvents(c, client, observe, board)
+	events := newEvents(c, api.client, observe, board)
 	if events != nil {
 		watchEvents, unwatchEvents = events.Watch, events.Unwatch
 	}
@@ -166,6 +174,19 @@ func serve(ctx context.Context, c config, client rest.Interface, clock *podwatch
 		return skew
 	}))
 
+	registry.MustRegister(
+		export.NewStarting(func() []timeline.Timeline {
+			starting, _ := reconciler.Starting(ctx) // none while the agent stops
+			return starting
+		}),
+		export.NewTraffic(func() []export.Traffic { return countTraffic(api.traffic) }),
+	)
+	if c.podSeries {
+		registry.MustRegister(export.NewPodSeries(func() []timeline.Timeline {
+			present, _ := reconciler.Present(ctx) // none while the agent stops
+			return present
+		}))
+	}
 	pulls := livePulls(reconciler, runtime)
 	registry.MustRegister(export.NewLivePulls(func() export.LivePulls {
 		now, _ := pulls(ctx) // none while the agent stops
@@ -226,6 +247,6 @@ func serve(ctx context.Context, c config, client rest.Interface, clock *podwatch
 		sources.start("event_watch", events.Run)
 	}
 	sources.start("pod_watch", pods.Run)
-	sources.start("clock", func(ctx context.Context) error { return clock.Run(ctx, observe) })
+	sources.start("clock", func(ctx context.Context) error { return api.clock.Run(ctx, observe) })
 	return parts.wait(ctx)
 }

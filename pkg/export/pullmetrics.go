@@ -21,26 +21,20 @@ type pullMetrics struct {
 
 func newPullMetrics(registerer prometheus.Registerer) *pullMetrics {
 	m := &pullMetrics{
-		pull: prometheus.NewHistogramVec(prometheus.HistogramOpts{
-			Name: "podlapse_image_pull_duration_seconds",
-			Help: "Time from the request to the runtime to pull an image until it answered, without " +
-				"the wait in the node's pull queue. Images found on the node and pulls that nobody " +
+		pull: prometheus.NewHistogramVec(histogram("podlapse_image_pull_duration_seconds",
+			"Time from the request to the runtime to pull an image until it answered, without "+
+				"the wait in the node's pull queue. Images found on the node and pulls that nobody "+
 				"timed are not counted.",
-			Buckets: durationBuckets,
-		}, []string{"registry", "outcome"}),
-		queue: prometheus.NewHistogramVec(prometheus.HistogramOpts{
-			Name: "podlapse_image_pull_queue_seconds",
-			Help: "Time from the moment kubelet wanted an image pulled until the runtime was asked to: " +
-				"the wait in the node's pull queue; of the pulls in podlapse_image_pull_duration_seconds whose " +
+			durationBuckets), []string{"registry", "outcome"}),
+		queue: prometheus.NewHistogramVec(histogram("podlapse_image_pull_queue_seconds",
+			"Time from the moment kubelet wanted an image pulled until the runtime was asked to: "+
+				"the wait in the node's pull queue; of the pulls in podlapse_image_pull_duration_seconds whose "+
 				"wait is known.",
-			Buckets: durationBuckets,
-		}, []string{"registry"}),
-		unpack: prometheus.NewHistogram(prometheus.HistogramOpts{
-			Name: "podlapse_image_unpack_duration_seconds",
-			Help: "Time that the runtime spent unpacking the layers of one pull, while others still came or after; " +
+			durationBuckets), []string{"registry"}),
+		unpack: prometheus.NewHistogram(histogram("podlapse_image_unpack_duration_seconds",
+			"Time that the runtime spent unpacking the layers of one pull, while others still came or after; "+
 				"of pulls that brought content.",
-			Buckets: durationBuckets,
-		}),
+			durationBuckets)),
 		bytes: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "podlapse_image_pull_bytes_total",
 			Help: "Bytes of the layers that pulls brought, as the registry has them; a layer that several pulls share " +

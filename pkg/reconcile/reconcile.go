@@ -149,6 +149,13 @@ func (r *Reconciler) Timelines(ctx context.Context) ([]timeline.Timeline, error)
 	return ask(ctx, r, "timelines", r.timelines)
 }
 
+// Present tells of the pods that are on the node.
+func (r *Reconciler) Present(ctx context.Context) ([]timeline.Timeline, error) {
+	return ask(ctx, r, "pods that are there", func() []timeline.Timeline {
+		return r.tell(nil, func(*pod) bool { return true })
+	})
+}
+
 // lingering is how long after its start-up a pod is still told of among those that start: what else is known of that
 // moment may be older.
 const lingering = 5 * time.Second
