@@ -16,6 +16,14 @@ const (
 	partMetrics = "otlp_metrics"
 )
 
+// tracesOf names the traces that start-ups are told in, if they are.
+func tracesOf(c config) export.TraceOf {
+	if !c.otlp.Traces.On {
+		return nil
+	}
+	return otlp.TraceOf
+}
+
 // newTraces makes the sink of traces, or nil without an endpoint for them.
 func newTraces(ctx context.Context, c config, build export.Build, registry prometheus.Registerer, board *health.Board) (*otlp.Traces, error) {
 	if !c.otlp.Traces.On {

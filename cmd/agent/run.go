@@ -52,7 +52,7 @@ func runAgent(ctx context.Context, args []string, getenv func(string) string, st
 		return failUsage(stderr, "run", fmt.Errorf("--kubeconfig: %w", err))
 	}
 	logger := newLogger(c.logLevel, c.logFormat, stderr)
-	if err := serve(ctx, c, apiServer{client, clock, traffic}, logger, stdout); err != nil {
+	if err := serve(ctx, c, apiServer{client, clock, traffic}, prometheus.NewRegistry(), logger, stdout); err != nil {
 		logger.Error("agent failed", zap.Error(err)) // the last message, in the format of the others
 		return exitFailed
 	}
@@ -67,12 +67,11 @@ type apiServer struct {
 	traffic *podwatch.Traffic
 }
 
-// serve is the agent: it builds the parts, connects them, and returns when all have ended.
-func serve(ctx context.Context, c config, api apiServer, logger *zap.Logger, records io.Writer) error {
+// serve is the agent: it builds the parts, connects them, and returns when all have ended. The registry is empty.
+func serve(ctx context.Context, c config, api apiServer, registry *prometheus.Registry, logger *zap.Logger, records io.Writer) error {
 	board := health.NewBoard(time.Now, logger.Named("health"))
 	build := thisBuild()
 
-	registry := prometheus.NewRegistry()
 	registry.MustRegister(
 		collectors.NewGoCollector(),
 		collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}),
@@ -86,7 +85,7 @@ func serve(ctx context.Context, c config, api apiServer, logger *zap.Logger, rec
 	}
 	defer kept.close()
 
-	metrics := export.NewMetrics(registry)
+	metrics := export.NewMetrics(registry, tracesOf(c))
 	settled := []func(timeline.Timeline){metrics.Observe}
 	var progress func(timeline.Timeline)
 	lines := newRecords(c, records, kept.reported, registry, logger)

@@ -4,7 +4,21 @@ import (
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/podlapse/podlapse/pkg/timeline"
 )
+
+// TraceOf names the trace that a start-up is told in, for exemplars; nil where there are no traces.
+type TraceOf func(timeline.Timeline) string
+
+// observe adds a length of a start-up to a histogram, with the start-up's trace as the exemplar if it has one.
+func (of TraceOf) observe(h prometheus.Observer, t timeline.Timeline, length time.Duration) {
+	if exemplars, ok := h.(prometheus.ExemplarObserver); ok && of != nil {
+		exemplars.ObserveWithExemplar(length.Seconds(), prometheus.Labels{"trace_id": of(t)})
+		return
+	}
+	h.Observe(length.Seconds())
+}
 
 // durationBuckets runs from 10 ms to 10 min: from a container start to a large image.
 var durationBuckets = []float64{

@@ -18,12 +18,14 @@ type Metrics struct {
 	conflicts  *prometheus.CounterVec
 	incomplete prometheus.Counter
 	pulls      *pullMetrics
+	trace      TraceOf
 }
 
-// NewMetrics makes the metrics of start-ups and adds them to the registerer. It panics when they
+// NewMetrics makes the metrics of start-ups and adds them to the registerer; trace may be nil. It panics when they
 // are there already.
-func NewMetrics(registerer prometheus.Registerer) *Metrics {
+func NewMetrics(registerer prometheus.Registerer, trace TraceOf) *Metrics {
 	m := &Metrics{
+		trace: trace,
 		startup: prometheus.NewHistogram(histogram("podlapse_pod_startup_duration_seconds",
 			"Time from the creation of a pod until it was ready, or had succeeded without ever "+
 				"being ready. Pods that failed, were deleted before or were given up are not counted, nor are pods "+
@@ -70,12 +72,12 @@ func NewMetrics(registerer prometheus.Registerer) *Metrics {
 // Observe counts one settled start-up. Pulls count whatever became of the pod.
 func (m *Metrics) Observe(t timeline.Timeline) {
 	if t.State == timeline.StateReady || t.State == timeline.StateSucceeded {
-		m.startup.Observe(t.Total.Seconds())
+		m.trace.observe(m.startup, t, t.Total)
 		if length, known := sliDuration(t); known {
-			m.sli.Observe(length.Seconds())
+			m.trace.observe(m.sli, t, length)
 		}
 		for phase, length := range lengths(t.Phases) {
-			m.phase.WithLabelValues(string(phase)).Observe(length.Seconds())
+			m.trace.observe(m.phase.WithLabelValues(string(phase)), t, length)
 		}
 	}
 	m.ended.WithLabelValues(string(t.State)).Inc()
@@ -85,7 +87,7 @@ func (m *Metrics) Observe(t timeline.Timeline) {
 	if len(t.Missing) > 0 {
 		m.incomplete.Inc()
 	}
-	m.pulls.observe(t)
+	m.pulls.observe(t, m.trace)
 }
 
 // lengths adds up the stretches of each phase.

@@ -58,9 +58,9 @@ func newPullMetrics(registerer prometheus.Registerer) *pullMetrics {
 	return m
 }
 
-func (m *pullMetrics) observe(t timeline.Timeline) {
+func (m *pullMetrics) observe(t timeline.Timeline, trace TraceOf) {
 	for _, p := range t.Pulls {
-		m.observePull(p)
+		m.observePull(t, p, trace)
 	}
 	for _, lost := range t.LostEvents {
 		reason, _, _ := strings.Cut(lost, "/")
@@ -68,7 +68,7 @@ func (m *pullMetrics) observe(t timeline.Timeline) {
 	}
 }
 
-func (m *pullMetrics) observePull(p timeline.Pull) {
+func (m *pullMetrics) observePull(t timeline.Timeline, p timeline.Pull, trace TraceOf) {
 	if p.Outcome == imagepull.OutcomePresent {
 		return
 	}
@@ -84,13 +84,13 @@ func (m *pullMetrics) observePull(p timeline.Pull) {
 		m.bytes.WithLabelValues(registry).Add(float64(bytes))
 	}
 	if _, _, busy := p.Unpacking(); busy > 0 {
-		m.unpack.Observe(busy.Seconds())
+		trace.observe(m.unpack, t, busy)
 	}
 	if !p.Timed || p.Outcome == imagepull.OutcomePulling || p.Outcome == imagepull.OutcomeUnknown {
 		return
 	}
-	m.pull.WithLabelValues(registry, string(p.Outcome)).Observe(p.Pull.Seconds())
+	trace.observe(m.pull.WithLabelValues(registry, string(p.Outcome)), t, p.Pull)
 	if p.QueueTimed {
-		m.queue.WithLabelValues(registry).Observe(p.Queue.Seconds())
+		trace.observe(m.queue.WithLabelValues(registry), t, p.Queue)
 	}
 }

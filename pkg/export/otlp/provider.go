@@ -52,9 +52,19 @@ func newTracer(of *resource.Resource, version string) *tracer {
 	}
 }
 
+// TraceOf is the ID, in hexadecimal, of the trace that a start-up is told in.
+func TraceOf(t timeline.Timeline) string {
+	if parent := trace.SpanContextFromContext(withParent(context.Background(), t)); parent.HasTraceID() {
+		return parent.TraceID().String()
+	}
+	return ownTrace(t).String()
+}
+
+func ownTrace(t timeline.Timeline) trace.TraceID { return traceID("podlapse trace " + t.ID()) }
+
 // spans makes the trace of a start-up, its root first; empty when the sampler leaves it out.
 func (t *tracer) spans(of timeline.Timeline) []sdktrace.ReadOnlySpan {
-	own := traceID("podlapse trace " + of.ID())
+	own := ownTrace(of)
 	under := map[string]context.Context{}
 	for _, s := range spansOf(of) {
 		options := []trace.SpanStartOption{trace.WithTimestamp(s.start), trace.WithAttributes(s.attributes...)}
