@@ -78,7 +78,7 @@ func serve(ctx context.Context, c config, api apiServer, registry *prometheus.Re
 		export.NewBuildInfo(build),
 		export.NewSourceUp(func() []health.Status { return sourcesOf(board.Statuses()) }),
 	)
-	scope := timeline.Scope{Runtime: !c.criEndpoint.Off(), Events: c.events != eventsOff, Since: time.Now()}
+	scope := timeline.Scope{Runtime: !c.criEndpoint.Off(), Events: c.events != eventsOff, Said: c.otlp.Traces.On, Since: time.Now()}
 	kept, err := newMemory(c, build, &scope, registry, board, logger)
 	if err != nil {
 		return err
@@ -132,6 +132,7 @@ func serve(ctx context.Context, c config, api apiServer, registry *prometheus.Re
 		Client: api.client, NodeName: c.nodeName, Observe: observe, Now: time.Now,
 		Report: board.Register(string(timeline.SourcePodWatch), "not connected to the API server yet"),
 		Known:  kept.known(),
+		Traits: c.records == recordsTransition || c.records == recordsBoth,
 	})
 	watchEvents, unwatchEvents := func(timeline.EventWatch) {}, func(string) {}
 	events := newEvents(c, api.client, observe, board)

@@ -81,7 +81,7 @@ func TestConvertPod(t *testing.T) {
 	want := timeline.Pod{
 		UID: "uid", RuntimeUID: "uid", Namespace: "ns", Name: "web-abc12-x", Node: "node-a",
 		Owner: timeline.Owner{Kind: "Deployment", Name: "web"},
-		Traits: timeline.Traits{
+		Traits: &timeline.Traits{
 			Controller: timeline.Owner{Kind: "ReplicaSet", Name: "web-abc12"},
 			QOSClass:   "Burstable", PriorityClass: "high", RuntimeClass: "gvisor",
 			App: timeline.AppLabels{Component: "front", Instance: "web-1", ManagedBy: "helm", Name: "web", PartOf: "shop", Version: "5.7"},
@@ -112,7 +112,7 @@ func TestConvertPod(t *testing.T) {
 }
 
 func TestConvertEmptyPod(t *testing.T) {
-	want := timeline.Pod{Conditions: []timeline.Condition{}, Containers: []timeline.Container{}}
+	want := timeline.Pod{Traits: &timeline.Traits{}, Conditions: []timeline.Condition{}, Containers: []timeline.Container{}}
 	if got := convertPod(&corev1.Pod{}); !reflect.DeepEqual(got, want) {
 		t.Errorf("got %+v\nwant %+v", got, want)
 	}

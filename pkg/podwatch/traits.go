@@ -12,8 +12,8 @@ import (
 const appLabel = "app.kubernetes.io/"
 
 // convertTraits keeps what the object says of the pod's place in the cluster, and no label beyond the recommended ones.
-func convertTraits(pod *corev1.Pod) timeline.Traits {
-	traits := timeline.Traits{
+func convertTraits(pod *corev1.Pod) *timeline.Traits {
+	traits := &timeline.Traits{
 		Controller:    convertController(metav1.GetControllerOfNoCopy(pod)),
 		QOSClass:      string(pod.Status.QOSClass),
 		PriorityClass: pod.Spec.PriorityClassName,

@@ -84,8 +84,11 @@ func toPodSeen(o podSeen) timeline.PodSeen {
 	}}
 }
 
-func toTraits(t traits) timeline.Traits {
-	return timeline.Traits{
+func toTraits(t traits) *timeline.Traits {
+	if t == (traits{}) {
+		return nil
+	}
+	return &timeline.Traits{
 		Controller: timeline.Owner(t.Controller), QOSClass: t.QOSClass, PriorityClass: t.PriorityClass,
 		RuntimeClass: t.RuntimeClass, App: timeline.AppLabels(t.App),
 	}

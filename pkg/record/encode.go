@@ -77,7 +77,10 @@ func fromPodSeen(o timeline.PodSeen) podSeen {
 	}}
 }
 
-func fromTraits(t timeline.Traits) traits {
+func fromTraits(t *timeline.Traits) traits {
+	if t == nil {
+		return traits{}
+	}
 	return traits{owner(t.Controller), t.QOSClass, t.PriorityClass, t.RuntimeClass, appLabels(t.App)}
 }
 

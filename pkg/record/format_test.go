@@ -27,7 +27,7 @@ func TestFormat(t *testing.T) {
 		{
 			timeline.PodSeen{ArrivedAt: noon.Add(time.Nanosecond), Pod: timeline.Pod{
 				UID: "u", RuntimeUID: "r", Namespace: "shop", Name: "web-0", Node: "node-a", Owner: timeline.Owner{Kind: "CronJob", Name: "c"},
-				Traits: timeline.Traits{
+				Traits: &timeline.Traits{
 					Controller: timeline.Owner{Kind: "Job", Name: "c-1"}, QOSClass: "Burstable", PriorityClass: "high", RuntimeClass: "gvisor",
 					App: timeline.AppLabels{Component: "db", Instance: "i", ManagedBy: "helm", Name: "n", PartOf: "shop", Version: "1"},
 				},

@@ -55,7 +55,9 @@ func (e *Evidence) applyEvent(o EventSeen) {
 	if o.FirstAt.IsZero() || o.LastAt.IsZero() {
 		return
 	}
-	e.applySaid(o)
+	if e.scope.Said {
+		e.applySaid(o)
+	}
 	if o.Reason == "FailedCreatePodSandBox" {
 		e.applySandboxFailure(o)
 	}

@@ -122,7 +122,7 @@ func (f *fold) index(container string) int16 {
 func (f *fold) assemble() Timeline {
 	pod := f.e.pod
 	t := Timeline{
-		Namespace: pod.Namespace, Name: pod.Name, UID: pod.UID, Node: pod.Node, Owner: pod.Owner, Traits: pod.Traits, Reason: pod.Reason,
+		Namespace: pod.Namespace, Name: pod.Name, UID: pod.UID, Node: pod.Node, Owner: pod.Owner, Reason: pod.Reason,
 		Reconstructed: f.e.before(), Skew: f.skew,
 	}
 	if !pod.ReadAt.IsZero() {
@@ -156,6 +156,9 @@ func (f *fold) assemble() Timeline {
 	t.Missing = f.missing()
 	t.Said = f.e.saidUntil(end.estimate().time())
 	t.Revision, t.TraceParent = pod.Revision, pod.TraceParent
+	if pod.Traits != nil {
+		t.Traits = *pod.Traits
+	}
 	return t
 }
 

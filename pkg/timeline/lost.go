@@ -6,7 +6,7 @@ package timeline
 // (client-go, tools/record: 25, then one in five minutes), and so does a queue that is full.
 func (f *fold) lostEvents() []string {
 	e := f.e
-	if e.rewatched.IsZero() || !e.rewatched.After(e.blindAt) {
+	if e.rewatched <= e.blindAt {
 		return nil
 	}
 	var lost []string

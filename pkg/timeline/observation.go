@@ -121,7 +121,7 @@ type Pod struct {
 	Name       string
 	Node       string
 	Owner      Owner
-	Traits     Traits
+	Traits     *Traits // nil where nobody needs them
 
 	CreatedAt time.Time // metadata.creationTimestamp, control plane's clock
 	// ReadAt is when kubelet read the manifest of a static pod (the annotation kubernetes.io/config.seen),

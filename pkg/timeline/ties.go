@@ -33,7 +33,7 @@ func comparePods(a, b *Pod) int {
 		cmp.Compare(a.Namespace, b.Namespace), cmp.Compare(a.Name, b.Name), cmp.Compare(a.Node, b.Node),
 		cmp.Compare(a.Owner.Kind, b.Owner.Kind), cmp.Compare(a.Owner.Name, b.Owner.Name),
 		cmp.Compare(a.Revision, b.Revision), cmp.Compare(a.TraceParent, b.TraceParent),
-		compareTraits(&a.Traits, &b.Traits))
+		compareTraits(a.Traits, b.Traits))
 }
 
 func compareTraits(a, b *Traits) int {
@@ -41,7 +41,10 @@ func compareTraits(a, b *Traits) int {
 		return []string{t.Controller.Kind, t.Controller.Name, t.QOSClass, t.PriorityClass, t.RuntimeClass,
 			t.App.Component, t.App.Instance, t.App.ManagedBy, t.App.Name, t.App.PartOf, t.App.Version}
 	}
-	if *a == *b { // as a rule
+	switch {
+	case a == nil || b == nil:
+		return compareBools(a != nil, b != nil)
+	case *a == *b: // as a rule
 		return 0
 	}
 	return slices.Compare(texts(a), texts(b))
