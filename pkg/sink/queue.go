@@ -92,10 +92,11 @@ func (q *Queue[T]) Run(ctx context.Context, deliver func(context.Context, T) err
 	defer context.AfterFunc(ctx, func() { time.AfterFunc(q.config.Drain, cancel) })()
 	defer q.end()
 	for {
+		stopping := ctx.Err() != nil // looked at first: what was offered before that is still taken
 		item, ok := q.pop()
 		if !ok {
 			idle()
-			if ctx.Err() != nil {
+			if stopping {
 				return nil
 			}
 			select {

@@ -66,6 +66,7 @@ type sighting struct {
 	at   time.Time
 	live bool
 	over bool // start-up was over already
+	new  bool // kubelet had said nothing of it
 }
 
 // waitingReason is why a container waits, in kubelet's word, and when the pod object said so.

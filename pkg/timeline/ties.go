@@ -19,7 +19,7 @@ func compareSightings(a, b sighting) int {
 		}
 		return 2
 	}
-	return cmp.Or(a.at.Compare(b.at), cmp.Compare(rank(a), rank(b)))
+	return cmp.Or(a.at.Compare(b.at), cmp.Compare(rank(a), rank(b)), compareBools(a.live, b.live), compareBools(a.new, b.new))
 }
 
 // comparePods orders pod objects by all that is in them.
