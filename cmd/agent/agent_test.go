@@ -18,6 +18,7 @@ import (
 
 	"github.com/podlapse/podlapse/pkg/cri/critest"
 	"github.com/podlapse/podlapse/pkg/export"
+	"github.com/podlapse/podlapse/pkg/export/exporttest"
 	"github.com/podlapse/podlapse/pkg/podwatch/podwatchtest"
 )
 
@@ -66,7 +67,7 @@ func TestAgentTellsOfAStartUp(t *testing.T) {
 	for _, want := range []string{
 		"podlapse_pod_startup_duration_seconds_count 1\n",
 		`podlapse_source_up{source="pod_watch"} 1`, `podlapse_source_up{source="event_watch"} 1`,
-		`podlapse_source_up{source="cri"} 1`, "podlapse_records_dropped_total 0", "podlapse_event_watch_open_seconds_total ", "podlapse_events_used_total 0\n",
+		`podlapse_source_up{source="cri"} 1`, "podlapse_sink_dropped_total{sink=\"records\"} 0\n", "podlapse_sink_sent_total{sink=\"records\"} 1\n", "podlapse_event_watch_open_seconds_total ", "podlapse_events_used_total 0\n",
 		"podlapse_build_info{", "go_goroutines",
 	} {
 		if !strings.Contains(metrics, want) {
@@ -77,6 +78,51 @@ func TestAgentTellsOfAStartUp(t *testing.T) {
 	if rest, err := io.ReadAll(agent.records); err != nil || len(rest) > 0 {
 		t.Errorf("more on standard output: %q, %v", rest, err)
 	}
+}
+
+// One start-up, told of while it goes on and when it is over, in both kinds of record.
+func TestAgentWritesBothKindsOfRecordWhileAPodStarts(t *testing.T) {
+	cluster := podwatchtest.Start(t)
+	pod := web0(time.Now().Add(-3 * time.Second))
+	pod.Labels = map[string]string{"app.kubernetes.io/name": "web", "app": "not to be told"}
+	cluster.Put(pod)
+	agent := start(t, "--kubeconfig", kubeconfig(t, cluster.URL()), "--cri-endpoint", "off", "--records", "both", "--records-partial")
+	var timelines, transitions []string
+	next := func(want ...string) {
+		t.Helper()
+		line, err := agent.records.ReadString('\n')
+		if strings.HasPrefix(line, `{"kube_transition_metrics":`) {
+			transitions = append(transitions, line)
+		} else {
+			timelines = append(timelines, line)
+		}
+		for _, w := range want {
+			if err != nil || !strings.Contains(line, w) || strings.Contains(line, "not to be told") {
+				t.Fatalf("%v, no %q in %s", err, w, line)
+			}
+		}
+	}
+	next(`"state":"starting","partial":true`)
+	next(`"type":"pod","partial":true`, `"kube_app_name":"web"`)
+	next(`"type":"container","partial":true`, `"short_image":"web"`)
+	cluster.Delete(pod) // settles at once: no evidence can be late
+	next(`"state":"deleted","created_at"`)
+	next(`"type":"pod","partial":false`)
+	next(`"type":"container","partial":false`)
+	agent.poll("/metrics", "podlapse_sink_sent_total{sink=\"records\"} 2\n")
+	agent.mustEndCleanly()
+	if rest, err := io.ReadAll(agent.records); err != nil || len(rest) > 0 {
+		t.Errorf("more on standard output: %q, %v", rest, err)
+	}
+	for _, line := range timelines {
+		exporttest.TimelineSchema(t).Check(t, []byte(line))
+	}
+	t.Run("transition schema", func(t *testing.T) {
+		schema := exporttest.TransitionSchema(t)
+		for _, line := range transitions {
+			schema.Check(t, []byte(line))
+		}
+	})
 }
 
 // A start-up that has just ended when the agent is stopped waits for late evidence; it must be

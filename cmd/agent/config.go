@@ -11,6 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation"
 
 	"github.com/podlapse/podlapse/pkg/cri"
+	"github.com/podlapse/podlapse/pkg/export/otlp"
 )
 
 // config is how the agent runs, after every value was checked.
@@ -22,25 +23,36 @@ type config struct {
 	listenAddress string
 	logLevel      zapcore.Level
 	logFormat     string // formatJSON or formatConsole
-	records       string // recordsTimeline or recordsNone
+	records       string // recordsTimeline, recordsTransition, recordsBoth or recordsNone
+	partial       string // partialOn or partialOff
+
+	podSeries bool // metrics with a series for each pod
 
 	stateDir string // empty: nothing survives a restart
 
 	recordObservations string // a file; empty for none
 	debugObservations  string // debugOn or debugOff
+
+	otlp otlp.Settings // from the OTEL_* variables, for which there are no flags
 }
 
-// The values of --events, --log-format, --records and --debug-observations.
+// The values of --events, --log-format, --records, --records-partial, --debug-observations and --metrics-pod-labels.
 const (
-	eventsAuto      = "auto"
-	eventsOff       = "off"
-	eventsCluster   = "cluster"
-	formatJSON      = "json"
-	formatConsole   = "console"
-	recordsTimeline = "timeline"
-	recordsNone     = "none"
-	debugOn         = "on"
-	debugOff        = "off"
+	eventsAuto        = "auto"
+	eventsOff         = "off"
+	eventsCluster     = "cluster"
+	formatJSON        = "json"
+	formatConsole     = "console"
+	recordsTimeline   = "timeline"
+	recordsTransition = "transition"
+	recordsBoth       = "both"
+	recordsNone       = "none"
+	partialOn         = "on"
+	partialOff        = "off"
+	debugOn           = "on"
+	debugOff          = "off"
+	podLabelsOn       = "on"
+	podLabelsOff      = "off"
 )
 
 // settings is the table of the run command's flags.
@@ -78,9 +90,25 @@ func (c *config) settings() []setting {
 			help: "how messages are written", set: choice(&c.logFormat, formatJSON, formatConsole),
 		},
 		{
-			flag: "records", variable: "RECORDS", value: "timeline|none", def: recordsTimeline,
-			help: "what standard output gets: the timeline of each settled pod as a line of JSON, or nothing",
-			set:  choice(&c.records, recordsTimeline, recordsNone),
+			flag: "records", variable: "RECORDS", value: "timeline|transition|both|none", def: recordsTimeline,
+			help: "what standard output gets of each start-up that is over, as lines of JSON: its timeline, the records of " +
+				"kube-transition-metrics, both, or nothing",
+			set: choice(&c.records, recordsTimeline, recordsTransition, recordsBoth, recordsNone),
+		},
+		{
+			flag: "records-partial", variable: "RECORDS_PARTIAL", value: "on|off", def: partialOff, alone: partialOn,
+			help: "also write records of start-ups that go on, when something has changed, at most once a second for each pod",
+			set:  choice(&c.partial, partialOn, partialOff),
+		},
+		{
+			flag: "metrics-pod-labels", variable: "METRICS_POD_LABELS", value: "on|off", def: podLabelsOff,
+			help: "whether metrics have a series for each pod on the node, with its namespace, name and workload, at most 250",
+			set: func(value string) error {
+				var chosen string
+				err := choice(&chosen, podLabelsOn, podLabelsOff)(value)
+				c.podSeries = chosen == podLabelsOn
+				return err
+			},
 		},
 		{
 			flag: "state-dir", variable: "STATE_DIR", value: "DIR",

@@ -17,7 +17,7 @@ func (e environment) get(name string) string { return e[name] }
 func TestConfigFrom(t *testing.T) {
 	defaults := config{
 		nodeName: "node-a", events: eventsAuto, listenAddress: ":9717", logLevel: zapcore.InfoLevel,
-		logFormat: formatJSON, records: recordsTimeline, debugObservations: debugOff,
+		logFormat: formatJSON, records: recordsTimeline, partial: partialOff, debugObservations: debugOff,
 	}
 	for name, test := range map[string]struct {
 		args string
@@ -31,11 +31,13 @@ func TestConfigFrom(t *testing.T) {
 			env: environment{
 				"NODE_NAME": "b.example", "KUBECONFIG": "/k", "CONTAINER_RUNTIME_ENDPOINT": "off", "EVENTS": "cluster",
 				"LISTEN_ADDRESS": "[::1]:0", "LOG_LEVEL": "warn", "LOG_FORMAT": "console", "RECORDS": "none",
+				"RECORDS_PARTIAL":     "on",
 				"RECORD_OBSERVATIONS": "/o", "DEBUG_OBSERVATIONS": "on",
 			},
 			want: func(c *config) {
 				c.nodeName, c.kubeconfig, c.listenAddress = "b.example", "/k", "[::1]:0"
 				c.logLevel, c.logFormat, c.records = zapcore.WarnLevel, formatConsole, recordsNone
+				c.partial = partialOn
 				c.events = eventsCluster
 				c.recordObservations, c.debugObservations = "/o", debugOn
 			},
@@ -44,6 +46,14 @@ func TestConfigFrom(t *testing.T) {
 			args: "--node-name node-a --log-level debug --kubeconfig=",
 			env:  environment{"NODE_NAME": "Not_A_Name", "LOG_LEVEL": "loud", "KUBECONFIG": "/k"},
 			want: func(c *config) { c.logLevel = zapcore.DebugLevel },
+		},
+		"a flag that needs no value": {
+			args: "--node-name node-a --records-partial --records both",
+			want: func(c *config) { c.records, c.partial = recordsBoth, partialOn },
+		},
+		"and may have one": {
+			args: "--records-partial off --node-name node-a --records=transition",
+			want: func(c *config) { c.records = recordsTransition },
 		},
 		"the last flag counts": {args: "--node-name b --node-name node-a"},
 	} {
@@ -85,7 +95,7 @@ func TestConfigRefuses(t *testing.T) {
 		{"--log-level loud", nil, `--log-level: "loud" is no level: want debug, info, warn or error`},
 		{"--log-level fatal", nil, `--log-level: "fatal" is no level`},
 		{"", environment{"LOG_FORMAT": "xml"}, `--log-format (from LOG_FORMAT): "xml" is not known: want json or console`},
-		{"--records all", nil, `--records: "all" is not known: want timeline or none`},
+		{"--records all", nil, `--records: "all" is not known: want timeline, transition, both or none`},
 		{"--debug-observations=yes", nil, `--debug-observations: "yes" is not known: want on or off`},
 		{"--nod-name a", nil, "--nod-name: no such flag"},
 		{"--node-name", nil, "--node-name: needs a value"},

@@ -29,3 +29,13 @@ func countEvents(s podwatch.EventsStats, used uint64) export.EventWatches {
 		Opened: s.Opened, Open: s.Open, OpenFor: s.OpenFor, WaitingPods: s.Waiting, Received: s.Received, Used: used,
 	}
 }
+
+// countTraffic says in the words of export what the agent asked of the API server.
+func countTraffic(t *podwatch.Traffic) []export.Traffic {
+	counts := t.Counts()
+	traffic := make([]export.Traffic, len(counts))
+	for i, c := range counts {
+		traffic[i] = export.Traffic(c)
+	}
+	return traffic
+}

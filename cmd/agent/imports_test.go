@@ -34,7 +34,11 @@ var importRules = []struct {
 	{"pkg/state", []string{"pkg/reconcile", "pkg/podwatch", "pkg/cri", "pkg/export", "pkg/web", "pkg/health", "k8s.io/", "google.golang.org/"},
 		"what survives is what was observed, in the words of a recording; who observed it and who reports it may be another version"},
 	{"pkg/export", []string{"pkg/reconcile", "pkg/state", "pkg/podwatch", "pkg/cri", "pkg/web", "k8s.io/"}, "exporters only read timelines"},
+	{"pkg/export", []string{"go.opentelemetry.io/", "pkg/export/otlp"}, "what Prometheus and standard output get needs no OpenTelemetry"},
+	{"pkg/export/otlp", []string{"pkg/reconcile", "pkg/record", "pkg/state", "pkg/podwatch", "pkg/cri", "pkg/web", "k8s.io/",
+		"go.opentelemetry.io/otel/sdk/trace/tracetest"}, "exporters only read timelines"},
 	{"pkg/web", []string{"pkg/reconcile", "pkg/state", "pkg/podwatch", "pkg/cri", "k8s.io/"}, "the API serves snapshots; it reaches no source"},
+	{"pkg/sink", []string{"pkg/", "k8s.io/", "google.golang.org/"}, "a queue knows nothing of what waits in it"},
 	{"pkg/health", []string{"pkg/", "k8s.io/"}, "anything may report its health"},
 }
 

@@ -12,6 +12,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"strings"
 	"syscall"
 	"testing"
 	"time"
@@ -25,7 +26,15 @@ import (
 const asAgent = "PODLAPSE_TEST_AS_AGENT"
 
 // agentEnvironment also tells the race detector, if it is there, not to wait a second at the end.
-func agentEnvironment() []string { return []string{asAgent + "=1", "GORACE=atexit_sleep_ms=0"} }
+func agentEnvironment() []string {
+	environment := []string{asAgent + "=1", "GORACE=atexit_sleep_ms=0"}
+	for _, variable := range os.Environ() { // which a test has set
+		if strings.HasPrefix(variable, "OTEL_") {
+			environment = append(environment, variable)
+		}
+	}
+	return environment
+}
 
 func TestMain(m *testing.M) {
 	if os.Getenv(asAgent) != "" {

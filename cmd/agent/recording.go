@@ -35,5 +35,6 @@ func newRecorder(c config, header record.Header, before []timeline.Observation, 
 
 // sourcesOf leaves out the parts that observe nothing.
 func sourcesOf(statuses []health.Status) []health.Status {
-	return slices.DeleteFunc(statuses, func(s health.Status) bool { return s.Part == partRecording || s.Part == partState })
+	others := []string{partRecording, partState, partTraces, partMetrics}
+	return slices.DeleteFunc(statuses, func(s health.Status) bool { return slices.Contains(others, s.Part) })
 }

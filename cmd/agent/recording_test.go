@@ -63,7 +63,7 @@ func TestARecordingReplaysToWhatTheAgentSaid(t *testing.T) {
 	agent.poll("/debug/observations", `"running_at"`)
 	_, latest := agent.get("/debug/observations")
 	_, metrics := agent.get("/metrics")
-	if !strings.Contains(metrics, "podlapse_recording_dropped_total 0") || strings.Contains(metrics, `{source="recording"}`) {
+	if !strings.Contains(metrics, "podlapse_sink_dropped_total{sink=\"recording\"} 0") || strings.Contains(metrics, `{source="recording"}`) {
 		t.Error("the metrics do not tell of the recording as they should")
 	}
 	agent.mustEndCleanly()
@@ -120,7 +120,7 @@ func TestAgentGoesOnWhenTheFileCannotGrow(t *testing.T) {
 	agent.poll("/readyz?verbose", "(still ready): recording stopped until the agent is started again: "+
 		"the file has reached its limit of 256 MiB")
 	agent.poll("/debug/observations", `"kind":"pod_seen"`)
-	agent.pollMatch("/metrics", "podlapse_recording_dropped_total [1-9]")
+	agent.pollMatch("/metrics", `podlapse_sink_dropped_total{sink="recording"} [1-9]`)
 	cluster.Delete(pod) // settles at once: no evidence can be late
 	if line, err := agent.records.ReadString('\n'); err != nil || !strings.Contains(line, `"name":"web-0"`) {
 		t.Errorf("standard output got %q, %v", line, err)

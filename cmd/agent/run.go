@@ -14,6 +14,7 @@ import (
 
 	"github.com/podlapse/podlapse/pkg/cri"
 	"github.com/podlapse/podlapse/pkg/export"
+	"github.com/podlapse/podlapse/pkg/export/otlp"
 	"github.com/podlapse/podlapse/pkg/health"
 	"github.com/podlapse/podlapse/pkg/podwatch"
 	"github.com/podlapse/podlapse/pkg/reconcile"
@@ -27,7 +28,7 @@ import (
 const (
 	sourcesLimit   = time.Second
 	reconcileLimit = 500 * time.Millisecond
-	sinksLimit     = time.Second // JSONLines drains a little less long
+	sinksLimit     = time.Second // sinks drain a little less long
 	restLimit      = 2 * time.Second
 )
 
@@ -41,13 +42,17 @@ func runAgent(ctx context.Context, args []string, getenv func(string) string, st
 	if err != nil {
 		return failUsage(stderr, "run", err)
 	}
+	if c.otlp, err = otlp.FromEnvironment(getenv); err != nil {
+		return failUsage(stderr, "run", err)
+	}
 	clock := podwatch.NewClock(time.Now)
-	client, err := podwatch.NewRESTClient(c.kubeconfig, clock)
+	traffic := podwatch.NewTraffic()
+	client, err := podwatch.NewRESTClient(c.kubeconfig, clock, traffic)
 	if err != nil {
 		return failUsage(stderr, "run", fmt.Errorf("--kubeconfig: %w", err))
 	}
 	logger := newLogger(c.logLevel, c.logFormat, stderr)
-	if err := serve(ctx, c, client, clock, logger, stdout); err != nil {
+	if err := serve(ctx, c, apiServer{client, clock, traffic}, prometheus.NewRegistry(), logger, stdout); err != nil {
 		logger.Error("agent failed", zap.Error(err)) // the last message, in the format of the others
 		return exitFailed
 	}
@@ -55,35 +60,54 @@ func runAgent(ctx context.Context, args []string, getenv func(string) string, st
 	return exitOK
 }
 
-// serve is the agent: it builds the parts, connects them, and returns when all have ended.
-func serve(ctx context.Context, c config, client rest.Interface, clock *podwatch.Clock, logger *zap.Logger, records io.Writer) error {
+// apiServer is how the agent reaches the API server, and what it learns of it by the way.
+type apiServer struct {
+	client  rest.Interface
+	clock   *podwatch.Clock
+	traffic *podwatch.Traffic
+}
+
+// serve is the agent: it builds the parts, connects them, and returns when all have ended. The registry is empty.
+func serve(ctx context.Context, c config, api apiServer, registry *prometheus.Registry, logger *zap.Logger, records io.Writer) error {
 	board := health.NewBoard(time.Now, logger.Named("health"))
 	build := thisBuild()
 
-	registry := prometheus.NewRegistry()
 	registry.MustRegister(
 		collectors.NewGoCollector(),
 		collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}),
 		export.NewBuildInfo(build),
 		export.NewSourceUp(func() []health.Status { return sourcesOf(board.Statuses()) }),
 	)
-	scope := timeline.Scope{Runtime: !c.criEndpoint.Off(), Events: c.events != eventsOff, Since: time.Now()}
+	scope := timeline.Scope{Runtime: !c.criEndpoint.Off(), Events: c.events != eventsOff, Said: c.otlp.Traces.On, Since: time.Now()}
 	kept, err := newMemory(c, build, &scope, registry, board, logger)
 	if err != nil {
 		return err
 	}
 	defer kept.close()
 
-	metrics := export.NewMetrics(registry)
+	metrics := export.NewMetrics(registry, tracesOf(c))
 	settled := []func(timeline.Timeline){metrics.Observe}
-	var lines *export.JSONLines
-	if c.records == recordsTimeline {
-		lines = export.NewJSONLines(export.JSONLinesConfig{
-			Out: records, Registerer: registry, Logger: logger.Named("records"), Done: kept.reported,
-		})
+	var progress func(timeline.Timeline)
+	lines := newRecords(c, records, kept.reported, registry, logger)
+	if lines != nil {
 		settled = append(settled, lines.Offer)
+		if c.partial == partialOn {
+			progress = lines.Offer
+		}
 	} else {
 		settled = append(settled, kept.reported)
+	}
+
+	traces, err := newTraces(ctx, c, build, registry, board)
+	if err != nil {
+		return err
+	}
+	if traces != nil {
+		settled = append(settled, traces.Offer)
+	}
+	push, err := newMetricsPush(ctx, c, build, registry, board)
+	if err != nil {
+		return err
 	}
 
 	// Sources and reconcile know each other by functions; reconciler is set before anything runs.
@@ -105,12 +129,13 @@ func serve(ctx context.Context, c config, client rest.Interface, clock *podwatch
 	}
 
 	pods := podwatch.NewPods(podwatch.Config{
-		Client: client, NodeName: c.nodeName, Observe: observe, Now: time.Now,
+		Client: api.client, NodeName: c.nodeName, Observe: observe, Now: time.Now,
 		Report: board.Register(string(timeline.SourcePodWatch), "not connected to the API server yet"),
 		Known:  kept.known(),
+		Traits: c.records == recordsTransition || c.records == recordsBoth,
 	})
 	watchEvents, unwatchEvents := func(timeline.EventWatch) {}, func(string) {}
-	events := newEvents(c, client, observe, board)
+	events := newEvents(c, api.client, observe, board)
 	if events != nil {
 		watchEvents, unwatchEvents = events.Watch, events.Unwatch
 	}
@@ -136,6 +161,7 @@ func serve(ctx context.Context, c config, client rest.Interface, clock *podwatch
 				sink(t)
 			}
 		},
+		Progress: progress,
 		Logger:   logger.Named("reconcile"),
 		Restored: reconcile.Restored{InFlight: kept.left.InFlight, Reported: kept.left.Reported},
 		Keep:     kept.keep,
@@ -148,6 +174,19 @@ func serve(ctx context.Context, c config, client rest.Interface, clock *podwatch
 		return skew
 	}))
 
+	registry.MustRegister(
+		export.NewStarting(func() []timeline.Timeline {
+			starting, _ := reconciler.Starting(ctx) // none while the agent stops
+			return starting
+		}),
+		export.NewTraffic(func() []export.Traffic { return countTraffic(api.traffic) }),
+	)
+	if c.podSeries {
+		registry.MustRegister(export.NewPodSeries(func() []timeline.Timeline {
+			present, _ := reconciler.Present(ctx) // none while the agent stops
+			return present
+		}))
+	}
 	pulls := livePulls(reconciler, runtime)
 	registry.MustRegister(export.NewLivePulls(func() export.LivePulls {
 		now, _ := pulls(ctx) // none while the agent stops
@@ -191,6 +230,12 @@ func serve(ctx context.Context, c config, client rest.Interface, clock *podwatch
 	if lines != nil {
 		sinks.start("records", lines.Run)
 	}
+	if traces != nil {
+		sinks.start(partTraces, traces.Run)
+	}
+	if push != nil {
+		sinks.start(partMetrics, push.Run)
+	}
 	if recorder != nil {
 		sinks.start("recording", recorder.Run)
 	}
@@ -202,6 +247,6 @@ func serve(ctx context.Context, c config, client rest.Interface, clock *podwatch
 		sources.start("event_watch", events.Run)
 	}
 	sources.start("pod_watch", pods.Run)
-	sources.start("clock", func(ctx context.Context) error { return clock.Run(ctx, observe) })
+	sources.start("clock", func(ctx context.Context) error { return api.clock.Run(ctx, observe) })
 	return parts.wait(ctx)
 }

@@ -13,6 +13,7 @@ type setting struct {
 	variable string // the environment variable read when the flag is not given; empty for none
 	value    string // what the value is, in capitals, or its choices
 	def      string
+	alone    string // the value of a flag that is given without one; empty where it needs one
 	help     string
 	required bool
 	// set checks the value and keeps it. Its error says what would be right.
@@ -87,9 +88,9 @@ func dashed(flag string) string {
 // parse reads --flag value, --flag=value, the same with one dash, and whatever stands after --. Of
 // a flag given twice the last counts. It goes on after a problem to find the others.
 func parse(settings []setting, args []string) (flags map[string]given, rest []string, problems []error) {
-	known := make(map[string]bool, len(settings))
+	known := make(map[string]setting, len(settings))
 	for _, s := range settings {
-		known[s.flag] = true
+		known[s.flag] = s
 	}
 	flags = make(map[string]given)
 	for len(args) > 0 {
@@ -103,13 +104,16 @@ func parse(settings []setting, args []string) (flags map[string]given, rest []st
 			continue
 		}
 		name, value, hasValue := strings.Cut(strings.TrimPrefix(arg[1:], "-"), "=")
+		s, isKnown := known[name]
 		switch {
 		case name == "h" || name == "help":
 			problems = append(problems, errHelp)
 			continue
-		case !known[name]:
+		case !isKnown:
 			problems = append(problems, fmt.Errorf("%s: no such flag", dashed(name)))
 			continue
+		case !hasValue && s.alone != "" && (len(args) == 0 || strings.HasPrefix(args[0], "-")):
+			value = s.alone
 		case !hasValue && (len(args) == 0 || strings.HasPrefix(args[0], "--")):
 			problems = append(problems, fmt.Errorf("%s: needs a value", dashed(name)))
 			continue

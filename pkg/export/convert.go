@@ -17,6 +17,7 @@ func NewRecord(t timeline.Timeline) Record {
 		Owner:         OwnerRecord(t.Owner),
 		State:         t.State,
 		Reason:        t.Reason,
+		Partial:       t.Partial,
 		CreatedAt:     instantOf(t.CreatedAt),
 		SettledAt:     instantOf(t.SettledAt),
 		Total:         Seconds(t.Total),

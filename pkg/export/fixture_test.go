@@ -74,6 +74,76 @@ func coldStart() timeline.Timeline {
 	return t
 }
 
+// Fixtures are for tests from outside.
+func Fixtures() []timeline.Timeline {
+	return []timeline.Timeline{coldStart(), stillPulling(), inTransition()}
+}
+
+// inTransition is a pod of everything that transition records tell of:
+//
+//	0.5 s until scheduled, init container setup runs from 2 s to 3.5 s, sidecar proxy from 4.25 s on and is ready
+//	at 4.75 s; app is pulled from 4.5 s (attempt 1 from 15 s) to 19 s, runs from 20 s, started at 21.5 s and is
+//	ready, as the pod is, at 22.000000001 s
+func inTransition() timeline.Timeline {
+	const ms = time.Millisecond
+	mark := func(m timeline.Mark, container string, at time.Duration) timeline.MarkEvidence {
+		return timeline.MarkEvidence{Mark: m, Container: container, Earliest: after(at), Latest: after(at)}
+	}
+	return timeline.Timeline{
+		Namespace: "shop", Name: "web-5f4b7-x", UID: "0b1e", Node: "node-a", State: timeline.StateReady,
+		Owner: timeline.Owner{Kind: "Deployment", Name: "web"},
+		Traits: timeline.Traits{
+			Controller: timeline.Owner{Kind: "ReplicaSet", Name: "web-5f4b7"},
+			QOSClass:   "Burstable", PriorityClass: "high", RuntimeClass: "gvisor",
+			App: timeline.AppLabels{
+				Component: "front", Instance: "web-1", ManagedBy: "helm", Name: "web", PartOf: "shop", Version: "5.7",
+			},
+		},
+		CreatedAt: createdAt, SettledAt: after(22*time.Second + 1), Total: 22*time.Second + 1,
+		Phases: []timeline.Span{{
+			Phase: timeline.PhaseUnattributed, Cause: timeline.CauseUnknown, StartAt: createdAt, EndAt: after(22*time.Second + 1),
+		}},
+		Reached: timeline.Reached{
+			ScheduledAt: after(500 * ms), InitializedAt: after(4250 * ms), ReadyAt: after(22*time.Second + 1),
+			Containers: []timeline.ContainerReached{
+				{
+					Name: "image:data:1", Image: "data:1", Kind: timeline.KindImageVolume,
+				},
+				{
+					Name: "setup", Image: "registry.example:5000/tools/setup@sha256:e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855",
+					Kind: timeline.KindInit, RunningAt: after(2 * time.Second), SucceededAt: after(3500 * ms),
+				},
+				{
+					Name: "proxy", Image: "registry.example:5000/proxy:2", Kind: timeline.KindSidecar,
+					RunningAt: after(4250 * ms), StartedAt: after(4250 * ms), ReadyAt: after(4750 * ms),
+				},
+				{
+					Name: "app", Image: "web", Kind: timeline.KindMain,
+					RunningAt: after(20 * time.Second), StartedAt: after(21500 * ms), ReadyAt: after(22*time.Second + 1),
+				},
+			},
+		},
+		Pulls: []timeline.Pull{
+			{Container: "image:data:1", Outcome: imagepull.OutcomeJoined, RequestedAt: after(time.Second), FinishedAt: after(1750 * ms)},
+			{Container: "setup", Outcome: imagepull.OutcomePresent},                                     // not dated: no record
+			{Container: "proxy", Outcome: imagepull.OutcomePresent, FinishedAt: after(4 * time.Second)}, // kubelet looked then
+			{Container: "app", Outcome: imagepull.OutcomeFailed, RequestedAt: after(4500 * ms), FinishedAt: after(5 * time.Second)},
+			{
+				Container: "app", Outcome: imagepull.OutcomeDownloaded, Attempt: 1, RequestedAt: after(15 * time.Second),
+				StartedAt: after(16 * time.Second), FinishedAt: after(19 * time.Second), Timed: true, QueueTimed: true,
+				Queue: time.Second, Pull: 3 * time.Second,
+			},
+		},
+		Marks: []timeline.MarkEvidence{
+			mark(timeline.MarkScheduled, "", 500*ms), mark(timeline.MarkReady, "", 22*time.Second+1),
+			mark(timeline.MarkRunning, "setup", 2*time.Second), mark(timeline.MarkFinished, "setup", 3500*ms),
+			mark(timeline.MarkRunning, "proxy", 4250*ms), mark(timeline.MarkContainerReady, "proxy", 4750*ms),
+			mark(timeline.MarkRunning, "app", 20*time.Second), mark(timeline.MarkStarted, "app", 21500*ms),
+			mark(timeline.MarkContainerReady, "app", 22*time.Second+1),
+		},
+	}
+}
+
 // stillPulling is a bare pod whose first pull goes on, with a contradiction and a gap.
 func stillPulling() timeline.Timeline {
 	return timeline.Timeline{

@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"io"
 	"os"
 	"strings"
 	"syscall"
@@ -13,15 +14,38 @@ import (
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
-	"github.com/prometheus/client_golang/prometheus/testutil"
 	"go.uber.org/zap"
 
 	"github.com/podlapse/podlapse/pkg/timeline"
 )
 
-func newLines(out interface{ Write([]byte) (int, error) }) *JSONLines {
-	return NewJSONLines(JSONLinesConfig{Out: out, Registerer: prometheus.NewRegistry(), Logger: zap.NewNop()})
+func newLines(out io.Writer) *JSONLines { return newLinesWith(JSONLinesConfig{Out: out}) }
+
+func newLinesWith(config JSONLinesConfig) *JSONLines {
+	config.Kinds = append(config.Kinds, TimelineLines)
+	config.Now, config.Registerer, config.Logger = time.Now, prometheus.NewRegistry(), zap.NewNop()
+	return NewJSONLines(config)
 }
+
+// counted is the sum of a metric over its series.
+func (j *JSONLines) counted(t *testing.T, name string) (sum float64) {
+	t.Helper()
+	families, err := j.config.Registerer.(*prometheus.Registry).Gather()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, family := range families {
+		if family.GetName() == name {
+			for _, metric := range family.GetMetric() {
+				sum += metric.GetCounter().GetValue() + metric.GetGauge().GetValue()
+			}
+		}
+	}
+	return sum
+}
+
+func (j *JSONLines) dropped(t *testing.T) float64 { return j.counted(t, "podlapse_sink_dropped_total") }
+func (j *JSONLines) sent(t *testing.T) float64    { return j.counted(t, "podlapse_sink_sent_total") }
 
 func named(name string) timeline.Timeline { return timeline.Timeline{Name: name} }
 
@@ -80,7 +104,7 @@ func TestJSONLinesDropsTheNewestWhenFull(t *testing.T) {
 	}
 	lines.Offer(named("surplus"))
 	lines.Offer(named("surplus"))
-	if got := testutil.ToFloat64(lines.dropped); got != 2 {
+	if got := lines.dropped(t); got != 2 {
 		t.Errorf("dropped %v, want 2", got)
 	}
 	stopped, stop := context.WithCancel(t.Context())
@@ -115,7 +139,7 @@ func TestJSONLinesGivesUpOnASlowReader(t *testing.T) {
 		if err == nil || !strings.Contains(err.Error(), "lost") {
 			t.Errorf("got %v, want what was lost", err)
 		}
-		if got := testutil.ToFloat64(lines.dropped); slow.written+int(got) != 5 || got == 0 {
+		if got := lines.dropped(t); slow.written+int(got) != 5 || got == 0 || int(lines.sent(t)) != slow.written {
 			t.Errorf("%d written, %v dropped of 5", slow.written, got)
 		}
 	})
@@ -135,7 +159,7 @@ func TestJSONLinesEndsWhenTheReaderIsGone(t *testing.T) {
 	if !errors.Is(err, syscall.EPIPE) || !strings.Contains(err.Error(), "standard output") {
 		t.Errorf("got %v, want a broken pipe on standard output", err)
 	}
-	if got := testutil.ToFloat64(lines.dropped); got != 2 {
+	if got := lines.dropped(t); got != 2 {
 		t.Errorf("dropped %v, want 2", got)
 	}
 }
@@ -144,7 +168,7 @@ func TestJSONLinesTellsWhatIsDone(t *testing.T) {
 	var out bytes.Buffer
 	var done []string
 	note := func(tl timeline.Timeline) { done = append(done, tl.Name) }
-	lines := NewJSONLines(JSONLinesConfig{Out: &out, Registerer: prometheus.NewRegistry(), Logger: zap.NewNop(), Done: note})
+	lines := newLinesWith(JSONLinesConfig{Out: &out, Done: note})
 	lines.Offer(named("written"))
 	if len(done) > 0 {
 		t.Errorf("%q are done before anything was written", done)
@@ -170,7 +194,7 @@ func TestJSONLinesIsNotDoneWithWhatItCannotWrite(t *testing.T) {
 	}
 	defer writer.Close()
 	reader.Close()
-	lines := NewJSONLines(JSONLinesConfig{Out: writer, Registerer: prometheus.NewRegistry(), Logger: zap.NewNop(),
+	lines := newLinesWith(JSONLinesConfig{Out: writer,
 		Done: func(tl timeline.Timeline) { t.Errorf("done with %s", tl.Name) }})
 	lines.Offer(named("a"))
 	lines.Offer(named("b"))
@@ -178,3 +202,108 @@ func TestJSONLinesIsNotDoneWithWhatItCannotWrite(t *testing.T) {
 		t.Error("no error")
 	}
 }
+
+// Start-ups that go on leave room for those that are over, and are nobody's to note as reported.
+func TestJSONLinesOfStartUpsThatGoOn(t *testing.T) {
+	var out bytes.Buffer
+	done := 0
+	lines := newLinesWith(JSONLinesConfig{Out: &out, Kinds: []Lines{TransitionLines}, Done: func(timeline.Timeline) { done++ }})
+	partial := coldStart()
+	partial.Partial = true
+	for range jsonLinesQueue {
+		lines.Offer(partial)
+	}
+	if got := lines.dropped(t); got != jsonLinesSpare {
+		t.Errorf("dropped %v", got)
+	}
+	for range jsonLinesSpare {
+		lines.Offer(coldStart())
+	}
+	if got := lines.dropped(t); got != jsonLinesSpare || lines.counted(t, "podlapse_sink_queue_length") != jsonLinesQueue {
+		t.Errorf("dropped %v", got)
+	}
+	stopped, stop := context.WithCancel(t.Context())
+	stop()
+	if err := lines.Run(stopped); err != nil {
+		t.Fatal(err)
+	}
+	if done != jsonLinesSpare || lines.sent(t) != jsonLinesQueue {
+		t.Errorf("%d are done, %v sent", done, lines.sent(t))
+	}
+	// Each start-up is a transition record of its pod and a timeline, which both say whether more follows.
+	if got := strings.Count(out.String(), `"type":"pod","partial":true`); got != jsonLinesQueue/2 {
+		t.Errorf("%d partial transition records", got)
+	}
+	if got := strings.Count(out.String(), `"state":"ready","partial":true`); got != jsonLinesQueue/2 {
+		t.Errorf("%d partial timelines", got)
+	}
+}
+
+// A reader that takes a few bytes at a time gets whole lines.
+func TestJSONLinesThroughASlowPipe(t *testing.T) {
+	reader, writer, err := os.Pipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer reader.Close()
+	lines := newLinesWith(JSONLinesConfig{Out: writer, Kinds: []Lines{TransitionLines}})
+	const (
+		startUps = 200 // more than a pipe holds
+		each     = 8   // a pod, three containers, three pulls, and the timeline
+	)
+	for range startUps {
+		lines.Offer(inTransition())
+	}
+	ctx, stop := context.WithCancel(t.Context())
+	ended := make(chan error, 1)
+	go func() { ended <- lines.Run(ctx) }()
+	var got []byte
+	for piece := make([]byte, 777); lines.sent(t) < startUps || bytes.Count(got, []byte("\n")) < each*startUps; {
+		n, err := reader.Read(piece)
+		if err != nil {
+			t.Fatal(err)
+		}
+		got = append(got, piece[:n]...)
+	}
+	stop()
+	if err := <-ended; err != nil {
+		t.Fatal(err)
+	}
+	writer.Close()
+	for line := range bytes.Lines(got) {
+		if !json.Valid(line) {
+			t.Fatalf("half a line: %.200s", line)
+		}
+	}
+}
+
+// A reader that never reads costs what waits, counted, and no more; nobody who offers waits for it.
+func TestJSONLinesWithAStuckReader(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		stuck := make(chan struct{})
+		lines := newLines(writerFunc(func(line []byte) (int, error) {
+			<-stuck
+			return 0, io.ErrClosedPipe // as when the program that reads is ended at last
+		}))
+		ctx, stop := context.WithCancel(t.Context())
+		ended := make(chan error, 1)
+		go func() { ended <- lines.Run(ctx) }()
+		const startUps = 5000
+		for range startUps {
+			lines.Offer(coldStart())
+			synctest.Wait()
+		}
+		if got := lines.dropped(t); got != startUps-1-jsonLinesQueue {
+			t.Errorf("dropped %v", got)
+		}
+		stop()
+		close(stuck)
+		if err := <-ended; !errors.Is(err, io.ErrClosedPipe) || lines.dropped(t) != startUps || lines.sent(t) != 0 {
+			t.Errorf("%v, dropped %v of %d", err, lines.dropped(t), startUps)
+		}
+	})
+}
+
+type writerFunc func([]byte) (int, error)
+
+func (f writerFunc) Write(p []byte) (int, error) { return f(p) }

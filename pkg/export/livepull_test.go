@@ -118,7 +118,7 @@ podlapse_image_pulls_oldest_age_seconds{registry="r.example:5000"} 6
 
 func TestPullsAreCounted(t *testing.T) {
 	registry := prometheus.NewPedanticRegistry()
-	m := NewMetrics(registry)
+	m := NewMetrics(registry, nil)
 	layers := []timeline.Layer{{Digest: "sha256:a", SizeBytes: 100}, {Digest: "sha256:b", SizeBytes: 20}}
 	pull := timeline.Pull{Registry: "r.example", Outcome: imagepull.OutcomeDownloaded, Layers: layers}
 	shares := pull

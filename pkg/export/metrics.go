@@ -8,57 +8,86 @@ import (
 	"github.com/podlapse/podlapse/pkg/timeline"
 )
 
-// durationBuckets runs from 10 ms to 10 min: from a container start to a large image.
-var durationBuckets = []float64{
-	0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 20, 30, 60, 120, 300, 600,
-}
-
 // Metrics counts settled start-ups. It is not safe for concurrent use: its one caller is
 // reconcile's goroutine.
 type Metrics struct {
-	startup prometheus.Histogram
-	phase   *prometheus.HistogramVec
-	pulls   *pullMetrics
+	startup    prometheus.Histogram
+	sli        prometheus.Histogram
+	phase      *prometheus.HistogramVec
+	ended      *prometheus.CounterVec
+	conflicts  *prometheus.CounterVec
+	incomplete prometheus.Counter
+	pulls      *pullMetrics
+	trace      TraceOf
 }
 
-// NewMetrics makes the metrics of start-ups and adds them to the registerer. It panics when they
+// NewMetrics makes the metrics of start-ups and adds them to the registerer; trace may be nil. It panics when they
 // are there already.
-func NewMetrics(registerer prometheus.Registerer) *Metrics {
+func NewMetrics(registerer prometheus.Registerer, trace TraceOf) *Metrics {
 	m := &Metrics{
-		startup: prometheus.NewHistogram(prometheus.HistogramOpts{
-			Name: "podlapse_pod_startup_duration_seconds",
-			Help: "Time from the creation of a pod until it was ready, or had succeeded without ever " +
-				"being ready. Pods that failed, were deleted before or were given up are not counted, nor are pods " +
+		trace: trace,
+		startup: prometheus.NewHistogram(histogram("podlapse_pod_startup_duration_seconds",
+			"Time from the creation of a pod until it was ready, or had succeeded without ever "+
+				"being ready. Pods that failed, were deleted before or were given up are not counted, nor are pods "+
 				"whose start-up was over before the agent saw them.",
-			Buckets: durationBuckets,
-		}),
-		phase: prometheus.NewHistogramVec(prometheus.HistogramOpts{
-			Name: "podlapse_pod_phase_duration_seconds",
-			Help: "Time that one pod's start-up spent in one phase, all its stretches together, from " +
-				"the end of the phase before until the start of the next; of the pods in " +
-				"podlapse_pod_startup_duration_seconds, so that the sums agree. Phases that no " +
-				"evidence tells apart count under the first one's name where the same party is to blame, " +
+			durationBuckets)),
+		sli: prometheus.NewHistogram(histogram("podlapse_pod_startup_sli_duration_seconds",
+			"Time from the creation of a pod until all its containers were started, without image pulls and without the "+
+				"run of init containers, as Kubernetes' service level indicator defines it; of the pods in "+
+				"podlapse_pod_startup_duration_seconds for which pulls and runs can be told apart from the rest. The "+
+				"buckets are those of kubelet_pod_start_sli_duration_seconds.",
+			kubeletBuckets)),
+		phase: prometheus.NewHistogramVec(histogram("podlapse_pod_phase_duration_seconds",
+			"Time that one pod's start-up spent in one phase, all its stretches together, from "+
+				"the end of the phase before until the start of the next; of the pods in "+
+				"podlapse_pod_startup_duration_seconds, so that the sums agree. Phases that no "+
+				"evidence tells apart count under the first one's name where the same party is to blame, "+
 				"else as unattributed, like time that nothing explains.",
-			Buckets: durationBuckets,
-		}, []string{"phase"}),
+			durationBuckets), []string{"phase"}),
+		ended: prometheus.NewCounterVec(prometheus.CounterOpts{
+			Name: "podlapse_pod_startups_total",
+			Help: "Start-ups that ended, by how: ready, succeeded, failed, deleted before the pod was ready, given up.",
+		}, []string{"state"}),
+		conflicts: prometheus.NewCounterVec(prometheus.CounterOpts{
+			Name: "podlapse_evidence_conflicts_total",
+			Help: "Contradictions between the sources of a start-up, by the instant that they contradict each other about.",
+		}, []string{"mark"}),
+		incomplete: prometheus.NewCounter(prometheus.CounterOpts{
+			Name: "podlapse_evidence_incomplete_total",
+			Help: "Start-ups of which something lacks evidence that would have told the phases apart.",
+		}),
 		pulls: newPullMetrics(registerer),
 	}
 	for _, phase := range timeline.Phases() {
 		m.phase.WithLabelValues(string(phase))
 	}
-	registerer.MustRegister(m.startup, m.phase)
+	for _, state := range []timeline.State{timeline.StateReady, timeline.StateSucceeded, timeline.StateFailed,
+		timeline.StateDeleted, timeline.StateGivenUp} {
+		m.ended.WithLabelValues(string(state))
+	}
+	registerer.MustRegister(m.startup, m.sli, m.phase, m.ended, m.conflicts, m.incomplete)
 	return m
 }
 
 // Observe counts one settled start-up. Pulls count whatever became of the pod.
 func (m *Metrics) Observe(t timeline.Timeline) {
 	if t.State == timeline.StateReady || t.State == timeline.StateSucceeded {
-		m.startup.Observe(t.Total.Seconds())
+		m.trace.observe(m.startup, t, t.Total)
+		if length, known := sliDuration(t); known {
+			m.trace.observe(m.sli, t, length)
+		}
 		for phase, length := range lengths(t.Phases) {
-			m.phase.WithLabelValues(string(phase)).Observe(length.Seconds())
+			m.trace.observe(m.phase.WithLabelValues(string(phase)), t, length)
 		}
 	}
-	m.pulls.observe(t)
+	m.ended.WithLabelValues(string(t.State)).Inc()
+	for _, c := range t.Conflicts {
+		m.conflicts.WithLabelValues(c.Mark.String()).Inc()
+	}
+	if len(t.Missing) > 0 {
+		m.incomplete.Inc()
+	}
+	m.pulls.observe(t, m.trace)
 }
 
 // lengths adds up the stretches of each phase.

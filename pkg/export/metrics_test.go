@@ -20,7 +20,7 @@ import (
 func all(t *testing.T) (*prometheus.Registry, *Metrics) {
 	t.Helper()
 	registry := prometheus.NewPedanticRegistry()
-	metrics := NewMetrics(registry)
+	metrics := NewMetrics(registry, nil)
 	NewJSONLines(JSONLinesConfig{Registerer: registry})
 	registry.MustRegister(
 		NewBuildInfo(Build{Version: "v1.2.3", Revision: "abc", GoVersion: "go1.26"}),
@@ -181,6 +181,34 @@ func TestMetricsBoundRegistries(t *testing.T) {
 	} {
 		if got, _ := count(t, registry, "podlapse_image_pull_duration_seconds", label, "outcome=failed"); got != want {
 			t.Errorf("%s: %d, want %d", label, got, want)
+		}
+	}
+}
+
+func TestExemplarsNameTheTrace(t *testing.T) {
+	registry := prometheus.NewPedanticRegistry()
+	metrics := NewMetrics(registry, func(timeline.Timeline) string { return "0af7651916cd43dd8448eb211c80319c" })
+	metrics.Observe(coldStart())
+	families, err := registry.Gather()
+	if err != nil {
+		t.Fatal(err)
+	}
+	named := map[string]bool{}
+	for _, family := range families {
+		for _, m := range family.GetMetric() {
+			for _, b := range m.GetHistogram().GetBucket() {
+				if e := b.GetExemplar(); e != nil && e.GetLabel()[0].GetValue() == "0af7651916cd43dd8448eb211c80319c" {
+					named[family.GetName()] = true
+				}
+			}
+			if h := m.GetHistogram(); h != nil && h.GetSampleCount() > 0 && h.GetSchema() == 0 && len(h.GetPositiveSpan()) == 0 {
+				t.Errorf("%s is no native histogram", family.GetName())
+			}
+		}
+	}
+	for _, name := range []string{"podlapse_pod_startup_duration_seconds", "podlapse_pod_phase_duration_seconds", "podlapse_image_pull_duration_seconds"} {
+		if !named[name] {
+			t.Errorf("no exemplar in %s", name)
 		}
 	}
 }

@@ -21,26 +21,20 @@ type pullMetrics struct {
 
 func newPullMetrics(registerer prometheus.Registerer) *pullMetrics {
 	m := &pullMetrics{
-		pull: prometheus.NewHistogramVec(prometheus.HistogramOpts{
-			Name: "podlapse_image_pull_duration_seconds",
-			Help: "Time from the request to the runtime to pull an image until it answered, without " +
-				"the wait in the node's pull queue. Images found on the node and pulls that nobody " +
+		pull: prometheus.NewHistogramVec(histogram("podlapse_image_pull_duration_seconds",
+			"Time from the request to the runtime to pull an image until it answered, without "+
+				"the wait in the node's pull queue. Images found on the node and pulls that nobody "+
 				"timed are not counted.",
-			Buckets: durationBuckets,
-		}, []string{"registry", "outcome"}),
-		queue: prometheus.NewHistogramVec(prometheus.HistogramOpts{
-			Name: "podlapse_image_pull_queue_seconds",
-			Help: "Time from the moment kubelet wanted an image pulled until the runtime was asked to: " +
-				"the wait in the node's pull queue; of the pulls in podlapse_image_pull_duration_seconds whose " +
+			durationBuckets), []string{"registry", "outcome"}),
+		queue: prometheus.NewHistogramVec(histogram("podlapse_image_pull_queue_seconds",
+			"Time from the moment kubelet wanted an image pulled until the runtime was asked to: "+
+				"the wait in the node's pull queue; of the pulls in podlapse_image_pull_duration_seconds whose "+
 				"wait is known.",
-			Buckets: durationBuckets,
-		}, []string{"registry"}),
-		unpack: prometheus.NewHistogram(prometheus.HistogramOpts{
-			Name: "podlapse_image_unpack_duration_seconds",
-			Help: "Time that the runtime spent unpacking the layers of one pull, while others still came or after; " +
+			durationBuckets), []string{"registry"}),
+		unpack: prometheus.NewHistogram(histogram("podlapse_image_unpack_duration_seconds",
+			"Time that the runtime spent unpacking the layers of one pull, while others still came or after; "+
 				"of pulls that brought content.",
-			Buckets: durationBuckets,
-		}),
+			durationBuckets)),
 		bytes: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "podlapse_image_pull_bytes_total",
 			Help: "Bytes of the layers that pulls brought, as the registry has them; a layer that several pulls share " +
@@ -64,9 +58,9 @@ func newPullMetrics(registerer prometheus.Registerer) *pullMetrics {
 	return m
 }
 
-func (m *pullMetrics) observe(t timeline.Timeline) {
+func (m *pullMetrics) observe(t timeline.Timeline, trace TraceOf) {
 	for _, p := range t.Pulls {
-		m.observePull(p)
+		m.observePull(t, p, trace)
 	}
 	for _, lost := range t.LostEvents {
 		reason, _, _ := strings.Cut(lost, "/")
@@ -74,7 +68,7 @@ func (m *pullMetrics) observe(t timeline.Timeline) {
 	}
 }
 
-func (m *pullMetrics) observePull(p timeline.Pull) {
+func (m *pullMetrics) observePull(t timeline.Timeline, p timeline.Pull, trace TraceOf) {
 	if p.Outcome == imagepull.OutcomePresent {
 		return
 	}
@@ -90,13 +84,13 @@ func (m *pullMetrics) observePull(p timeline.Pull) {
 		m.bytes.WithLabelValues(registry).Add(float64(bytes))
 	}
 	if _, _, busy := p.Unpacking(); busy > 0 {
-		m.unpack.Observe(busy.Seconds())
+		trace.observe(m.unpack, t, busy)
 	}
 	if !p.Timed || p.Outcome == imagepull.OutcomePulling || p.Outcome == imagepull.OutcomeUnknown {
 		return
 	}
-	m.pull.WithLabelValues(registry, string(p.Outcome)).Observe(p.Pull.Seconds())
+	trace.observe(m.pull.WithLabelValues(registry, string(p.Outcome)), t, p.Pull)
 	if p.QueueTimed {
-		m.queue.WithLabelValues(registry).Observe(p.Queue.Seconds())
+		trace.observe(m.queue.WithLabelValues(registry), t, p.Queue)
 	}
 }

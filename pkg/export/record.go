@@ -18,6 +18,8 @@ type Record struct {
 	Owner     OwnerRecord    `json:"owner,omitzero"`
 	State     timeline.State `json:"state"`
 	Reason    string         `json:"reason,omitempty"` // why it failed, or why a container waits, e.g. Evicted
+	// Partial says that another record of the start-up will follow: it goes on, or late evidence may still come.
+	Partial bool `json:"partial,omitempty"`
 
 	CreatedAt  Instant `json:"created_at"`
 	SettledAt  Instant `json:"settled_at,omitzero"`

@@ -36,14 +36,20 @@ func golden(t *testing.T, name, got string) {
 	}
 }
 
-func indented(t *testing.T, record Record) string {
+// encoded is the line of a record.
+func encoded(t *testing.T, record any) []byte {
 	t.Helper()
-	line, err := encodeLine(record)
-	if err != nil {
+	var line bytes.Buffer
+	if err := encodeLine(&line, record); err != nil {
 		t.Fatal(err)
 	}
+	return line.Bytes()
+}
+
+func indented(t *testing.T, record Record) string {
+	t.Helper()
 	var out bytes.Buffer
-	if err := json.Indent(&out, line, "", "  "); err != nil {
+	if err := json.Indent(&out, encoded(t, record), "", "  "); err != nil {
 		t.Fatal(err)
 	}
 	return out.String()
@@ -59,10 +65,7 @@ func TestRecordRoundTrip(t *testing.T) {
 	reconstructed.Reconstructed = true
 	for _, in := range []timeline.Timeline{coldStart(), stillPulling(), reconstructed, {}} {
 		want := NewRecord(in)
-		line, err := encodeLine(want)
-		if err != nil {
-			t.Fatal(err)
-		}
+		line := encoded(t, want)
 		var got Record
 		if err := json.Unmarshal(line, &got); err != nil {
 			t.Fatal(err)
@@ -109,10 +112,7 @@ func TestRecordPhasesAddUp(t *testing.T) {
 		}
 		in.SettledAt, in.Total = at, at.Sub(in.CreatedAt)
 
-		line, err := encodeLine(NewRecord(in))
-		if err != nil {
-			t.Fatal(err)
-		}
+		line := encoded(t, NewRecord(in))
 		var plain struct {
 			Total  json.Number `json:"total_seconds"`
 			Phases []struct {

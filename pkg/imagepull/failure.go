@@ -2,6 +2,7 @@ package imagepull
 
 import (
 	"regexp"
+	"slices"
 	"strings"
 )
 
@@ -50,13 +51,14 @@ var failureTable = []struct {
 		"remote error: tls"}},
 	{FailureForbidden, []string{"403 forbidden", "denied: ", "code = permissiondenied"}},
 	{FailureUnauthorized, []string{"401 unauthorized", "authorization failed", "unauthorized: ", "authentication required",
-		"failed to authorize", "no basic auth credentials", "pull access denied", "code = unauthenticated"}},
+		"no basic auth credentials", "pull access denied", "code = unauthenticated"}},
 	{FailureTimeout, []string{"i/o timeout", "deadline exceeded", "timeout exceeded", "tls handshake timeout", "timeout awaiting",
-		"request canceled while waiting for connection", "504 gateway timeout", "code = deadlineexceeded"}},
+		"request canceled while waiting for connection", "504 gateway timeout", "connection timed out", "code = deadlineexceeded"}},
 	{FailureCancelled, []string{"context canceled", "code = canceled"}},
 	{FailureRegistryError, []string{"500 internal server error", "501 not implemented", "502 bad gateway", "503 service unavailable",
-		"unexpected status", "unexpected http status", "unexpected eof", "connection reset by peer", "broken pipe", "server closed",
+		"unexpected status", "unexpected http status", ": eof", "unexpected eof", "connection reset by peer", "broken pipe", "server closed",
 		"registryunavailable", "failed commit on ref", "unexpected commit digest", "httpreadseeker"}},
+	{FailureUnauthorized, []string{"failed to authorize"}}, // and nothing says that the token server was at fault
 	{FailureNotFound, []string{": not found", "404 not found", "manifest unknown", "name unknown", "code = notfound", "does not exist"}},
 }
 
@@ -64,7 +66,9 @@ var failureTable = []struct {
 func Failures() []Failure {
 	failures := make([]Failure, 0, len(failureTable)+1)
 	for _, row := range failureTable {
-		failures = append(failures, row.failure)
+		if !slices.Contains(failures, row.failure) {
+			failures = append(failures, row.failure)
+		}
 	}
 	return append(failures, FailureOther)
 }

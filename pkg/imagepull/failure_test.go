@@ -15,6 +15,11 @@ func TestClassifyFailure(t *testing.T) {
 		`failed to authorize: failed to fetch anonymous token: unexpected status from GET request to https://r/token: 401 Unauthorized`:                                                                     FailureUnauthorized,
 		`unexpected status from HEAD request to http://r/v2/x/manifests/1: 403 Forbidden`:                                                                                                                   FailureForbidden,
 		`failed to copy: httpReadSeeker: failed open: unexpected status code https://r/v2/x/blobs/sha256:0: 429 Too Many Requests - Server message: toomanyrequests: You have reached your pull rate limit`: FailureRateLimited,
+		`failed to authorize: failed to fetch oauth token: Post "https://auth.example/token": net/http: TLS handshake timeout`:                                                                              FailureTimeout,
+		`failed to authorize: failed to fetch anonymous token: unexpected status from GET request to https://a: 503 Service Unavailable`:                                                                    FailureRegistryError,
+		`failed to authorize: failed to fetch anonymous token: Get "https://auth.example/token": EOF`:                                                                                                       FailureRegistryError,
+		`failed to authorize: rpc error`: FailureUnauthorized,
+		`failed to do request: Head "https://r/v2/": dial tcp 10.9.9.9:443: connect: connection timed out`: FailureTimeout,
 		`pull QPS exceeded`: FailureRateLimited, // kubelet's own
 		`failed to do request: Head "https://nosuch.example/v2/x/manifests/1": dial tcp: lookup nosuch.example on 10.0.0.10:53: no such host`:                         FailureDNS,
 		`failed to do request: Head "https://r.example/v2/x/manifests/1": dial tcp: lookup r.example on 10.0.0.10:53: read udp 10.1.1.1:1->10.0.0.10:53: i/o timeout`: FailureDNS,

@@ -16,13 +16,14 @@ const userAgent = "podlapse-agent"
 // NewRESTClient makes a client for core/v1 from a kubeconfig file, or from the pod's service account
 // when kubeconfig is empty. It knows core/v1 alone: the full clientset's scheme costs a node agent
 // megabytes. It does not connect; it fails only when the configuration cannot be read. The clock gets what
-// every answer tells of the API server's.
-func NewRESTClient(kubeconfig string, clock *Clock) (rest.Interface, error) {
+// every answer tells of the API server's, and the traffic counts all.
+func NewRESTClient(kubeconfig string, clock *Clock, traffic *Traffic) (rest.Interface, error) {
 	config, err := loadConfig(kubeconfig)
 	if err != nil {
 		return nil, err
 	}
 	config.Wrap(clock.read)
+	config.Wrap(traffic.count)
 	return newRESTClient(config)
 }
 

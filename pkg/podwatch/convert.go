@@ -2,6 +2,7 @@ package podwatch
 
 import (
 	"slices"
+	"strings"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -19,6 +20,13 @@ const mirrorAnnotation = "kubernetes.io/config.mirror"
 // nanoseconds (kubelet: pkg/kubelet/types, ConfigFirstSeenAnnotationKey).
 const readAnnotation = "kubernetes.io/config.seen"
 
+// traceParentAnnotation is where whoever makes a pod may leave the trace that its start-up belongs to, as the
+// header of the same name does for a request (W3C Trace Context).
+const traceParentAnnotation = "traceparent"
+
+// maxTraceParent is more than any version of the header has needed so far, in bytes; what is longer is none.
+const maxTraceParent = 128
+
 // convertPod keeps the part of a pod object that start-up timing needs. Statuses of containers that
 // the spec does not have are dropped.
 func convertPod(pod *corev1.Pod) timeline.Pod {
@@ -29,6 +37,8 @@ func convertPod(pod *corev1.Pod) timeline.Pod {
 		Name:           pod.Name,
 		Node:           pod.Spec.NodeName,
 		Owner:          convertOwner(pod),
+		Traits:         convertTraits(pod),
+		Revision:       revision(pod),
 		CreatedAt:      instant(pod.CreationTimestamp),
 		DeletedAt:      deletedAt(pod),
 		Phase:          string(pod.Status.Phase),
@@ -40,6 +50,9 @@ func convertPod(pod *corev1.Pod) timeline.Pod {
 	if uid := pod.Annotations[mirrorAnnotation]; uid != "" {
 		converted.RuntimeUID = uid
 		converted.ReadAt = readAt(pod)
+	}
+	if parent := pod.Annotations[traceParentAnnotation]; len(parent) <= maxTraceParent {
+		converted.TraceParent = strings.Clone(parent) // the object is not kept
 	}
 	if pod.Status.StartTime != nil {
 		converted.AcknowledgedAt = instant(*pod.Status.StartTime)

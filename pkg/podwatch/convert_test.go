@@ -2,6 +2,7 @@ package podwatch
 
 import (
 	"reflect"
+	"strings"
 	"testing"
 	"time"
 
@@ -26,11 +27,16 @@ func TestConvertPod(t *testing.T) {
 		ObjectMeta: metav1.ObjectMeta{
 			UID: "uid", Namespace: "ns", Name: "web-abc12-x", CreationTimestamp: stamp(0),
 			DeletionTimestamp: to(stamp(50)), DeletionGracePeriodSeconds: to(int64(30)),
-			Labels:          map[string]string{podTemplateHash: "abc12"},
+			Labels: map[string]string{
+				podTemplateHash: "abc12", "app": "secret", "app.kubernetes.io/unknown": "secret",
+				"app.kubernetes.io/component": "front", "app.kubernetes.io/instance": "web-1", "app.kubernetes.io/managed-by": "helm",
+				"app.kubernetes.io/name": "web", "app.kubernetes.io/part-of": "shop", "app.kubernetes.io/version": "5.7",
+			},
+			Annotations:     map[string]string{"traceparent": "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"},
 			OwnerReferences: []metav1.OwnerReference{{Kind: "ReplicaSet", Name: "web-abc12", Controller: to(true)}},
 		},
 		Spec: corev1.PodSpec{
-			NodeName:       "node-a",
+			NodeName: "node-a", PriorityClassName: "high", RuntimeClassName: to("gvisor"),
 			ReadinessGates: []corev1.PodReadinessGate{{ConditionType: "g"}},
 			Volumes: []corev1.Volume{
 				{Name: "none"},
@@ -52,7 +58,7 @@ func TestConvertPod(t *testing.T) {
 			}},
 		},
 		Status: corev1.PodStatus{
-			Phase: corev1.PodPending, Reason: "why", StartTime: to(stamp(1)),
+			Phase: corev1.PodPending, Reason: "why", QOSClass: corev1.PodQOSBurstable, StartTime: to(stamp(1)),
 			Conditions: []corev1.PodCondition{
 				{Type: corev1.PodScheduled, Status: corev1.ConditionTrue, LastTransitionTime: stamp(1)},
 				{Type: corev1.PodReady, Status: corev1.ConditionUnknown},
@@ -74,7 +80,13 @@ func TestConvertPod(t *testing.T) {
 	})
 	want := timeline.Pod{
 		UID: "uid", RuntimeUID: "uid", Namespace: "ns", Name: "web-abc12-x", Node: "node-a",
-		Owner:     timeline.Owner{Kind: "Deployment", Name: "web"},
+		Owner: timeline.Owner{Kind: "Deployment", Name: "web"},
+		Traits: &timeline.Traits{
+			Controller: timeline.Owner{Kind: "ReplicaSet", Name: "web-abc12"},
+			QOSClass:   "Burstable", PriorityClass: "high", RuntimeClass: "gvisor",
+			App: timeline.AppLabels{Component: "front", Instance: "web-1", ManagedBy: "helm", Name: "web", PartOf: "shop", Version: "5.7"},
+		},
+		Revision: "abc12", TraceParent: "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01",
 		CreatedAt: at(0), AcknowledgedAt: at(1), DeletedAt: at(20),
 		Phase: "Pending", Reason: "why", ReadinessGates: true,
 		Conditions: []timeline.Condition{{Type: "PodScheduled", True: true, TransitionAt: at(1)}, {Type: "Ready"}},
@@ -100,7 +112,7 @@ func TestConvertPod(t *testing.T) {
 }
 
 func TestConvertEmptyPod(t *testing.T) {
-	want := timeline.Pod{Conditions: []timeline.Condition{}, Containers: []timeline.Container{}}
+	want := timeline.Pod{Traits: &timeline.Traits{}, Conditions: []timeline.Condition{}, Containers: []timeline.Container{}}
 	if got := convertPod(&corev1.Pod{}); !reflect.DeepEqual(got, want) {
 		t.Errorf("got %+v\nwant %+v", got, want)
 	}
@@ -173,5 +185,34 @@ func TestConvertOwner(t *testing.T) {
 				t.Errorf("got %+v, want %+v", got, test.want)
 			}
 		})
+	}
+}
+
+func TestRevision(t *testing.T) {
+	for _, test := range []struct {
+		name, kind, owner, label, value, want string
+	}{
+		{name: "none", label: podTemplateHash, value: "abc"},
+		{name: "deployment", kind: "ReplicaSet", owner: "web-abc", label: podTemplateHash, value: "abc", want: "abc"},
+		{name: "stateful set", kind: "StatefulSet", owner: "db", label: controllerRevisionHash, value: "db-5c4", want: "db-5c4"},
+		{name: "job", kind: "Job", owner: "backup", label: controllerRevisionHash, value: "x"},
+		{name: "cron job", kind: "Job", owner: "backup-29782800", want: "backup-29782800"},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			p := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{CreationTimestamp: stamp(1), Labels: map[string]string{test.label: test.value}}}
+			if test.kind != "" {
+				p.OwnerReferences = []metav1.OwnerReference{{Kind: test.kind, Name: test.owner, Controller: to(true)}}
+			}
+			if got := revision(p); got != test.want {
+				t.Errorf("got %q, want %q", got, test.want)
+			}
+		})
+	}
+}
+
+func TestATraceParentOfAnyLengthIsNone(t *testing.T) {
+	p := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Annotations: map[string]string{"traceparent": strings.Repeat("0", maxTraceParent+1)}}}
+	if got := convertPod(p).TraceParent; got != "" {
+		t.Errorf("got %q", got)
 	}
 }

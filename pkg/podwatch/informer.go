@@ -38,6 +38,8 @@ type Config struct {
 	// Known are the UIDs of pods that an agent before this one had; may be empty. Of those that the first
 	// list does not have, PodGone is observed.
 	Known []string
+	// Traits says that PodSeen is to carry timeline.Pod.Traits, which only some records need.
+	Traits bool
 }
 
 // Pods observes the pods of one node. It keeps of each only what timeline.Pod holds.

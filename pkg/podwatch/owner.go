@@ -1,6 +1,7 @@
 package podwatch
 
 import (
+	"cmp"
 	"strconv"
 	"strings"
 	"time"
@@ -13,6 +14,9 @@ import (
 
 // podTemplateHash is the label in which a Deployment repeats the suffix of its ReplicaSet's name.
 const podTemplateHash = "pod-template-hash"
+
+// controllerRevisionHash is the label in which StatefulSets and DaemonSets name the revision of a pod.
+const controllerRevisionHash = "controller-revision-hash"
 
 // maxJobAge bounds how long before the pod its Job may have been due, for the Job's name to pass as
 // one that a CronJob made. It keeps apart names that end in a date, such as backup-20260817.
@@ -37,7 +41,30 @@ func convertOwner(pod *corev1.Pod) timeline.Owner {
 			return timeline.Owner{Kind: "CronJob", Name: name}
 		}
 	}
+	return convertController(controller)
+}
+
+// convertController is the owner that the object names; nil is none.
+func convertController(controller *metav1.OwnerReference) timeline.Owner {
+	if controller == nil {
+		return timeline.Owner{}
+	}
 	return timeline.Owner{Kind: controller.Kind, Name: controller.Name}
+}
+
+// revision tells which version of its owner made the pod: one rollout's pods share it.
+func revision(pod *corev1.Pod) string {
+	controller := metav1.GetControllerOfNoCopy(pod)
+	if controller == nil {
+		return ""
+	}
+	if controller.Kind == "Job" {
+		if _, ok := cronJobName(controller.Name, pod.CreationTimestamp.Time); ok {
+			return controller.Name
+		}
+		return "" // a Job has one
+	}
+	return cmp.Or(pod.Labels[podTemplateHash], pod.Labels[controllerRevisionHash])
 }
 
 // cronJobName takes off the due time in Unix minutes that a CronJob ends its Jobs' names with.

@@ -100,6 +100,9 @@ func (s *store) live(now time.Time) bool {
 
 func (s *store) observe(pod *corev1.Pod, now time.Time, live bool) {
 	converted := convertPod(pod)
+	if !s.pods.config.Traits {
+		converted.Traits = nil
+	}
 	known, ok := s.seen[converted.UID]
 	if ok && !known.DeletedAt.IsZero() && known.DeletedAt.Before(converted.DeletedAt) {
 		// Kubelet ends a deletion by asking for it again without grace, which moves the stamp.

@@ -27,6 +27,9 @@ type pod struct {
 	watching bool      // an Event watch was asked for
 	askedAt  time.Time // of the last question to the runtime
 	asked    int       // questions since the pod object changed
+
+	changed bool      // since its progress was told
+	toldAt  time.Time // when that was
 }
 
 func (r *Reconciler) timeline(p *pod, now time.Time) (timeline.Timeline, bool) {
@@ -35,6 +38,7 @@ func (r *Reconciler) timeline(p *pod, now time.Time) (timeline.Timeline, bool) {
 	}
 	t, ok := p.evidence.Timeline(now, r.clocks.Skew())
 	t.Reconstructed = t.Reconstructed || p.reported
+	t.Partial = true
 	r.pulls.Complete(&t)
 	return t, ok
 }
@@ -69,6 +73,10 @@ func (r *Reconciler) observe(o timeline.Observation) {
 			r.config.Keep(o, news)
 		}
 		r.advance(p)
+		p.changed = p.changed || news
+		if !gone {
+			r.tellProgress(p)
+		}
 	}
 	if gone {
 		r.forget(o.PodUID(), p)
@@ -170,6 +178,7 @@ func (r *Reconciler) watchEvents(p *pod, wanted bool) {
 func (r *Reconciler) settle(p *pod, now time.Time) {
 	r.watchEvents(p, false)
 	p.settled, _ = r.timeline(p, now)
+	p.settled.Partial = false
 	r.pulls.Settle(&p.settled)
 	p.evidence = nil
 	r.starting--

@@ -37,7 +37,10 @@ type Config struct {
 	UnwatchEvents func(uid string)
 	// Settled gets every start-up that the agent saw end, exactly once.
 	Settled func(timeline.Timeline)
-	Logger  *zap.Logger
+	// Progress, if set, gets start-ups of which Settled is not called yet and that have changed, each at most once a
+	// second and marked as partial. What follows within the second is told together when it is over.
+	Progress func(timeline.Timeline)
+	Logger   *zap.Logger
 
 	// Restored is what an agent before this one left.
 	Restored Restored
@@ -114,6 +117,7 @@ func (r *Reconciler) Run(ctx context.Context) error {
 		case <-ticks:
 			for _, p := range r.pods {
 				r.advance(p)
+				r.tellProgress(p)
 			}
 		}
 	}
@@ -143,6 +147,13 @@ func (r *Reconciler) EventsUsed() uint64 { return r.eventsUsed.Load() }
 // latest of a name first.
 func (r *Reconciler) Timelines(ctx context.Context) ([]timeline.Timeline, error) {
 	return ask(ctx, r, "timelines", r.timelines)
+}
+
+// Present tells of the pods that are on the node.
+func (r *Reconciler) Present(ctx context.Context) ([]timeline.Timeline, error) {
+	return ask(ctx, r, "pods that are there", func() []timeline.Timeline {
+		return r.tell(nil, func(*pod) bool { return true })
+	})
 }
 
 // lingering is how long after its start-up a pod is still told of among those that start: what else is known of that

@@ -10,8 +10,9 @@
 // # What a recording tells
 //
 // Exactly the fields of timeline's observations: names, images, states, instants, and kubelet's
-// messages about pulls and failures as its Events have them. No environment, command, label,
-// annotation, volume or credential of a pod ever becomes an observation, so none is in a recording.
+// messages about pulls and failures as its Events have them. No environment, command, label but the
+// recommended app.kubernetes.io ones, annotation, volume or credential of a pod ever becomes an
+// observation, so none is in a recording.
 //
 // # Promise
 //

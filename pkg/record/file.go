@@ -24,6 +24,7 @@ type File struct {
 	size    int64 // with what is in the buffer
 	buffer  []byte
 	waiting int // lines in the buffer
+	took    int // lines written, as far as nobody has asked
 }
 
 // OpenFile makes the file, readable by its owner alone, or opens it to go on after what is there, which
@@ -110,6 +111,14 @@ func (f *File) flush() error {
 	if _, err := f.out.Write(f.buffer); err != nil {
 		return err
 	}
+	f.took += f.waiting
 	f.buffer, f.waiting = f.buffer[:0], 0
 	return nil
+}
+
+// taken is how many lines were written since it was last asked.
+func (f *File) taken() int {
+	n := f.took
+	f.took = 0
+	return n
 }

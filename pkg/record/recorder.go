@@ -5,15 +5,21 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
 	"go.uber.org/zap"
 
+	"github.com/podlapse/podlapse/pkg/sink"
 	"github.com/podlapse/podlapse/pkg/timeline"
 )
 
-// queueCapacity is how many observations wait to be encoded: bursts of many pods at once.
-const queueCapacity = 1024
+const (
+	// queueCapacity is how many observations wait to be encoded: bursts of many pods at once.
+	queueCapacity = 1024
+	// drain is how long Run goes on recording what is queued after it was told to stop.
+	drain = 800 * time.Millisecond
+)
 
 // Config is what a Recorder needs; File and Report may be left out together.
 type Config struct {
@@ -21,17 +27,16 @@ type Config struct {
 	Before     []timeline.Observation // what was observed earlier, recorded first
 	File       *File                  // nil for the ring alone; the recorder closes it
 	Report     func(up bool, detail string)
-	Registerer prometheus.Registerer // gets podlapse_recording_dropped_total
+	Registerer prometheus.Registerer // gets the metrics of the sink recording
 	Logger     *zap.Logger
 }
 
 // Recorder keeps what the sources observe.
 type Recorder struct {
-	config  Config
-	header  []byte
-	queue   chan timeline.Observation // when full, the newest is dropped
-	dropped prometheus.Counter
-	ring    ring
+	config Config
+	header []byte
+	queue  *sink.Queue[timeline.Observation]
+	ring   ring
 
 	file *File // of the goroutine in Run; nil once nothing is written any more
 }
@@ -43,78 +48,68 @@ func New(config Config) (*Recorder, error) {
 	if err != nil {
 		return nil, err
 	}
-	r := &Recorder{
+	return &Recorder{
 		config: config, header: header, file: config.File,
-		queue: make(chan timeline.Observation, queueCapacity),
-		dropped: prometheus.NewCounter(prometheus.CounterOpts{
-			Name: "podlapse_recording_dropped_total",
-			Help: "Observations that are missing in the recording: more came at once than could be written, " +
-				"the file had reached its limit, or writing had failed.",
+		queue: sink.NewQueue[timeline.Observation](sink.Config{
+			Name: "recording", Capacity: queueCapacity, Drain: drain, Registerer: config.Registerer,
 		}),
-	}
-	config.Registerer.MustRegister(r.dropped)
-	return r, nil
+	}, nil
 }
 
 // Observe queues an observation, or counts it as dropped when the queue is full. It never blocks and
 // may be called from any goroutine; nobody may change what the observation holds after.
 func (r *Recorder) Observe(o timeline.Observation) {
-	select {
-	case r.queue <- o:
-	default:
-		r.dropped.Inc()
-	}
+	_ = r.queue.Offer(o) // a recording has gaps rather than slow a source down
 }
 
-// Run records until ctx is done, then what is still queued, and returns nil. When the file cannot take
-// more, that is reported once, the file is closed and only the ring goes on.
+// Run records until ctx is done, then for a short while what is still queued. When the file cannot take more, that is
+// reported once, the file is closed and only the ring goes on. An error says that not all of what was queued was recorded.
 func (r *Recorder) Run(ctx context.Context) error {
 	r.begin()
 	for _, o := range r.config.Before {
 		r.record(o)
 	}
 	r.config.Before = nil
-	for ctx.Err() == nil {
-		select {
-		case o := <-r.queue:
-			r.record(o)
-		case <-ctx.Done():
-		}
-		if len(r.queue) == 0 {
-			r.flush()
-		}
+	err := r.queue.Run(ctx, func(_ context.Context, o timeline.Observation) error {
+		r.record(o)
+		return nil
+	}, r.flush)
+	r.end()
+	if err != nil {
+		return fmt.Errorf("record observations: %w", err)
 	}
-	for {
-		select {
-		case o := <-r.queue:
-			r.record(o)
-		default:
-			r.end()
-			return nil
-		}
-	}
+	return nil
 }
 
+// record counts the observation as sent when nothing is to be written, else when the file takes it.
 func (r *Recorder) record(o timeline.Observation) {
 	line, err := Encode(o)
 	if err != nil { // one odd observation is no reason to stop
-		r.dropped.Inc()
+		r.queue.Drop(1)
 		r.config.Logger.Debug("observation not recorded", zap.String("uid", o.PodUID()), zap.Error(err))
 		return
 	}
 	r.ring.add(line)
 	switch {
 	case r.config.File == nil:
+		r.queue.Sent(1)
 	case r.file == nil:
-		r.dropped.Inc()
+		r.queue.Drop(1)
 	case !r.file.fits(line):
-		r.dropped.Inc()
+		r.queue.Drop(1)
 		r.stop(errors.Join(r.file.full(), r.file.flush()))
 	default:
-		if err := r.file.write(line); err != nil {
-			r.stop(err)
-		}
+		r.after(r.file.write(line))
 	}
+}
+
+// after counts what the disk has taken, and stops writing if it did not take all.
+func (r *Recorder) after(err error) {
+	if err != nil {
+		r.stop(err)
+		return
+	}
+	r.queue.Sent(r.file.taken())
 }
 
 func (r *Recorder) begin() {
@@ -132,9 +127,7 @@ func (r *Recorder) flush() {
 	if r.file == nil {
 		return
 	}
-	if err := r.file.flush(); err != nil {
-		r.stop(err)
-	}
+	r.after(r.file.flush())
 }
 
 // end also tells of an error that only closing brings up, as network file systems do.
@@ -151,7 +144,8 @@ func (r *Recorder) end() {
 
 // stop gives the file up, with the lines that it did not take.
 func (r *Recorder) stop(err error) {
-	r.dropped.Add(float64(r.file.waiting))
+	r.queue.Sent(r.file.taken())
+	r.queue.Drop(r.file.waiting)
 	err = errors.Join(err, r.file.out.Close())
 	r.file = nil
 	r.config.Report(false, "recording stopped until the agent is started again: "+err.Error())

@@ -9,12 +9,13 @@ import (
 	"strings"
 	"testing"
 	"testing/synctest"
+	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
-	"github.com/prometheus/client_golang/prometheus/testutil"
 	"go.uber.org/goleak"
 	"go.uber.org/zap"
 
+	"github.com/podlapse/podlapse/pkg/sink"
 	"github.com/podlapse/podlapse/pkg/timeline"
 )
 
@@ -49,14 +50,15 @@ func (d *disk) Close() error {
 // bench is a recorder to a disk, and what it reported.
 type bench struct {
 	*Recorder
-	disk    *disk
-	reports []string // of down
-	ups     int
+	disk     *disk
+	reports  []string // of down
+	ups      int
+	registry *prometheus.Registry
 }
 
 func newBench(t *testing.T, room int, limit int64) *bench {
 	t.Helper()
-	b := &bench{disk: &disk{room: room}}
+	b := &bench{disk: &disk{room: room}, registry: prometheus.NewRegistry()}
 	recorder, err := New(Config{
 		File: &File{out: b.disk, limit: limit},
 		Report: func(up bool, detail string) {
@@ -66,7 +68,7 @@ func newBench(t *testing.T, room int, limit int64) *bench {
 				b.reports = append(b.reports, detail)
 			}
 		},
-		Registerer: prometheus.NewRegistry(), Logger: zap.NewNop(),
+		Registerer: b.registry, Logger: zap.NewNop(),
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -75,7 +77,19 @@ func newBench(t *testing.T, room int, limit int64) *bench {
 	return b
 }
 
-func (b *bench) dropped() float64 { return testutil.ToFloat64(b.Recorder.dropped) }
+func (b *bench) sent() float64    { return metric(b.registry, "podlapse_sink_sent_total") }
+func (b *bench) dropped() float64 { return metric(b.registry, "podlapse_sink_dropped_total") }
+
+// metric is the one value of a metric.
+func metric(registry *prometheus.Registry, name string) float64 {
+	families, _ := registry.Gather()
+	for _, family := range families {
+		if family.GetName() == name {
+			return family.GetMetric()[0].GetCounter().GetValue()
+		}
+	}
+	return -1
+}
 
 // run starts Run and returns how to stop it.
 func (b *bench) run(t *testing.T) (stop func()) {
@@ -113,7 +127,7 @@ func TestRecorderWritesWhenNothingWaits(t *testing.T) {
 			t.Errorf("then %q", got)
 		}
 		stop()
-		if !b.disk.closed || b.ups != 1 || b.reports != nil || b.dropped() != 0 {
+		if !b.disk.closed || b.ups != 1 || b.reports != nil || b.dropped() != 0 || b.sent() != 2 {
 			t.Errorf("closed %t, %d ups, downs %q, dropped %v", b.disk.closed, b.ups, b.reports, b.dropped())
 		}
 	})
@@ -137,6 +151,37 @@ func TestRecorderDrainsWhenStopped(t *testing.T) {
 	}
 }
 
+// slowDisk takes so long that draining runs out of time.
+type slowDisk struct{ disk }
+
+func (d *slowDisk) Write(p []byte) (int, error) {
+	time.Sleep(drain * 2 / 3)
+	return d.disk.Write(p)
+}
+
+func TestRecorderGivesUpOnASlowDisk(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := newBench(t, 1<<30, 1<<30)
+		b.Recorder.file.out = &slowDisk{disk{room: 1 << 30}}
+		const observations = 900
+		long := observed
+		long.UID = strings.Repeat("u", 1000) // so that the buffer is full after some dozens
+		for range observations {
+			b.Observe(long)
+		}
+		stopped, stop := context.WithCancel(t.Context())
+		stop()
+		began := time.Now()
+		err := b.Run(stopped)
+		if !errors.Is(err, sink.ErrSlow) || time.Since(began) > 5*drain {
+			t.Errorf("%v after %s", err, time.Since(began))
+		}
+		if b.sent() == 0 || b.dropped() == 0 || b.sent()+b.dropped() != observations {
+			t.Errorf("sent %v, dropped %v of %d", b.sent(), b.dropped(), observations)
+		}
+	})
+}
+
 func TestRecorderStopsAtTheLimit(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := newBench(t, 1<<20, int64(len(plainHeader)+2*len(line)))
@@ -145,7 +190,7 @@ func TestRecorderStopsAtTheLimit(t *testing.T) {
 			b.Observe(observed)
 		}
 		synctest.Wait()
-		if got := b.disk.String(); got != plainHeader+line+line || !b.disk.closed || b.dropped() != 3 {
+		if got := b.disk.String(); got != plainHeader+line+line || !b.disk.closed || b.dropped() != 3 || b.sent() != 2 {
 			t.Errorf("file %q, dropped %v", got, b.dropped())
 		}
 		if len(b.reports) != 1 || !strings.Contains(b.reports[0], "reached its limit") {
@@ -174,7 +219,7 @@ func TestRecorderGoesOnWithoutADisk(t *testing.T) {
 				b.Observe(observed)
 				synctest.Wait()
 			}
-			if got := b.disk.String(); got != test.written || b.dropped() != test.dropped || !b.disk.closed {
+			if got := b.disk.String(); got != test.written || b.dropped() != test.dropped || b.sent()+b.dropped() != 3 || !b.disk.closed {
 				t.Errorf("%s: file %q, dropped %v", name, got, b.dropped())
 			}
 			if len(b.reports) != 1 || !strings.Contains(b.reports[0], errNoSpace.Error()) {
@@ -192,7 +237,7 @@ func TestRecorderCountsWhatCannotBeEncoded(t *testing.T) {
 		b.Observe(timeline.PodGone{UID: "u", ArrivedAt: noon.AddDate(9000, 0, 0)})
 		b.Observe(observed)
 		synctest.Wait()
-		if got := b.disk.String(); got != plainHeader+line || b.dropped() != 1 || b.reports != nil {
+		if got := b.disk.String(); got != plainHeader+line || b.dropped() != 1 || b.sent() != 1 || b.reports != nil {
 			t.Errorf("file %q, dropped %v, reported %q", got, b.dropped(), b.reports)
 		}
 		stop()

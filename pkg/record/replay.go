@@ -56,29 +56,33 @@ func Replay(r *Reader) ([]timeline.Timeline, error) {
 		if event, ok := o.(timeline.EventSeen); ok && p.evidence != nil {
 			pulls.Observe(event, p.evidence.Pod())
 		}
-		p.observe(o, now, clocks.Skew())
+		p.observe(o, now, clocks.Skew(), &pulls)
 	}
 }
 
-func (p *replayed) observe(o timeline.Observation, now time.Time, skew timeline.Skew) {
-	p.settle(now, skew) // as time alone does: what comes after is too late
+func (p *replayed) observe(o timeline.Observation, now time.Time, skew timeline.Skew, pulls *timeline.PullLog) {
+	p.settle(now, skew, pulls) // as time alone does: what comes after is too late
 	if p.evidence == nil {
 		return
 	}
 	p.evidence.Apply(o)
 	if _, gone := o.(timeline.PodGone); gone {
-		p.settled, _ = p.evidence.Timeline(now, skew)
-		p.evidence = nil
+		p.end(now, skew, pulls)
 		return
 	}
-	p.settle(now, skew)
+	p.settle(now, skew, pulls)
 }
 
-func (p *replayed) settle(now time.Time, skew timeline.Skew) {
+func (p *replayed) settle(now time.Time, skew timeline.Skew, pulls *timeline.PullLog) {
 	if p.evidence != nil && p.evidence.Settled(now) {
-		p.settled, _ = p.evidence.Timeline(now, skew)
-		p.evidence = nil
+		p.end(now, skew, pulls)
 	}
+}
+
+func (p *replayed) end(now time.Time, skew timeline.Skew, pulls *timeline.PullLog) {
+	p.settled, _ = p.evidence.Timeline(now, skew)
+	pulls.Settle(&p.settled)
+	p.evidence = nil
 }
 
 func timelines(pods map[string]*replayed, now time.Time, skew timeline.Skew, pulls *timeline.PullLog) []timeline.Timeline {
@@ -87,6 +91,7 @@ func timelines(pods map[string]*replayed, now time.Time, skew timeline.Skew, pul
 		t := p.settled
 		if p.evidence != nil {
 			t, _ = p.evidence.Timeline(now, skew)
+			t.Partial = true
 		}
 		t.Reconstructed = t.Reconstructed || p.again
 		pulls.Complete(&t)

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/podlapse/podlapse/pkg/export"
+	"github.com/podlapse/podlapse/pkg/export/exporttest"
 	"github.com/podlapse/podlapse/pkg/record"
 	"github.com/podlapse/podlapse/pkg/timeline"
 )
@@ -49,6 +50,41 @@ func TestRecordings(t *testing.T) {
 			t.Errorf("%s: %v, shows\n%s", path, err, got)
 		}
 	}
+}
+
+// TestRecordingsAsRecords holds what the agent would write of each recording against the schemas, and one kind of
+// record against the other.
+func TestRecordingsAsRecords(t *testing.T) {
+	paths, err := filepath.Glob("testdata/*.jsonl")
+	if err != nil || len(paths) == 0 {
+		t.Fatalf("no recordings: %v", err)
+	}
+	var all []timeline.Timeline
+	for _, path := range paths {
+		file, err := os.Open(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		timelines, err := record.Replay(record.NewReader(file))
+		file.Close()
+		if err != nil {
+			t.Fatalf("%s, %v", path, err)
+		}
+		all = append(all, timelines...)
+	}
+	ours := exporttest.TimelineSchema(t)
+	for _, tl := range all {
+		exporttest.Agree(t, tl, exporttest.Lines(t, export.TransitionLines, tl, created), created)
+		ours.Check(t, exporttest.Lines(t, export.TimelineLines, tl, created)[0])
+	}
+	t.Run("transition schema", func(t *testing.T) {
+		schema := exporttest.TransitionSchema(t)
+		for _, tl := range all {
+			for _, line := range exporttest.Lines(t, export.TransitionLines, tl, created) {
+				schema.Check(t, line)
+			}
+		}
+	})
 }
 
 var created = time.Date(2026, time.March, 1, 12, 0, 0, 0, time.UTC)

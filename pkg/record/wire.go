@@ -96,6 +96,7 @@ type pod struct {
 	Name           string      `json:"name,omitzero"`
 	Node           string      `json:"node,omitzero"`
 	Owner          owner       `json:"owner,omitzero"`
+	Traits         traits      `json:"traits,omitzero"`
 	CreatedAt      instant     `json:"created_at,omitzero"`
 	ReadAt         instant     `json:"read_at,omitzero"`
 	AcknowledgedAt instant     `json:"acknowledged_at,omitzero"`
@@ -104,12 +105,31 @@ type pod struct {
 	Reason         string      `json:"reason,omitzero"`
 	Conditions     []condition `json:"conditions,omitempty"`
 	ReadinessGates bool        `json:"readiness_gates,omitzero"`
+	Revision       string      `json:"revision,omitzero"`
+	TraceParent    string      `json:"trace_parent,omitzero"`
 	Containers     []container `json:"containers,omitempty"`
 }
 
 type owner struct {
 	Kind string `json:"kind,omitzero"`
 	Name string `json:"name,omitzero"`
+}
+
+type traits struct {
+	Controller    owner     `json:"controller,omitzero"`
+	QOSClass      string    `json:"qos_class,omitzero"`
+	PriorityClass string    `json:"priority_class,omitzero"`
+	RuntimeClass  string    `json:"runtime_class,omitzero"`
+	App           appLabels `json:"app,omitzero"`
+}
+
+type appLabels struct {
+	Component string `json:"component,omitzero"`
+	Instance  string `json:"instance,omitzero"`
+	ManagedBy string `json:"managed_by,omitzero"`
+	Name      string `json:"name,omitzero"`
+	PartOf    string `json:"part_of,omitzero"`
+	Version   string `json:"version,omitzero"`
 }
 
 type condition struct {

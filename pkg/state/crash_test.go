@@ -107,8 +107,8 @@ func (d *disk) agent(t *testing.T, world []life, ends time.Time) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	lines := export.NewJSONLines(export.JSONLinesConfig{Out: d, Registerer: registry, Logger: zap.NewNop(),
-		Done: func(tl timeline.Timeline) { keeper.Reported(tl.UID) }})
+	lines := export.NewJSONLines(export.JSONLinesConfig{Out: d, Kinds: []export.Lines{export.TimelineLines}, Now: time.Now,
+		Registerer: registry, Logger: zap.NewNop(), Done: func(tl timeline.Timeline) { keeper.Reported(tl.UID) }})
 	var r *reconcile.Reconciler
 	n := &node{ctx: ctx, world: world, observe: func(o timeline.Observation) { r.Observe(ctx, o) },
 		questions: make(chan timeline.LookUp, 1000), watches: map[string]context.CancelFunc{}, known: map[string]bool{}}

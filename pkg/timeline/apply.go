@@ -25,12 +25,12 @@ func (e *Evidence) Apply(o Observation) (news bool) {
 		if e.watchedAt.IsZero() || o.OpenedAt.Before(e.watchedAt) {
 			e.watchedAt, e.news = o.OpenedAt, true
 		}
-		if o.OpenedAt.After(e.rewatched) {
-			e.rewatched, e.news = o.OpenedAt, true
+		if opened := at(o.OpenedAt); opened > e.rewatched {
+			e.rewatched, e.news = opened, true
 		}
 	case EventsLost:
-		if o.ArrivedAt.After(e.blindAt) {
-			e.blindAt, e.news = o.ArrivedAt, true
+		if lost := at(o.ArrivedAt); lost > e.blindAt {
+			e.blindAt, e.news = lost, true
 		}
 	case RuntimeSeen:
 		e.applyRuntime(o)
@@ -112,7 +112,7 @@ func (e *Evidence) applyLost(o PodSeen, c Condition) {
 }
 
 func (e *Evidence) keepFirstSighting(o PodSeen) {
-	seen := sighting{o.ArrivedAt, o.Live, wasReady(o.Pod)}
+	seen := sighting{o.ArrivedAt, o.Live, wasReady(o.Pod), o.Pod.AcknowledgedAt.IsZero() && o.Pod.ReadAt.IsZero()}
 	if e.firstSeen.at.IsZero() || compareSightings(seen, e.firstSeen) < 0 {
 		e.firstSeen, e.news = seen, true
 	}

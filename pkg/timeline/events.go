@@ -49,11 +49,14 @@ func (w window) claim(k markKey) claim {
 	return claim{key: k, origin: w.origin, lean: w.lean, earliest: w.earliest, latest: w.latest}
 }
 
-// applyEvent reads what kubelet says of a container's pulls. Other Events carry nothing that the
-// runtime does not tell better.
+// applyEvent keeps what kubelet says, and reads what it says of a container's pulls. Other Events date nothing that
+// the runtime does not date better.
 func (e *Evidence) applyEvent(o EventSeen) {
 	if o.FirstAt.IsZero() || o.LastAt.IsZero() {
 		return
+	}
+	if e.scope.Said {
+		e.applySaid(o)
 	}
 	if o.Reason == "FailedCreatePodSandBox" {
 		e.applySandboxFailure(o)

@@ -24,6 +24,8 @@ type Scope struct {
 	// Runtime and Events say that the agent has such a source; evidence of others is never waited for.
 	Runtime bool
 	Events  bool
+	// Said says that what kubelet said of a pod is kept, which only traces need.
+	Said bool
 	// Since is from when on every start-up of the node is the agent's to report, also one that was over
 	// before it saw the pod, because the agent or the API server was away; agent's clock. Zero: what it
 	// did not see start is not its own.
@@ -49,9 +51,10 @@ type Evidence struct {
 	containers []containerEvidence
 	images     []imageEvidence
 	sandboxes  []sandboxFailure
+	said       []Said    // the earliest, in the order of time
 	watchedAt  time.Time // when an Event watch was first open
-	rewatched  time.Time // when the latest one was opened
-	blindAt    time.Time // when one was last lost
+	rewatched  instant   // when the latest one was opened; zero for never
+	blindAt    instant   // when one was last lost; zero for never
 	overflow   bool      // something was left out for the bounds above
 	news       bool      // of the observation that is being applied
 
@@ -63,6 +66,7 @@ type sighting struct {
 	at   time.Time
 	live bool
 	over bool // start-up was over already
+	new  bool // kubelet had said nothing of it
 }
 
 // waitingReason is why a container waits, in kubelet's word, and when the pod object said so.

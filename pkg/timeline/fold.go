@@ -149,10 +149,16 @@ func (f *fold) assemble() Timeline {
 		t.SettledAt = t.CreatedAt.Add(t.Total)
 	}
 	t.TotalError = f.spanError(start, end)
+	t.Reached = f.reached()
 	t.LostEvents = f.lostEvents()
 	t.Marks = f.marks()
 	t.Conflicts = f.conflicts()
 	t.Missing = f.missing()
+	t.Said = f.e.saidUntil(end.estimate().time())
+	t.Revision, t.TraceParent = pod.Revision, pod.TraceParent
+	if pod.Traits != nil {
+		t.Traits = *pod.Traits
+	}
 	return t
 }
 
@@ -176,7 +182,7 @@ func (f *fold) appendMarks(marks []MarkEvidence, container int16) []MarkEvidence
 	for _, b := range f.bounds.ofContainer(container) {
 		marks = append(marks, MarkEvidence{
 			Mark: b.key.mark, Container: f.name(b.key), Attempt: int(b.key.attempt),
-			Earliest: b.earliest.time(), Latest: b.latest.time(), Sources: b.origins.sources(),
+			At: b.estimate().time(), Earliest: b.earliest.time(), Latest: b.latest.time(), Sources: b.origins.sources(),
 		})
 	}
 	return marks

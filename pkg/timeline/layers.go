@@ -27,14 +27,15 @@ func (f *fold) layerClaims(c *Container) []claim {
 		return nil
 	}
 	resolved := image.layered.ResolvedAt
-	ownManifest := final == 0 && !image.Present && image.pulledOnce() && !resolved.IsZero()
 	var claims []claim
 	began := maxInstant
-	if ownManifest {
+	timed := p.known() && p.lengths.Timed
+	if !timed && final == 0 && !image.Present && image.pulledOnce() && !resolved.IsZero() && at(resolved) >= f.e.turnOf(c) {
+		// The manifest came when it was this container's turn. What was on the node before, under another name, says nothing.
 		claims = append(claims, claim{markKey{index, final, MarkPullStarted}, originStore, leanLatest, minInstant, at(resolved)})
 		began = at(resolved)
 	}
-	if p.known() && p.lengths.Timed {
+	if timed {
 		began = p.latest - instant(p.lengths.Pull+p.lengths.Unit+durationSlack)
 		if first := image.last.FirstPulledAt; final == 0 && !first.IsZero() && at(first) < began {
 			return claims // it was complete by then
@@ -44,6 +45,14 @@ func (f *fold) layerClaims(c *Container) []claim {
 		claims = append(claims, point(markKey{index, final, MarkPullDownloaded}, originStore, last))
 	}
 	return claims
+}
+
+// nothingCameSince says that all layers of an image are known to have been on the node by then.
+func (i *imageEvidence) nothingCameSince(began instant) bool {
+	if i.layered == nil || len(i.layered.Layers) == 0 {
+		return false
+	}
+	return !slices.ContainsFunc(i.layered.Layers, func(l Layer) bool { return l.DownloadedAt.IsZero() || at(l.DownloadedAt) >= began })
 }
 
 // layersSince are the layers that came since.
@@ -75,7 +84,8 @@ func (f *fold) addLayers(p *Pull, index int16, a pullAttempt) {
 // Bytes is how much came with the pull, without what counts at another one; 0 when nobody tells.
 func (p Pull) Bytes() (sum int64) {
 	for i, l := range p.Layers {
-		if !p.shared(i) {
+		again := slices.ContainsFunc(p.Layers[:i], func(below Layer) bool { return below.Digest == l.Digest })
+		if !p.shared(i) && !again { // an image may have the same layer twice
 			sum += max(0, l.SizeBytes)
 		}
 	}

@@ -6,7 +6,7 @@ package timeline
 // (client-go, tools/record: 25, then one in five minutes), and so does a queue that is full.
 func (f *fold) lostEvents() []string {
 	e := f.e
-	if e.rewatched.IsZero() || !e.rewatched.After(e.blindAt) {
+	if e.rewatched <= e.blindAt {
 		return nil
 	}
 	var lost []string
@@ -16,12 +16,15 @@ func (f *fold) lostEvents() []string {
 		if used == maxInstant || f.asOf-used <= instant(eventGrace) {
 			continue // it may still come
 		}
+		if c.PullPolicy == PullNever || c.PullPolicy != PullAlways && !e.mayBePulled(*c) {
+			continue // nobody waited for it with an open watch
+		}
 		pulled := f.pulls[index].pulled
 		if !pulled.known() {
 			lost = append(lost, "Pulled/"+c.Name)
 			continue
 		}
-		if !pulled.present && !f.toldOfRequest(index) {
+		if !pulled.present && !f.toldOfRequest(index) && e.toldOfPull(index) == &e.containers[index] {
 			lost = append(lost, "Pulling/"+c.Name)
 		}
 	}

@@ -121,6 +121,7 @@ type Pod struct {
 	Name       string
 	Node       string
 	Owner      Owner
+	Traits     *Traits // nil where nobody needs them
 
 	CreatedAt time.Time // metadata.creationTimestamp, control plane's clock
 	// ReadAt is when kubelet read the manifest of a static pod (the annotation kubernetes.io/config.seen),
@@ -134,6 +135,12 @@ type Pod struct {
 	Reason         string // status.reason, e.g. Evicted, OutOfcpu
 	Conditions     []Condition
 	ReadinessGates bool
+	// Revision tells the owner's versions apart, in its own word: the pod-template-hash of a Deployment, the
+	// controller-revision-hash of others that have one, the Job of a CronJob. Empty for other pods.
+	Revision string
+	// TraceParent is the annotation traceparent, which whoever made the pod may have set to a W3C trace context;
+	// not validated. Empty without it.
+	TraceParent string
 	// Containers are image volumes, then init containers and sidecars, then main, then ephemeral ones, each
 	// in spec order.
 	Containers []Container

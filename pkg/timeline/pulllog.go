@@ -16,13 +16,15 @@ const (
 // PullLog remembers the node's latest pulls, as kubelet's Events told of them, to complete what one pod's evidence cannot
 // tell of its own: which pull it waited for, and whether another one had brought the image. Not safe for concurrent use.
 type PullLog struct {
-	pulls  []loggedPull // the oldest first
-	layers recentLayers
+	pulls    []loggedPull         // the oldest first
+	requests map[string]time.Time // when kubelet asked last, by pod and container
+	layers   recentLayers
 }
 
-// loggedPull is one pull that succeeded.
+// loggedPull is one pull that is over.
 type loggedPull struct {
 	uid         string
+	failed      bool
 	blocker     Blocker
 	from, until time.Time // the runtime was asked, and answered
 }
@@ -30,18 +32,30 @@ type loggedPull struct {
 // Observe notes the pull that an Event about a pod tells of; most tell of none.
 func (l *PullLog) Observe(o EventSeen, pod Pod) {
 	m := imagepull.ParseMessage(o.Reason, o.Message)
-	if m.Kind != imagepull.KindPulled || !m.Timed {
-		return
-	}
-	until := o.NamedAt
-	if m.Combined || until.IsZero() {
-		until = o.LastAt
+	told := o.NamedAt
+	if m.Combined || told.IsZero() || o.Count > 1 {
+		told = o.LastAt
+		if o.Live && o.ArrivedAt.After(told) && o.ArrivedAt.Before(told.Add(time.Second)) {
+			told = o.ArrivedAt
+		}
 	}
 	name := o.Container
 	if m.Combined || name == "" {
 		name = ImageName(m.Image)
 	}
-	logged := loggedPull{o.UID, Blocker{pod.Namespace, pod.Name, name, m.Image, 0}, until.Add(-m.Pull), until}
+	logged := loggedPull{uid: o.UID, blocker: Blocker{pod.Namespace, pod.Name, name, m.Image, 0}, until: told}
+	switch {
+	case m.Kind == imagepull.KindPulling:
+		l.request(o.UID+"/"+name, told)
+		return
+	case m.Kind == imagepull.KindPulled && m.Timed:
+		logged.from = told.Add(-m.Pull)
+	case m.Kind == imagepull.KindPullFailed:
+		logged.failed, logged.from = true, l.begun(o.UID+"/"+name, told)
+	}
+	if logged.from.IsZero() || !logged.from.Before(told) {
+		return
+	}
 	for _, known := range l.pulls {
 		if known == logged { // the same Event again
 			return
@@ -51,6 +65,29 @@ func (l *PullLog) Observe(o EventSeen, pod Pod) {
 		l.pulls = append(l.pulls[:0], l.pulls[1:]...)
 	}
 	l.pulls = append(l.pulls, logged)
+}
+
+// request notes when kubelet wanted a pull; of as many as there are pulls remembered.
+func (l *PullLog) request(of string, at time.Time) {
+	if l.requests == nil || len(l.requests) >= maxPullLog {
+		l.requests = map[string]time.Time{}
+	}
+	l.requests[of] = at
+}
+
+// begun is when a pull that failed began at the earliest, of which kubelet tells no length: when it was wanted, or when the
+// last one before it was over, as kubelet pulls one after the other. Zero when nobody told that it was wanted.
+func (l *PullLog) begun(of string, failedAt time.Time) time.Time {
+	from := l.requests[of]
+	if from.IsZero() {
+		return from
+	}
+	for _, o := range l.pulls {
+		if o.until.After(from) && o.until.Before(failedAt) {
+			from = o.until
+		}
+	}
+	return from
 }
 
 // Settle completes a timeline for the last time: from now on its layers count as its own.
@@ -98,5 +135,5 @@ func (o loggedPull) during(from, until time.Time) time.Duration {
 // brought says that the pull brought the image that p asked for: it had begun before, and ended when p was in the queue or
 // went on while p found its content.
 func (o loggedPull) brought(p *Pull) bool {
-	return o.blocker.Image == p.Image && o.from.Before(p.StartedAt) && o.until.After(p.RequestedAt)
+	return !o.failed && o.blocker.Image == p.Image && o.from.Before(p.StartedAt) && o.until.After(p.RequestedAt)
 }

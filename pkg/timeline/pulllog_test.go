@@ -34,6 +34,15 @@ func TestPullLog(t *testing.T) {
 	if b := tl.Pulls[0].BlockedBy; b == nil || *b != (Blocker{"shop", "a", "app", "large", 8 * time.Second}) || tl.Pulls[0].Outcome != imagepull.OutcomeDownloaded {
 		t.Errorf("waited for %+v, %s", b, tl.Pulls[0].Outcome)
 	}
+	var failing PullLog
+	failing.Observe(EventSeen{UID: "a", Container: "app", Reason: "Pulling", Message: `Pulling image "bad"`, NamedAt: second(1), LastAt: second(1)}, Pod{UID: "a", Namespace: "shop", Name: "a"})
+	failing.Observe(EventSeen{UID: "a", Container: "app", Reason: "Failed", Message: `Failed to pull image "bad": no`, NamedAt: second(11), LastAt: second(11)}, Pod{UID: "a", Namespace: "shop", Name: "a"})
+	failing.Observe(pulled("b", "small", 11.5, 0.5))
+	blocked := Timeline{UID: "me", Pulls: []Pull{mine}}
+	failing.Complete(&blocked)
+	if b := blocked.Pulls[0].BlockedBy; b == nil || b.Image != "bad" || b.Waited != 9*time.Second {
+		t.Errorf("behind a pull that failed, waited for %+v", b)
+	}
 	if tl.Pulls[1].Outcome != imagepull.OutcomeJoined {
 		t.Errorf("an image that came while it was queued for: %s", tl.Pulls[1].Outcome)
 	}
@@ -44,11 +53,11 @@ func TestPullLog(t *testing.T) {
 	again := layer
 	again.DownloadedAt = second(100) // it was removed meanwhile
 	first := Timeline{UID: "first", Pulls: []Pull{{Layers: []Layer{layer}}}}
-	later := Timeline{UID: "later", Pulls: []Pull{{Layers: []Layer{layer, again}}}}
+	later := Timeline{UID: "later", Pulls: []Pull{{Layers: []Layer{layer, layer}}, {Layers: []Layer{again, again}}}}
 	log.Settle(&first)
 	log.Settle(&later)
 	log.Settle(&first)
-	if first.Pulls[0].Bytes() != 100 || later.Pulls[0].Bytes() != 100 || !later.Pulls[0].Shared[0] {
+	if first.Pulls[0].Bytes() != 100 || later.Pulls[0].Bytes() != 0 || later.Pulls[1].Bytes() != 100 {
 		t.Errorf("a layer that two pods share counts %d and %d bytes", first.Pulls[0].Bytes(), later.Pulls[0].Bytes())
 	}
 	for i := range 2*maxRecentLayers + 5 {

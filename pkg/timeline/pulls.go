@@ -237,6 +237,9 @@ func lastOutcome(f *fold, c *Container, index int16) imagepull.Outcome {
 		return imagepull.OutcomeJoined
 	case pulled.known() && image != nil && f.broughtByOther(image, markKey{index, final, MarkPullStarted}):
 		return imagepull.OutcomeVerified
+	case pulled.known() && pulled.lengths.Timed && image != nil && !image.Present &&
+		image.nothingCameSince(pulled.latest-instant(pulled.lengths.Pull+pulled.lengths.Unit+durationSlack)):
+		return imagepull.OutcomeVerified // it was there, under another name
 	case pulled.known() && (image != nil && !image.Present || c.PullPolicy == PullIfNotPresent && !there):
 		return imagepull.OutcomeDownloaded
 	case pulled.known():
@@ -263,6 +266,8 @@ func (e *Evidence) untoldOutcome(c *Container, image *imageEvidence) imagepull.O
 	switch {
 	case e.foundPresent(c, image):
 		return imagepull.OutcomePresent
+	case image.nothingCameSince(e.turnOf(c)):
+		return imagepull.OutcomeVerified // it was there, under another name
 	case image.last.FirstPulledAt.IsZero(), image.pulledOnce():
 		return imagepull.OutcomeDownloaded
 	}
@@ -318,6 +323,9 @@ func (f *fold) broughtByOther(image *imageEvidence, started markKey) bool {
 
 // pulledBefore says that the image's latest pull ended before the pod was here at all.
 func (e *Evidence) pulledBefore(image *imageEvidence) bool {
+	if image != nil && image.Present && !image.PulledAt.IsZero() && e.firstSeen.live && e.firstSeen.new && at(image.PulledAt) < at(e.firstSeen.at)-liveSlack {
+		return true // kubelet has heard of the pod no sooner than the agent
+	}
 	return image != nil && image.Present && !image.PulledAt.IsZero() && !e.pod.AcknowledgedAt.IsZero() &&
 		image.PulledAt.Before(e.pod.AcknowledgedAt)
 }

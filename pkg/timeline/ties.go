@@ -19,7 +19,7 @@ func compareSightings(a, b sighting) int {
 		}
 		return 2
 	}
-	return cmp.Or(a.at.Compare(b.at), cmp.Compare(rank(a), rank(b)))
+	return cmp.Or(a.at.Compare(b.at), cmp.Compare(rank(a), rank(b)), compareBools(a.live, b.live), compareBools(a.new, b.new))
 }
 
 // comparePods orders pod objects by all that is in them.
@@ -31,7 +31,23 @@ func comparePods(a, b *Pod) int {
 		a.DeletedAt.Compare(b.DeletedAt), a.AcknowledgedAt.Compare(b.AcknowledgedAt), a.CreatedAt.Compare(b.CreatedAt), a.ReadAt.Compare(b.ReadAt),
 		compareBools(a.ReadinessGates, b.ReadinessGates), cmp.Compare(a.UID, b.UID), cmp.Compare(a.RuntimeUID, b.RuntimeUID),
 		cmp.Compare(a.Namespace, b.Namespace), cmp.Compare(a.Name, b.Name), cmp.Compare(a.Node, b.Node),
-		cmp.Compare(a.Owner.Kind, b.Owner.Kind), cmp.Compare(a.Owner.Name, b.Owner.Name))
+		cmp.Compare(a.Owner.Kind, b.Owner.Kind), cmp.Compare(a.Owner.Name, b.Owner.Name),
+		cmp.Compare(a.Revision, b.Revision), cmp.Compare(a.TraceParent, b.TraceParent),
+		compareTraits(a.Traits, b.Traits))
+}
+
+func compareTraits(a, b *Traits) int {
+	texts := func(t *Traits) []string {
+		return []string{t.Controller.Kind, t.Controller.Name, t.QOSClass, t.PriorityClass, t.RuntimeClass,
+			t.App.Component, t.App.Instance, t.App.ManagedBy, t.App.Name, t.App.PartOf, t.App.Version}
+	}
+	switch {
+	case a == nil || b == nil:
+		return compareBools(a != nil, b != nil)
+	case *a == *b: // as a rule
+		return 0
+	}
+	return slices.Compare(texts(a), texts(b))
 }
 
 func compareConditions(a, b Condition) int {

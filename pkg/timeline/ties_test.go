@@ -10,7 +10,9 @@ import (
 // their order.
 func TestTiesLookAtEveryField(t *testing.T) {
 	runs, layers := &Run{}, []Layer{{}}
-	pod := func() *Pod { return &Pod{Conditions: []Condition{{}}, Containers: []Container{{LastRun: &Run{}}}} }
+	pod := func() *Pod {
+		return &Pod{Traits: &Traits{}, Conditions: []Condition{{}}, Containers: []Container{{LastRun: &Run{}}}}
+	}
 	for name, changed := range changes(reflect.ValueOf(pod()).Elem()) {
 		a, b := pod(), pod()
 		changed(reflect.ValueOf(b).Elem())

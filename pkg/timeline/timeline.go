@@ -27,10 +27,13 @@ type Timeline struct {
 	StaticUID                  string    // UID that kubelet knows a static pod by; empty for others
 	ReadAt                     time.Time // when kubelet read a static pod's manifest; zero for others
 	Owner                      Owner
+	Traits                     Traits
 	State                      State
 	// Reason is why it failed, in the pod object's word, e.g. OutOfcpu, Evicted; while it starts, or if it ended so,
 	// why a container waits, e.g. CreateContainerConfigError.
 	Reason string
+	// Partial says that more evidence may come: the start-up goes on, or is over only just.
+	Partial bool
 
 	CreatedAt time.Time
 	// SettledAt is the end of start-up; zero while StateStarting.
@@ -38,6 +41,7 @@ type Timeline struct {
 	// Total is SettledAt less CreatedAt, or the age so far while StateStarting; it equals the sum of
 	// the phases' durations exactly. TotalError bounds |Total − truth|.
 	Total, TotalError time.Duration
+	Reached           // how far the pod came, and when
 
 	Phases    []Span // end to end from CreatedAt: no gap, no overlap
 	Pulls     []Pull
@@ -47,6 +51,11 @@ type Timeline struct {
 	Missing   []string // marks that lack evidence, as mark[/container][#attempt]
 	// LostEvents are Events that kubelet must have made and that an open watch never got, as reason/container.
 	LostEvents []string
+	// Said is what kubelet said on the way, as far as an Event watch was open; the earliest 32 Events, in order.
+	Said []Said
+
+	Revision    string // of Owner, as in Pod
+	TraceParent string // as in Pod: not validated
 
 	// Reconstructed says that the pod was there, and its start-up over, before the agent's time
 	// (Scope.Since), so that the timeline rests on what could be read afterwards. Such a timeline is
@@ -141,6 +150,7 @@ type MarkEvidence struct {
 	Mark      Mark
 	Container string
 	Attempt   int
+	At        time.Time // the estimate, as in the phases that it bounds
 	Earliest  time.Time
 	Latest    time.Time
 	Sources   []Source

@@ -36,7 +36,7 @@ type fake struct {
 
 func (f *fake) config() Config {
 	registry := prometheus.NewRegistry()
-	export.NewMetrics(registry)
+	export.NewMetrics(registry, nil)
 	return Config{
 		ListenAddress: "127.0.0.1:0",
 		Timelines:     func(context.Context) ([]timeline.Timeline, error) { return f.timelines, f.err },

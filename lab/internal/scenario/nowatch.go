@@ -19,8 +19,8 @@ import (
 func noWatch(ctx context.Context, b *bench.Bench, v *Verdict) error {
 	const (
 		count = 30
-		// More at once would wait so long for their sandboxes that the agent has to ask why.
-		atOnce = 2
+		// More at once would wait so long for their sandboxes on a small machine that the agent has to ask why.
+		atOnce = 10
 	)
 	cold, err := b.Image(ctx, "cold", smallLayer)
 	if err != nil {

@@ -1,0 +1,47 @@
+package main
+
+import (
+	"context"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/podlapse/podlapse/pkg/export"
+	"github.com/podlapse/podlapse/pkg/export/otlp"
+	"github.com/podlapse/podlapse/pkg/health"
+)
+
+// What the health board calls the sinks of OTLP.
+const (
+	partTraces  = "otlp"
+	partMetrics = "otlp_metrics"
+)
+
+// tracesOf names the traces that start-ups are told in, if they are.
+func tracesOf(c config) export.TraceOf {
+	if !c.otlp.Traces.On {
+		return nil
+	}
+	return otlp.TraceOf
+}
+
+// newTraces makes the sink of traces, or nil without an endpoint for them.
+func newTraces(ctx context.Context, c config, build export.Build, registry prometheus.Registerer, board *health.Board) (*otlp.Traces, error) {
+	if !c.otlp.Traces.On {
+		return nil, nil
+	}
+	return otlp.NewTraces(ctx, otlp.TracesConfig{
+		Signal: c.otlp.Traces, Node: c.nodeName, Version: build.Version, Registerer: registry,
+		Report: board.Register(partTraces, "not started yet"),
+	})
+}
+
+// newMetricsPush makes the sink of metrics, or nil without an endpoint for them.
+func newMetricsPush(ctx context.Context, c config, build export.Build, registry prometheus.Gatherer, board *health.Board) (*otlp.Metrics, error) {
+	if !c.otlp.Metrics.On {
+		return nil, nil
+	}
+	return otlp.NewMetrics(ctx, otlp.MetricsConfig{
+		Signal: c.otlp.Metrics, Interval: c.otlp.Interval, Node: c.nodeName, Version: build.Version, Gatherer: registry,
+		Report: board.Register(partMetrics, "not started yet"),
+	})
+}

@@ -1,0 +1,158 @@
+package main
+
+import (
+	"bytes"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	metricsv1 "go.opentelemetry.io/proto/otlp/collector/metrics/v1"
+	tracesv1 "go.opentelemetry.io/proto/otlp/collector/trace/v1"
+	tracepb "go.opentelemetry.io/proto/otlp/trace/v1"
+	"google.golang.org/protobuf/proto"
+
+	"github.com/podlapse/podlapse/pkg/podwatch/podwatchtest"
+)
+
+// collector takes what an agent sends over OTLP.
+type collector struct {
+	mu      sync.Mutex
+	spans   []*tracepb.Span
+	metrics map[string]bool
+}
+
+// startCollector points the variables of agents at it.
+func startCollector(t *testing.T) *collector {
+	t.Helper()
+	c := &collector{metrics: map[string]bool{}}
+	server := httptest.NewServer(c)
+	t.Cleanup(server.Close)
+	t.Setenv("OTEL_EXPORTER_OTLP_ENDPOINT", server.URL)
+	t.Setenv("OTEL_METRIC_EXPORT_INTERVAL", "50")
+	return c
+}
+
+func (c *collector) ServeHTTP(_ http.ResponseWriter, request *http.Request) {
+	body, _ := io.ReadAll(request.Body)
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if request.URL.Path == "/v1/traces" {
+		var traces tracesv1.ExportTraceServiceRequest
+		_ = proto.Unmarshal(body, &traces)
+		for _, resource := range traces.ResourceSpans {
+			for _, scope := range resource.ScopeSpans {
+				c.spans = append(c.spans, scope.Spans...)
+			}
+		}
+		return
+	}
+	var metrics metricsv1.ExportMetricsServiceRequest
+	_ = proto.Unmarshal(body, &metrics)
+	for _, resource := range metrics.ResourceMetrics {
+		for _, scope := range resource.ScopeMetrics {
+			for _, metric := range scope.Metrics {
+				c.metrics[metric.Name] = true
+			}
+		}
+	}
+}
+
+// root waits for the root span of a start-up, and takes all spans away.
+func (c *collector) root(t *testing.T) *tracepb.Span {
+	t.Helper()
+	for deadline := time.Now().Add(10 * time.Second); time.Now().Before(deadline); time.Sleep(5 * time.Millisecond) {
+		c.mu.Lock()
+		spans := c.spans
+		c.spans = nil
+		c.mu.Unlock()
+		for _, s := range spans {
+			if len(s.ParentSpanId) == 0 {
+				return s
+			}
+		}
+	}
+	t.Fatal("no trace came")
+	return nil
+}
+
+// TestAgentSendsTracesAndMetrics also shows that the next agent, which reports the same start-up, names it the same.
+func TestAgentSendsTracesAndMetrics(t *testing.T) {
+	sent := startCollector(t)
+	cluster := podwatchtest.Start(t)
+	createdAt := time.Now().Add(-3 * time.Second)
+	pod := web0(createdAt)
+	var first *tracepb.Span
+	for range 2 {
+		cluster.Put(pod)
+		agent := start(t, "--kubeconfig", kubeconfig(t, cluster.URL()), "--cri-endpoint", "off", "--events", "off")
+		agent.poll("/api/v1/pods/shop/web-0", `"state":"starting"`)
+		cluster.Put(ready(pod, time.Now()))
+		root := sent.root(t)
+		if root.Name != "pod startup shop/web-0" || time.Unix(0, int64(root.StartTimeUnixNano)).Sub(createdAt).Abs() > time.Second {
+			t.Errorf("got %s from %s", root.Name, time.Unix(0, int64(root.StartTimeUnixNano)))
+		}
+		agent.poll("/readyz?verbose", "[+]otlp ok")
+		agent.poll("/readyz?verbose", "[+]otlp_metrics ok")
+		agent.poll("/metrics", `podlapse_sink_sent_total{sink="otlp"} 1`)
+		if _, metrics := agent.get("/metrics"); strings.Contains(metrics, `podlapse_source_up{source="otlp`) {
+			t.Error("a sink is counted as a source")
+		}
+		agent.mustEndCleanly()
+		if first != nil && (!bytes.Equal(first.TraceId, root.TraceId) || !bytes.Equal(first.SpanId, root.SpanId)) {
+			t.Errorf("trace %x/%x, then %x/%x", first.TraceId, first.SpanId, root.TraceId, root.SpanId)
+		}
+		first = root
+	}
+	sent.mu.Lock()
+	defer sent.mu.Unlock()
+	if !sent.metrics["podlapse_pod_startup_duration_seconds"] || !sent.metrics["go_goroutines"] {
+		t.Errorf("metrics %v", sent.metrics)
+	}
+}
+
+// A collector that is gone is no reason to end, or to end late.
+func TestAgentWithACollectorThatIsGone(t *testing.T) {
+	t.Setenv("OTEL_EXPORTER_OTLP_ENDPOINT", "http://"+nobody(t))
+	cluster := podwatchtest.Start(t)
+	pod := web0(time.Now().Add(-3 * time.Second))
+	cluster.Put(pod)
+	agent := start(t, "--kubeconfig", kubeconfig(t, cluster.URL()), "--cri-endpoint", "off", "--events", "off")
+	agent.poll("/api/v1/pods/shop/web-0", `"state":"starting"`)
+	cluster.Put(ready(pod, time.Now()))
+	if line, err := agent.records.ReadString('\n'); err != nil || !strings.Contains(line, `"state":"ready"`) {
+		t.Errorf("record %q, %v", line, err)
+	}
+	agent.mustEndCleanly()
+}
+
+func TestAgentRefusesVariablesThatItCannotUse(t *testing.T) {
+	variables := map[string]string{"OTEL_EXPORTER_OTLP_ENDPOINT": "collector:4317"}
+	var stderr bytes.Buffer
+	code := run(t.Context(), []string{"run", "--node-name", "node-a"}, func(name string) string { return variables[name] }, io.Discard, &stderr)
+	if code != exitUsage || !strings.Contains(stderr.String(), `OTEL_EXPORTER_OTLP_ENDPOINT: "collector:4317" is no endpoint`) {
+		t.Errorf("exit code %d, %s", code, &stderr)
+	}
+}
+
+// Without an endpoint there is nothing of it.
+func TestAgentWithoutACollector(t *testing.T) {
+	traces, err := newTraces(t.Context(), config{}, thisBuild(), nil, nil)
+	push, err2 := newMetricsPush(t.Context(), config{}, thisBuild(), nil, nil)
+	if traces != nil || push != nil || err != nil || err2 != nil {
+		t.Errorf("made %v and %v, %v, %v", traces, push, err, err2)
+	}
+	cluster := podwatchtest.Start(t)
+	agent := start(t, "--kubeconfig", kubeconfig(t, cluster.URL()), "--cri-endpoint", "off", "--events", "off")
+	agent.poll("/readyz", "ok")
+	if _, health := agent.get("/readyz?verbose"); strings.Contains(health, "otlp") {
+		t.Errorf("a sink that is off shows in\n%s", health)
+	}
+	if _, metrics := agent.get("/metrics"); strings.Contains(metrics, `sink="otlp"`) {
+		t.Error("a sink that is off counts")
+	}
+	agent.mustEndCleanly()
+}

@@ -1,0 +1,45 @@
+package exporttest
+
+import (
+	"github.com/podlapse/podlapse/pkg/export"
+	"github.com/podlapse/podlapse/pkg/timeline"
+)
+
+// within holds an instant against the evidence of the mark, or of one of several.
+func (a *agreement) within(what string, at export.Instant, container string, marks ...timeline.Mark) {
+	if at.IsZero() {
+		return
+	}
+	for _, e := range a.told.Marks {
+		for _, mark := range marks {
+			if e.Mark == mark && e.Container == container && !at.Before(e.Earliest) && (e.Latest.IsZero() || !at.After(e.Latest)) {
+				return
+			}
+		}
+	}
+	a.Errorf("%s %s at %s, which no mark allows", container, what, at)
+}
+
+// length holds a length against its ends: it is there if they are, and in order.
+func (a *agreement) length(what string, length *export.Seconds, from, to export.Instant) {
+	known := !from.IsZero() && !to.IsZero() && !to.Before(from.Time)
+	if known != (length != nil) || known && length.Duration() != to.Sub(from.Time) {
+		a.Errorf("%s is %v from %s to %s", what, length, from, to)
+	}
+}
+
+// phase holds a length against the phase that is the same stretch, if the timeline has that as one of its own.
+func (a *agreement) phase(phase timeline.Phase, container string, length *export.Seconds) {
+	var found []timeline.Span
+	for _, span := range a.told.Phases {
+		if span.Phase == phase && span.Container == container {
+			found = append(found, span)
+		}
+	}
+	if len(found) != 1 || found[0].Open || len(found[0].MergedWith) > 0 || len(a.told.Conflicts) > 0 || length == nil {
+		return
+	}
+	if length.Duration() != found[0].Duration() {
+		a.Errorf("%s %s takes %s, the phase %s", container, phase, length, found[0].Duration())
+	}
+}

@@ -1,0 +1,98 @@
+package otlp
+
+import (
+	"time"
+
+	"go.opentelemetry.io/otel/attribute"
+	semconv "go.opentelemetry.io/otel/semconv/v1.43.0"
+
+	"github.com/podlapse/podlapse/pkg/timeline"
+)
+
+// containerLife is what a timeline's marks tell of one container.
+type containerLife struct {
+	name           string
+	begun          time.Time // its first run was created, or else ran
+	ready          time.Time // in its latest run that was; zero if never
+	finished       time.Time // the latest end of a run
+	runs           int       // number of the latest run, from 0
+	finishedOfRuns int       // number of the latest run that ended, from 0
+}
+
+// containersOf is a span for each container that came to be: from its creation until it was ready; for one that ends
+// instead, as init containers do, to the end of its latest run; and to the end of the start-up for one that did neither.
+func containersOf(t timeline.Timeline) []span {
+	var spans []span
+	for _, c := range livesOf(t.Marks) {
+		attributes := append(podOf(t),
+			attribute.String(keyKind, kindContainer),
+			containerOf(c.name),
+			semconv.K8SContainerRestartCount(c.runs),
+		)
+		end := c.ready
+		if end.IsZero() && c.finishedOfRuns == c.runs {
+			end = c.finished
+		}
+		if end.IsZero() {
+			end = t.SettledAt
+			attributes = append(attributes, attribute.Bool(keyOpen, true))
+		}
+		if end.Before(c.begun) {
+			continue // out of order: a conflict says why
+		}
+		for _, p := range t.Pulls {
+			if p.Container == c.name {
+				attributes = append(attributes, imageOf(p.Image)...)
+				break
+			}
+		}
+		spans = append(spans, span{
+			key: kindContainer + "/" + c.name, name: "container " + c.name, start: c.begun, end: end,
+			attributes: known(attributes...),
+		})
+	}
+	return spans
+}
+
+// livesOf gathers the marks of each container that was created.
+func livesOf(marks []timeline.MarkEvidence) []*containerLife {
+	var lives []*containerLife
+	byName := map[string]*containerLife{}
+	for _, m := range marks {
+		if m.Container == "" || m.At.IsZero() {
+			continue
+		}
+		c := byName[m.Container]
+		if c == nil {
+			c = &containerLife{name: m.Container}
+			byName[m.Container] = c
+			lives = append(lives, c)
+		}
+		c.add(m)
+	}
+	created := lives[:0]
+	for _, c := range lives {
+		if !c.begun.IsZero() {
+			created = append(created, c)
+		}
+	}
+	return created
+}
+
+func (c *containerLife) add(m timeline.MarkEvidence) {
+	switch m.Mark {
+	case timeline.MarkContainerCreated, timeline.MarkRunning:
+		if c.begun.IsZero() || m.At.Before(c.begun) {
+			c.begun = m.At
+		}
+		c.runs = max(c.runs, m.Attempt)
+	case timeline.MarkContainerReady:
+		if m.At.After(c.ready) {
+			c.ready = m.At
+		}
+	case timeline.MarkFinished:
+		if m.At.After(c.finished) {
+			c.finished, c.finishedOfRuns = m.At, max(c.finishedOfRuns, m.Attempt)
+		}
+	}
+}

@@ -1,0 +1,80 @@
+package otlp
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"strings"
+	"time"
+
+	"go.opentelemetry.io/otel/exporters/otlp/otlpmetric/otlpmetricgrpc"
+	"go.opentelemetry.io/otel/exporters/otlp/otlpmetric/otlpmetrichttp"
+	"go.opentelemetry.io/otel/exporters/otlp/otlptrace/otlptracegrpc"
+	"go.opentelemetry.io/otel/exporters/otlp/otlptrace/otlptracehttp"
+	sdkmetric "go.opentelemetry.io/otel/sdk/metric"
+	sdktrace "go.opentelemetry.io/otel/sdk/trace"
+
+	"github.com/podlapse/podlapse/pkg/backoff"
+)
+
+// retries is the pace of both exporters, and of ours: a collector that restarts is back within seconds.
+var retries = backoff.Policy{First: 500 * time.Millisecond, Max: 2 * time.Second}
+
+// newSpanExporter makes the official exporter, which reads its own variables. It connects to nobody yet.
+func newSpanExporter(ctx context.Context, s Signal) (sdktrace.SpanExporter, error) {
+	var exporter sdktrace.SpanExporter
+	var err error
+	if s.Protocol == protocolGRPC {
+		exporter, err = otlptracegrpc.New(ctx, otlptracegrpc.WithRetry(otlptracegrpc.RetryConfig{
+			Enabled: true, InitialInterval: retries.First, MaxInterval: retries.Max, MaxElapsedTime: s.Timeout,
+		}))
+	} else {
+		exporter, err = otlptracehttp.New(ctx, otlptracehttp.WithRetry(otlptracehttp.RetryConfig{
+			Enabled: true, InitialInterval: retries.First, MaxInterval: retries.Max, MaxElapsedTime: s.Timeout,
+		}))
+	}
+	if err != nil {
+		return nil, fmt.Errorf("OTEL_EXPORTER_OTLP_*: exporter of traces: %w", err)
+	}
+	return exporter, nil
+}
+
+// newMetricExporter is newSpanExporter for metrics.
+func newMetricExporter(ctx context.Context, s Signal) (sdkmetric.Exporter, error) {
+	var exporter sdkmetric.Exporter
+	var err error
+	if s.Protocol == protocolGRPC {
+		exporter, err = otlpmetricgrpc.New(ctx, otlpmetricgrpc.WithRetry(otlpmetricgrpc.RetryConfig{
+			Enabled: true, InitialInterval: retries.First, MaxInterval: retries.Max, MaxElapsedTime: s.Timeout,
+		}))
+	} else {
+		exporter, err = otlpmetrichttp.New(ctx, otlpmetrichttp.WithRetry(otlpmetrichttp.RetryConfig{
+			Enabled: true, InitialInterval: retries.First, MaxInterval: retries.Max, MaxElapsedTime: s.Timeout,
+		}))
+	}
+	if err != nil {
+		return nil, fmt.Errorf("OTEL_EXPORTER_OTLP_*: exporter of metrics: %w", err)
+	}
+	return exporter, nil
+}
+
+// send tries to send within the timeout, and again if nobody listened: the exporters try again by themselves only what
+// a collector answered that it could not take now.
+func send(ctx context.Context, timeout time.Duration, try func(context.Context) error) error {
+	ctx, cancel := context.WithTimeout(ctx, timeout)
+	defer cancel()
+	for failures := 0; ; failures++ {
+		err := try(ctx)
+		var dial *net.OpError
+		if err == nil || !errors.As(err, &dial) || dial.Op != "dial" || !backoff.Sleep(ctx, retries.Delay(failures)) {
+			return err
+		}
+	}
+}
+
+// isWarning says that a collector took all of what it answered with words: a partial success without anything rejected. The
+// error's type is internal to each exporter.
+func isWarning(err error) bool {
+	return err != nil && strings.Contains(err.Error(), "OTLP partial success: ") && strings.Contains(err.Error(), "(0 ")
+}

@@ -1,0 +1,89 @@
+package otlp
+
+import (
+	"context"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	bridge "go.opentelemetry.io/contrib/bridges/prometheus"
+	sdkmetric "go.opentelemetry.io/otel/sdk/metric"
+	"go.opentelemetry.io/otel/sdk/metric/metricdata"
+
+	"github.com/podlapse/podlapse/pkg/health"
+)
+
+// MetricsConfig is what Metrics needs; every field is required.
+type MetricsConfig struct {
+	Signal   Signal // on
+	Interval time.Duration
+	Node     string
+	Version  string // of the agent
+	Gatherer prometheus.Gatherer
+	Report   health.Report
+}
+
+// Metrics sends what /metrics shows, time and again. What it could not send the next time has too, since everything is
+// counted from the start of the agent: nothing waits and nothing is dropped.
+//
+// The SDK's periodic reader would do, but that it tells of failures only to a handler that all of the process shares.
+type Metrics struct {
+	config   MetricsConfig
+	reader   *sdkmetric.ManualReader
+	provider *sdkmetric.MeterProvider
+	exporter sdkmetric.Exporter
+}
+
+// NewMetrics makes a sink that connects to nobody until the first interval is over.
+func NewMetrics(ctx context.Context, config MetricsConfig) (*Metrics, error) {
+	from, err := newResource(ctx, config.Node, config.Version)
+	if err != nil {
+		return nil, err
+	}
+	exporter, err := newMetricExporter(ctx, config.Signal)
+	if err != nil {
+		return nil, err
+	}
+	reader := sdkmetric.NewManualReader(sdkmetric.WithProducer(bridge.NewMetricProducer(bridge.WithGatherer(config.Gatherer))))
+	return &Metrics{
+		config: config, reader: reader, exporter: exporter,
+		provider: sdkmetric.NewMeterProvider(sdkmetric.WithReader(reader), sdkmetric.WithResource(from)),
+	}, nil
+}
+
+// Run sends until ctx is done, and then once more, for less than a second. A collector that is gone is no error: the
+// health board tells of it. Run may be called once.
+func (m *Metrics) Run(ctx context.Context) error {
+	m.config.Report(true, "nothing sent yet to "+m.config.Signal.Endpoint)
+	limit, cancel := context.WithCancel(context.WithoutCancel(ctx))
+	defer cancel()
+	defer context.AfterFunc(ctx, func() { time.AfterFunc(flush, cancel) })()
+	ticker := time.NewTicker(m.config.Interval)
+	defer ticker.Stop()
+	for ctx.Err() == nil {
+		select {
+		case <-ticker.C:
+			m.send(limit)
+		case <-ctx.Done():
+		}
+	}
+	m.send(limit)
+	ended, release := context.WithTimeout(context.WithoutCancel(ctx), closing)
+	defer release()
+	_ = m.provider.Shutdown(ended)
+	_ = m.exporter.Shutdown(ended)
+	return nil
+}
+
+func (m *Metrics) send(ctx context.Context) {
+	var all metricdata.ResourceMetrics
+	if err := m.reader.Collect(ctx, &all); err != nil {
+		m.config.Report(false, "gather metrics: "+err.Error())
+		return
+	}
+	err := send(ctx, m.config.Signal.Timeout, func(ctx context.Context) error { return m.exporter.Export(ctx, &all) })
+	if err != nil && !isWarning(err) {
+		m.config.Report(false, err.Error())
+		return
+	}
+	m.config.Report(true, "sending to "+m.config.Signal.Endpoint)
+}

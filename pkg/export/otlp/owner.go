@@ -1,0 +1,59 @@
+package otlp
+
+import (
+	"context"
+
+	"go.opentelemetry.io/otel/attribute"
+	"go.opentelemetry.io/otel/propagation"
+	semconv "go.opentelemetry.io/otel/semconv/v1.43.0"
+	"go.opentelemetry.io/otel/trace"
+
+	"github.com/podlapse/podlapse/pkg/timeline"
+)
+
+// ownerKeys are the owners that the semantic conventions know.
+var ownerKeys = map[string]attribute.Key{
+	"Deployment":            semconv.K8SDeploymentNameKey,
+	"ReplicaSet":            semconv.K8SReplicaSetNameKey,
+	"ReplicationController": semconv.K8SReplicationControllerNameKey,
+	"StatefulSet":           semconv.K8SStatefulSetNameKey,
+	"DaemonSet":             semconv.K8SDaemonSetNameKey,
+	"Job":                   semconv.K8SJobNameKey,
+	"CronJob":               semconv.K8SCronJobNameKey,
+}
+
+// ownerOf names the pod's owner, in the conventions' words where they have some, and the rollout it is of.
+func ownerOf(t timeline.Timeline) []attribute.KeyValue {
+	if t.Owner.Kind == "" {
+		return nil
+	}
+	attributes := known(
+		text(keyOwnerKind, t.Owner.Kind),
+		text(keyOwnerName, t.Owner.Name),
+		text(keyRevision, t.Revision),
+		text(keyRollout, rolloutOf(t).TraceID().String()),
+	)
+	if key, ok := ownerKeys[t.Owner.Kind]; ok {
+		attributes = append(attributes, text(string(key), t.Owner.Name))
+	}
+	return attributes
+}
+
+// rolloutOf is what the pods of one version of an owner have in common: a trace that nobody sends, whose ID is in a
+// link of each of theirs. It is invalid for a bare pod.
+func rolloutOf(t timeline.Timeline) trace.SpanContext {
+	if t.Owner.Kind == "" {
+		return trace.SpanContext{}
+	}
+	name := "podlapse owner " + t.Namespace + "/" + t.Owner.Kind + "/" + t.Owner.Name
+	if t.Revision != "" {
+		name += "/" + t.Revision
+	}
+	of := traceID(name)
+	return trace.NewSpanContext(trace.SpanContextConfig{TraceID: of, SpanID: spanID(of, "", rootKey), Remote: true})
+}
+
+// withParent makes the trace that the pod's annotation names the parent, if it is one.
+func withParent(ctx context.Context, t timeline.Timeline) context.Context {
+	return propagation.TraceContext{}.Extract(ctx, propagation.MapCarrier{"traceparent": t.TraceParent})
+}

@@ -1,0 +1,34 @@
+package otlp
+
+import (
+	"strconv"
+	"strings"
+
+	"go.opentelemetry.io/otel/attribute"
+
+	"github.com/podlapse/podlapse/pkg/timeline"
+)
+
+// phasesOf is the phases, side by side under the start-up, which they fill from end to end.
+func phasesOf(t timeline.Timeline) []span {
+	spans := make([]span, 0, len(t.Phases))
+	for _, p := range t.Phases {
+		attributes := append(podOf(t),
+			attribute.String(keyKind, kindPhase),
+			attribute.String(keyCause, string(p.Cause)),
+			attribute.Int(keyAttempt, p.Attempt),
+			seconds(keyError, p.Error),
+			containerOf(p.Container),
+		)
+		attributes = appendList(attributes, keySources, p.Sources)
+		attributes = appendList(attributes, keyMergedWith, p.MergedWith)
+		if p.Open {
+			attributes = append(attributes, attribute.Bool(keyOpen, true))
+		}
+		spans = append(spans, span{
+			key:  strings.Join([]string{kindPhase, string(p.Phase), p.Container, strconv.Itoa(p.Attempt)}, "/"),
+			name: string(p.Phase), start: p.StartAt, end: p.EndAt, attributes: known(attributes...),
+		})
+	}
+	return spans
+}

@@ -1,0 +1,99 @@
+package otlp
+
+import (
+	"context"
+	"fmt"
+
+	"go.opentelemetry.io/otel/codes"
+	"go.opentelemetry.io/otel/sdk/resource"
+	sdktrace "go.opentelemetry.io/otel/sdk/trace"
+	semconv "go.opentelemetry.io/otel/semconv/v1.43.0"
+	"go.opentelemetry.io/otel/trace"
+
+	"github.com/podlapse/podlapse/pkg/timeline"
+)
+
+const (
+	// serviceName is what the agent is called unless OTEL_SERVICE_NAME says otherwise.
+	serviceName = "podlapse-agent"
+	scopeName   = "github.com/podlapse/podlapse/pkg/export/otlp"
+)
+
+// newResource says who tells: the agent, its version and its node, and what OTEL_RESOURCE_ATTRIBUTES adds.
+func newResource(ctx context.Context, node, version string) (*resource.Resource, error) {
+	made, err := resource.New(ctx,
+		resource.WithTelemetrySDK(),
+		resource.WithAttributes(
+			semconv.ServiceName(serviceName), semconv.ServiceVersion(version),
+			semconv.ServiceInstanceID(node), // one agent a node
+			semconv.K8SNodeName(node),
+		),
+		resource.WithFromEnv(), // the last one wins
+	)
+	if err != nil {
+		return nil, fmt.Errorf("OTEL_RESOURCE_ATTRIBUTES: %w", err)
+	}
+	return made, nil
+}
+
+// tracer makes spans of timelines with the SDK: sampler and limits are those of the OTEL_* variables. Not safe for
+// concurrent use.
+type tracer struct {
+	trace.Tracer
+	ended *ended
+}
+
+func newTracer(of *resource.Resource, version string) *tracer {
+	var spans ended
+	provider := sdktrace.NewTracerProvider(
+		sdktrace.WithResource(of), sdktrace.WithIDGenerator(generator{}), sdktrace.WithSpanProcessor(&spans))
+	return &tracer{
+		provider.Tracer(scopeName, trace.WithInstrumentationVersion(version), trace.WithSchemaURL(semconv.SchemaURL)), &spans,
+	}
+}
+
+// TraceOf is the ID, in hexadecimal, of the trace that a start-up is told in.
+func TraceOf(t timeline.Timeline) string {
+	if parent := trace.SpanContextFromContext(withParent(context.Background(), t)); parent.HasTraceID() {
+		return parent.TraceID().String()
+	}
+	return ownTrace(t).String()
+}
+
+func ownTrace(t timeline.Timeline) trace.TraceID { return traceID("podlapse trace " + t.ID()) }
+
+// spans makes the trace of a start-up, its root first; empty when the sampler leaves it out.
+func (t *tracer) spans(of timeline.Timeline) []sdktrace.ReadOnlySpan {
+	own := ownTrace(of)
+	under := map[string]context.Context{}
+	for _, s := range spansOf(of) {
+		options := []trace.SpanStartOption{trace.WithTimestamp(s.start), trace.WithAttributes(s.attributes...)}
+		parent := under[s.parent]
+		if s.key == rootKey {
+			parent = withParent(context.Background(), of)
+			if rollout := rolloutOf(of); rollout.IsValid() {
+				options = append(options, trace.WithLinks(trace.Link{SpanContext: rollout}))
+			}
+		}
+		ctx, made := t.Start(withNaming(parent, naming{own, of.ID(), s.key}), valid(s.name), options...)
+		under[s.key] = ctx
+		for _, e := range s.events {
+			made.AddEvent(e.name, trace.WithTimestamp(e.at), trace.WithAttributes(e.attributes...))
+		}
+		if s.failure != "" {
+			made.SetStatus(codes.Error, valid(s.failure))
+		}
+		made.End(trace.WithTimestamp(s.end)) // its children may come afterwards
+	}
+	spans := t.ended.spans
+	t.ended.spans = nil
+	return spans
+}
+
+// ended keeps the spans that ended; it implements sdktrace.SpanProcessor.
+type ended struct{ spans []sdktrace.ReadOnlySpan }
+
+func (e *ended) OnStart(context.Context, sdktrace.ReadWriteSpan) {}
+func (e *ended) OnEnd(s sdktrace.ReadOnlySpan)                   { e.spans = append(e.spans, s) }
+func (e *ended) Shutdown(context.Context) error                  { return nil }
+func (e *ended) ForceFlush(context.Context) error                { return nil }

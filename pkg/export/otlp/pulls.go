@@ -1,0 +1,112 @@
+package otlp
+
+import (
+	"strconv"
+	"time"
+
+	"go.opentelemetry.io/otel/attribute"
+	semconv "go.opentelemetry.io/otel/semconv/v1.43.0"
+
+	"github.com/podlapse/podlapse/pkg/imagepull"
+	"github.com/podlapse/podlapse/pkg/timeline"
+)
+
+// pullsOf is a span for each pull that was seen to begin, from when kubelet wanted the image until it was there, with
+// what it was made of: the wait in the node's queue, the download, the unpacking and the layers.
+func pullsOf(t timeline.Timeline) []span {
+	var spans []span
+	for _, p := range t.Pulls {
+		pull := pullOf(t, p)
+		if pull.start.IsZero() || pull.end.IsZero() || pull.end.Before(pull.start) {
+			continue // an image that was there; or out of order: a conflict says why
+		}
+		spans = append(append(spans, pull), partsOf(t, p, pull.key)...)
+	}
+	return spans
+}
+
+func pullOf(t timeline.Timeline, p timeline.Pull) span {
+	attributes := append(podOf(t),
+		attribute.String(keyKind, kindPull),
+		text(keyImage, p.Image),
+		text(keyRegistry, p.Registry),
+		text(keyDigest, p.Digest),
+		attribute.String(keyOutcome, string(p.Outcome)),
+		attribute.Int(keyAttempt, p.Attempt),
+	)
+	if p.Container != timeline.ImageName(p.Image) { // an image volume has no container
+		attributes = append(attributes, containerOf(p.Container))
+	}
+	attributes = append(attributes, imageOf(p.Image)...)
+	attributes = appendList(attributes, keySources, p.Sources)
+	if p.Timed {
+		attributes = append(attributes, seconds(keyError, p.Error))
+	}
+	if p.SizeBytes > 0 {
+		attributes = append(attributes, attribute.Int64(keySize, p.SizeBytes))
+	}
+	pull := span{
+		key: kindPull + "/" + p.Container + "/" + strconv.Itoa(p.Attempt), name: "image pull of " + p.Container,
+		start: p.RequestedAt, end: p.FinishedAt,
+	}
+	if pull.start.IsZero() {
+		pull.start = p.StartedAt
+	}
+	switch p.Outcome {
+	case imagepull.OutcomeFailed:
+		pull.failure = "pull of " + p.Image + " failed: " + string(p.Failure)
+		attributes = append(attributes, text(string(semconv.ErrorTypeKey), string(p.Failure)))
+	case imagepull.OutcomePulling:
+		if pull.end.IsZero() {
+			pull.end = t.SettledAt
+			attributes = append(attributes, attribute.Bool(keyOpen, true))
+		}
+	}
+	pull.attributes = known(attributes...)
+	return pull
+}
+
+// partsOf is what is under a pull. That the runtime tells when a layer had come, but not when it began to, is why each
+// layer's span begins with the download: it says how long the pull waited for that layer.
+func partsOf(t timeline.Timeline, p timeline.Pull, pull string) []span {
+	var parts []span
+	add := func(kind, key string, start, end time.Time, attributes ...attribute.KeyValue) *span {
+		if start.IsZero() || end.IsZero() || end.Before(start) {
+			return nil
+		}
+		attributes = append(append(podOf(t), attribute.String(keyKind, kind)), attributes...)
+		parts = append(parts, span{
+			key: pull + "/" + key, parent: pull, name: kind, start: start, end: end, attributes: known(attributes...),
+		})
+		return &parts[len(parts)-1]
+	}
+	if p.QueueTimed {
+		add(kindQueue, kindQueue, p.RequestedAt, p.StartedAt, blockerOf(p)...)
+	}
+	add(kindDownload, kindDownload, p.StartedAt, p.DownloadedAt, attribute.Int64(keySize, p.Bytes()))
+	if from, to, busy := p.Unpacking(); busy > 0 {
+		add(kindUnpack, kindUnpack, from, to, seconds(keyBusy, busy))
+	}
+	for _, l := range p.Layers {
+		end := l.UnpackedAt
+		if l.DownloadedAt.After(end) {
+			end = l.DownloadedAt
+		}
+		layer := add(kindLayer, kindLayer+"/"+l.Digest, p.StartedAt, end, text(keyDigest, l.Digest), attribute.Int64(keySize, l.SizeBytes))
+		if layer != nil && !l.DownloadedAt.IsZero() {
+			layer.events = []event{{name: "downloaded", at: l.DownloadedAt}}
+		}
+	}
+	return parts
+}
+
+// blockerOf is the pull of another pod that this one waited for.
+func blockerOf(p timeline.Pull) []attribute.KeyValue {
+	b := p.BlockedBy
+	if b == nil {
+		return nil
+	}
+	return []attribute.KeyValue{
+		text(keyBlockedBy, b.Namespace+"/"+b.Pod+" "+b.Container+" "+b.Image), seconds(keyBlockedFor, b.Waited),
+	}
+}

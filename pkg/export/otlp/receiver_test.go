@@ -1,0 +1,139 @@
+package otlp
+
+import (
+	"context"
+	"io"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"sync"
+	"testing"
+	"time"
+
+	metricsv1 "go.opentelemetry.io/proto/otlp/collector/metrics/v1"
+	tracesv1 "go.opentelemetry.io/proto/otlp/collector/trace/v1"
+	metricpb "go.opentelemetry.io/proto/otlp/metrics/v1"
+	tracepb "go.opentelemetry.io/proto/otlp/trace/v1"
+	"go.uber.org/goleak"
+	"google.golang.org/grpc"
+	"google.golang.org/protobuf/proto"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+// receiver is an OTLP collector on loopback, over HTTP and gRPC.
+type receiver struct {
+	tracesv1.UnimplementedTraceServiceServer
+
+	mu      sync.Mutex
+	traces  []*tracepb.ResourceSpans
+	metrics []*metricpb.ResourceMetrics
+	header  http.Header // of the latest request over HTTP
+	answer  int         // to requests over HTTP; 0 for 200
+	partial *tracesv1.ExportTracePartialSuccess
+	stall   chan struct{} // if not nil, requests wait until it is closed, or until they are given up
+}
+
+// overHTTP starts it and points the variables at it.
+func (r *receiver) overHTTP(t *testing.T) {
+	t.Helper()
+	server := httptest.NewServer(r)
+	t.Cleanup(func() {
+		server.CloseClientConnections()
+		server.Close()
+	})
+	t.Setenv("OTEL_EXPORTER_OTLP_ENDPOINT", server.URL)
+}
+
+// overGRPC starts it and points the variables at it.
+func (r *receiver) overGRPC(t *testing.T) {
+	t.Helper()
+	var listen net.ListenConfig
+	listener, err := listen.Listen(t.Context(), "tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	server := grpc.NewServer()
+	tracesv1.RegisterTraceServiceServer(server, r)
+	served := make(chan struct{})
+	go func() {
+		defer close(served)
+		_ = server.Serve(listener)
+	}()
+	t.Cleanup(func() {
+		server.Stop()
+		<-served
+	})
+	t.Setenv("OTEL_EXPORTER_OTLP_ENDPOINT", "http://"+listener.Addr().String())
+	t.Setenv("OTEL_EXPORTER_OTLP_PROTOCOL", "grpc")
+}
+
+// Export implements the service of traces.
+func (r *receiver) Export(_ context.Context, request *tracesv1.ExportTraceServiceRequest) (*tracesv1.ExportTraceServiceResponse, error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.traces = append(r.traces, request.ResourceSpans...)
+	return &tracesv1.ExportTraceServiceResponse{PartialSuccess: r.partial}, nil
+}
+
+// ServeHTTP implements the same over HTTP, and the service of metrics.
+func (r *receiver) ServeHTTP(w http.ResponseWriter, request *http.Request) {
+	body, err := io.ReadAll(request.Body)
+	if r.stall != nil {
+		select {
+		case <-r.stall:
+		case <-request.Context().Done():
+			return
+		}
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.header = request.Header
+	if r.answer != 0 || err != nil {
+		w.WriteHeader(max(r.answer, http.StatusBadRequest))
+		return
+	}
+	var answer proto.Message = &metricsv1.ExportMetricsServiceResponse{}
+	switch request.URL.Path {
+	case "/v1/traces":
+		var traces tracesv1.ExportTraceServiceRequest
+		err = proto.Unmarshal(body, &traces)
+		r.traces = append(r.traces, traces.ResourceSpans...)
+		answer = &tracesv1.ExportTraceServiceResponse{PartialSuccess: r.partial}
+	case "/v1/metrics":
+		var metrics metricsv1.ExportMetricsServiceRequest
+		err = proto.Unmarshal(body, &metrics)
+		r.metrics = append(r.metrics, metrics.ResourceMetrics...)
+	default:
+		err = http.ErrNotSupported
+	}
+	if err != nil {
+		w.WriteHeader(http.StatusBadRequest)
+		return
+	}
+	encoded, _ := proto.Marshal(answer)
+	w.Header().Set("Content-Type", "application/x-protobuf")
+	_, _ = w.Write(encoded)
+}
+
+// spans is all that came so far.
+func (r *receiver) spans() (all []*tracepb.Span) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for _, resource := range r.traces {
+		for _, scope := range resource.ScopeSpans {
+			all = append(all, scope.Spans...)
+		}
+	}
+	return all
+}
+
+// eventually waits for what another goroutine is about to do.
+func eventually(t *testing.T, what string, done func() bool) {
+	t.Helper()
+	for deadline := time.Now().Add(10 * time.Second); !done(); time.Sleep(2 * time.Millisecond) {
+		if time.Now().After(deadline) {
+			t.Fatal("never: " + what)
+		}
+	}
+}

@@ -1,0 +1,67 @@
+package otlp
+
+import (
+	"cmp"
+
+	"go.opentelemetry.io/otel/attribute"
+	semconv "go.opentelemetry.io/otel/semconv/v1.43.0"
+
+	"github.com/podlapse/podlapse/pkg/imagepull"
+	"github.com/podlapse/podlapse/pkg/timeline"
+)
+
+// rootOf is the whole start-up, from creation to settled, with what kubelet said meanwhile.
+func rootOf(t timeline.Timeline) span {
+	attributes := append(podOf(t),
+		attribute.String(keyKind, kindStartup),
+		attribute.String(keyID, t.ID()),
+		attribute.String(keyState, string(t.State)),
+		text(keyVerdict, t.Verdict()),
+		seconds(keyError, t.TotalError),
+	)
+	attributes = append(attributes, ownerOf(t)...)
+	attributes = appendList(attributes, keyMissing, t.Missing)
+	attributes = appendList(attributes, keyLostEvents, t.LostEvents)
+	if len(t.Conflicts) > 0 {
+		attributes = append(attributes, attribute.Int(keyConflicts, len(t.Conflicts)))
+	}
+	root := span{
+		key: rootKey, name: "pod startup " + t.Namespace + "/" + t.Name, start: t.CreatedAt, end: t.SettledAt,
+		events: saidOf(t),
+	}
+	if kind, why := failureOf(t); kind != "" {
+		root.failure = why
+		attributes = append(attributes, semconv.ErrorTypeKey.String(kind))
+	}
+	root.attributes = known(attributes...)
+	return root
+}
+
+// failureOf is why a start-up failed or was given up, as a word and in words; empty if neither.
+func failureOf(t timeline.Timeline) (kind, why string) {
+	switch t.State {
+	case timeline.StateFailed:
+		kind, why = cmp.Or(t.Reason, "failed"), cmp.Or(t.Reason, "the pod failed")
+	case timeline.StateGivenUp:
+		kind, why = cmp.Or(t.Reason, "given_up"), cmp.Or(t.Reason, "still not ready an hour after the agent first saw it")
+	default:
+		return "", ""
+	}
+	if n := len(t.Pulls); t.Reason == "" && n > 0 && t.Pulls[n-1].Outcome == imagepull.OutcomeFailed {
+		why += "; its latest pull, of " + t.Pulls[n-1].Image + ", failed: " + string(t.Pulls[n-1].Failure)
+	}
+	return kind, why
+}
+
+// saidOf is what kubelet said, as events. Their attributes are those of the pod's Events.
+func saidOf(t timeline.Timeline) []event {
+	events := make([]event, 0, len(t.Said))
+	for _, s := range t.Said {
+		events = append(events, event{name: cmp.Or(valid(s.Reason), "Event"), at: s.At, attributes: known(
+			text("k8s.event.reason", s.Reason),
+			text(keyMessage, s.Message),
+			text(string(semconv.K8SContainerNameKey), s.Container),
+		)})
+	}
+	return events
+}

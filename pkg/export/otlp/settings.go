@@ -1,0 +1,136 @@
+package otlp
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// The values of OTEL_EXPORTER_OTLP_PROTOCOL that both exporters know.
+const (
+	protocolHTTP = "http/protobuf"
+	protocolGRPC = "grpc"
+)
+
+// What the specification says where a variable is not set.
+const (
+	defaultTimeout  = 10 * time.Second
+	defaultInterval = time.Minute
+)
+
+// Settings is what the OTEL_* variables ask for. The zero Settings ask for nothing.
+//
+// The SDK and its exporters read their variables themselves, without a word about what they cannot use: the ones that
+// matter are checked here first. Endpoints, keys and so on are therefore not in Settings.
+type Settings struct {
+	Traces   Signal
+	Metrics  Signal
+	Interval time.Duration // between two exports of the metrics
+}
+
+// Signal is how traces, or metrics, are sent.
+type Signal struct {
+	On       bool
+	Endpoint string // as in the variable, for people
+	Protocol string // http/protobuf or grpc
+	// Timeout bounds the sending of one batch, all tries together.
+	Timeout time.Duration
+}
+
+// FromEnvironment reads the variables. The error tells of every problem of a signal that is on, each with the
+// variable's name and, since headers hold keys, without the value of those.
+func FromEnvironment(getenv func(string) string) (Settings, error) {
+	e := &environment{getenv: getenv}
+	if e.check("OTEL_SDK_DISABLED", isBool); strings.EqualFold(e.value("OTEL_SDK_DISABLED"), "true") {
+		return Settings{}, errors.Join(e.problems...)
+	}
+	settings := Settings{
+		Traces:   e.signal("TRACES", "otlp", "none"),
+		Metrics:  e.signal("METRICS", "otlp", "none", "prometheus"), // which is served in any case
+		Interval: defaultInterval,
+	}
+	if settings.Traces.On || settings.Metrics.On {
+		e.check("OTEL_RESOURCE_ATTRIBUTES", isList)
+	}
+	if settings.Traces.On {
+		for _, v := range traceVariables {
+			e.check(v.name, v.check)
+		}
+		if strings.HasSuffix(e.value("OTEL_TRACES_SAMPLER"), "traceidratio") {
+			e.check("OTEL_TRACES_SAMPLER_ARG", isRatio)
+		}
+	}
+	if settings.Metrics.On {
+		for _, v := range metricVariables {
+			e.check(v.name, v.check)
+		}
+		settings.Interval = e.duration(defaultInterval, "OTEL_METRIC_EXPORT_INTERVAL")
+		settings.Metrics.Timeout = min(settings.Metrics.Timeout, e.duration(settings.Metrics.Timeout, "OTEL_METRIC_EXPORT_TIMEOUT"))
+	}
+	if len(e.problems) > 0 {
+		return Settings{}, errors.Join(e.problems...)
+	}
+	return settings, nil
+}
+
+// environment is the variables, and what is wrong with them.
+type environment struct {
+	getenv   func(string) string
+	problems []error
+}
+
+func (e *environment) value(name string) string { return strings.TrimSpace(e.getenv(name)) }
+
+// of is the variable of a signal that is set, its own one before the general one; empty name if neither is.
+func (e *environment) of(signal, what string) (name, value string) {
+	for _, name := range []string{"OTEL_EXPORTER_OTLP_" + signal + "_" + what, "OTEL_EXPORTER_OTLP_" + what} {
+		if value := e.value(name); value != "" {
+			return name, value
+		}
+	}
+	return "", ""
+}
+
+// check notes what is wrong with a variable that is set.
+func (e *environment) check(name string, check func(string) error) {
+	if value := e.value(name); value != "" {
+		if err := check(value); err != nil {
+			e.problems = append(e.problems, fmt.Errorf("%s: %w", name, err))
+		}
+	}
+}
+
+// duration is the value of a variable that was checked, in milliseconds.
+func (e *environment) duration(otherwise time.Duration, name string) time.Duration {
+	if n, err := strconv.Atoi(e.value(name)); err == nil {
+		return time.Duration(n) * time.Millisecond
+	}
+	return otherwise
+}
+
+// signal is off without an endpoint, and where the signal's exporter is another one than otlp.
+func (e *environment) signal(name string, exporters ...string) Signal {
+	exporter := "OTEL_" + name + "_EXPORTER"
+	_, endpoint := e.of(name, "ENDPOINT")
+	if endpoint == "" {
+		return Signal{}
+	}
+	e.check(exporter, oneOf(exporters...))
+	if e.value(exporter) != "" && e.value(exporter) != "otlp" {
+		return Signal{}
+	}
+	for _, v := range exporterVariables {
+		if variable, _ := e.of(name, v.name); variable != "" {
+			e.check(variable, v.check)
+		}
+	}
+	e.checkClientKey(name)
+	_, protocol := e.of(name, "PROTOCOL")
+	timeout, _ := e.of(name, "TIMEOUT")
+	return Signal{
+		On: true, Endpoint: endpoint, Protocol: cmp.Or(protocol, protocolHTTP), Timeout: e.duration(defaultTimeout, timeout),
+	}
+}

@@ -1,0 +1,88 @@
+package otlp
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+)
+
+func from(variables map[string]string) (Settings, error) {
+	return FromEnvironment(func(name string) string { return variables[name] })
+}
+
+const (
+	endpoint = "OTEL_EXPORTER_OTLP_ENDPOINT"
+	there    = "http://collector:4318"
+)
+
+func TestSettings(t *testing.T) {
+	on := Signal{On: true, Endpoint: there, Protocol: protocolHTTP, Timeout: 10 * time.Second}
+	for name, test := range map[string]struct {
+		variables map[string]string
+		want      Settings
+	}{
+		"nothing set": {nil, Settings{Interval: time.Minute}},
+		"no endpoint": {map[string]string{"OTEL_TRACES_EXPORTER": "otlp", "OTEL_EXPORTER_OTLP_PROTOCOL": "smoke"}, Settings{Interval: time.Minute}},
+		"both":        {map[string]string{endpoint: " " + there + " "}, Settings{on, on, time.Minute}},
+		"disabled":    {map[string]string{endpoint: "bad", "OTEL_SDK_DISABLED": "TRUE"}, Settings{}},
+		"no traces":   {map[string]string{endpoint: there, "OTEL_TRACES_EXPORTER": "none"}, Settings{Metrics: on, Interval: time.Minute}},
+		"no metrics":  {map[string]string{endpoint: there, "OTEL_METRICS_EXPORTER": "none"}, Settings{Traces: on, Interval: time.Minute}},
+		"prometheus":  {map[string]string{endpoint: there, "OTEL_METRICS_EXPORTER": "prometheus"}, Settings{Traces: on, Interval: time.Minute}},
+		"one of them": {map[string]string{"OTEL_EXPORTER_OTLP_TRACES_ENDPOINT": there}, Settings{Traces: on, Interval: time.Minute}},
+		"each its own": {map[string]string{
+			endpoint: there, "OTEL_EXPORTER_OTLP_METRICS_ENDPOINT": "https://m", "OTEL_EXPORTER_OTLP_METRICS_PROTOCOL": "grpc",
+			"OTEL_EXPORTER_OTLP_TIMEOUT": "2000", "OTEL_METRIC_EXPORT_TIMEOUT": "1000", "OTEL_METRIC_EXPORT_INTERVAL": "5000",
+		}, Settings{
+			Signal{true, there, protocolHTTP, 2 * time.Second}, Signal{true, "https://m", protocolGRPC, time.Second}, 5 * time.Second,
+		}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if got, err := from(test.variables); err != nil || got != test.want {
+				t.Errorf("got %+v, %v\nwant %+v", got, err, test.want)
+			}
+		})
+	}
+}
+
+// Each is told by its name.
+func TestSettingsThatAreWrong(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "empty")
+	if err := os.WriteFile(file, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for _, test := range []struct{ name, value, want string }{
+		{"OTEL_SDK_DISABLED", "yes", `"yes" is neither true nor false`},
+		{endpoint, "collector:4317", "want http://HOST:PORT"},
+		{endpoint, "https://user:hush@host", "OTEL_EXPORTER_OTLP_HEADERS"},
+		{"OTEL_EXPORTER_OTLP_PROTOCOL", "http/json", "want http/protobuf or grpc"},
+		{"OTEL_EXPORTER_OTLP_METRICS_PROTOCOL", "thrift", "want http/protobuf or grpc"},
+		{"OTEL_EXPORTER_OTLP_TIMEOUT", "10s", "want milliseconds"},
+		{"OTEL_EXPORTER_OTLP_TRACES_TIMEOUT", "0", "want milliseconds"},
+		{"OTEL_EXPORTER_OTLP_HEADERS", "api-key", "entry 1 is not NAME=VALUE"},
+		{"OTEL_EXPORTER_OTLP_HEADERS", "a=b,key=%hush", "entry 2 is not NAME=VALUE"},
+		{"OTEL_EXPORTER_OTLP_COMPRESSION", "zstd", "want gzip or none"},
+		{"OTEL_EXPORTER_OTLP_INSECURE", "1", "neither true nor false"},
+		{"OTEL_EXPORTER_OTLP_CERTIFICATE", "/nowhere", "no such file"},
+		{"OTEL_EXPORTER_OTLP_CERTIFICATE", file, "no certificate"},
+		{"OTEL_EXPORTER_OTLP_CLIENT_KEY", file, "needs OTEL_EXPORTER_OTLP_CLIENT_CERTIFICATE"},
+		{"OTEL_TRACES_EXPORTER", "zipkin", "want otlp or none"},
+		{"OTEL_TRACES_SAMPLER", "sometimes", "want always_on or"},
+		{"OTEL_SPAN_EVENT_COUNT_LIMIT", "many", "no integer"},
+		{"OTEL_RESOURCE_ATTRIBUTES", "here", "entry 1"},
+		{"OTEL_METRIC_EXPORT_INTERVAL", "-1", "want milliseconds"},
+		{"OTEL_EXPORTER_OTLP_METRICS_TEMPORALITY_PREFERENCE", "delta", "want cumulative"},
+	} {
+		t.Run(test.name+"="+test.value, func(t *testing.T) {
+			got, err := from(map[string]string{endpoint: there, test.name: test.value})
+			if err == nil || !strings.Contains(err.Error(), test.name) || !strings.Contains(err.Error(), test.want) ||
+				strings.Contains(err.Error(), "hush") || got != (Settings{}) {
+				t.Errorf("got %+v, %v; want an error with %q", got, err, test.want)
+			}
+		})
+	}
+	if _, err := from(map[string]string{endpoint: there, "OTEL_TRACES_SAMPLER": "parentbased_traceidratio", "OTEL_TRACES_SAMPLER_ARG": "2"}); err == nil {
+		t.Error("a ratio of 2 passes")
+	}
+}

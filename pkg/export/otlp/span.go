@@ -1,0 +1,55 @@
+package otlp
+
+import (
+	"strconv"
+	"time"
+
+	"go.opentelemetry.io/otel/attribute"
+
+	"github.com/podlapse/podlapse/pkg/timeline"
+)
+
+// maxSpans bounds the trace of one start-up. One of ten containers has a hundred spans; more than this are the attempts
+// of a crash loop, of which the first are kept.
+const maxSpans = 1000
+
+// rootKey is the key of the span that holds the others.
+const rootKey = ""
+
+// span is one span as the timeline tells it, before it has IDs.
+type span struct {
+	key        string // names the span among those of its start-up, whenever that is reported
+	parent     string // key of the parent, which stands before
+	name       string
+	start, end time.Time
+	attributes []attribute.KeyValue
+	events     []event
+	failure    string // why it failed; empty if it did not
+}
+
+// event is something that happened at one moment of a span.
+type event struct {
+	name       string
+	at         time.Time
+	attributes []attribute.KeyValue
+}
+
+// spansOf is the trace of a start-up, parents first.
+func spansOf(t timeline.Timeline) []span {
+	spans := []span{rootOf(t)}
+	spans = append(spans, phasesOf(t)...)
+	spans = append(spans, containersOf(t)...)
+	spans = append(spans, pullsOf(t)...)
+	times := map[string]int{}
+	for i := range spans { // a phase comes back, an image has a layer twice
+		key := spans[i].key
+		if times[key]++; times[key] > 1 {
+			spans[i].key += "#" + strconv.Itoa(times[key])
+		}
+	}
+	if left := len(spans) - maxSpans; left > 0 {
+		spans = spans[:maxSpans]
+		spans[0].attributes = append(spans[0].attributes, attribute.Int(keySpansLeftOut, left))
+	}
+	return spans
+}

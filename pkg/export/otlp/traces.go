@@ -1,0 +1,126 @@
+package otlp
+
+import (
+	"context"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	sdktrace "go.opentelemetry.io/otel/sdk/trace"
+
+	"github.com/podlapse/podlapse/pkg/health"
+	"github.com/podlapse/podlapse/pkg/sink"
+	"github.com/podlapse/podlapse/pkg/timeline"
+)
+
+const (
+	// tracesQueue is how many settled start-ups wait for a slow collector: those of a node that comes up full.
+	tracesQueue = 256
+	// batchStartups and batchSpans are when a request is full: collectors take 4 MiB at once by default, and a span is
+	// about 500 bytes.
+	batchStartups = 32
+	batchSpans    = 1024
+	// flush is how long Run goes on sending what waits after it was told to stop.
+	flush = 800 * time.Millisecond
+	// closing bounds the end of an exporter that has nothing under way any more.
+	closing = 50 * time.Millisecond
+)
+
+// TracesConfig is what Traces needs; every field is required.
+type TracesConfig struct {
+	Signal     Signal // on
+	Node       string
+	Version    string                // of the agent
+	Registerer prometheus.Registerer // gets podlapse_sink_*{sink="otlp"}
+	Report     health.Report
+}
+
+// Traces sends a trace of each settled start-up. What the collector does not take in time is dropped and counted,
+// one for each start-up.
+type Traces struct {
+	config   TracesConfig
+	queue    *sink.Queue[timeline.Timeline]
+	tracer   *tracer
+	exporter sdktrace.SpanExporter
+
+	batch    []sdktrace.ReadOnlySpan
+	startups int             // in the batch
+	limit    context.Context // of the delivery that goes on: it ends a while after that of Run
+}
+
+// NewTraces makes a sink that connects to nobody until something is to be sent. It panics when the registerer has its
+// metrics already.
+func NewTraces(ctx context.Context, config TracesConfig) (*Traces, error) {
+	from, err := newResource(ctx, config.Node, config.Version)
+	if err != nil {
+		return nil, err
+	}
+	exporter, err := newSpanExporter(ctx, config.Signal)
+	if err != nil {
+		return nil, err
+	}
+	return newTraces(config, newTracer(from, config.Version), exporter), nil
+}
+
+func newTraces(config TracesConfig, tracer *tracer, exporter sdktrace.SpanExporter) *Traces {
+	return &Traces{
+		config: config, tracer: tracer, exporter: exporter,
+		queue: sink.NewQueue[timeline.Timeline](sink.Config{
+			Name: "otlp", Capacity: tracesQueue, Drain: flush, Registerer: config.Registerer,
+		}),
+	}
+}
+
+// Offer queues a timeline, or counts it as dropped when 256 wait. It never blocks and may be called from any goroutine.
+func (s *Traces) Offer(t timeline.Timeline) {
+	_ = s.queue.Offer(t) // which counts it
+}
+
+// Run sends until ctx is done, and then, for less than a second, what still waits. A collector that is gone is no error:
+// the health board tells of it. Run may be called once.
+func (s *Traces) Run(ctx context.Context) error {
+	s.config.Report(true, "nothing sent yet to "+s.config.Signal.Endpoint)
+	err := s.queue.Run(ctx, s.take, s.send)
+	s.limit = nil
+	if s.startups > 0 {
+		s.queue.Drop(s.startups)
+		s.batch, s.startups = nil, 0
+	}
+	if err != nil {
+		s.config.Report(false, err.Error())
+	}
+	ended, cancel := context.WithTimeout(context.WithoutCancel(ctx), closing)
+	defer cancel()
+	_ = s.exporter.Shutdown(ended)
+	return nil
+}
+
+// take adds a start-up to the batch, and sends it when it is full.
+func (s *Traces) take(ctx context.Context, t timeline.Timeline) error {
+	s.limit = ctx
+	s.batch = append(s.batch, s.tracer.spans(t)...)
+	s.startups++
+	if s.startups >= batchStartups || len(s.batch) >= batchSpans {
+		s.send()
+	}
+	return nil
+}
+
+// send sends the batch, and counts what became of it.
+func (s *Traces) send() {
+	spans, startups := s.batch, s.startups
+	s.batch, s.startups = nil, 0
+	if startups == 0 {
+		return
+	}
+	var err error
+	if len(spans) > 0 { // else the sampler left all of them out
+		err = send(s.limit, s.config.Signal.Timeout, func(ctx context.Context) error { return s.exporter.ExportSpans(ctx, spans) })
+	}
+	if err != nil && !isWarning(err) {
+		s.queue.Drop(startups)
+		s.config.Report(false, err.Error())
+		return
+	}
+	s.queue.Sent(startups)
+	s.config.Report(true, "sending to "+s.config.Signal.Endpoint)
+}

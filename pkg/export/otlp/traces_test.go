@@ -1,0 +1,393 @@
+package otlp
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"maps"
+	"net"
+	"net/http"
+	"os"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	tracesv1 "go.opentelemetry.io/proto/otlp/collector/trace/v1"
+	tracepb "go.opentelemetry.io/proto/otlp/trace/v1"
+	"golang.org/x/sync/errgroup"
+
+	"github.com/podlapse/podlapse/pkg/timeline"
+)
+
+// running is a sink at work.
+type running struct {
+	*Traces
+	registry *prometheus.Registry
+	stop     func() // and wait for the end
+
+	mu     sync.Mutex
+	up     bool
+	detail string
+}
+
+// run makes a sink of what the environment says and runs it.
+func run(t *testing.T) *running {
+	t.Helper()
+	settings, err := FromEnvironment(os.Getenv)
+	if err != nil {
+		t.Fatal(err)
+	}
+	r := &running{registry: prometheus.NewRegistry()}
+	r.Traces, err = NewTraces(t.Context(), TracesConfig{
+		Signal: settings.Traces, Node: "node-a", Version: "v1.2.3", Registerer: r.registry,
+		Report: func(up bool, detail string) {
+			r.mu.Lock()
+			defer r.mu.Unlock()
+			r.up, r.detail = up, detail
+		},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	var group errgroup.Group
+	group.Go(func() error { return r.Run(ctx) })
+	r.stop = sync.OnceFunc(func() {
+		cancel()
+		if err := group.Wait(); err != nil {
+			t.Error(err)
+		}
+	})
+	t.Cleanup(r.stop)
+	return r
+}
+
+func (r *running) health() (bool, string) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.up, r.detail
+}
+
+// mustCount says what the sink's metrics must say; nothing waits.
+func (r *running) mustCount(t *testing.T, sent, dropped float64) {
+	t.Helper()
+	families, err := r.registry.Gather()
+	if err != nil {
+		t.Fatal(err)
+	}
+	got := map[string]float64{}
+	for _, f := range families {
+		for _, m := range f.Metric {
+			got[f.GetName()+" "+m.Label[0].GetValue()] = m.GetCounter().GetValue() + m.GetGauge().GetValue()
+		}
+	}
+	want := map[string]float64{
+		"podlapse_sink_sent_total otlp": sent, "podlapse_sink_dropped_total otlp": dropped, "podlapse_sink_queue_length otlp": 0,
+	}
+	if !maps.Equal(got, want) {
+		t.Errorf("counted %v, want %v sent and %v dropped", got, sent, dropped)
+	}
+}
+
+func sendAll(t *testing.T, timelines ...timeline.Timeline) {
+	t.Helper()
+	sink := run(t)
+	for _, tl := range timelines {
+		sink.Offer(tl)
+	}
+	sink.stop()
+}
+
+func TestTraceOfAStartUp(t *testing.T) {
+	var collector receiver
+	collector.overHTTP(t)
+	t.Setenv("OTEL_EXPORTER_OTLP_HEADERS", "authorization=Bearer%20secret")
+	t.Setenv("OTEL_EXPORTER_OTLP_COMPRESSION", "none")
+	t.Setenv("OTEL_RESOURCE_ATTRIBUTES", "k8s.cluster.name=north")
+	sink := run(t)
+	sink.Offer(coldStart())
+	eventually(t, "the trace arrives", func() bool { return len(collector.spans()) > 0 })
+	sink.stop()
+	sink.mustCount(t, 1, 0)
+
+	mustBe(t, "testdata/cold-start.trace", tree(collector.spans()))
+	var resource strings.Builder
+	printAttributes(&resource, "", collector.traces[0].Resource.Attributes, false)
+	for _, want := range []string{"service.name = podlapse-agent\n", "service.version = v1.2.3\n", "k8s.node.name = node-a\n",
+		"service.instance.id = node-a\n", "k8s.cluster.name = north\n", "telemetry.sdk.language = go\n"} {
+		if !strings.Contains(resource.String(), want) {
+			t.Errorf("no %q in\n%s", want, resource.String())
+		}
+	}
+	if got := collector.header.Get("Authorization"); got != "Bearer secret" {
+		t.Errorf("authorization %q", got)
+	}
+	if up, detail := sink.health(); !up || !strings.HasPrefix(detail, "sending to http://127.0.0.1:") {
+		t.Errorf("%v %s", up, detail)
+	}
+}
+
+func TestTraceOfAStartUpThatWasGivenUp(t *testing.T) {
+	var collector receiver
+	collector.overHTTP(t)
+	sendAll(t, stuck())
+	mustBe(t, "testdata/given-up.trace", tree(collector.spans()))
+}
+
+// The IDs are those of the definition, on another day and in another agent too.
+func TestTheSameStartUpHasTheSameIDs(t *testing.T) {
+	var collectors [2]receiver
+	for i := range collectors {
+		collectors[i].overHTTP(t)
+		tl := coldStart()
+		if i == 1 { // the next agent knows less of it
+			tl.Phases = slices.Delete(tl.Phases, 0, 1)
+			tl.Said = nil
+		}
+		sendAll(t, tl)
+	}
+	first, second := collectors[0].spans(), collectors[1].spans()
+	trace := sha256.Sum256([]byte("podlapse trace 0b1c/0"))
+	own := hex.EncodeToString(trace[:16])
+	root := sha256.Sum256([]byte("podlapse span " + own + " 0b1c/0 "))
+	if got, want := idsOf(first)[0], own+"/"+hex.EncodeToString(root[:8])+" in "; got != want {
+		t.Errorf("got %s, want %s", got, want)
+	}
+	without := slices.DeleteFunc(slices.Clone(first), func(s *tracepb.Span) bool { return s.Name == "volumes" })
+	if !slices.Equal(idsOf(without), idsOf(second)) {
+		t.Errorf("got\n%s\nthen\n%s", strings.Join(idsOf(without), "\n"), strings.Join(idsOf(second), "\n"))
+	}
+	seen := map[string]bool{}
+	for _, s := range first {
+		if seen[string(s.SpanId)] {
+			t.Errorf("%s has the ID of another span", s.Name)
+		}
+		seen[string(s.SpanId)] = true
+	}
+}
+
+func TestOneRolloutsPodsAreLinked(t *testing.T) {
+	var collector receiver
+	collector.overHTTP(t)
+	pod := func(uid, revision string) timeline.Timeline {
+		tl := coldStart()
+		tl.UID, tl.Revision = uid, revision
+		return tl
+	}
+	sendAll(t, pod("a", "7d4b"), pod("b", "7d4b"), pod("c", "other"), stuck())
+	var links []string
+	for _, s := range collector.spans() {
+		if len(s.ParentSpanId) > 0 {
+			continue
+		}
+		link := ""
+		for _, l := range s.Links {
+			link = hex.EncodeToString(l.TraceId)
+		}
+		links = append(links, link)
+	}
+	rollout := sha256.Sum256([]byte("podlapse owner shop/Deployment/web/7d4b"))
+	if len(links) != 4 || links[0] != hex.EncodeToString(rollout[:16]) || links[1] != links[0] || links[2] == links[0] || links[3] != "" {
+		t.Errorf("links %q", links)
+	}
+}
+
+func TestTheAnnotationIsTheParent(t *testing.T) {
+	const theirs = "0af7651916cd43dd8448eb211c80319c"
+	for name, test := range map[string]struct {
+		parent string
+		want   string // the trace's ID; empty for its own one
+		none   bool
+	}{
+		"parent":                {parent: "00-" + theirs + "-b7ad6b7169203331-01", want: theirs},
+		"not sampled":           {parent: "00-" + theirs + "-b7ad6b7169203331-00", none: true},
+		"no ID":                 {parent: "00-00000000000000000000000000000000-b7ad6b7169203331-01"},
+		"upper case":            {parent: "00-0AF7651916CD43DD8448EB211C80319C-b7ad6b7169203331-01"},
+		"words":                 {parent: "my trace, please"},
+		"a version there isn't": {parent: "ff-" + theirs + "-b7ad6b7169203331-01"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			var collector receiver
+			collector.overHTTP(t)
+			one, other := coldStart(), coldStart()
+			one.TraceParent, other.TraceParent, other.UID = test.parent, test.parent, "other"
+			sendAll(t, one, other)
+			spans := collector.spans()
+			if test.none {
+				if len(spans) > 0 {
+					t.Errorf("%d spans of a trace that nobody wants", len(spans))
+				}
+				return
+			}
+			ids := map[string]bool{}
+			for _, s := range spans {
+				ids[string(s.SpanId)] = true
+				if s.Name != "pod startup shop/web-7d4b-x" {
+					continue
+				}
+				parent, trace := hex.EncodeToString(s.ParentSpanId), hex.EncodeToString(s.TraceId)
+				if test.want == "" && (parent != "" || trace == theirs) || test.want != "" && (parent != "b7ad6b7169203331" || trace != theirs) {
+					t.Errorf("in trace %s under %q", trace, parent)
+				}
+			}
+			if len(ids) != len(spans) || len(spans) == 0 {
+				t.Errorf("%d spans have %d IDs", len(spans), len(ids))
+			}
+		})
+	}
+}
+
+func TestTracesOverGRPC(t *testing.T) {
+	var collector receiver
+	collector.overGRPC(t)
+	sink := run(t)
+	sink.Offer(coldStart())
+	eventually(t, "the trace arrives", func() bool { return len(collector.spans()) > 0 })
+	sink.stop()
+	mustBe(t, "testdata/cold-start.trace", tree(collector.spans()))
+}
+
+// A crash loop of many containers does not make a request that no collector takes.
+func TestATraceIsBounded(t *testing.T) {
+	tl := coldStart()
+	for range 2 * maxSpans {
+		tl.Phases = append(tl.Phases, tl.Phases[0])
+	}
+	spans := spansOf(tl)
+	left := spans[0].attributes[len(spans[0].attributes)-1]
+	if len(spans) != maxSpans || left.Key != keySpansLeftOut || left.Value.AsInt64() < maxSpans {
+		t.Errorf("%d spans, %v", len(spans), left)
+	}
+}
+
+func TestStopSendsWhatWaits(t *testing.T) {
+	var collector receiver
+	collector.overHTTP(t)
+	sink := run(t)
+	for range tracesQueue {
+		sink.Offer(stuck())
+	}
+	sink.stop()
+	sink.mustCount(t, 256, 0)
+}
+
+// Whatever a collector does, all is counted, and the end comes within a second.
+func TestCollectorsInTrouble(t *testing.T) {
+	for name, test := range map[string]struct {
+		collector *receiver
+		dead      bool
+		sent      float64
+		dropped   float64
+		detail    string
+	}{
+		"dead":               {collector: &receiver{}, dead: true, sent: 0, dropped: 300, detail: "lost"},
+		"stalls":             {collector: &receiver{stall: make(chan struct{})}, sent: 0, dropped: 300, detail: "lost"},
+		"refuses":            {collector: &receiver{answer: http.StatusForbidden}, sent: 0, dropped: 300, detail: "403"},
+		"is overloaded":      {collector: &receiver{answer: http.StatusServiceUnavailable}, sent: 0, dropped: 300, detail: "lost"},
+		"warns":              {collector: &receiver{partial: &tracesv1.ExportTracePartialSuccess{ErrorMessage: "old"}}, sent: 256, dropped: 44, detail: "sending"},
+		"rejects some of it": {collector: &receiver{partial: &tracesv1.ExportTracePartialSuccess{RejectedSpans: 1, ErrorMessage: "too old"}}, sent: 0, dropped: 300, detail: "too old"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			test.collector.overHTTP(t)
+			if test.dead {
+				t.Setenv("OTEL_EXPORTER_OTLP_ENDPOINT", "http://127.0.0.1:1")
+			}
+			settings, err := FromEnvironment(os.Getenv)
+			if err != nil {
+				t.Fatal(err)
+			}
+			sink := &running{registry: prometheus.NewRegistry()}
+			sink.Traces, err = NewTraces(t.Context(), TracesConfig{
+				Signal: settings.Traces, Node: "node-a", Version: "v1", Registerer: sink.registry,
+				Report: func(up bool, detail string) { sink.up, sink.detail = up, detail },
+			})
+			if err != nil {
+				t.Fatal(err)
+			}
+			for range 300 {
+				sink.Offer(stuck()) // 256 wait
+			}
+			stopped, stop := context.WithCancel(t.Context())
+			stop()
+			began := time.Now()
+			if err := sink.Run(stopped); err != nil || time.Since(began) > time.Second {
+				t.Errorf("ended with %v after %s", err, time.Since(began))
+			}
+			sink.mustCount(t, test.sent, test.dropped)
+			if !strings.Contains(sink.detail, test.detail) {
+				t.Errorf("health says %q", sink.detail)
+			}
+		})
+	}
+}
+
+// One batch takes no longer than its timeout, and what comes meanwhile waits in a queue of stated length.
+func TestASlowCollectorCostsDrops(t *testing.T) {
+	collector := receiver{stall: make(chan struct{})}
+	collector.overHTTP(t)
+	t.Setenv("OTEL_EXPORTER_OTLP_TRACES_TIMEOUT", "300")
+	sink := run(t)
+	sink.Offer(stuck())
+	eventually(t, "the first is taken", func() bool { return sink.queue.Len() == 0 })
+	began := time.Now()
+	for range tracesQueue + 10 {
+		sink.Offer(stuck())
+	}
+	if took := time.Since(began); took > 200*time.Millisecond {
+		t.Errorf("offering took %s", took)
+	}
+	eventually(t, "it is given up", func() bool { up, _ := sink.health(); return !up })
+	if took := time.Since(began); took > 2*time.Second {
+		t.Errorf("given up after %s", took)
+	}
+	close(collector.stall)
+	eventually(t, "it goes on", func() bool { return sink.queue.Len() == 0 })
+	sink.stop()
+	if len(collector.spans()) == 0 {
+		t.Error("nothing sent once the collector is back")
+	}
+	sink.mustCount(t, 256, 11)
+}
+
+func TestACollectorThatComesBack(t *testing.T) {
+	var collector receiver
+	collector.overHTTP(t)
+	collector.answer = http.StatusServiceUnavailable
+	sink := run(t)
+	sink.Offer(stuck())
+	time.Sleep(100 * time.Millisecond)
+	collector.mu.Lock()
+	collector.answer = 0
+	collector.mu.Unlock()
+	eventually(t, "it is sent after all", func() bool { return len(collector.spans()) > 0 })
+	sink.stop()
+	sink.mustCount(t, 1, 0)
+}
+
+// Nobody listens while a collector is started anew.
+func TestACollectorThatIsStartedAnew(t *testing.T) {
+	var listen net.ListenConfig
+	listener, err := listen.Listen(t.Context(), "tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	address := listener.Addr().String()
+	listener.Close()
+	t.Setenv("OTEL_EXPORTER_OTLP_ENDPOINT", "http://"+address)
+	sink := run(t)
+	sink.Offer(stuck())
+	eventually(t, "it is taken", func() bool { return sink.queue.Len() == 0 })
+	if listener, err = listen.Listen(t.Context(), "tcp", address); err != nil {
+		t.Skip("somebody else listens there now: ", err)
+	}
+	var collector receiver
+	server := &http.Server{Handler: &collector, ReadHeaderTimeout: time.Second}
+	go func() { _ = server.Serve(listener) }()
+	defer server.Close()
+	eventually(t, "it is sent after all", func() bool { return len(collector.spans()) > 0 })
+	sink.stop()
+	sink.mustCount(t, 1, 0)
+}

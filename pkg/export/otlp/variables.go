@@ -1,0 +1,148 @@
+package otlp
+
+import (
+	"crypto/tls"
+	"crypto/x509"
+	"errors"
+	"fmt"
+	"net/url"
+	"os"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// variable is a variable and what it must be.
+type variable struct {
+	name  string
+	check func(string) error
+}
+
+// exporterVariables are those of an exporter, less OTEL_EXPORTER_OTLP_ and, where it is set, the signal.
+var exporterVariables = []variable{
+	{"ENDPOINT", isEndpoint},
+	{"PROTOCOL", oneOf(protocolHTTP, protocolGRPC)},
+	{"TIMEOUT", isMilliseconds},
+	{"HEADERS", isList},
+	{"COMPRESSION", oneOf("gzip", "none")},
+	{"INSECURE", isBool},
+	{"CERTIFICATE", isCertificates},
+}
+
+// traceVariables are those of the SDK's tracer.
+var traceVariables = []variable{
+	{"OTEL_TRACES_SAMPLER", oneOf("always_on", "always_off", "traceidratio",
+		"parentbased_always_on", "parentbased_always_off", "parentbased_traceidratio")},
+	{"OTEL_SPAN_ATTRIBUTE_COUNT_LIMIT", isInteger},
+	{"OTEL_SPAN_ATTRIBUTE_VALUE_LENGTH_LIMIT", isInteger},
+	{"OTEL_SPAN_EVENT_COUNT_LIMIT", isInteger},
+	{"OTEL_SPAN_LINK_COUNT_LIMIT", isInteger},
+	{"OTEL_EVENT_ATTRIBUTE_COUNT_LIMIT", isInteger},
+	{"OTEL_LINK_ATTRIBUTE_COUNT_LIMIT", isInteger},
+}
+
+// metricVariables are those of metrics. They are Prometheus' own ones, which count from the start of the agent.
+var metricVariables = []variable{
+	{"OTEL_METRIC_EXPORT_INTERVAL", isMilliseconds},
+	{"OTEL_METRIC_EXPORT_TIMEOUT", isMilliseconds},
+	{"OTEL_EXPORTER_OTLP_METRICS_TEMPORALITY_PREFERENCE", oneOf("cumulative")},
+}
+
+// maxMilliseconds is more than anybody waits for a collector.
+const maxMilliseconds = int(time.Hour / time.Millisecond)
+
+func isEndpoint(value string) error {
+	if strings.Contains(value, "@") { // which is not repeated, nor would the exporters send it
+		return errors.New("has a user or a password: want http://HOST:PORT or https://HOST:PORT, and keys in OTEL_EXPORTER_OTLP_HEADERS")
+	}
+	u, err := url.Parse(value)
+	if err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" {
+		return fmt.Errorf("%q is no endpoint: want http://HOST:PORT or https://HOST:PORT", value)
+	}
+	return nil
+}
+
+func isMilliseconds(value string) error {
+	if n, err := strconv.Atoi(value); err != nil || n < 1 || n > maxMilliseconds {
+		return fmt.Errorf("%q is no time: want milliseconds, 1 to %d", value, maxMilliseconds)
+	}
+	return nil
+}
+
+func isInteger(value string) error {
+	if _, err := strconv.Atoi(value); err != nil {
+		return fmt.Errorf("%q is no integer", value)
+	}
+	return nil
+}
+
+func isRatio(value string) error {
+	if ratio, err := strconv.ParseFloat(value, 64); err != nil || !(ratio >= 0 && ratio <= 1) {
+		return fmt.Errorf("%q is no ratio: want 0 to 1", value)
+	}
+	return nil
+}
+
+func isBool(value string) error {
+	if !strings.EqualFold(value, "true") && !strings.EqualFold(value, "false") {
+		return fmt.Errorf("%q is neither true nor false", value)
+	}
+	return nil
+}
+
+// isList does not repeat what it was given: it may be a key.
+func isList(value string) error {
+	for i, pair := range strings.Split(value, ",") {
+		name, encoded, ok := strings.Cut(pair, "=")
+		_, err := url.PathUnescape(encoded)
+		if name = strings.TrimSpace(name); !ok || name == "" || strings.ContainsAny(name, " \t") || err != nil {
+			return fmt.Errorf("entry %d is not NAME=VALUE with a percent-encoded value", i+1)
+		}
+	}
+	return nil
+}
+
+func isCertificates(path string) error {
+	data, err := os.ReadFile(path)
+	if err != nil {
+		return err
+	}
+	if !x509.NewCertPool().AppendCertsFromPEM(data) {
+		return fmt.Errorf("%s holds no certificate in PEM", path)
+	}
+	return nil
+}
+
+// oneOf accepts a few words.
+func oneOf(words ...string) func(string) error {
+	return func(value string) error {
+		for _, word := range words {
+			if value == word {
+				return nil
+			}
+		}
+		return fmt.Errorf("%q is not known: want %s", value, strings.Join(words, " or "))
+	}
+}
+
+// checkClientKey notes what is wrong with a client's certificate and its key, which go together.
+func (e *environment) checkClientKey(signal string) {
+	certificateName, certificate := e.of(signal, "CLIENT_CERTIFICATE")
+	keyName, key := e.of(signal, "CLIENT_KEY")
+	var err error
+	switch {
+	case certificate == "" && key == "":
+		return
+	case certificate == "":
+		err = fmt.Errorf("%s: needs OTEL_EXPORTER_OTLP_CLIENT_CERTIFICATE as well", keyName)
+	case key == "":
+		err = fmt.Errorf("%s: needs OTEL_EXPORTER_OTLP_CLIENT_KEY as well", certificateName)
+	default:
+		if _, bad := tls.LoadX509KeyPair(certificate, key); bad != nil {
+			err = fmt.Errorf("%s and %s: %w", certificateName, keyName, bad)
+		}
+	}
+	if err != nil {
+		e.problems = append(e.problems, err)
+	}
+}

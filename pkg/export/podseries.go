@@ -1,0 +1,59 @@
+package export
+
+import (
+	"strings"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/podlapse/podlapse/pkg/timeline"
+)
+
+// maxPodSeries bounds the series of one scrape: more pods than a node is made for have no series.
+const maxPodSeries = 250
+
+// podSeries asks for the pods that are there at each scrape, so that a pod that is gone has no series any more.
+type podSeries struct {
+	pods    func() []timeline.Timeline
+	startup *prometheus.Desc
+	dropped prometheus.Counter
+}
+
+// NewPodSeries makes the collector of one series for each pod that is on the node, and of those that there is no room for.
+func NewPodSeries(pods func() []timeline.Timeline) prometheus.Collector {
+	return &podSeries{
+		pods: pods,
+		startup: prometheus.NewDesc("podlapse_pod_startup_seconds",
+			"How long the start-up of a pod that is on this node took, or takes so far.",
+			[]string{"namespace", "pod", "workload_kind", "workload", "state"}, nil),
+		dropped: prometheus.NewCounter(prometheus.CounterOpts{
+			Name: "podlapse_pod_series_dropped_total",
+			Help: "Series of podlapse_pod_startup_seconds that were left out of a scrape, because there were too many.",
+		}),
+	}
+}
+
+// Describe implements prometheus.Collector.
+func (c *podSeries) Describe(descs chan<- *prometheus.Desc) {
+	descs <- c.startup
+	c.dropped.Describe(descs)
+}
+
+// Collect implements prometheus.Collector; it may run on several goroutines at once.
+func (c *podSeries) Collect(metrics chan<- prometheus.Metric) {
+	type podName struct{ namespace, name string }
+	told := map[podName]bool{} // the latest of a name comes first
+	for _, t := range c.pods() {
+		name := podName{t.Namespace, t.Name}
+		if told[name] {
+			continue
+		}
+		if len(told) == maxPodSeries {
+			c.dropped.Inc()
+			continue
+		}
+		told[name] = true
+		metrics <- prometheus.MustNewConstMetric(c.startup, prometheus.GaugeValue, t.Total.Seconds(),
+			t.Namespace, t.Name, t.Owner.Kind, strings.ToValidUTF8(t.Owner.Name, ""), string(t.State))
+	}
+	c.dropped.Collect(metrics)
+}

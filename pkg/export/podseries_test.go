@@ -1,0 +1,47 @@
+package export
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/testutil"
+
+	"github.com/podlapse/podlapse/pkg/timeline"
+)
+
+func TestPodSeries(t *testing.T) {
+	pods := []timeline.Timeline{coldStart(), stillPulling()}
+	before := coldStart()
+	before.UID, before.Total = "before", time.Hour // the name was used before
+	pods = append(pods, before)
+	registry := prometheus.NewPedanticRegistry()
+	registry.MustRegister(NewPodSeries(func() []timeline.Timeline { return pods }))
+	const want = `# HELP podlapse_pod_startup_seconds How long the start-up of a pod that is on this node took, or takes so far.
+# TYPE podlapse_pod_startup_seconds gauge
+podlapse_pod_startup_seconds{namespace="shop",pod="batch",state="starting",workload="",workload_kind=""} 4
+podlapse_pod_startup_seconds{namespace="shop",pod="web-0",state="ready",workload="web",workload_kind="StatefulSet"} 12.000000001
+`
+	if err := testutil.GatherAndCompare(registry, strings.NewReader(want), "podlapse_pod_startup_seconds"); err != nil {
+		t.Error(err)
+	}
+	pods = nil // they are gone
+	if n, err := testutil.GatherAndCount(registry, "podlapse_pod_startup_seconds"); err != nil || n != 0 {
+		t.Errorf("%d series of pods that are gone, %v", n, err)
+	}
+	for i := range maxPodSeries + 7 {
+		pods = append(pods, timeline.Timeline{Namespace: "shop", Name: fmt.Sprint("web-", i), State: timeline.StateReady})
+	}
+	const dropped = `# HELP podlapse_pod_series_dropped_total Series of podlapse_pod_startup_seconds that were left out of a scrape, because there were too many.
+# TYPE podlapse_pod_series_dropped_total counter
+podlapse_pod_series_dropped_total 7
+`
+	if err := testutil.GatherAndCompare(registry, strings.NewReader(dropped), "podlapse_pod_series_dropped_total"); err != nil {
+		t.Error(err)
+	}
+	if n, err := testutil.GatherAndCount(registry, "podlapse_pod_startup_seconds"); err != nil || n != maxPodSeries {
+		t.Errorf("%d series, %v", n, err)
+	}
+}

@@ -1,0 +1,127 @@
+package export_test
+
+import (
+	"bytes"
+	"encoding/json"
+	"flag"
+	"os"
+	"path/filepath"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/podlapse/podlapse/pkg/export"
+	"github.com/podlapse/podlapse/pkg/export/exporttest"
+	"github.com/podlapse/podlapse/pkg/imagepull"
+	"github.com/podlapse/podlapse/pkg/timeline"
+)
+
+var now = time.Date(2026, time.March, 1, 12, 1, 0, 0, time.UTC)
+
+func fixture(t *testing.T, name string) timeline.Timeline {
+	t.Helper()
+	fixtures := export.Fixtures()
+	i := slices.IndexFunc(fixtures, func(tl timeline.Timeline) bool { return tl.Name == name })
+	if i < 0 {
+		t.Fatalf("no %s", name)
+	}
+	return fixtures[i]
+}
+
+// TestTransitionLines shows all lines of one pod, to be read beside the fixture.
+func TestTransitionLines(t *testing.T) {
+	lines := bytes.Join(exporttest.Lines(t, export.TransitionLines, fixture(t, "web-5f4b7-x"), now), nil)
+	path := filepath.Join("testdata", "in-transition.jsonl")
+	if flag.Lookup("update").Value.String() == "true" {
+		if err := os.WriteFile(path, lines, 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if want, err := os.ReadFile(path); err != nil || !bytes.Equal(lines, want) {
+		t.Errorf("%v, got\n%swant\n%s", err, lines, want)
+	}
+}
+
+// The other fixtures are made by hand without what transition records tell.
+func TestTransitionLinesAgreeWithTheTimeline(t *testing.T) {
+	tl := fixture(t, "web-5f4b7-x")
+	exporttest.Agree(t, tl, exporttest.Lines(t, export.TransitionLines, tl, now), now)
+}
+
+func TestFixturesKeepToTheTransitionSchema(t *testing.T) {
+	schema := exporttest.TransitionSchema(t)
+	for _, tl := range export.Fixtures() {
+		for _, line := range exporttest.Lines(t, export.TransitionLines, tl, now) {
+			schema.Check(t, line)
+		}
+	}
+}
+
+// What a pod object says in words that the schema does not know is left out, as is what nothing tells.
+func TestTransitionLinesOfALittleKnownPod(t *testing.T) {
+	tl := timeline.Timeline{
+		CreatedAt: now, Partial: true, Traits: timeline.Traits{QOSClass: "New", Controller: timeline.Owner{Kind: "Rollout", Name: "r"}},
+		Reached: timeline.Reached{Containers: []timeline.ContainerReached{{Name: "app", Image: "NOT an image", Kind: timeline.KindMain}}},
+		Pulls:   []timeline.Pull{{Container: "app", Outcome: imagepull.OutcomePulling, StartedAt: now}},
+	}
+	lines := exporttest.Lines(t, export.TransitionLines, tl, now)
+	t.Run("schema", func(t *testing.T) {
+		schema := exporttest.TransitionSchema(t)
+		for _, line := range lines {
+			schema.Check(t, line)
+		}
+	})
+	const about = `"partial":true,"kube_namespace":"","pod_name":"","kube_ownerref_kind":"rollout","kube_ownerref_name":"r",`
+	const at = `2026-03-01T12:01:00.000000000Z"`
+	want := `{"kube_transition_metrics":{"type":"pod",` + about + `"pod":{"creation_timestamp":"` + at + `}},"time":"` + at + "}\n" +
+		`{"kube_transition_metrics":{"type":"container",` + about + `"container_name":"app","container":{"init_container":false}},"time":"` + at + "}\n" +
+		`{"kube_transition_metrics":{"type":"image_pull",` + about + `"container_name":"app","image_pull":{"started_timestamp":"` + at + `}},"time":"` + at + "}\n"
+	if got := string(bytes.Join(lines, nil)); got != want {
+		t.Errorf("got\n%swant\n%s", got, want)
+	}
+}
+
+func TestTransitionOwners(t *testing.T) {
+	for _, test := range []struct {
+		controller, owner timeline.Owner
+		want              string // what begins with kube_ after the name, in the order of the record
+	}{
+		{timeline.Owner{}, timeline.Owner{}, ``},
+		{timeline.Owner{Kind: "ReplicaSet", Name: "web-1"}, timeline.Owner{Kind: "Deployment", Name: "web"},
+			`,"kube_ownerref_kind":"replicaset","kube_ownerref_name":"web-1","kube_deployment":"web","kube_replica_set":"web-1"`},
+		{timeline.Owner{Kind: "Job", Name: "c-1"}, timeline.Owner{Kind: "CronJob", Name: "c"},
+			`,"kube_ownerref_kind":"job","kube_ownerref_name":"c-1","kube_cronjob":"c","kube_job":"c-1"`},
+		{timeline.Owner{Kind: "Job", Name: "j"}, timeline.Owner{Kind: "Job", Name: "j"},
+			`,"kube_ownerref_kind":"job","kube_ownerref_name":"j","kube_job":"j"`},
+		{timeline.Owner{Kind: "DaemonSet", Name: "d"}, timeline.Owner{Kind: "DaemonSet", Name: "d"},
+			`,"kube_ownerref_kind":"daemonset","kube_ownerref_name":"d","kube_daemon_set":"d"`},
+		{timeline.Owner{Kind: "StatefulSet", Name: "s"}, timeline.Owner{Kind: "StatefulSet", Name: "s"},
+			`,"kube_ownerref_kind":"statefulset","kube_ownerref_name":"s","kube_statefulset":"s"`},
+	} {
+		tl := timeline.Timeline{CreatedAt: now, Owner: test.owner, Traits: timeline.Traits{Controller: test.controller}}
+		line, err := json.Marshal(export.TransitionLines(tl, now)[0])
+		if want := `"pod_name":""` + test.want + `,"pod":`; err != nil || !bytes.Contains(line, []byte(want)) {
+			t.Errorf("%v, no %s in %s", err, want, line)
+		}
+	}
+}
+
+func TestAlreadyPresentIsFromEvidence(t *testing.T) {
+	for outcome, want := range map[imagepull.Outcome]string{
+		imagepull.OutcomePresent:    `"already_present":true,"started_timestamp":"2026-03-01T12:01:00.000000000Z","finished`,
+		imagepull.OutcomeVerified:   `"already_present":true,"started_timestamp":"2026-03-01T12:01:00.000000000Z","finished`,
+		imagepull.OutcomeDownloaded: `"already_present":false,"started_timestamp":"2026-03-01T12:01:00.000000000Z","finished`,
+		imagepull.OutcomeJoined:     `"already_present":false,"started_timestamp":"2026-03-01T12:01:00.000000000Z","finished`,
+		imagepull.OutcomeUnknown:    `"image_pull":{"started_timestamp":"2026-03-01T12:01:00.000000000Z","finished`,
+		imagepull.OutcomeFailed:     `"image_pull":{"started_timestamp":"2026-03-01T12:01:00.000000000Z"}`,
+	} {
+		tl := timeline.Timeline{
+			CreatedAt: now, Reached: timeline.Reached{Containers: []timeline.ContainerReached{{Name: "app", Kind: timeline.KindMain}}},
+			Pulls: []timeline.Pull{{Container: "app", Outcome: outcome, RequestedAt: now, FinishedAt: now.Add(time.Second)}},
+		}
+		lines := exporttest.Lines(t, export.TransitionLines, tl, now)
+		if last := lines[len(lines)-1]; !bytes.Contains(last, []byte(want)) {
+			t.Errorf("%s: no %s in %s", outcome, want, last)
+		}
+	}
+}

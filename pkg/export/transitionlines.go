@@ -1,0 +1,130 @@
+package export
+
+import (
+	"path"
+	"time"
+
+	"github.com/podlapse/podlapse/pkg/imagepull"
+	"github.com/podlapse/podlapse/pkg/timeline"
+)
+
+// TransitionLines is the transition records of a start-up: of the pod, then of each container in the order in which
+// kubelet works on them, then of each image whose pull is dated.
+func TransitionLines(t timeline.Timeline, now time.Time) []any {
+	about := TransitionMetrics{Partial: t.Partial, TransitionLabels: transitionLabels(t)}
+	pod := about
+	pod.Type, pod.Pod = transitionPod, podTransition(t)
+	lines := []any{TransitionRecord{pod, instantOf(now)}}
+	var previous *timeline.ContainerReached
+	for i := range t.Containers {
+		c := &t.Containers[i]
+		if c.Kind == timeline.KindImageVolume { // nothing runs from it
+			continue
+		}
+		line := about.of(c)
+		line.Type, line.Container = transitionContainer, containerTransition(t, c, previous)
+		lines = append(lines, TransitionRecord{line, instantOf(now)})
+		previous = c
+	}
+	for i := range t.Containers {
+		if pull := imagePullTransition(t, t.Containers[i].Name); pull != nil {
+			line := about.of(&t.Containers[i])
+			line.Type, line.ImagePull = transitionImagePull, pull
+			lines = append(lines, TransitionRecord{line, instantOf(now)})
+		}
+	}
+	return lines
+}
+
+// of says which container and image a record is about.
+func (m TransitionMetrics) of(c *timeline.ContainerReached) TransitionMetrics {
+	if c.Kind != timeline.KindImageVolume {
+		m.ContainerName = c.Name
+	}
+	m.ImageName, m.ImageTag = imagepull.SplitReference(c.Image)
+	if m.ImageName != "" {
+		m.ShortImage = path.Base(m.ImageName)
+	}
+	return m
+}
+
+func podTransition(t timeline.Timeline) *PodTransition {
+	return &PodTransition{
+		CreatedAt:              instantOf(t.CreatedAt),
+		ScheduledAt:            instantOf(t.ScheduledAt),
+		CreationToScheduled:    between(t.CreatedAt, t.ScheduledAt),
+		InitializedAt:          instantOf(t.InitializedAt),
+		CreationToInitialized:  between(t.CreatedAt, t.InitializedAt),
+		ScheduledToInitialized: between(t.ScheduledAt, t.InitializedAt),
+		ReadyAt:                instantOf(t.ReadyAt),
+		CreationToReady:        between(t.CreatedAt, t.ReadyAt),
+		InitializedToReady:     between(t.InitializedAt, t.ReadyAt),
+	}
+}
+
+// containerTransition needs the container before this one, in kubelet's order; nil of the first.
+func containerTransition(t timeline.Timeline, c, previous *timeline.ContainerReached) *ContainerTransition {
+	r := &ContainerTransition{InitContainer: c.BeforeMain(), RunningAt: instantOf(c.RunningAt)}
+	ready := c.ReadyAt
+	if c.Kind == timeline.KindInit {
+		ready = c.SucceededAt
+	}
+	r.ReadyAt, r.RunningToReady = instantOf(ready), between(c.RunningAt, ready)
+	if !r.InitContainer {
+		r.InitializedToRunning = between(t.InitializedAt, c.RunningAt)
+		r.StartedAt = instantOf(c.StartedAt)
+		r.RunningToStarted = between(c.RunningAt, c.StartedAt)
+		r.StartedToReady = between(c.StartedAt, ready)
+	} else if previous != nil {
+		r.PreviousToRunning = between(previous.PassedAt(), c.RunningAt)
+	}
+	return r
+}
+
+// imagePullTransition takes all attempts to get a container's image together; nil where it is not known when the first
+// one began.
+func imagePullTransition(t timeline.Timeline, container string) *ImagePullTransition {
+	var first, last *timeline.Pull
+	for i := range t.Pulls {
+		if p := &t.Pulls[i]; p.Container == container {
+			if p.Attempt == 0 {
+				first = p
+			}
+			last = p
+		}
+	}
+	if first == nil {
+		return nil
+	}
+	r := &ImagePullTransition{StartedAt: instantOf(first.RequestedAt)}
+	if r.StartedAt.IsZero() {
+		r.StartedAt = instantOf(first.StartedAt) // nobody told how long it waited before
+	}
+	switch last.Outcome {
+	case imagepull.OutcomePresent:
+		r.AlreadyPresent = new(true)
+		if r.StartedAt.IsZero() {
+			r.StartedAt = instantOf(last.FinishedAt) // when kubelet looked and found it
+		}
+	case imagepull.OutcomeVerified:
+		r.AlreadyPresent = new(true)
+	case imagepull.OutcomeDownloaded, imagepull.OutcomeJoined:
+		r.AlreadyPresent = new(false)
+	}
+	if r.StartedAt.IsZero() {
+		return nil
+	}
+	if last.Outcome != imagepull.OutcomeFailed {
+		r.FinishedAt, r.Duration = instantOf(last.FinishedAt), between(r.StartedAt.Time, last.FinishedAt)
+	}
+	return r
+}
+
+// between is the length from one instant to another; nil when either is not known, or when they are out of order, as
+// contradicting evidence leaves them.
+func between(from, to time.Time) *Seconds {
+	if from.IsZero() || to.IsZero() || to.Before(from) {
+		return nil
+	}
+	return new(Seconds(to.Sub(from)))
+}

@@ -1,0 +1,109 @@
+package podwatch
+
+import (
+	"cmp"
+	"io"
+	"net/http"
+	"slices"
+	"strings"
+	"sync"
+)
+
+// Traffic counts what the agent asks of the API server, and how much it answers. It is safe for concurrent use.
+type Traffic struct {
+	mu sync.Mutex
+	of map[trafficKey]*TrafficCount // a few: the client reads pods and Events
+}
+
+type trafficKey struct{ resource, verb string }
+
+// TrafficCount is the traffic of one verb on one resource so far.
+type TrafficCount struct {
+	Resource string // pods or events; other for anything else
+	Verb     string // get, list or watch
+	Requests uint64
+	Failed   uint64 // of them, those without an answer or with one that is no success
+	Bytes    uint64 // of the bodies, as they come, so compressed where the API server compresses
+}
+
+// NewTraffic counts from zero.
+func NewTraffic() *Traffic { return &Traffic{of: map[trafficKey]*TrafficCount{}} }
+
+// Counts lists what there was, by resource and verb.
+func (t *Traffic) Counts() []TrafficCount {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	counts := make([]TrafficCount, 0, len(t.of))
+	for _, c := range t.of {
+		counts = append(counts, *c)
+	}
+	slices.SortFunc(counts, func(a, b TrafficCount) int {
+		return cmp.Or(cmp.Compare(a.Resource, b.Resource), cmp.Compare(a.Verb, b.Verb))
+	})
+	return counts
+}
+
+// count wraps a transport.
+func (t *Traffic) count(next http.RoundTripper) http.RoundTripper {
+	return roundTrip(func(request *http.Request) (*http.Response, error) {
+		key := trafficOf(request)
+		response, err := next.RoundTrip(request)
+		failed := err != nil || response.StatusCode >= http.StatusBadRequest
+		t.add(key, func(c *TrafficCount) {
+			c.Requests++
+			if failed {
+				c.Failed++
+			}
+		})
+		if err == nil {
+			response.Body = countedBody{response.Body, func(n int) { t.add(key, func(c *TrafficCount) { c.Bytes += uint64(n) }) }}
+		}
+		return response, err
+	})
+}
+
+func (t *Traffic) add(key trafficKey, change func(*TrafficCount)) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.of[key] == nil {
+		t.of[key] = &TrafficCount{Resource: key.resource, Verb: key.verb}
+	}
+	change(t.of[key])
+}
+
+// trafficOf reads a request for core/v1: /api/v1/[namespaces/NAMESPACE/]RESOURCE[/NAME].
+func trafficOf(request *http.Request) trafficKey {
+	parts := strings.Split(strings.Trim(request.URL.Path, "/"), "/")
+	if i := slices.Index(parts, "v1"); i >= 0 {
+		parts = parts[i+1:]
+	}
+	if len(parts) > 2 && parts[0] == "namespaces" {
+		parts = parts[2:]
+	}
+	key := trafficKey{"other", "get"}
+	if len(parts) > 0 && (parts[0] == "pods" || parts[0] == "events") {
+		key.resource = parts[0]
+	}
+	switch {
+	case request.URL.Query().Get("watch") == "true" || request.URL.Query().Get("watch") == "1":
+		key.verb = "watch"
+	case len(parts) == 1:
+		key.verb = "list"
+	}
+	return key
+}
+
+// countedBody tells how many bytes each read brought.
+type countedBody struct {
+	io.ReadCloser
+	read func(n int)
+}
+
+// Read implements io.Reader.
+func (b countedBody) Read(into []byte) (int, error) {
+	n, err := b.ReadCloser.Read(into)
+	if n > 0 {
+		b.read(n)
+	}
+	return n, err
+}

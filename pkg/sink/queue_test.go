@@ -1,0 +1,247 @@
+package sink
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/testutil"
+	"go.uber.org/goleak"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+const drain = 800 * time.Millisecond
+
+func newQueue(capacity int) *Queue[int] {
+	return NewQueue[int](Config{Name: "test", Capacity: capacity, Drain: drain, Registerer: prometheus.NewRegistry()})
+}
+
+// out is where a queue delivers to: it takes a while for each item, or fails from one on.
+type out struct {
+	queue    *Queue[int]
+	got      []int
+	takes    time.Duration
+	failFrom int // counted from 1; 0 for never
+	idles    int
+}
+
+var errGone = errors.New("gone")
+
+func (o *out) deliver(_ context.Context, item int) error {
+	time.Sleep(o.takes)
+	if o.failFrom > 0 && len(o.got)+1 >= o.failFrom {
+		return errGone
+	}
+	o.got = append(o.got, item)
+	o.queue.Sent(1)
+	return nil
+}
+
+func (o *out) run(ctx context.Context) chan error {
+	ended := make(chan error, 1)
+	go func() { ended <- o.queue.Run(ctx, o.deliver, func() { o.idles++ }) }()
+	return ended
+}
+
+func counts(q *Queue[int]) [2]float64 {
+	return [2]float64{testutil.ToFloat64(q.sent), testutil.ToFloat64(q.dropped)}
+}
+
+func TestQueueDeliversInOrder(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		o := &out{queue: newQueue(8)}
+		ctx, stop := context.WithCancel(t.Context())
+		ended := o.run(ctx)
+		for i := range 20 {
+			if err := o.queue.Offer(i); err != nil {
+				t.Fatal(err)
+			}
+			if i%3 == 0 {
+				synctest.Wait()
+			}
+		}
+		synctest.Wait()
+		stop()
+		if err := <-ended; err != nil {
+			t.Fatal(err)
+		}
+		for i, item := range o.got {
+			if i != item {
+				t.Fatalf("got %v", o.got)
+			}
+		}
+		if got := counts(o.queue); got != [2]float64{20, 0} || o.idles == 0 {
+			t.Errorf("counted %v, idle %d times", got, o.idles)
+		}
+		if err := o.queue.Offer(1); !errors.Is(err, ErrEnded) || counts(o.queue)[1] != 1 {
+			t.Errorf("after the end: %v, %v", err, counts(o.queue))
+		}
+	})
+}
+
+func TestQueueDropsTheNewest(t *testing.T) {
+	o := &out{queue: newQueue(4)}
+	for i := range 3 {
+		if err := o.queue.OfferLeaving(i, 1); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := o.queue.OfferLeaving(10, 1); !errors.Is(err, ErrFull) {
+		t.Errorf("the place to be left: %v", err)
+	}
+	if err := o.queue.Offer(3); err != nil {
+		t.Error(err)
+	}
+	if err := o.queue.Offer(11); !errors.Is(err, ErrFull) || o.queue.Len() != 4 {
+		t.Errorf("beyond its capacity: %v, %d wait", err, o.queue.Len())
+	}
+	stopped, stop := context.WithCancel(t.Context())
+	stop()
+	if err := <-o.run(stopped); err != nil || len(o.got) != 4 || o.got[3] != 3 || counts(o.queue) != [2]float64{4, 2} {
+		t.Errorf("%v, got %v, counted %v", err, o.got, counts(o.queue))
+	}
+}
+
+// A sink that dies, and one that is too slow to stop in time: all that was offered is counted once.
+func TestQueueCountsWhatIsLost(t *testing.T) {
+	for name, test := range map[string]struct {
+		out  out
+		want error
+	}{
+		"dies": {out{failFrom: 3}, errGone},
+		"slow": {out{takes: drain * 2 / 3}, ErrSlow},
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			o := &test.out
+			o.queue = newQueue(10)
+			for i := range 13 {
+				_ = o.queue.Offer(i)
+			}
+			stopped, stop := context.WithCancel(t.Context())
+			stop()
+			began := time.Now()
+			err := <-o.run(stopped)
+			if !errors.Is(err, test.want) || !strings.Contains(err.Error(), "(8 lost)") || time.Since(began) > 2*drain {
+				t.Errorf("%s: %v after %s", name, err, time.Since(began))
+			}
+			if got := counts(o.queue); got != [2]float64{2, 11} || o.queue.Len() != 0 {
+				t.Errorf("%s: counted %v, %d wait", name, got, o.queue.Len())
+			}
+		})
+	}
+}
+
+// A delivery that heeds its context is over when the time to drain is.
+func TestQueueEndsADeliveryThatIsStuck(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		q := newQueue(10)
+		ctx, stop := context.WithCancel(t.Context())
+		ended := make(chan error, 1)
+		go func() {
+			ended <- q.Run(ctx, func(ctx context.Context, _ int) error {
+				<-ctx.Done()
+				return ctx.Err()
+			}, func() {})
+		}()
+		for range 100 {
+			_ = q.Offer(1) // never waits
+		}
+		synctest.Wait()
+		_ = q.Offer(1)
+		if q.Len() != 10 {
+			t.Errorf("%d wait", q.Len())
+		}
+		began := time.Now()
+		stop()
+		if err := <-ended; !errors.Is(err, context.Canceled) || time.Since(began) != drain {
+			t.Errorf("%v after %s", err, time.Since(began))
+		}
+		if got := counts(q); got != [2]float64{0, 101} {
+			t.Errorf("counted %v", got)
+		}
+	})
+}
+
+// One sink that is stuck is nothing to another, and its memory stays what it is.
+func TestQueuesAreApart(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		registry := prometheus.NewRegistry()
+		make := func(name string) *Queue[[]byte] {
+			return NewQueue[[]byte](Config{Name: name, Capacity: 16, Drain: drain, Registerer: registry})
+		}
+		stuck, well := make("stuck"), make("well")
+		ctx, stop := context.WithCancel(t.Context())
+		var sinks sync.WaitGroup
+		release := context.WithoutCancel(ctx)
+		release, let := context.WithCancel(release)
+		sinks.Go(func() {
+			_ = stuck.Run(ctx, func(context.Context, []byte) error { <-release.Done(); stuck.Sent(1); return nil }, func() {})
+		})
+		sinks.Go(func() {
+			_ = well.Run(ctx, func(context.Context, []byte) error { well.Sent(1); return nil }, func() {})
+		})
+		for range 1000 {
+			_ = stuck.Offer(nil)
+			_ = well.Offer(nil)
+			synctest.Wait()
+		}
+		const want = `
+# HELP podlapse_sink_dropped_total What a sink was to deliver and did not, because more came at once than it could take, or because it had failed, was full or was ended.
+# TYPE podlapse_sink_dropped_total counter
+podlapse_sink_dropped_total{sink="stuck"} 983
+podlapse_sink_dropped_total{sink="well"} 0
+# HELP podlapse_sink_queue_length What waits for a sink to take it.
+# TYPE podlapse_sink_queue_length gauge
+podlapse_sink_queue_length{sink="stuck"} 16
+podlapse_sink_queue_length{sink="well"} 0
+`
+		if err := testutil.GatherAndCompare(registry, strings.NewReader(want), "podlapse_sink_dropped_total", "podlapse_sink_queue_length"); err != nil {
+			t.Error(err)
+		}
+		if problems, err := testutil.GatherAndLint(registry); err != nil || len(problems) > 0 {
+			t.Errorf("%v, %v", problems, err)
+		}
+		if room := cap(stuck.items); room > 32 {
+			t.Errorf("room for %d", room)
+		}
+		let()
+		stop()
+		sinks.Wait()
+		if got := testutil.ToFloat64(stuck.sent); got != 17 {
+			t.Errorf("sent %v in the end", got)
+		}
+	})
+}
+
+// Whoever offers while it ends: sent and dropped are all that was offered.
+func TestQueueLosesNothingUncounted(t *testing.T) {
+	q := newQueue(7)
+	ctx, stop := context.WithCancel(t.Context())
+	ended := make(chan error, 1)
+	go func() {
+		ended <- q.Run(ctx, func(context.Context, int) error { q.Sent(1); return nil }, func() {})
+	}()
+	var sources sync.WaitGroup
+	for range 4 {
+		sources.Go(func() {
+			for i := range 5000 {
+				_ = q.Offer(i)
+			}
+		})
+	}
+	time.Sleep(time.Millisecond)
+	stop()
+	sources.Wait()
+	if err := <-ended; err != nil {
+		t.Error(err)
+	}
+	if got := counts(q); got[0]+got[1] != 20000 {
+		t.Errorf("counted %v of 20000", got)
+	}
+}

@@ -1,0 +1,77 @@
+package timeline
+
+import (
+	"cmp"
+	"slices"
+	"strings"
+	"time"
+	"unicode/utf8"
+)
+
+// Bounds on what is kept of kubelet's words about one pod. A start-up without trouble has some ten Events;
+// in one with trouble the first ones tell what it was.
+const (
+	maxSaid        = 32
+	maxSaidMessage = 256 // bytes
+)
+
+// Said is one thing that kubelet said of the pod, in its own words: an Event, once however often it repeats.
+type Said struct {
+	// At is when kubelet said it first, kubelet's clock: exact where the Event's name tells, else floored to a second.
+	At        time.Time
+	Container string // empty for what is about the whole pod
+	Reason    string // e.g. FailedMount
+	Message   string // valid UTF-8, cut at 256 bytes
+}
+
+func (s Said) compare(o Said) int {
+	return cmp.Or(s.At.Compare(o.At), cmp.Compare(s.Container, o.Container), cmp.Compare(s.Reason, o.Reason),
+		cmp.Compare(s.Message, o.Message))
+}
+
+// said is what an Event says.
+func said(o EventSeen) Said {
+	s := Said{At: o.NamedAt, Container: o.Container, Reason: cutText(o.Reason), Message: cutText(o.Message)}
+	if s.At.IsZero() {
+		s.At = o.FirstAt
+	}
+	s.At = s.At.Round(0).UTC()
+	return s
+}
+
+// applySaid keeps the earliest of all that kubelet said: what came first stays, in whatever order it is told.
+func (e *Evidence) applySaid(o EventSeen) {
+	s := said(o)
+	i, found := slices.BinarySearchFunc(e.said, s, Said.compare)
+	if found || i == maxSaid {
+		return
+	}
+	// The texts may be parts of long ones, which would stay in memory for their sake.
+	s.Container, s.Reason, s.Message = strings.Clone(s.Container), strings.Clone(s.Reason), strings.Clone(s.Message)
+	longer := slices.Insert(e.said, i, s)
+	e.said, e.news = longer[:min(len(longer), maxSaid)], true
+}
+
+// saidUntil is what kubelet had said when start-up ended.
+func (e *Evidence) saidUntil(end time.Time) []Said {
+	after, _ := slices.BinarySearchFunc(e.said, end, func(s Said, end time.Time) int {
+		if s.At.After(end) {
+			return 1
+		}
+		return -1
+	})
+	return slices.Clone(e.said[:after])
+}
+
+// cutText makes a text valid UTF-8 of at most maxSaidMessage bytes.
+func cutText(text string) string {
+	text = strings.ToValidUTF8(text, "\uFFFD")
+	if len(text) <= maxSaidMessage {
+		return text
+	}
+	end := maxSaidMessage
+	for !utf8.RuneStart(text[end]) {
+		end--
+	}
+	return text[:end]
+}
