@@ -34,6 +34,9 @@ func Waterfall(record Record, columns int) string {
 	if len(record.Missing) > 0 {
 		out.WriteString("\nNO EVIDENCE FOR\n  " + strings.Join(convert(record.Missing, clean), ", ") + "\n")
 	}
+	if len(record.LostEvents) > 0 {
+		out.WriteString("\nEVENTS THAT KUBELET MADE AND NOBODY GOT\n  " + strings.Join(convert(record.LostEvents, clean), ", ") + "\n")
+	}
 	return out.String()
 }
 
@@ -108,12 +111,17 @@ func writePulls(out *strings.Builder, pulls []PullRecord) {
 	layout.add("IMAGE OF", "OUTCOME", "QUEUE", "PULL", "ERROR", "SIZE", "IMAGE")
 	for _, pull := range pulls {
 		queue, length, bound := "-", "-", "-"
-		if pull.Queue != nil && pull.Pull != nil && pull.Error != nil {
+		if pull.Queue != nil {
 			queue = secondsText(pull.Queue.Duration())
-			length = secondsText(pull.Pull.Duration())
-			bound = errorText(pull.Error.Duration())
 		}
-		layout.add(attemptText(pull.Container, pull.Attempt), clean(string(pull.Outcome)),
+		if pull.Pull != nil && pull.Error != nil {
+			length, bound = secondsText(pull.Pull.Duration()), errorText(pull.Error.Duration())
+		}
+		outcome := string(pull.Outcome)
+		if pull.Failure != "" {
+			outcome += ": " + string(pull.Failure)
+		}
+		layout.add(attemptText(pull.Container, pull.Attempt), clean(outcome),
 			queue, length, bound, sizeText(pull.SizeBytes), clean(pull.Image))
 	}
 	layout.write(out)

@@ -6,6 +6,7 @@ import (
 	"time"
 	"unicode/utf8"
 
+	"github.com/podlapse/podlapse/pkg/imagepull"
 	"github.com/podlapse/podlapse/pkg/timeline"
 )
 
@@ -37,9 +38,10 @@ func TestWaterfallOfHostileRecords(t *testing.T) {
 				EndAt: Instant{createdAt.Add(time.Hour)}, MergedWith: []timeline.Phase{timeline.Phase(evil)}},
 			{StartAt: Instant{createdAt.Add(time.Hour)}, EndAt: Instant{createdAt}, Length: -1, Attempt: -3},
 		},
-		Pulls:     []PullRecord{{Container: evil, Image: evil, SizeBytes: -1}},
-		Conflicts: []ConflictRecord{{Mark: evil, Container: evil, Detail: evil}},
-		Missing:   []string{evil},
+		Pulls:      []PullRecord{{Container: evil, Image: evil, SizeBytes: -1, Failure: imagepull.Failure(evil)}},
+		LostEvents: []string{evil},
+		Conflicts:  []ConflictRecord{{Mark: evil, Container: evil, Detail: evil}},
+		Missing:    []string{evil},
 	}
 	for _, total := range []Seconds{0, -1, 1, Seconds(time.Hour)} {
 		for _, columns := range []int{-5, 0, 40, 120} {
@@ -49,6 +51,21 @@ func TestWaterfallOfHostileRecords(t *testing.T) {
 					t.Fatalf("hostile characters survive in %q", text)
 				}
 			}
+		}
+	}
+}
+
+func TestWaterfallTellsOfFailuresAndLosses(t *testing.T) {
+	record := NewRecord(coldStart())
+	record.Pulls = []PullRecord{
+		{Container: "app", Outcome: imagepull.OutcomeFailed, Failure: imagepull.FailureDNS},
+		{Container: "app", Attempt: 1, Outcome: imagepull.OutcomeDownloaded, Pull: new(Seconds(2 * time.Second)), Error: new(Seconds(time.Second))},
+	}
+	record.LostEvents = []string{"Pulled/app"}
+	text := Waterfall(record, 120)
+	for _, want := range []string{"failed: dns", "2.000 s  ±1.000 s", "EVENTS THAT KUBELET MADE AND NOBODY GOT\n  Pulled/app\n"} {
+		if !strings.Contains(text, want) {
+			t.Errorf("no %q in\n%s", want, text)
 		}
 	}
 }
