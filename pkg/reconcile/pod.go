@@ -179,7 +179,7 @@ func (r *Reconciler) settle(p *pod, now time.Time) {
 	r.watchEvents(p, false)
 	p.settled, _ = r.timeline(p, now)
 	p.settled.Partial = false
-	r.pulls.Settle(&p.settled)
+	r.pulls.Settle(p.settled)
 	p.evidence = nil
 	r.starting--
 	if p.settled.Reconstructed {

@@ -81,7 +81,8 @@ func (p *replayed) settle(now time.Time, skew timeline.Skew, pulls *timeline.Pul
 
 func (p *replayed) end(now time.Time, skew timeline.Skew, pulls *timeline.PullLog) {
 	p.settled, _ = p.evidence.Timeline(now, skew)
-	pulls.Settle(&p.settled)
+	pulls.Complete(&p.settled)
+	pulls.Settle(p.settled)
 	p.evidence = nil
 }
 

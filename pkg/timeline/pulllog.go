@@ -90,9 +90,8 @@ func (l *PullLog) begun(of string, failedAt time.Time) time.Time {
 	return from
 }
 
-// Settle completes a timeline for the last time: from now on its layers count as its own.
-func (l *PullLog) Settle(t *Timeline) {
-	l.Complete(t)
+// Settle takes a timeline that was completed for the last time: from now on its layers count as its own.
+func (l *PullLog) Settle(t Timeline) {
 	for _, p := range t.Pulls {
 		for _, layer := range p.Layers {
 			l.layers.add(layer, t.UID)

@@ -54,9 +54,10 @@ func TestPullLog(t *testing.T) {
 	again.DownloadedAt = second(100) // it was removed meanwhile
 	first := Timeline{UID: "first", Pulls: []Pull{{Layers: []Layer{layer}}}}
 	later := Timeline{UID: "later", Pulls: []Pull{{Layers: []Layer{layer, layer}}, {Layers: []Layer{again, again}}}}
-	log.Settle(&first)
-	log.Settle(&later)
-	log.Settle(&first)
+	for _, tl := range []*Timeline{&first, &later, &first} {
+		log.Complete(tl)
+		log.Settle(*tl)
+	}
 	if first.Pulls[0].Bytes() != 100 || later.Pulls[0].Bytes() != 0 || later.Pulls[1].Bytes() != 100 {
 		t.Errorf("a layer that two pods share counts %d and %d bytes", first.Pulls[0].Bytes(), later.Pulls[0].Bytes())
 	}
