@@ -18,7 +18,6 @@ import (
 type Attempt struct {
 	Pod, Container string // no container: for a volume
 	RequestedAt    time.Time
-	FreeAt         time.Time // kubelet could have asked the runtime from then on
 	Call           PullCall  // of the runtime
 	ToldAt         time.Time // kubelet told of the end
 	Asked          Span      // the registry: from the first request to the last byte, zero where it was not asked
@@ -74,20 +73,8 @@ func (w *PullWitness) Attempts(ctx context.Context, reference string) ([]Attempt
 	match(attempts, calls)
 	for i := range attempts {
 		attempts[i].read(accesses)
-		attempts[i].FreeAt = freeAt(attempts[i], calls)
 	}
 	return attempts, nil
-}
-
-// freeAt is when an attempt was requested, or when the call before its own was over.
-func freeAt(a Attempt, calls []PullCall) time.Time {
-	free := a.RequestedAt
-	for _, call := range calls {
-		if call.EndAt.After(free) && !call.EndAt.After(a.Call.StartAt) {
-			free = call.EndAt
-		}
-	}
-	return free
 }
 
 // match gives each attempt, in the order in which kubelet told of their ends, its call. Of calls at the same time,

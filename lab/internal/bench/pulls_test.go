@@ -57,15 +57,3 @@ func TestMatch(t *testing.T) {
 		t.Errorf("parallel: %+v", parallel)
 	}
 }
-
-func TestFreeAt(t *testing.T) {
-	at := func(s int) time.Time { return time.Date(2026, 1, 1, 0, 0, s, 0, time.UTC) }
-	a := Attempt{RequestedAt: at(1), Call: PullCall{Span: Span{at(6), at(8)}}}
-	calls := []PullCall{{Span: Span{at(0), at(3)}}, {Span: Span{at(3), at(5)}}, {Span: Span{at(4), at(7)}}, a.Call}
-	if got := freeAt(a, calls); got != at(5) {
-		t.Errorf("got %s", got)
-	}
-	if got := freeAt(a, nil); got != at(1) {
-		t.Errorf("got %s", got)
-	}
-}

@@ -163,10 +163,8 @@ func (p *pullRun) judgeLengths(what string, truth bench.Attempt, pull agent.Pull
 		p.judgeFailed(what, truth, pull)
 		return
 	}
-	// Kubelet and runtime take their time to hear of each other; whose it is, no log says.
-	queue, whole := happened.StartAt.Sub(truth.RequestedAt), truth.ToldAt.Sub(truth.FreeAt)
-	p.length(what+" queue", min(queue, truth.FreeAt.Sub(truth.RequestedAt)), queue, pull.QueueSeconds, pull.Error)
-	p.length(what+" pull", happened.Length(), max(happened.Length(), whole), pull.PullSeconds, pull.Error)
+	p.length(what+" queue", happened.StartAt.Sub(truth.RequestedAt), pull.QueueSeconds, pull.Error)
+	p.length(what+" pull", happened.Length(), pull.PullSeconds, pull.Error)
 	if pull.DownloadedAt.IsZero() || truth.Asked.EndAt.IsZero() || pull.Outcome != agent.Downloaded {
 		return
 	}
@@ -192,9 +190,8 @@ func (p *pullRun) judgeFailed(what string, truth bench.Attempt, pull agent.Pull)
 	}
 }
 
-// length compares one length with the nearest of those that may be true. An agent that does not see everything may
-// leave it out.
-func (p *pullRun) length(what string, shortest, longest time.Duration, told, stated json.Number) {
+// length compares one length. An agent that does not see everything may leave it out.
+func (p *pullRun) length(what string, truth time.Duration, told, stated json.Number) {
 	measured, err := agent.Nanoseconds(told)
 	if err != nil && told == "" && !p.sight.full() {
 		return
@@ -202,7 +199,6 @@ func (p *pullRun) length(what string, shortest, longest time.Duration, told, sta
 	if err != nil && told != "" {
 		p.verdict.Problem("%s: %v", what, err)
 	}
-	truth := min(max(measured, shortest), longest)
 	p.verdict.Compare(what, truth.Round(10*time.Millisecond), truth, measured, err == nil, p.limit(stated))
 }
 

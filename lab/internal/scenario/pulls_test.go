@@ -22,7 +22,7 @@ func retried() (pullCase, []bench.Attempt, agent.Timeline) {
 	truth := []bench.Attempt{
 		{Pod: "retried", Container: mainName, RequestedAt: after(0), ToldAt: after(10 * time.Millisecond),
 			Call: bench.PullCall{Span: span(0, 10*time.Millisecond), Failed: "not found"}},
-		{Pod: "retried", Container: mainName, RequestedAt: after(10 * time.Second), FreeAt: after(11 * time.Second), ToldAt: after(13 * time.Second),
+		{Pod: "retried", Container: mainName, RequestedAt: after(10 * time.Second), ToldAt: after(13 * time.Second),
 			Call: bench.PullCall{Span: span(11*time.Second, 13*time.Second)}, Asked: span(11*time.Second, 12990*time.Millisecond),
 			Bytes: 600_000, BlobBytes: 599_000},
 	}
