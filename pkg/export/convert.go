@@ -1,6 +1,7 @@
 package export
 
 import (
+	"bytes"
 	"slices"
 
 	"github.com/podlapse/podlapse/pkg/timeline"
@@ -39,11 +40,6 @@ func skewRecord(s timeline.Skew) *SkewRecord {
 		return nil
 	}
 	return &SkewRecord{Seconds(s.Least), Seconds(s.Most)}
-}
-
-// NewRecordList prints timelines in their order.
-func NewRecordList(timelines []timeline.Timeline) RecordList {
-	return RecordList{Items: convert(timelines, NewRecord)}
 }
 
 func phaseRecord(s timeline.Span) PhaseRecord {
@@ -132,3 +128,12 @@ func convert[A, B any](list []A, one func(A) B) []B {
 }
 
 func same[A any](a A) A { return a }
+
+// EncodeRecord is a record as JSON, without a line break.
+func EncodeRecord(r Record) ([]byte, error) {
+	var line bytes.Buffer
+	if err := encodeLine(&line, r); err != nil {
+		return nil, err
+	}
+	return bytes.TrimSuffix(line.Bytes(), []byte("\n")), nil
+}

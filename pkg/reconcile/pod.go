@@ -74,12 +74,25 @@ func (r *Reconciler) observe(o timeline.Observation) {
 		}
 		r.advance(p)
 		p.changed = p.changed || news
+		if news {
+			r.tellChanged(o.PodUID())
+		}
 		if !gone {
 			r.tellProgress(p)
 		}
+	} else if seen {
+		r.relabel(p, o.(timeline.PodSeen).Pod)
 	}
 	if gone {
 		r.forget(o.PodUID(), p)
+	}
+}
+
+// relabel keeps the labels of a settled pod as they are: they are what it is found by, not evidence.
+func (r *Reconciler) relabel(p *pod, now timeline.Pod) {
+	if p.settled.Labels != now.Labels {
+		p.settled.Labels = now.Labels
+		r.tellChanged(now.UID)
 	}
 }
 
@@ -102,7 +115,7 @@ func (r *Reconciler) mirrored(made timeline.Pod) bool {
 		return false
 	}
 	id := made.StartUpID()
-	if slices.ContainsFunc(r.gone, func(t timeline.Timeline) bool { return t.ID() == id }) {
+	if slices.Contains(r.mirrors, id) {
 		return true
 	}
 	for uid, p := range r.pods {
@@ -182,6 +195,7 @@ func (r *Reconciler) settle(p *pod, now time.Time) {
 	r.pulls.Settle(p.settled)
 	p.evidence = nil
 	r.starting--
+	r.tellChanged(p.settled.UID)
 	if p.settled.Reconstructed {
 		return
 	}
@@ -207,8 +221,11 @@ func (r *Reconciler) forget(uid string, p *pod) {
 	}
 	delete(r.pods, uid)
 	r.leave(uid)
-	r.gone = append(r.gone, p.settled)
-	if len(r.gone) > maxGone {
-		r.gone = r.gone[len(r.gone)-maxGone:]
+	if !p.settled.ReadAt.IsZero() {
+		r.mirrors = append(r.mirrors, p.settled.ID())
+		r.mirrors = r.mirrors[max(0, len(r.mirrors)-maxGone):]
+	}
+	if r.config.Forgotten != nil {
+		r.config.Forgotten(p.settled)
 	}
 }
