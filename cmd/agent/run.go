@@ -128,11 +128,12 @@ func serve(ctx context.Context, c config, api apiServer, registry *prometheus.Re
 		}
 	}
 
+	served := newServed(c, func() *reconcile.Reconciler { return reconciler }, registry, logger)
 	pods := podwatch.NewPods(podwatch.Config{
 		Client: api.client, NodeName: c.nodeName, Observe: observe, Now: time.Now,
 		Report: board.Register(string(timeline.SourcePodWatch), "not connected to the API server yet"),
 		Known:  kept.known(),
-		Traits: c.records == recordsTransition || c.records == recordsBoth,
+		Traits: c.records == recordsTransition || c.records == recordsBoth, Objects: served.objects,
 	})
 	watchEvents, unwatchEvents := func(timeline.EventWatch) {}, func(string) {}
 	events := newEvents(c, api.client, observe, board)
@@ -161,11 +162,13 @@ func serve(ctx context.Context, c config, api apiServer, registry *prometheus.Re
 				sink(t)
 			}
 		},
-		Progress: progress,
-		Logger:   logger.Named("reconcile"),
-		Restored: reconcile.Restored{InFlight: kept.left.InFlight, Reported: kept.left.Reported},
-		Keep:     kept.keep,
-		Gone:     kept.gone,
+		Progress:  progress,
+		Changed:   served.live.Changed,
+		Forgotten: served.forgotten,
+		Logger:    logger.Named("reconcile"),
+		Restored:  reconcile.Restored{InFlight: kept.left.InFlight, Reported: kept.left.Reported},
+		Keep:      kept.keep,
+		Gone:      kept.gone,
 	})
 	kept.left = state.Contents{} // reconcile lets go of it as well
 
@@ -188,6 +191,7 @@ func serve(ctx context.Context, c config, api apiServer, registry *prometheus.Re
 		}))
 	}
 	pulls := livePulls(reconciler, runtime)
+	served.pulls = pulls
 	registry.MustRegister(export.NewLivePulls(func() export.LivePulls {
 		now, _ := pulls(ctx) // none while the agent stops
 		return now
@@ -200,12 +204,13 @@ func serve(ctx context.Context, c config, api apiServer, registry *prometheus.Re
 
 	server, err := web.Listen(ctx, web.Config{
 		ListenAddress: c.listenAddress,
-		Timelines:     reconciler.Timelines,
+		Timelines:     reconciler.Present,
 		Pulls:         pulls,
 		Statuses:      board.Statuses,
 		Required:      []string{string(timeline.SourcePodWatch)},
 		Gatherer:      registry,
 		Observations:  latest,
+		API:           served.api(c, build, reconciler.Skew),
 		Logger:        logger.Named("web"),
 	})
 	if err != nil {
@@ -239,6 +244,7 @@ func serve(ctx context.Context, c config, api apiServer, registry *prometheus.Re
 	if recorder != nil {
 		sinks.start("recording", recorder.Run)
 	}
+	rest.start("stream", served.live.Run)
 	core.start("reconcile", reconciler.Run)
 	if runtime != nil {
 		sources.start("cri", runtime.Run)

@@ -90,6 +90,9 @@ func pullRecord(p timeline.Pull) PullRecord {
 	return r
 }
 
+// PullRecords prints the pulls alone.
+func PullRecords(t timeline.Timeline) []PullRecord { return convert(t.Pulls, pullRecord) }
+
 func addLayers(r *PullRecord, p timeline.Pull) {
 	r.Layers = convert(p.Layers, func(l timeline.Layer) LayerRecord {
 		return LayerRecord{Digest: l.Digest, SizeBytes: l.SizeBytes, DownloadedAt: instantOf(l.DownloadedAt), UnpackedAt: instantOf(l.UnpackedAt)}
@@ -129,10 +132,10 @@ func convert[A, B any](list []A, one func(A) B) []B {
 
 func same[A any](a A) A { return a }
 
-// EncodeRecord is a record as JSON, without a line break.
-func EncodeRecord(r Record) ([]byte, error) {
+// EncodeLine is a value as JSON in one line, without its break.
+func EncodeLine(value any) ([]byte, error) {
 	var line bytes.Buffer
-	if err := encodeLine(&line, r); err != nil {
+	if err := encodeLine(&line, value); err != nil {
 		return nil, err
 	}
 	return bytes.TrimSuffix(line.Bytes(), []byte("\n")), nil

@@ -14,10 +14,10 @@ type Registries struct{ byName map[string]*RegistryRecord }
 // NewRegistries is without any.
 func NewRegistries() *Registries { return &Registries{byName: map[string]*RegistryRecord{}} }
 
-// Add takes in the pulls of a start-up that are over.
+// Add takes in the pulls of a start-up that are over; an image that was there already is none.
 func (r *Registries) Add(pulls []PullRecord) {
 	for _, p := range pulls {
-		if p.Outcome == imagepull.OutcomePulling {
+		if p.Outcome == imagepull.OutcomePulling || p.Outcome == imagepull.OutcomePresent {
 			continue
 		}
 		registry := r.of(p.Registry)

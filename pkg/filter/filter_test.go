@@ -66,7 +66,7 @@ func TestMatch(t *testing.T) {
 		"since=10m":                                   true,
 		"since=599s":                                  false,
 		"since=2026-03-01T11:50:00Z":                  true,
-		"since=2026-03-01T12:50:00.5+01:00":           false,
+		"since=2026-03-01T12:50:00.5%2B01:00":         false,
 		"gone=false":                                  true,
 		"gone=true":                                   false,
 		"namespace=shop&state=failed":                 false,

@@ -3,10 +3,12 @@ package history
 import (
 	"encoding/json"
 	"fmt"
+	"slices"
 	"time"
 	"unsafe"
 
 	"github.com/podlapse/podlapse/pkg/export"
+	"github.com/podlapse/podlapse/pkg/imagepull"
 	"github.com/podlapse/podlapse/pkg/timeline"
 )
 
@@ -15,6 +17,8 @@ type Entry struct {
 	Namespace, Name, UID string
 	State                timeline.State
 	Total                time.Duration
+	Quality              export.Quality
+	Pulled               bool // the record has pulls of images that were not there
 
 	createdAt, settledAt, goneAt int64  // Unix nanoseconds
 	packed                       []byte // the record and, before it, what it does not have
@@ -39,7 +43,7 @@ func (e *Entry) GoneAt() time.Time { return time.Unix(0, e.goneAt).UTC() }
 func newEntry(t timeline.Timeline, goneAt time.Time) (*Entry, error) {
 	record := export.NewRecord(t)
 	record.GoneAt = export.InstantOf(goneAt)
-	text, err := export.EncodeRecord(record)
+	text, err := export.EncodeLine(record)
 	if err != nil {
 		return nil, fmt.Errorf("encode record: %w", err)
 	}
@@ -49,8 +53,13 @@ func newEntry(t timeline.Timeline, goneAt time.Time) (*Entry, error) {
 	}
 	return &Entry{
 		Namespace: t.Namespace, Name: t.Name, UID: t.UID, State: t.State, Total: t.Total,
+		Quality: export.QualityOf(t), Pulled: pulled(t),
 		createdAt: t.CreatedAt.UnixNano(), settledAt: t.SettledAt.UnixNano(), goneAt: goneAt.UnixNano(), packed: packed,
 	}, nil
+}
+
+func pulled(t timeline.Timeline) bool {
+	return slices.ContainsFunc(t.Pulls, func(p timeline.Pull) bool { return p.Outcome != imagepull.OutcomePresent })
 }
 
 // JSON unpacks the record, and the pod's labels as timeline.Pod has them.

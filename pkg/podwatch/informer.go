@@ -26,7 +26,7 @@ import (
 // retries keeps a dead API server from being asked too often, and one that is back from being missed.
 var retries = backoff.Policy{First: 500 * time.Millisecond, Max: 15 * time.Second}
 
-// Config is what Pods needs; every field but Known is required.
+// Config is what Pods needs; every field but Known and Objects is required.
 type Config struct {
 	Client   rest.Interface
 	NodeName string // pods bound to this node are observed
@@ -40,6 +40,8 @@ type Config struct {
 	Known []string
 	// Traits says that PodSeen is to carry timeline.Pod.Traits, which only some records need.
 	Traits bool
+	// Objects, if set, keeps the objects as well.
+	Objects *Objects
 }
 
 // Pods observes the pods of one node. It keeps of each only what timeline.Pod holds.
@@ -71,6 +73,7 @@ func (p *Pods) Run(ctx context.Context) error {
 	for failures := 0; ; failures++ {
 		p.synced.Store(false)
 		err := reflector.ListAndWatchWithContext(ctx)
+		p.config.Objects.connect(false)
 		if ctx.Err() != nil {
 			return nil
 		}
@@ -89,6 +92,7 @@ func (p *Pods) Run(ctx context.Context) error {
 // onSynced is told how many pods a list or the initial events of a watch held.
 func (p *Pods) onSynced(count int) {
 	p.synced.Store(true)
+	p.config.Objects.connect(true)
 	p.config.Report(true, fmt.Sprintf("watching, %d pods at the latest list", count))
 }
 
@@ -104,6 +108,7 @@ func (p *Pods) WatchWithContext(ctx context.Context, options metav1.ListOptions)
 	options.FieldSelector = p.selector()
 	w, err := p.resource.watch(ctx, options)
 	if err != nil {
+		p.config.Objects.connect(false)
 		if ctx.Err() == nil {
 			p.config.Report(false, "watch pods: "+err.Error())
 		}
@@ -115,6 +120,7 @@ func (p *Pods) WatchWithContext(ctx context.Context, options metav1.ListOptions)
 		return nil, err
 	}
 	p.openedAt.Store(p.config.Now().UnixNano())
+	p.config.Objects.connect(true)
 	proof := time.AfterFunc(provenAfter, func() {
 		if ctx.Err() == nil && p.synced.Load() {
 			p.config.Report(true, "watching")

@@ -18,16 +18,13 @@ func newHandler(config Config, errorLog *log.Logger) http.Handler {
 		EnableOpenMetrics:   true,
 		MaxRequestsInFlight: scrapesAtOnce,
 	})
-	pods := api{timelines: config.Timelines, livePulls: config.Pulls, logger: config.Logger}
 	ready := readiness{statuses: config.Statuses, required: config.Required}
 
 	mux := http.NewServeMux()
 	mux.Handle("/metrics", metrics)
 	mux.HandleFunc("/livez", livez)
 	mux.Handle("/readyz", ready)
-	mux.HandleFunc("/api/v1/pods", pods.list)
-	mux.HandleFunc("/api/v1/pods/{namespace}/{name}", pods.get)
-	mux.HandleFunc("/api/v1/pulls", pods.pulls)
+	handleAPI(mux, config)
 	mux.Handle("/debug/observations", observations{latest: config.Observations, logger: config.Logger})
 	mux.HandleFunc("/{$}", index)
 	mux.HandleFunc("/", func(w http.ResponseWriter, r *http.Request) {
@@ -55,9 +52,14 @@ const indexText = `podlapse agent
 /metrics                        for Prometheus
 /livez                          the agent answers
 /readyz                         the agent knows the pods of its node; ?verbose lists every part
-/api/v1/pods                    every pod's start-up as JSON
-/api/v1/pods/NAMESPACE/NAME     one pod's
-/api/v1/pulls                   the image pulls that go on
+/api/v1/node                    the node in numbers
+/api/v1/pods                    start-ups as JSON; /api/v1/openapi.json tells how to choose some
+/api/v1/pods/NAMESPACE/NAME     one pod's; with /trace, as a Chrome trace
+/api/v1/pulls                   image pulls that go on, and recent ones
+/api/v1/registries              what the pulls add up to
+/api/v1/evidence                how well the agent sees
+/api/v1/objects/pods            the pod objects, if the agent serves them
+/api/v1/stream                  changes as Server-Sent Events
 /debug/observations             what the sources observed last, as a recording; over loopback only
 `
 

@@ -29,7 +29,7 @@ const (
 // Config is what a Server needs; every field but Observations is required.
 type Config struct {
 	ListenAddress string // host:port; an empty host is every address, port 0 any free one
-	// Timelines returns all known pods as of now. It may block until ctx is done; it is called from
+	// Timelines returns the pods that are there as of now. It may block until ctx is done; it is called from
 	// many goroutines at once.
 	Timelines func(ctx context.Context) ([]timeline.Timeline, error)
 	// Pulls returns what is pulled at this moment; like Timelines.
@@ -39,6 +39,7 @@ type Config struct {
 	Gatherer prometheus.Gatherer
 	// Observations writes the latest observations; safe for concurrent use. Nil when the agent keeps none.
 	Observations io.WriterTo
+	API          API // what the API tells beside timelines and pulls
 	Logger       *zap.Logger
 }
 
