@@ -84,7 +84,7 @@ func TestTheOldestLeave(t *testing.T) {
 
 // TestMemoryIsCounted holds what is counted against what the heap grows by.
 func TestMemoryIsCounted(t *testing.T) {
-	const pods = 2000
+	const pods = 500
 	h := history(pods, 64<<20)
 	h.Add(exporttest.StartUp(0)) // what is pooled is there
 	before, already := heap(), h.Stats().Bytes

@@ -99,8 +99,7 @@ func TestObjectsHoldNoSecrets(t *testing.T) {
 	}
 }
 
-// TestObjectsAreRedactedAsTheyComeFrom says which fields of a pod hold free text, so that a new version of Kubernetes with another such
-// field in a container is noticed.
+// TestContainerFieldsAreKnown notices a version of Kubernetes with another field in a container, which may hold what must not be told.
 func TestContainerFieldsAreKnown(t *testing.T) {
 	const known = "Name Image Command Args WorkingDir Ports EnvFrom Env Resources ResizePolicy RestartPolicy RestartPolicyRules VolumeMounts " +
 		"VolumeDevices LivenessProbe ReadinessProbe StartupProbe Lifecycle TerminationMessagePath TerminationMessagePolicy ImagePullPolicy " +

@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"net/http"
-	"os"
 	"slices"
 	"time"
 
@@ -21,6 +20,9 @@ const (
 	// patience is how long a viewer may take to read what was written.
 	patience = 10 * time.Second
 )
+
+// errNotRead is the end of a viewer that does not read.
+var errNotRead = errors.New("nothing was read in time")
 
 // stream answers with changes for as long as the client reads them.
 func (a api) stream(w http.ResponseWriter, r *http.Request) {
@@ -44,7 +46,7 @@ func (a api) stream(w http.ResponseWriter, r *http.Request) {
 	header.Set("X-Accel-Buffering", "no") // nginx would collect
 	out := outlet{w: w, control: http.NewResponseController(w)}
 	err = out.follow(r.Context(), viewer, f)
-	if errors.Is(err, os.ErrDeadlineExceeded) {
+	if errors.Is(err, errNotRead) {
 		viewer.Disconnected()
 	}
 	a.logger.Debug("viewer left", zap.Error(err))
@@ -129,9 +131,18 @@ func choose(e *live.Event, f filter.Filter) ([]byte, error) {
 
 // write hands over all frames within patience.
 func (o *outlet) write(frames ...[]byte) error {
-	if err := o.control.SetWriteDeadline(time.Now().Add(patience)); err != nil && !errors.Is(err, http.ErrNotSupported) {
+	deadline := time.Now().Add(patience)
+	if err := o.control.SetWriteDeadline(deadline); err != nil && !errors.Is(err, http.ErrNotSupported) {
 		return err
 	}
+	err := o.send(frames)
+	if err != nil && !time.Now().Before(deadline) { // HTTP/2 has another error for it
+		return errNotRead
+	}
+	return err
+}
+
+func (o *outlet) send(frames [][]byte) error {
 	for _, frame := range frames {
 		if _, err := o.w.Write(frame); err != nil {
 			return err

@@ -12,15 +12,13 @@ import (
 	"testing"
 	"time"
 
-	"github.com/prometheus/client_golang/prometheus"
-
 	"github.com/podlapse/podlapse/pkg/export/exporttest"
 )
 
 // BenchmarkStream is what a second with 20 changes among 500 pods costs with five viewers over TCP, theirs included: the CPU of the
 // whole process, as a share of one core.
 func BenchmarkStream(b *testing.B) {
-	c := newChanging(prometheus.NewRegistry())
+	c := newChanging()
 	f := &fake{timelines: startUps(0, 500)}
 	config := f.config()
 	config.API.Live = c.hub

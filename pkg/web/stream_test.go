@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/testutil"
 	"go.uber.org/zap"
 
 	"github.com/podlapse/podlapse/pkg/export"
@@ -28,14 +29,16 @@ type changing struct {
 	mu   sync.Mutex
 	pods map[string]timeline.Timeline
 	hub  *live.Hub
+
+	registry *prometheus.Registry
 }
 
-func newChanging(registry prometheus.Registerer) *changing {
-	c := &changing{pods: map[string]timeline.Timeline{}}
+func newChanging() *changing {
+	c := &changing{pods: map[string]timeline.Timeline{}, registry: prometheus.NewRegistry()}
 	c.hub = live.New(live.Config{
 		Some:  c.some,
 		Pulls: func(context.Context) (export.LivePulls, error) { return export.LivePulls{}, nil },
-		Now:   time.Now, Registerer: registry, Logger: zap.NewNop(),
+		Now:   time.Now, Registerer: c.registry, Logger: zap.NewNop(),
 	})
 	return c
 }
@@ -89,7 +92,7 @@ func (p *pipes) dial() net.Conn {
 func streamed(t *testing.T, test func(t *testing.T, c *changing, dial func() net.Conn)) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
-		c := newChanging(prometheus.NewRegistry())
+		c := newChanging()
 		config := (&fake{}).config()
 		config.API.Live, config.API.Now = c.hub, time.Now
 		listener := newPipes()
@@ -239,9 +242,15 @@ func TestViewerThatStopsReading(t *testing.T) {
 		if took := time.Since(began); took > 40*time.Second {
 			t.Errorf("another viewer was held up for %s", took)
 		}
+		go func() { _, _ = io.Copy(io.Discard, fine.events) }() // ends with the connection
 		time.Sleep(patience)
 		if _, err := io.Copy(io.Discard, stuck.events); err == nil {
 			t.Error("the stream ended as if it were whole")
+		}
+		const want = "# HELP podlapse_stream_disconnected_total Viewers that were disconnected because they did not read.\n" +
+			"# TYPE podlapse_stream_disconnected_total counter\npodlapse_stream_disconnected_total 1\n"
+		if err := testutil.GatherAndCompare(c.registry, strings.NewReader(want), "podlapse_stream_disconnected_total"); err != nil {
+			t.Error(err)
 		}
 		back := watch(t, dial(), "", "Last-Event-ID: "+id+"\r\n")
 		defer back.conn.Close()
@@ -254,7 +263,7 @@ func TestViewerThatStopsReading(t *testing.T) {
 }
 
 func TestTooManyViewers(t *testing.T) {
-	c := newChanging(prometheus.NewRegistry())
+	c := newChanging()
 	config := (&fake{}).config()
 	config.API.Live = c.hub
 	for {
