@@ -58,7 +58,8 @@ type Reconciler struct {
 	queries chan func()
 	stopped chan struct{}
 
-	eventsUsed atomic.Uint64
+	eventsUsed    atomic.Uint64
+	reconstructed reconstructed
 
 	// Of the goroutine in Run only.
 	clocks   timeline.Clocks
