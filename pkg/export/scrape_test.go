@@ -141,7 +141,9 @@ func (n node) starting(i int) timeline.Timeline {
 	return t
 }
 
-func (n node) host(i int) string { return fmt.Sprintf("registry-%d.eu-central-1.example.com:5000", i%n.registries) }
+func (n node) host(i int) string {
+	return fmt.Sprintf("registry-%d.eu-central-1.example.com:5000", i%n.registries)
+}
 
 // TestScrapeIsWhole holds the node of these tests against the list of all metrics, so that none is left out.
 func TestScrapeIsWhole(t *testing.T) {
@@ -251,15 +253,20 @@ func TestScrapeIsSmall(t *testing.T) {
 	}
 }
 
+// BenchmarkScrape is of 500 pods: with default flags and several registries, and of the busiest node.
 func BenchmarkScrape(b *testing.B) {
-	handler := busiest()
-	for name, accept := range formats {
-		b.Run(name, func(b *testing.B) {
-			bytes := 0
-			for b.Loop() {
-				bytes = scrape(b, handler, accept)
-			}
-			b.ReportMetric(float64(bytes), "gzip-B")
-		})
+	usual := node{pods: 500, registries: severalRegistries}.registry()
+	for of, handler := range map[string]http.Handler{
+		"default": promhttp.HandlerFor(usual, promhttp.HandlerOpts{EnableOpenMetrics: true}), "busiest": busiest(),
+	} {
+		for name, accept := range formats {
+			b.Run(of+"/"+name, func(b *testing.B) {
+				bytes := 0
+				for b.Loop() {
+					bytes = scrape(b, handler, accept)
+				}
+				b.ReportMetric(float64(bytes), "gzip-B")
+			})
+		}
 	}
 }
