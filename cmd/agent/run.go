@@ -236,6 +236,7 @@ func serve(ctx context.Context, c config, api apiServer, registry *prometheus.Re
 	}
 	if lines != nil {
 		sinks.start("records", lines.Run)
+		sinks.start("records", watchReader(records, readerLooks)) // also while there is nothing to write
 	}
 	if traces != nil {
 		sinks.start(partTraces, traces.Run)
