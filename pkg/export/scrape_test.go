@@ -209,6 +209,12 @@ func TestScrapeHasFewSeries(t *testing.T) {
 	if all > maxSeries {
 		t.Errorf("%d series, want at most %d: %v", all, maxSeries, of)
 	}
+	more, _ := seriesOf(t, node{pods: 110, registries: severalRegistries + 1}.registry())
+	// Five histograms (four outcomes, and the queue), a counter for each failure, one of bytes, four gauges of live pulls.
+	want := 5*(len(pullBuckets)+3) + len(imagepull.Failures()) + 1 + 4
+	if one := more - all; one != want || one != 95 { // as docs/metrics.md says
+		t.Errorf("one more registry adds %d series, want %d", one, want)
+	}
 }
 
 // formats are those that a Prometheus asks for.
