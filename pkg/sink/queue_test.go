@@ -250,8 +250,9 @@ func TestSinksInTroubleAreApart(t *testing.T) {
 		ctx, stop := context.WithCancel(t.Context())
 		ended := map[string]chan error{}
 		for name, q := range queues {
-			ended[name] = make(chan error, 1)
-			go func() { ended[name] <- q.Run(ctx, deliver[name], func() {}) }()
+			end, deliver := make(chan error, 1), deliver[name]
+			ended[name] = end
+			go func() { end <- q.Run(ctx, deliver, func() {}) }()
 		}
 		before := heap()
 		for range items {

@@ -320,11 +320,25 @@ func TestCollectorsInTrouble(t *testing.T) {
 			for range 300 {
 				sink.Offer(stuck()) // 256 wait
 			}
-			stopped, stop := context.WithCancel(t.Context())
-			stop()
-			began := time.Now()
-			if err := sink.Run(stopped); err != nil || time.Since(began) > time.Second {
-				t.Errorf("ended with %v after %s", err, time.Since(began))
+			ctx, cancel := context.WithCancel(t.Context())
+			var began time.Time
+			stop := func() { began = time.Now(); cancel() }
+			var stopper sync.WaitGroup
+			if test.detail == "lost" {
+				stop()
+			} else { // it answers: that is not to race with the end
+				stopper.Go(func() {
+					for sink.queue.Len() > 0 {
+						time.Sleep(time.Millisecond)
+					}
+					stop()
+				})
+			}
+			err = sink.Run(ctx)
+			ended := time.Now()
+			stopper.Wait()
+			if took := ended.Sub(began); err != nil || took > time.Second {
+				t.Errorf("ended with %v after %s", err, took)
 			}
 			sink.mustCount(t, test.sent, test.dropped)
 			if !strings.Contains(sink.detail, test.detail) {
