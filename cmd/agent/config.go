@@ -101,7 +101,7 @@ func (c *config) settings() []setting {
 			set:  choice(&c.partial, partialOn, partialOff),
 		},
 		{
-			flag: "metrics-pod-labels", variable: "METRICS_POD_LABELS", value: "on|off", def: podLabelsOff,
+			flag: "metrics-pod-labels", variable: "METRICS_POD_LABELS", value: "on|off", def: podLabelsOff, alone: podLabelsOn,
 			help: "whether metrics have a series for each pod on the node, with its namespace, name and workload, at most 250",
 			set: func(value string) error {
 				var chosen string

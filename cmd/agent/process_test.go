@@ -189,7 +189,7 @@ func (p *process) pollMatch(path, want string) {
 	p.t.Fatalf("%s never showed %q, at last:\n%s", path, want, body)
 }
 
-func kubeconfig(t *testing.T, url string) string {
+func kubeconfig(t testing.TB, url string) string {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "kubeconfig")
 	text := `{"apiVersion":"v1","kind":"Config","current-context":"c",` +

@@ -76,7 +76,6 @@ func serve(ctx context.Context, c config, api apiServer, registry *prometheus.Re
 		collectors.NewGoCollector(),
 		collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}),
 		export.NewBuildInfo(build),
-		export.NewSourceUp(func() []health.Status { return sourcesOf(board.Statuses()) }),
 	)
 	scope := timeline.Scope{Runtime: !c.criEndpoint.Off(), Events: c.events != eventsOff, Said: c.otlp.Traces.On, Since: time.Now()}
 	kept, err := newMemory(c, build, &scope, registry, board, logger)
@@ -112,7 +111,12 @@ func serve(ctx context.Context, c config, api apiServer, registry *prometheus.Re
 
 	// Sources and reconcile know each other by functions; reconciler is set before anything runs.
 	var reconciler *reconcile.Reconciler
-	observe := func(ctx context.Context, o timeline.Observation) { reconciler.Observe(ctx, o) }
+	var seen sightings
+	observe := func(ctx context.Context, o timeline.Observation) {
+		seen.note(o, time.Now())
+		reconciler.Observe(ctx, o)
+	}
+	registry.MustRegister(export.NewSources(func() []export.Source { return seen.of(sourcesOf(board.Statuses())) }))
 
 	// A recording that begins here is whole: what the agent before observed comes first.
 	recorder, err := newRecorder(c, record.Header{Agent: build.Version, Scope: scope}, kept.left.InFlight, registry, board, logger)
@@ -122,9 +126,10 @@ func serve(ctx context.Context, c config, api apiServer, registry *prometheus.Re
 	var latest io.WriterTo
 	if recorder != nil {
 		latest = recorder
+		unrecorded := observe
 		observe = func(ctx context.Context, o timeline.Observation) {
 			recorder.Observe(o)
-			reconciler.Observe(ctx, o)
+			unrecorded(ctx, o)
 		}
 	}
 
@@ -180,6 +185,8 @@ func serve(ctx context.Context, c config, api apiServer, registry *prometheus.Re
 			return starting
 		}),
 		export.NewTraffic(func() []export.Traffic { return countTraffic(api.traffic) }),
+		export.NewRestarts(func() []export.Restarts { return countRestarts(pods.Restarts()) }),
+		export.NewReconstructed(func() export.Reconstructed { return export.Reconstructed(reconciler.Reconstructed()) }),
 	)
 	if c.podSeries {
 		registry.MustRegister(export.NewPodSeries(func() []timeline.Timeline {
@@ -229,6 +236,7 @@ func serve(ctx context.Context, c config, api apiServer, registry *prometheus.Re
 	}
 	if lines != nil {
 		sinks.start("records", lines.Run)
+		sinks.start("records", watchReader(records, readerLooks)) // also while there is nothing to write
 	}
 	if traces != nil {
 		sinks.start(partTraces, traces.Run)

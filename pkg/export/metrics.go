@@ -8,6 +8,9 @@ import (
 	"github.com/podlapse/podlapse/pkg/timeline"
 )
 
+// lastMark is the mark with the highest number.
+const lastMark = timeline.MarkContainerReady
+
 // Metrics counts settled start-ups. It is not safe for concurrent use: its one caller is
 // reconcile's goroutine.
 type Metrics struct {
@@ -60,6 +63,9 @@ func NewMetrics(registerer prometheus.Registerer, trace TraceOf) *Metrics {
 	}
 	for _, phase := range timeline.Phases() {
 		m.phase.WithLabelValues(string(phase))
+	}
+	for mark := timeline.MarkCreated; mark <= lastMark; mark++ {
+		m.conflicts.WithLabelValues(mark.String())
 	}
 	for _, state := range []timeline.State{timeline.StateReady, timeline.StateSucceeded, timeline.StateFailed,
 		timeline.StateDeleted, timeline.StateGivenUp} {

@@ -12,20 +12,20 @@ import (
 	"github.com/prometheus/client_golang/prometheus/testutil"
 	"github.com/prometheus/common/expfmt"
 
-	"github.com/podlapse/podlapse/pkg/health"
 	"github.com/podlapse/podlapse/pkg/imagepull"
 	"github.com/podlapse/podlapse/pkg/timeline"
 )
 
-func all(t *testing.T) (*prometheus.Registry, *Metrics) {
+// all is a registry with every collector of this package but those of pods, with an option on.
+func all(t testing.TB) (*prometheus.Registry, *Metrics) {
 	t.Helper()
 	registry := prometheus.NewPedanticRegistry()
 	metrics := NewMetrics(registry, nil)
 	NewJSONLines(JSONLinesConfig{Registerer: registry})
 	registry.MustRegister(
 		NewBuildInfo(Build{Version: "v1.2.3", Revision: "abc", GoVersion: "go1.26"}),
-		NewSourceUp(func() []health.Status {
-			return []health.Status{{Part: "pod_watch", Up: true}, {Part: "cri"}}
+		NewSources(func() []Source {
+			return []Source{{Name: "pod_watch", Up: true, Recoveries: 2, ObservedAt: createdAt.Add(250 * time.Millisecond)}, {Name: "cri"}}
 		}),
 		NewClockSkew(func() timeline.Skew {
 			return timeline.Skew{Least: -20 * time.Millisecond, Most: 130 * time.Millisecond}
@@ -33,6 +33,14 @@ func all(t *testing.T) (*prometheus.Registry, *Metrics) {
 		NewEventWatches(func() EventWatches {
 			return EventWatches{Opened: 7, Open: 2, OpenFor: 1500 * time.Millisecond, WaitingPods: 3, Received: 40, Used: 11}
 		}),
+		NewRestarts(func() []Restarts {
+			return []Restarts{{Kind: "main", Reason: "oom_killed", Count: 3}, {Kind: "sidecar", Reason: "error"}}
+		}),
+		NewReconstructed(func() Reconstructed { return Reconstructed{Over: 5, Restored: 1, Late: 2} }),
+		NewTraffic(func() []Traffic {
+			return []Traffic{{Resource: "pods", Verb: "watch", Requests: 4, Failed: 1, Bytes: 99}}
+		}),
+		NewStarting(func() []timeline.Timeline { return []timeline.Timeline{stillPulling()} }),
 	)
 	return registry, metrics
 }
@@ -111,6 +119,12 @@ func TestMetricsPhasesAreThereFromTheStart(t *testing.T) {
 	got, err := testutil.GatherAndCount(registry, "podlapse_pod_phase_duration_seconds")
 	if err != nil || got != len(timeline.Phases()) {
 		t.Errorf("%d phases, %v; want %d", got, err, len(timeline.Phases()))
+	}
+}
+
+func TestMetricsKnowEveryMark(t *testing.T) {
+	if lastMark.String() == "unknown" || (lastMark+1).String() != "unknown" {
+		t.Errorf("the last mark is not %s", lastMark)
 	}
 }
 

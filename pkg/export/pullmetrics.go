@@ -25,16 +25,16 @@ func newPullMetrics(registerer prometheus.Registerer) *pullMetrics {
 			"Time from the request to the runtime to pull an image until it answered, without "+
 				"the wait in the node's pull queue. Images found on the node and pulls that nobody "+
 				"timed are not counted.",
-			durationBuckets), []string{"registry", "outcome"}),
+			pullBuckets), []string{"registry", "outcome"}),
 		queue: prometheus.NewHistogramVec(histogram("podlapse_image_pull_queue_seconds",
 			"Time from the moment kubelet wanted an image pulled until the runtime was asked to: "+
 				"the wait in the node's pull queue; of the pulls in podlapse_image_pull_duration_seconds whose "+
 				"wait is known.",
-			durationBuckets), []string{"registry"}),
+			pullBuckets), []string{"registry"}),
 		unpack: prometheus.NewHistogram(histogram("podlapse_image_unpack_duration_seconds",
 			"Time that the runtime spent unpacking the layers of one pull, while others still came or after; "+
 				"of pulls that brought content.",
-			durationBuckets)),
+			pullBuckets)),
 		bytes: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "podlapse_image_pull_bytes_total",
 			Help: "Bytes of the layers that pulls brought, as the registry has them; a layer that several pulls share " +

@@ -22,7 +22,7 @@ func NewStarting(now func() []timeline.Timeline) prometheus.Collector {
 		pods: prometheus.NewDesc("podlapse_pods_starting",
 			"Pods of this node whose start-up goes on, by the phase that they are in.", phase, nil),
 		oldest: prometheus.NewDesc("podlapse_pods_starting_oldest_age_seconds",
-			"Time in its current phase of the pod that has been in that phase the longest, of those in podlapse_pods_starting.", phase, nil),
+			"Time in its current phase of the pod that has been in that phase the longest, of those in podlapse_pods_starting; 0 when none is.", phase, nil),
 	}
 }
 
@@ -44,8 +44,8 @@ func (c *starting) Collect(metrics chan<- prometheus.Metric) {
 		pods[last.Phase]++
 		oldest[last.Phase] = max(oldest[last.Phase], last.Duration())
 	}
-	for phase, n := range pods {
-		metrics <- prometheus.MustNewConstMetric(c.pods, prometheus.GaugeValue, float64(n), string(phase))
+	for _, phase := range timeline.Phases() {
+		metrics <- prometheus.MustNewConstMetric(c.pods, prometheus.GaugeValue, float64(pods[phase]), string(phase))
 		metrics <- prometheus.MustNewConstMetric(c.oldest, prometheus.GaugeValue, oldest[phase].Seconds(), string(phase))
 	}
 }

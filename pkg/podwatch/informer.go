@@ -46,6 +46,7 @@ type Config struct {
 type Pods struct {
 	config   Config
 	resource resource
+	restarts *restarts
 	synced   atomic.Bool  // a list or the initial events of a watch were taken in
 	openedAt atomic.Int64 // when the running watch was opened, agent's clock, Unix nanoseconds
 }
@@ -55,8 +56,13 @@ func NewPods(config Config) *Pods {
 	return &Pods{
 		config:   config,
 		resource: resource{client: config.Client, name: "pods"},
+		restarts: newRestarts(),
 	}
 }
+
+// Restarts is how often kubelet started containers again since the agent first saw their pods; a kind and reason that is
+// absent is zero. What happened while no agent ran is not in it. It may be called from any goroutine.
+func (p *Pods) Restarts() map[RestartKey]uint64 { return p.restarts.counts() }
 
 // Run observes until ctx ends and then returns nil; it never fails. It may be called once.
 func (p *Pods) Run(ctx context.Context) error {

@@ -26,8 +26,14 @@ type TrafficCount struct {
 	Bytes    uint64 // of the bodies, as they come, so compressed where the API server compresses
 }
 
-// NewTraffic counts from zero.
-func NewTraffic() *Traffic { return &Traffic{of: map[trafficKey]*TrafficCount{}} }
+// NewTraffic counts from zero; what an agent asks for in any case is in the list from the start.
+func NewTraffic() *Traffic {
+	t := &Traffic{of: map[trafficKey]*TrafficCount{}}
+	for _, key := range []trafficKey{{"pods", "list"}, {"pods", "watch"}} {
+		t.add(key, func(*TrafficCount) {})
+	}
+	return t
+}
 
 // Counts lists what there was, by resource and verb.
 func (t *Traffic) Counts() []TrafficCount {

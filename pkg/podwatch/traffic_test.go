@@ -12,6 +12,9 @@ import (
 
 func TestTraffic(t *testing.T) {
 	traffic := NewTraffic()
+	if got := traffic.Counts(); !reflect.DeepEqual(got, []TrafficCount{{Resource: "pods", Verb: "list"}, {Resource: "pods", Verb: "watch"}}) {
+		t.Errorf("begins with %+v", got)
+	}
 	status := http.StatusOK
 	var fail error
 	transport := traffic.count(roundTrip(func(*http.Request) (*http.Response, error) {

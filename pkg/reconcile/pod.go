@@ -23,6 +23,8 @@ type pod struct {
 	settled  timeline.Timeline
 
 	reported bool // by an agent before this one, or under the UID of another mirror: shown, handed to nobody
+	restored bool // an agent before this one saw it
+	late     bool // a list told of it first
 
 	watching bool      // an Event watch was asked for
 	askedAt  time.Time // of the last question to the runtime
@@ -46,7 +48,7 @@ func (r *Reconciler) timeline(p *pod, now time.Time) (timeline.Timeline, bool) {
 func (r *Reconciler) observe(o timeline.Observation) {
 	r.clocks.Observe(o)
 	p := r.pods[o.PodUID()]
-	_, seen := o.(timeline.PodSeen)
+	object, seen := o.(timeline.PodSeen)
 	_, gone := o.(timeline.PodGone)
 	if p == nil {
 		if !seen { // an answer about a pod that has left meanwhile, or news that one left while no agent ran
@@ -56,7 +58,8 @@ func (r *Reconciler) observe(o timeline.Observation) {
 			return
 		}
 		p = r.meet(o.PodUID(), r.config.Scope)
-		p.reported = p.reported || r.mirrored(o.(timeline.PodSeen).Pod)
+		p.reported = p.reported || r.mirrored(object.Pod)
+		p.late = !object.Live
 	}
 	if p.evidence != nil {
 		news := p.evidence.Apply(o)
@@ -182,6 +185,7 @@ func (r *Reconciler) settle(p *pod, now time.Time) {
 	r.pulls.Settle(p.settled)
 	p.evidence = nil
 	r.starting--
+	r.reconstructed.count(p)
 	if p.settled.Reconstructed {
 		return
 	}

@@ -58,7 +58,8 @@ type Reconciler struct {
 	queries chan func()
 	stopped chan struct{}
 
-	eventsUsed atomic.Uint64
+	eventsUsed    atomic.Uint64
+	reconstructed reconstructed
 
 	// Of the goroutine in Run only.
 	clocks   timeline.Clocks
@@ -67,6 +68,7 @@ type Reconciler struct {
 	starting int
 	gone     []timeline.Timeline
 	reported map[string]bool // pods that were reported before this agent and that it has not seen yet
+	told     told
 }
 
 // errStopped answers queries after Run returned.
@@ -111,10 +113,12 @@ func (r *Reconciler) Run(ctx context.Context) error {
 			r.settleEnded()
 			return nil
 		case o := <-r.inbox:
+			r.told = told{}
 			r.observe(o)
 		case answer := <-r.queries:
 			answer()
 		case <-ticks:
+			r.told = told{}
 			for _, p := range r.pods {
 				r.advance(p)
 				r.tellProgress(p)
@@ -156,15 +160,6 @@ func (r *Reconciler) Present(ctx context.Context) ([]timeline.Timeline, error) {
 	})
 }
 
-// lingering is how long after its start-up a pod is still told of among those that start: what else is known of that
-// moment may be older.
-const lingering = 5 * time.Second
-
-// Starting tells of the pods that start, and of those whose start-up ended a moment ago.
-func (r *Reconciler) Starting(ctx context.Context) ([]timeline.Timeline, error) {
-	return ask(ctx, r, "pods that start", r.startingTimelines)
-}
-
 // ask has the goroutine in Run answer.
 func ask[A any](ctx context.Context, r *Reconciler, what string, query func() A) (A, error) {
 	answer := make(chan A, 1)
@@ -183,11 +178,6 @@ func ask[A any](ctx context.Context, r *Reconciler, what string, query func() A)
 
 func (r *Reconciler) timelines() []timeline.Timeline {
 	return r.tell(slices.Clone(r.gone), func(*pod) bool { return true })
-}
-
-func (r *Reconciler) startingTimelines() []timeline.Timeline {
-	now := r.config.Now()
-	return r.tell(nil, func(p *pod) bool { return p.evidence != nil || now.Sub(p.settled.SettledAt) < lingering })
 }
 
 // tell adds the timelines of some of the pods, and sorts all.
