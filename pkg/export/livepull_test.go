@@ -135,3 +135,13 @@ func TestPullsAreCounted(t *testing.T) {
 		t.Errorf("%v lost", got)
 	}
 }
+
+// Without a runtime nobody tells whether a pull with policy Always brought anything; how long it took, kubelet tells.
+func TestPullsOfUnknownOutcomeAreTimed(t *testing.T) {
+	registry := prometheus.NewPedanticRegistry()
+	m := NewMetrics(registry, nil)
+	m.Observe(timeline.Timeline{Pulls: []timeline.Pull{{Registry: "r.example", Outcome: imagepull.OutcomeUnknown, Timed: true, Pull: time.Second}}})
+	if n := testutil.CollectAndCount(m.pulls.pull); n != 1 {
+		t.Errorf("%d series", n)
+	}
+}

@@ -150,7 +150,6 @@ func TestMetricsLeaveOutPullsNobodyTimed(t *testing.T) {
 	for _, pull := range []timeline.Pull{
 		{Outcome: imagepull.OutcomeDownloaded},
 		{Outcome: imagepull.OutcomePresent, Timed: true},
-		{Outcome: imagepull.OutcomeUnknown, Timed: true},
 		{Outcome: imagepull.OutcomePulling, Timed: true},
 	} {
 		registry, metrics := all(t)

@@ -86,7 +86,7 @@ func (m *pullMetrics) observePull(t timeline.Timeline, p timeline.Pull, trace Tr
 	if _, _, busy := p.Unpacking(); busy > 0 {
 		trace.observe(m.unpack, t, busy)
 	}
-	if !p.Timed || p.Outcome == imagepull.OutcomePulling || p.Outcome == imagepull.OutcomeUnknown {
+	if !p.Timed || p.Outcome == imagepull.OutcomePulling {
 		return
 	}
 	trace.observe(m.pull.WithLabelValues(registry, string(p.Outcome)), t, p.Pull)
