@@ -234,7 +234,7 @@ func lastOutcome(f *fold, c *Container, index int16) imagepull.Outcome {
 	case f.e.usedBy(index) == maxInstant && f.bounds.find(markKey{index, final, MarkPullRequested}) != nil:
 		return imagepull.OutcomePulling
 	case f.e.usedBy(index) != maxInstant && image != nil && !image.Present:
-		return f.e.untoldOutcome(c, image)
+		return f.untoldOutcome(c, index, image)
 	case there && image.pulledAgain():
 		switch {
 		case c.PullPolicy != PullAlways:
@@ -299,16 +299,32 @@ func (f *fold) pulledBeside(c *Container, started markKey) bool {
 }
 
 // untoldOutcome is how an image came that was absent and that a container runs from, where no Event tells.
-func (e *Evidence) untoldOutcome(c *Container, image *imageEvidence) imagepull.Outcome {
+func (f *fold) untoldOutcome(c *Container, index int16, image *imageEvidence) imagepull.Outcome {
 	switch {
-	case e.foundPresent(c, image):
+	case f.inBackoff(index, image.last.FirstPulledAt) && c.PullPolicy == PullAlways:
+		return imagepull.OutcomeJoined
+	case f.e.foundPresent(c, image), f.inBackoff(index, image.last.FirstPulledAt):
 		return imagepull.OutcomePresent
-	case image.nothingCameSince(e.turnOf(c)):
+	case image.layered != nil && f.inBackoff(index, image.layered.ResolvedAt):
+		return imagepull.OutcomeUnknown // another pull had begun; whether kubelet's next one still found work to do
+	case image.nothingCameSince(f.e.turnOf(c)):
 		return imagepull.OutcomeVerified // it was there, under another name
 	case image.pulledOnce():
 		return imagepull.OutcomeDownloaded
 	}
 	return imagepull.OutcomeUnknown // by whom, a runtime does not tell; or more than once since, by this pod among others
+}
+
+// inBackoff says that kubelet waited between two attempts to pull a container's image: whatever came then, others
+// brought. That the latest failure was at its latest instant is no more than likely, so the wait is taken to be shorter.
+func (f *fold) inBackoff(index int16, t time.Time) bool {
+	failures := f.pulls[index].failures
+	if len(failures) == 0 || t.IsZero() {
+		return false
+	}
+	last := failures[len(failures)-1]
+	again := last.latest + instant(imagepull.Backoff(int(last.attempt)+1)-statusPatience)
+	return last.latest < at(t) && at(t) < again
 }
 
 // foundPresent says that somebody brought the image before kubelet turned to the container, and looked.
