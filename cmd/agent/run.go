@@ -161,6 +161,7 @@ func serve(ctx context.Context, c config, api apiServer, registry *prometheus.Re
 				sink(t)
 			}
 		},
+		Debugged: metrics.ObserveDebug,
 		Progress: progress,
 		Logger:   logger.Named("reconcile"),
 		Restored: reconcile.Restored{InFlight: kept.left.InFlight, Reported: kept.left.Reported},

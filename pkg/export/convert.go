@@ -25,7 +25,7 @@ func NewRecord(t timeline.Timeline) Record {
 		Verdict:       t.Verdict(),
 		Reconstructed: t.Reconstructed,
 		Phases:        convert(t.Phases, phaseRecord),
-		Pulls:         convert(t.Pulls, pullRecord),
+		Pulls:         convert(slices.Concat(t.Pulls, t.Debug), pullRecord),
 		Marks:         convert(t.Marks, markRecord),
 		Conflicts:     convert(t.Conflicts, conflictRecord),
 		Missing:       convert(t.Missing, same),
@@ -66,6 +66,7 @@ func phaseRecord(s timeline.Span) PhaseRecord {
 func pullRecord(p timeline.Pull) PullRecord {
 	r := PullRecord{
 		Container:    p.Container,
+		Kind:         p.Kind,
 		Image:        p.Image,
 		Registry:     p.Registry,
 		Digest:       p.Digest,

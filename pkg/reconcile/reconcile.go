@@ -37,6 +37,9 @@ type Config struct {
 	UnwatchEvents func(uid string)
 	// Settled gets every start-up that the agent saw end, exactly once.
 	Settled func(timeline.Timeline)
+	// Debugged, if set, gets the pulls for ephemeral containers, in Timeline.Debug, once all is known of them; of a
+	// start-up that is not over by then Settled has them as well.
+	Debugged func(timeline.Timeline)
 	// Progress, if set, gets start-ups of which Settled is not called yet and that have changed, each at most once a
 	// second and marked as partial. What follows within the second is told together when it is over.
 	Progress func(timeline.Timeline)
@@ -65,6 +68,7 @@ type Reconciler struct {
 	pulls    timeline.PullLog
 	pods     map[string]*pod
 	starting int
+	followed int // pods whose ephemeral containers are followed
 	gone     []timeline.Timeline
 	reported map[string]bool // pods that were reported before this agent and that it has not seen yet
 }
@@ -102,7 +106,7 @@ func (r *Reconciler) Run(ctx context.Context) error {
 	defer ticker.Stop()
 	for {
 		var ticks <-chan time.Time
-		if r.starting > 0 {
+		if r.starting+r.followed > 0 {
 			ticks = ticker.C
 		}
 		select {
@@ -116,6 +120,7 @@ func (r *Reconciler) Run(ctx context.Context) error {
 			answer()
 		case <-ticks:
 			for _, p := range r.pods {
+				r.advanceDebug(p)
 				r.advance(p)
 				r.tellProgress(p)
 			}
@@ -187,7 +192,29 @@ func (r *Reconciler) timelines() []timeline.Timeline {
 
 func (r *Reconciler) startingTimelines() []timeline.Timeline {
 	now := r.config.Now()
-	return r.tell(nil, func(p *pod) bool { return p.evidence != nil || now.Sub(p.settled.SettledAt) < lingering })
+	return r.tell(nil, func(p *pod) bool { return p.startedLately(now) })
+}
+
+func (p *pod) startedLately(now time.Time) bool {
+	return p.evidence != nil || now.Sub(p.settled.SettledAt) < lingering
+}
+
+// Pulling is what of the node's pods may be pulled for.
+type Pulling struct {
+	Timelines []timeline.Timeline // of Starting, and those with ephemeral containers that are about to run
+	Late      []timeline.LateContainer
+}
+
+// Pulling tells of the pods for which images may be pulled.
+func (r *Reconciler) Pulling(ctx context.Context) (Pulling, error) {
+	return ask(ctx, r, "pods that images are pulled for", func() Pulling {
+		now := r.config.Now()
+		told := Pulling{Timelines: r.tell(nil, func(p *pod) bool { return p.startedLately(now) || p.debug != nil })}
+		for _, p := range r.pods {
+			told.Late = append(told.Late, p.late...)
+		}
+		return told
+	})
 }
 
 // tell adds the timelines of some of the pods, and sorts all.

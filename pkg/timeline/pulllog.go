@@ -118,32 +118,39 @@ func (l *PullLog) begun(of string, failedAt time.Time) time.Time {
 
 // Settle takes a timeline that was completed for the last time: from now on its layers count as its own.
 func (l *PullLog) Settle(t Timeline) {
-	for _, p := range t.Pulls {
-		for _, layer := range p.Layers {
-			l.layers.add(layer, t.UID)
+	for _, pulls := range [...][]Pull{t.Pulls, t.Debug} {
+		for _, p := range pulls {
+			for _, layer := range p.Layers {
+				l.layers.add(layer, t.UID)
+			}
 		}
 	}
 }
 
 // Complete adds to the pulls of a timeline what those of other pods tell. The pulls must be the caller's own.
 func (l *PullLog) Complete(t *Timeline) {
-	for i := range t.Pulls {
-		p := &t.Pulls[i]
-		p.Shared = l.layers.sharedBy(p.Layers, t.UID)
-		for _, o := range l.pulls {
-			if o.uid == t.UID || !p.Timed || !p.QueueTimed {
-				continue
-			}
-			if waited := o.during(p.RequestedAt, p.StartedAt); waited >= leastBlocked && (p.BlockedBy == nil || waited > p.BlockedBy.Waited) {
-				b := o.blocker
-				b.Waited = waited
-				p.BlockedBy = &b
-			}
-			// What this pod's evidence alone leaves open, a pull that began with the image absent decides.
-			open := p.Outcome == imagepull.OutcomeDownloaded || p.Outcome == imagepull.OutcomeUnknown && o.fetched
-			if open && o.brought(p) {
-				p.Outcome = imagepull.OutcomeJoined
-			}
+	for _, pulls := range [...][]Pull{t.Pulls, t.Debug} {
+		for i := range pulls {
+			l.complete(&pulls[i], t.UID)
+		}
+	}
+}
+
+func (l *PullLog) complete(p *Pull, uid string) {
+	p.Shared = l.layers.sharedBy(p.Layers, uid)
+	for _, o := range l.pulls {
+		if o.uid == uid || !p.Timed || !p.QueueTimed {
+			continue
+		}
+		if waited := o.during(p.RequestedAt, p.StartedAt); waited >= leastBlocked && (p.BlockedBy == nil || waited > p.BlockedBy.Waited) {
+			b := o.blocker
+			b.Waited = waited
+			p.BlockedBy = &b
+		}
+		// What this pod's evidence alone leaves open, a pull that began with the image absent decides.
+		open := p.Outcome == imagepull.OutcomeDownloaded || p.Outcome == imagepull.OutcomeUnknown && o.fetched
+		if open && o.brought(p) {
+			p.Outcome = imagepull.OutcomeJoined
 		}
 	}
 }

@@ -387,7 +387,7 @@ func (e *Evidence) pulledBefore(image *imageEvidence) bool {
 func (f *fold) pull(c *Container, registry string, a pullAttempt) Pull {
 	index := f.index(c.Name)
 	p := Pull{
-		Container: c.Name, Image: c.Image, Registry: registry, Outcome: a.outcome, Failure: a.failure, Attempt: int(a.attempt),
+		Container: c.Name, Kind: c.Kind, Image: c.Image, Registry: registry, Outcome: a.outcome, Failure: a.failure, Attempt: int(a.attempt),
 	}
 	requested := f.bounds.find(markKey{index, a.attempt, MarkPullRequested})
 	started := f.bounds.find(markKey{index, a.attempt, MarkPullStarted})

@@ -43,8 +43,10 @@ type Timeline struct {
 	Total, TotalError time.Duration
 	Reached           // how far the pod came, and when
 
-	Phases    []Span // end to end from CreatedAt: no gap, no overlap
-	Pulls     []Pull
+	Phases []Span // end to end from CreatedAt: no gap, no overlap
+	Pulls  []Pull
+	// Debug are the pulls for ephemeral containers, which are no part of the start-up and may come after it.
+	Debug     []Pull
 	Marks     []MarkEvidence
 	Conflicts []Conflict
 	Skew      Skew     // of the clocks when the timeline was made
@@ -110,8 +112,9 @@ func (s Span) Duration() time.Duration { return s.EndAt.Sub(s.StartAt) }
 // lengths between them too.
 type Pull struct {
 	Container string
-	Image     string // as written in the spec
-	Registry  string // host and port
+	Kind      ContainerKind // of the container
+	Image     string        // as written in the spec
+	Registry  string        // host and port
 	Digest    string
 	Outcome   imagepull.Outcome
 	Failure   imagepull.Failure // why, of imagepull.OutcomeFailed
