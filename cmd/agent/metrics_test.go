@@ -62,7 +62,8 @@ func TestMetricsDocument(t *testing.T) {
 	doc.WriteString("# Metrics\n\nWhat `/metrics` shows, of this node alone. The list is made from the agent's own registry, with every option on " +
 		"(`go test ./cmd/agent -run MetricsDocument -update`). Beside these there are those of the Go runtime and of the process.\n\n" +
 		"Histograms have classic buckets and native ones; with traces on, their exemplars name the trace of a start-up (`trace_id`). " +
-		"Labels have closed sets of values, `registry` at most 16 and then `other`.\n\n| metric | type | labels | |\n|---|---|---|---|\n")
+		"Labels have closed sets of values. `registry` has the 16 registries that were pulled from the most lately, and then `other`; of counters and " +
+		"histograms the series of one that is no longer among them vanish, what it has from then on counts under `other`, and none ever decreases.\n\n| metric | type | labels | |\n|---|---|---|---|\n")
 	for _, d := range all {
 		fmt.Fprintf(&doc, "| `%s` | %s | %s | %s |\n", d.name, typeOf(d.name), d.labels, d.help)
 	}

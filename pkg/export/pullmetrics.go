@@ -86,7 +86,7 @@ func (m *pullMetrics) observePull(t timeline.Timeline, p timeline.Pull, trace Tr
 	if p.Outcome == imagepull.OutcomePresent {
 		return
 	}
-	registry := m.registries.label(p.Registry)
+	registry := m.label(p.Registry)
 	if p.Outcome == imagepull.OutcomeFailed {
 		reason := p.Failure
 		if reason == imagepull.FailureNone {
@@ -107,4 +107,17 @@ func (m *pullMetrics) observePull(t timeline.Timeline, p timeline.Pull, trace Tr
 	if p.QueueTimed {
 		trace.observe(m.queue.WithLabelValues(registry), t, p.Queue)
 	}
+}
+
+// label is a registry's label. The series of one that lost its own vanish; when it gets it again they begin at zero.
+func (m *pullMetrics) label(registry string) string {
+	label, lost := m.registries.label(registry)
+	if lost != "" {
+		series := prometheus.Labels{"registry": lost}
+		m.pull.DeletePartialMatch(series)
+		m.queue.DeletePartialMatch(series)
+		m.bytes.DeletePartialMatch(series)
+		m.failures.DeletePartialMatch(series)
+	}
+	return label
 }
