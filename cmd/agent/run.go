@@ -148,6 +148,7 @@ func serve(ctx context.Context, c config, api apiServer, registry *prometheus.Re
 			Logger: logger.Named("cri"),
 		})
 		askRuntime = runtime.Ask
+		registry.MustRegister(export.NewRuntimeStores(runtime.Stores))
 	}
 
 	reconciler = reconcile.New(reconcile.Config{

@@ -27,6 +27,7 @@ func all(t *testing.T) (*prometheus.Registry, *Metrics) {
 		NewSourceUp(func() []health.Status {
 			return []health.Status{{Part: "pod_watch", Up: true}, {Part: "cri"}}
 		}),
+		NewRuntimeStores(func() map[string]bool { return map[string]bool{"images": true, "sandboxes": false} }),
 		NewClockSkew(func() timeline.Skew {
 			return timeline.Skew{Least: -20 * time.Millisecond, Most: 130 * time.Millisecond}
 		}),
