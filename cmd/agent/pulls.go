@@ -16,7 +16,7 @@ func livePulls(reconciler *reconcile.Reconciler, runtime *cri.Source) func(conte
 		if err != nil {
 			return export.LivePulls{}, err
 		}
-		now := export.LivePulls{Starting: pulling.Timelines, Late: pulling.Late, Now: time.Now()}
+		now := export.LivePulls{Starting: pulling.Timelines, Idle: pulling.Idle, Now: time.Now()}
 		if runtime != nil {
 			now.Downloads, _ = runtime.Downloads(ctx) // without them it is not known what comes
 		}

@@ -3,6 +3,7 @@ package export
 import (
 	"slices"
 
+	"github.com/podlapse/podlapse/pkg/imagepull"
 	"github.com/podlapse/podlapse/pkg/timeline"
 )
 
@@ -79,6 +80,9 @@ func pullRecord(p timeline.Pull) PullRecord {
 		SizeBytes:    p.SizeBytes,
 		Sources:      convert(p.Sources, same),
 		Attempt:      p.Attempt,
+	}
+	if p.Outcome == imagepull.OutcomeFailed && p.Error > 0 {
+		r.Error = new(Seconds(p.Error))
 	}
 	if p.Timed {
 		r.Pull, r.Error = new(Seconds(p.Pull)), new(Seconds(p.Error))

@@ -13,8 +13,8 @@ import (
 type LivePulls struct {
 	// Starting are the timelines of the pods that start, or did a moment ago, and of those that somebody debugs.
 	Starting []timeline.Timeline
-	// Late are the containers that may be started in pods whose start-up is over.
-	Late []timeline.LateContainer
+	// Idle are the containers that may be started again, or in pods whose start-up is over.
+	Idle []timeline.IdleContainer
 	// Downloads are what the runtime downloads; nil when it does not tell.
 	Downloads []imagepull.Download
 	Now       time.Time
@@ -32,9 +32,9 @@ type LivePullRecord struct {
 	Namespace string `json:"namespace,omitempty"`
 	Pod       string `json:"pod,omitempty"`
 	Container string `json:"container,omitempty"`
-	// Kind is the container's; Late says that its pod's start-up is over.
-	Kind timeline.ContainerKind `json:"kind,omitempty"`
-	Late bool                   `json:"late,omitempty"`
+	// Kind is the container's; Restart says that it has run before, so that the pull is charged to no start-up.
+	Kind    timeline.ContainerKind `json:"kind,omitempty"`
+	Restart bool                   `json:"restart,omitempty"`
 
 	Image    string            `json:"image"`
 	Registry string            `json:"registry"`
@@ -72,12 +72,12 @@ func (w wantedPull) mayBe(d imagepull.Download, now time.Time) bool {
 }
 
 // Records lists the pulls that go on, the oldest first. A download belongs to the pull of its repository that was asked for
-// first; one whose repository is not known yet to the first that nothing comes for; else to a container that starts again in
-// a pod whose start-up is over; else it is external. So is one that began while kubelet waited to try again.
+// first; one whose repository is not known yet to the first that nothing comes for; else to a container that starts
+// again, or whose pod's start-up is over; else it is external. So is one that began while kubelet waited to try again.
 func (l LivePulls) Records() []LivePullRecord {
 	wanted := l.wanted()
 	slices.SortStableFunc(wanted, func(a, b wantedPull) int { return oldestFirst(a.LivePullRecord, b.LivePullRecord) })
-	wanted = append(wanted, l.late()...)
+	wanted = append(wanted, l.idle()...)
 	for _, d := range l.Downloads {
 		if l.over(d) {
 			continue
@@ -159,12 +159,12 @@ func (l LivePulls) appendWanted(wanted []wantedPull, t timeline.Timeline, pulls 
 	return wanted
 }
 
-// late lists what may be pulled for pods whose start-up is over.
-func (l LivePulls) late() []wantedPull {
+// idle lists what may be pulled beside start-ups.
+func (l LivePulls) idle() []wantedPull {
 	var wanted []wantedPull
-	for _, c := range l.Late {
-		wanted = append(wanted, wantedPull{notBefore: c.Since, LivePullRecord: LivePullRecord{Namespace: c.Namespace, Pod: c.Pod,
-			Container: c.Container, Kind: c.Kind, Late: true, Image: c.Image, Registry: imagepull.Registry(c.Image)}})
+	for _, c := range l.Idle {
+		wanted = append(wanted, wantedPull{notBefore: c.RanUntil, LivePullRecord: LivePullRecord{Namespace: c.Namespace, Pod: c.Pod,
+			Container: c.Container, Kind: c.Kind, Restart: !c.RanUntil.IsZero(), Image: c.Image, Registry: imagepull.Registry(c.Image)}})
 	}
 	slices.SortFunc(wanted, func(a, b wantedPull) int {
 		return cmp.Or(cmp.Compare(a.Namespace, b.Namespace), cmp.Compare(a.Pod, b.Pod), cmp.Compare(a.Container, b.Container))

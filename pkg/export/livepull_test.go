@@ -175,13 +175,13 @@ func TestDownloadsInBackOffAreExternal(t *testing.T) {
 }
 
 func TestPullsAfterTheStartUp(t *testing.T) {
-	late := timeline.LateContainer{Namespace: "shop", Pod: "web", Container: "app", Image: "ghcr.io/a/b:1", Kind: timeline.KindMain, Since: after(4 * time.Second)}
-	l := LivePulls{Now: after(10 * time.Second), Late: []timeline.LateContainer{late}}
+	idle := timeline.IdleContainer{Namespace: "shop", Pod: "web", Container: "app", Image: "ghcr.io/a/b:1", Kind: timeline.KindMain, RanUntil: after(4 * time.Second)}
+	l := LivePulls{Now: after(10 * time.Second), Idle: []timeline.IdleContainer{idle}}
 	if records := l.Records(); len(records) != 0 {
 		t.Errorf("nothing is downloaded, yet %+v", records)
 	}
 	l.Downloads = []imagepull.Download{{Registry: "ghcr.io", Repository: "a/b", DoneBytes: 3, StartedAt: after(5 * time.Second)}}
-	check(t, l.Records(), []LivePullRecord{{Namespace: "shop", Pod: "web", Container: "app", Kind: timeline.KindMain, Late: true,
+	check(t, l.Records(), []LivePullRecord{{Namespace: "shop", Pod: "web", Container: "app", Kind: timeline.KindMain, Restart: true,
 		Image: "ghcr.io/a/b:1", Registry: "ghcr.io", Outcome: imagepull.OutcomePulling, State: pullStatePulling, Age: Seconds(5 * time.Second), DoneBytes: 3}})
 	l.Downloads[0].StartedAt = after(3 * time.Second) // the container still ran
 	if records := l.Records(); len(records) != 1 || records[0].Outcome != imagepull.OutcomeExternal {

@@ -90,7 +90,7 @@ type PullRecord struct {
 	FinishedAt   Instant                `json:"finished_at,omitzero"`
 	Queue        *Seconds               `json:"queue_seconds,omitempty"` // nil when not timed, like the two below
 	Pull         *Seconds               `json:"pull_seconds,omitempty"`
-	Error        *Seconds               `json:"error_seconds,omitempty"`
+	Error        *Seconds               `json:"error_seconds,omitempty"` // of a failed one, of the time from requested to finished
 	SizeBytes    int64                  `json:"size_bytes,omitempty"`
 	// Download and Unpack overlap: one layer is unpacked while others still come. Both are absent, like the
 	// layers, unless content came with this pull and the runtime tells.

@@ -3,6 +3,7 @@ package reconcile
 import (
 	"fmt"
 	"slices"
+	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -93,35 +94,50 @@ func TestEphemeralContainersThatRan(t *testing.T) {
 	})
 }
 
-// A container that restarts in a pod whose start-up is over is told of as late.
-func TestContainersThatRestartAreLate(t *testing.T) {
+// A container that restarts, be the start-up over or not, may be pulled for.
+func TestContainersThatRestartAreIdle(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		d := &desk{}
 		r, observe, stop := start(t, d, timeline.Scope{})
 		defer stop()
+		crashed := object()
+		crashed.UID, crashed.Name = "uid-2", "crashed"
+		crashed.Containers[0].State, crashed.Containers[0].FinishedAt = timeline.StateTerminated, time.Now()
+		observe(timeline.PodSeen{ArrivedAt: time.Now(), Live: true, Pod: crashed})
+		waits := object() // for its first run: that is its start-up's
+		waits.UID = "uid-3"
+		waits.Containers[0].State = timeline.StateWaiting
+		observe(timeline.PodSeen{ArrivedAt: time.Now(), Live: true, Pod: waits})
 		pod := ready(object())
 		observe(timeline.PodSeen{ArrivedAt: time.Now(), Live: true, Pod: pod})
-		late := func() []timeline.LateContainer {
+		crashes := 0
+		idle := func() []timeline.IdleContainer {
 			going, err := r.Pulling(t.Context())
 			if err != nil {
 				t.Fatal(err)
 			}
-			return going.Late
+			return slices.DeleteFunc(going.Idle, func(c timeline.IdleContainer) bool {
+				crashes += strings.Count(c.Pod, "crashed")
+				return c.Pod == "crashed"
+			})
 		}
-		if l := late(); len(l) != 0 {
+		if l := idle(); len(l) != 0 {
 			t.Errorf("it runs, yet %+v", l)
 		}
 		pod.Containers = slices.Clone(pod.Containers)
 		pod.Containers[0].State, pod.Containers[0].FinishedAt = timeline.StateTerminated, time.Now()
 		observe(timeline.PodSeen{ArrivedAt: time.Now(), Live: true, Pod: pod})
-		want := timeline.LateContainer{Namespace: "ns", Pod: "pod", Container: "app", Image: "cold", Kind: timeline.KindMain, Since: time.Now()}
-		if l := late(); len(l) != 1 || l[0] != want {
+		want := timeline.IdleContainer{Namespace: "ns", Pod: "pod", Container: "app", Image: "cold", Kind: timeline.KindMain, RanUntil: time.Now()}
+		if l := idle(); len(l) != 1 || l[0] != want {
 			t.Errorf("%+v, want %+v", l, want)
 		}
 		pod.Phase = "Failed"
 		observe(timeline.PodSeen{ArrivedAt: time.Now(), Live: true, Pod: pod})
-		if l := late(); len(l) != 0 {
+		if l := idle(); len(l) != 0 {
 			t.Errorf("it never runs again, yet %+v", l)
+		}
+		if crashes != 3 {
+			t.Errorf("one that crashed before it was ready: told of %d times of 3", crashes)
 		}
 	})
 }

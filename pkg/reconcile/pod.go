@@ -27,7 +27,7 @@ type pod struct {
 	debug  *timeline.Debug          // follows ephemeral containers; nil while there is none to follow
 	over   []string                 // names of ephemeral containers that were followed
 	pulled []timeline.Pull          // for them, of the latest
-	late   []timeline.LateContainer // once settled
+	idle   []timeline.IdleContainer // once settled
 
 	watching bool // an Event watch was asked for
 	// Why: the start-up, or an ephemeral container, needs it.
@@ -90,7 +90,7 @@ func (r *Reconciler) observe(o timeline.Observation) {
 			r.tellProgress(p)
 		}
 	} else if seen {
-		p.late = object.Pod.LateContainers()
+		p.idle = object.Pod.IdleContainers()
 	}
 	if gone {
 		r.forget(o.PodUID(), p)
@@ -198,7 +198,7 @@ func (r *Reconciler) settle(p *pod, now time.Time) {
 	p.settled, _ = r.timeline(p, now)
 	p.settled.Partial = false
 	r.pulls.Settle(p.settled)
-	p.evidence, p.late = nil, object.LateContainers()
+	p.evidence, p.idle = nil, object.IdleContainers()
 	r.starting--
 	if p.settled.Reconstructed {
 		return

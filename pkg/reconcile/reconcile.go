@@ -170,6 +170,15 @@ func (r *Reconciler) Starting(ctx context.Context) ([]timeline.Timeline, error) 
 	return ask(ctx, r, "pods that start", r.startingTimelines)
 }
 
+// idleContainers are those that may be pulled for, if not for a start-up.
+func (p *pod) idleContainers() []timeline.IdleContainer {
+	if p.evidence == nil {
+		return p.idle
+	}
+	object := p.evidence.Pod()
+	return slices.DeleteFunc(object.IdleContainers(), func(c timeline.IdleContainer) bool { return c.RanUntil.IsZero() })
+}
+
 // ask has the goroutine in Run answer.
 func ask[A any](ctx context.Context, r *Reconciler, what string, query func() A) (A, error) {
 	answer := make(chan A, 1)
@@ -201,8 +210,8 @@ func (p *pod) startedLately(now time.Time) bool {
 
 // Pulling is what of the node's pods may be pulled for.
 type Pulling struct {
-	Timelines []timeline.Timeline // of Starting, and those with ephemeral containers that are about to run
-	Late      []timeline.LateContainer
+	Timelines []timeline.Timeline      // of Starting, and those with ephemeral containers that are about to run
+	Idle      []timeline.IdleContainer // of all pods, but for those that still wait for their first run in a start-up
 }
 
 // Pulling tells of the pods for which images may be pulled.
@@ -211,7 +220,7 @@ func (r *Reconciler) Pulling(ctx context.Context) (Pulling, error) {
 		now := r.config.Now()
 		told := Pulling{Timelines: r.tell(nil, func(p *pod) bool { return p.startedLately(now) || p.debug != nil })}
 		for _, p := range r.pods {
-			told.Late = append(told.Late, p.late...)
+			told.Idle = append(told.Idle, p.idleContainers()...)
 		}
 		return told
 	})

@@ -15,17 +15,16 @@ type Debug struct {
 // NewDebug begins with a pod as it is now, of which all but the ephemeral containers in over are to be told of. It is nil if
 // there is none, or if all have run already: nobody saw their pulls.
 func NewDebug(scope Scope, o PodSeen, over []string) *Debug {
-	d := &Debug{over: slices.Clone(over)}
-	if len(d.ephemeral(o.Pod)) == 0 {
+	if !slices.ContainsFunc(o.Pod.Containers, func(c Container) bool {
+		return c.Kind == KindEphemeral && !c.ran() && !slices.Contains(over, c.Name)
+	}) {
 		return nil
 	}
+	d := &Debug{over: slices.Clone(over)}
 	for _, c := range o.Pod.Containers {
 		if c.Kind == KindEphemeral && c.ran() {
 			d.over = append(d.over, c.Name)
 		}
-	}
-	if len(d.ephemeral(o.Pod)) == 0 {
-		return nil
 	}
 	scope.Since, scope.Said = time.Time{}, false
 	d.evidence = NewEvidence(scope)

@@ -127,7 +127,8 @@ type Pull struct {
 
 	Queue time.Duration // StartedAt less RequestedAt; known if QueueTimed
 	Pull  time.Duration // FinishedAt less StartedAt; known if Timed
-	// Timed and QueueTimed say that Pull and Queue are known; what is is within Error of the truth.
+	// Timed and QueueTimed say that Pull and Queue are known; what is is within Error of the truth. Of a pull that failed
+	// nobody tells the two apart: Error is then of the time from RequestedAt to FinishedAt.
 	Timed, QueueTimed bool
 	Error             time.Duration
 
