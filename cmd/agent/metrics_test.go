@@ -62,9 +62,10 @@ func TestMetricsDocument(t *testing.T) {
 	doc.WriteString("# Metrics\n\nWhat `/metrics` shows, of this node alone. The list is made from the agent's own registry, with every option on " +
 		"(`go test ./cmd/agent -run MetricsDocument -update`). Beside these there are those of the Go runtime and of the process.\n\n" +
 		"Histograms have classic buckets and native ones; with traces on, their exemplars name the trace of a start-up (`trace_id`). " +
-		"Labels have closed sets of values, `registry` at most 16 and then `other`; values that are known beforehand are there at zero. A node " +
-		"with 110 pods that pulls from eight registries has at most 1500 series with default flags, every classic bucket counted; a further " +
-		"registry adds at most 95, and `--metrics-pod-labels` one for each pod, at most 250. With 500 pods and everything on a " +
+		"Labels have closed sets of values; values that are known beforehand are there at zero. `registry` has the six registries that were " +
+		"pulled from the most lately, and then `other`; of counters and histograms the series of one that is no longer among them vanish, " +
+		"what it has from then on counts under `other`, and none ever decreases. A node with 110 pods has at most 1500 series with default " +
+		"flags, every classic bucket counted; `--metrics-pod-labels` adds one for each pod, at most 250. With 500 pods and everything on a " +
 		"scrape is at most 100 KiB, compressed (`make bench` measures it).\n\n| metric | type | labels | |\n|---|---|---|---|\n")
 	for _, d := range all {
 		fmt.Fprintf(&doc, "| `%s` | %s | %s | %s |\n", d.name, typeOf(d.name), d.labels, d.help)

@@ -153,6 +153,7 @@ func serve(ctx context.Context, c config, api apiServer, registry *prometheus.Re
 			Logger: logger.Named("cri"),
 		})
 		askRuntime = runtime.Ask
+		registry.MustRegister(export.NewRuntimeStores(runtime.Stores))
 	}
 
 	reconciler = reconcile.New(reconcile.Config{
@@ -166,6 +167,7 @@ func serve(ctx context.Context, c config, api apiServer, registry *prometheus.Re
 				sink(t)
 			}
 		},
+		Debugged: metrics.ObserveDebug,
 		Progress: progress,
 		Logger:   logger.Named("reconcile"),
 		Restored: reconcile.Restored{InFlight: kept.left.InFlight, Reported: kept.left.Reported},

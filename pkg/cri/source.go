@@ -49,6 +49,7 @@ type Source struct {
 	contents *cache[contents]
 	current  atomic.Pointer[session] // that serves now; nil while none does
 	progress *sharedDownloads
+	coarse   string      // the runtime of which was last said what it does not tell; of the goroutine in Run
 	full     atomic.Bool // the latest question was dropped
 	answered atomic.Uint64
 	givenUp  atomic.Uint64
@@ -153,5 +154,32 @@ func (s *Source) connect(ctx context.Context, path string) (*session, error) {
 		return nil, err
 	}
 	s.config.Report(true, describe(version))
-	return newSession(s, client, version), nil
+	session := newSession(s, client, version)
+	s.sayCoarse(session)
+	return session, nil
+}
+
+// sayCoarse says once of a runtime what it does not tell by its version, however often the connection breaks.
+func (s *Source) sayCoarse(session *session) {
+	missing, costs := session.lookUp.stores.missing()
+	if len(missing) == 0 || s.coarse == session.runtime {
+		return
+	}
+	s.coarse = session.runtime
+	s.config.Logger.Warn("container runtime does not have all of containerd's stores, timing is coarser",
+		zap.String("runtime", session.runtime), zap.Strings("missing", missing), zap.Strings("costs", costs))
+}
+
+// Stores says which of containerd's own stores the runtime has, by name; nil while there is no connection. It may be called
+// from any goroutine.
+func (s *Source) Stores() map[string]bool {
+	session := s.current.Load()
+	if session == nil {
+		return nil
+	}
+	served := map[string]bool{}
+	for _, store := range session.lookUp.stores.all() {
+		served[store.name] = store.on()
+	}
+	return served
 }

@@ -3,6 +3,7 @@ package export
 import (
 	"slices"
 
+	"github.com/podlapse/podlapse/pkg/imagepull"
 	"github.com/podlapse/podlapse/pkg/timeline"
 )
 
@@ -25,7 +26,7 @@ func NewRecord(t timeline.Timeline) Record {
 		Verdict:       t.Verdict(),
 		Reconstructed: t.Reconstructed,
 		Phases:        convert(t.Phases, phaseRecord),
-		Pulls:         convert(t.Pulls, pullRecord),
+		Pulls:         convert(slices.Concat(t.Pulls, t.Debug), pullRecord),
 		Marks:         convert(t.Marks, markRecord),
 		Conflicts:     convert(t.Conflicts, conflictRecord),
 		Missing:       convert(t.Missing, same),
@@ -66,6 +67,7 @@ func phaseRecord(s timeline.Span) PhaseRecord {
 func pullRecord(p timeline.Pull) PullRecord {
 	r := PullRecord{
 		Container:    p.Container,
+		Kind:         p.Kind,
 		Image:        p.Image,
 		Registry:     p.Registry,
 		Digest:       p.Digest,
@@ -78,6 +80,9 @@ func pullRecord(p timeline.Pull) PullRecord {
 		SizeBytes:    p.SizeBytes,
 		Sources:      convert(p.Sources, same),
 		Attempt:      p.Attempt,
+	}
+	if p.Outcome == imagepull.OutcomeFailed && p.Error > 0 {
+		r.Error = new(Seconds(p.Error))
 	}
 	if p.Timed {
 		r.Pull, r.Error = new(Seconds(p.Pull)), new(Seconds(p.Error))

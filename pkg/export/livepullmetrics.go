@@ -40,10 +40,11 @@ func (c *livePulls) Collect(metrics chan<- prometheus.Metric) {
 		active, queued, bytes int64
 		oldest                float64
 	}
-	registries := newRegistryLabels() // what goes on at once is what bounds them
+	records := c.now().Records()
+	labelOf := momentLabels(convert(records, func(r LivePullRecord) string { return r.Registry }))
 	of := map[string]*sums{}
-	for _, record := range c.now().Records() {
-		label := registries.label(record.Registry)
+	for _, record := range records {
+		label := labelOf(record.Registry)
 		if of[label] == nil {
 			of[label] = &sums{}
 		}

@@ -96,6 +96,13 @@ func (m *Metrics) Observe(t timeline.Timeline) {
 	m.pulls.observe(t, m.trace)
 }
 
+// ObserveDebug counts the pulls for ephemeral containers, of which Observe counts none.
+func (m *Metrics) ObserveDebug(t timeline.Timeline) {
+	for _, p := range t.Debug {
+		m.pulls.observePull(t, p, nil)
+	}
+}
+
 // lengths adds up the stretches of each phase.
 func lengths(spans []timeline.Span) map[timeline.Phase]time.Duration {
 	sums := make(map[timeline.Phase]time.Duration)

@@ -27,6 +27,7 @@ func all(t testing.TB) (*prometheus.Registry, *Metrics) {
 		NewSources(func() []Source {
 			return []Source{{Name: "pod_watch", Up: true, Recoveries: 2, ObservedAt: createdAt.Add(250 * time.Millisecond)}, {Name: "cri"}}
 		}),
+		NewRuntimeStores(func() map[string]bool { return map[string]bool{"images": true, "sandboxes": false} }),
 		NewClockSkew(func() timeline.Skew {
 			return timeline.Skew{Least: -20 * time.Millisecond, Most: 130 * time.Millisecond}
 		}),
@@ -164,7 +165,6 @@ func TestMetricsLeaveOutPullsNobodyTimed(t *testing.T) {
 	for _, pull := range []timeline.Pull{
 		{Outcome: imagepull.OutcomeDownloaded},
 		{Outcome: imagepull.OutcomePresent, Timed: true},
-		{Outcome: imagepull.OutcomeUnknown, Timed: true},
 		{Outcome: imagepull.OutcomePulling, Timed: true},
 	} {
 		registry, metrics := all(t)
@@ -190,7 +190,7 @@ func TestMetricsBoundRegistries(t *testing.T) {
 	observe("r0.example")
 	observe("\xff")
 	for label, want := range map[string]uint64{
-		"registry=r0.example": 2, "registry=r15.example": 1, "registry=r16.example": 0,
+		"registry=r0.example": 2, "registry=r5.example": 1, "registry=r6.example": 0,
 		"registry=other": 100 - maxRegistries, "registry=unknown": 1,
 	} {
 		if got, _ := count(t, registry, "podlapse_image_pull_duration_seconds", label, "outcome=failed"); got != want {

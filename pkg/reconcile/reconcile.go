@@ -37,6 +37,9 @@ type Config struct {
 	UnwatchEvents func(uid string)
 	// Settled gets every start-up that the agent saw end, exactly once.
 	Settled func(timeline.Timeline)
+	// Debugged, if set, gets the pulls for ephemeral containers, in Timeline.Debug, once all is known of them; of a
+	// start-up that is not over by then Settled has them as well.
+	Debugged func(timeline.Timeline)
 	// Progress, if set, gets start-ups of which Settled is not called yet and that have changed, each at most once a
 	// second and marked as partial. What follows within the second is told together when it is over.
 	Progress func(timeline.Timeline)
@@ -66,6 +69,7 @@ type Reconciler struct {
 	pulls    timeline.PullLog
 	pods     map[string]*pod
 	starting int
+	followed int // pods whose ephemeral containers are followed
 	gone     []timeline.Timeline
 	reported map[string]bool // pods that were reported before this agent and that it has not seen yet
 	told     told
@@ -104,7 +108,7 @@ func (r *Reconciler) Run(ctx context.Context) error {
 	defer ticker.Stop()
 	for {
 		var ticks <-chan time.Time
-		if r.starting > 0 {
+		if r.starting+r.followed > 0 {
 			ticks = ticker.C
 		}
 		select {
@@ -120,6 +124,7 @@ func (r *Reconciler) Run(ctx context.Context) error {
 		case <-ticks:
 			r.told = told{}
 			for _, p := range r.pods {
+				r.advanceDebug(p)
 				r.advance(p)
 				r.tellProgress(p)
 			}

@@ -30,8 +30,12 @@ const toldFor = 50 * time.Millisecond
 func (r *Reconciler) startingTimelines() []timeline.Timeline {
 	now := r.config.Now()
 	if age := now.Sub(r.told.at); r.told.starting == nil || age < 0 || age > toldFor {
-		all := r.tell(nil, func(p *pod) bool { return p.evidence != nil || now.Sub(p.settled.SettledAt) < lingering })
+		all := r.tell(nil, func(p *pod) bool { return p.startedLately(now) })
 		r.told = told{all, now}
 	}
 	return r.told.starting
+}
+
+func (p *pod) startedLately(now time.Time) bool {
+	return p.evidence != nil || now.Sub(p.settled.SettledAt) < lingering
 }
