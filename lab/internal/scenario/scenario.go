@@ -86,13 +86,15 @@ func Play(ctx context.Context, n node.Node, s Scenario, seed uint64, out io.Writ
 		b.Seed = uint64(rand.Uint32()) // short enough to be typed again
 	}
 	if len(s.Flags) > 0 {
-		if err := n.RestartAgentWith(ctx, s.Flags...); err != nil {
+		if err := n.RestartAgentWith(ctx, node.AgentChange{Flags: s.Flags}); err != nil {
 			return fmt.Errorf("prepare scenario %s: start the agent with %q: %w", s.Name, s.Flags, err)
 		}
 	}
 	n.Report.Say("scenario %s in namespace %s", s.Name, b.Namespace)
 	verdict := &Verdict{}
-	err = s.Run(ctx, b, verdict)
+	if err = s.Run(ctx, b, verdict); err == nil {
+		err = judgeRecords(b, verdict)
+	}
 	if ctx.Err() != nil {
 		return fmt.Errorf("scenario %s: %w", s.Name, context.Cause(ctx))
 	}
