@@ -65,7 +65,7 @@ func (n Node) prometheus(name, programs, config string, port int, features strin
 	return component{
 		Spec: process.Spec{Name: name, Path: filepath.Join(programs, "prometheus"), Args: []string{
 			"--config.file=" + config, "--web.listen-address=" + layout.Address(port),
-			"--storage.tsdb.path=" + n.In(name), "--storage.tsdb.retention.time=1h", "--storage.tsdb.no-lockfile",
+			"--storage.tsdb.path=" + n.In(name), "--storage.tsdb.retention.time=1h",
 			"--enable-feature=" + features, "--log.level=warn",
 		}, Inputs: []string{config}},
 		ports: []int{port},

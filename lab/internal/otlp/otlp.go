@@ -79,10 +79,13 @@ func Count(path, histogram string) (count uint64, ok bool, err error) {
 						continue
 					}
 					for _, point := range append(metric.Histogram.DataPoints, metric.ExponentialHistogram.DataPoints...) {
+						ok = true
+						if count = 0; point.Count == "" { // a zero is left out
+							continue
+						}
 						if count, err = strconv.ParseUint(point.Count, 10, 64); err != nil {
 							return err
 						}
-						ok = true
 					}
 				}
 			}

@@ -3,6 +3,7 @@ package otlp
 import (
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 	"time"
 )
@@ -57,6 +58,10 @@ func TestCount(t *testing.T) {
 	path := write(t, taken)
 	if count, ok, err := Count(path, "lengths"); count != 3 || !ok || err != nil {
 		t.Errorf("%d, %v, %v", count, ok, err)
+	}
+	zero := write(t, taken[:strings.LastIndex(taken, "\n")+1]+`{"resourceMetrics":[{"scopeMetrics":[{"metrics":[{"name":"lengths","exponentialHistogram":{"dataPoints":[{}]}}]}]}]}`+"\n")
+	if count, ok, err := Count(zero, "lengths"); count != 0 || !ok || err != nil {
+		t.Errorf("none: %d, %v, %v", count, ok, err)
 	}
 	if _, ok, err := Count(path, "other"); ok || err != nil {
 		t.Errorf("a counter is a histogram: %v, %v", ok, err)

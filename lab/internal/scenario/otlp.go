@@ -115,14 +115,15 @@ const (
 // kinds starts one pod that fails, one with a parent, and one of a Deployment.
 func (t *tracedRun) kinds(ctx context.Context) error {
 	const failing, child, owned = "failing", "child", "owned"
-	fails := bench.InitContainer(mainName, t.bench.BaseImage, 500*time.Millisecond)
+	fails := bench.InitContainer(initName, t.bench.BaseImage, 500*time.Millisecond)
 	fails.Env = append(fails.Env, corev1.EnvVar{Name: workload.ExitCode, Value: "3"})
 	plain := corev1.PodSpec{Containers: []corev1.Container{bench.MainContainer(mainName, t.bench.BaseImage, time.Second)}}
 	annotations := map[string]string{"traceparent": "00-" + parentTrace + "-" + parentSpan + "-01"}
 	var replicas []string
 	create, together := errgroup.WithContext(ctx)
 	create.Go(func() error {
-		return t.bench.CreatePod(together, failing, corev1.PodSpec{RestartPolicy: corev1.RestartPolicyNever, Containers: []corev1.Container{fails}})
+		return t.bench.CreatePod(together, failing, corev1.PodSpec{RestartPolicy: corev1.RestartPolicyNever,
+			InitContainers: []corev1.Container{fails}, Containers: plain.Containers})
 	})
 	create.Go(func() error { return t.bench.CreateAnnotatedPod(together, child, annotations, plain) })
 	create.Go(func() (err error) {
