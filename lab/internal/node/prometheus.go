@@ -28,7 +28,7 @@ scrape_configs:
   - targets: [%[2]q]
 `
 
-// StartPrometheus starts two servers that scrape the agent, and waits until they are ready. Prometheus before 2.45 takes of a
+// StartPrometheus starts two servers that scrape the agent, and waits until they are ready. Debian's 2.42 takes of a
 // histogram either its classic buckets or, with the feature switched on, its native ones, for all that it scrapes: so there is
 // one for each.
 func (n Node) StartPrometheus(ctx context.Context) error {

@@ -35,10 +35,11 @@ const (
 // scrape has a real Prometheus scrape the agent while three pods start, each of which falls into another bucket, and asks it
 // what a person would.
 func scrape(ctx context.Context, b *bench.Bench, v *Verdict) error {
-	pods := []scraped{
-		{plan: plan{name: "short", initRun: 300 * time.Millisecond, readyAfter: 2 * time.Second}},
-		{plan: plan{name: "middle", initRun: 300 * time.Millisecond, readyAfter: 4 * time.Second, throttled: true}},
-		{plan: plan{name: "long", initRun: 300 * time.Millisecond, readyAfter: 9 * time.Second, throttled: true}},
+	const initRun = 300 * time.Millisecond
+	pods := []scraped{ // around 7, 14 and 24 seconds
+		{plan: plan{name: "short", initRun: initRun, readyAfter: 5500 * time.Millisecond}},
+		{plan: plan{name: "middle", initRun: initRun, readyAfter: 10500 * time.Millisecond, throttled: true}},
+		{plan: plan{name: "long", initRun: initRun, readyAfter: 20500 * time.Millisecond, throttled: true}},
 	}
 	if err := startReceiver(ctx, b); err != nil {
 		return err
@@ -67,7 +68,7 @@ func scrape(ctx context.Context, b *bench.Bench, v *Verdict) error {
 	return nil
 }
 
-// startScraped starts the pods at once and waits until all are told.
+// startScraped starts the pods, each when the pull of the one before is over, and waits until all are told.
 func startScraped(ctx context.Context, b *bench.Bench, pods []scraped) error {
 	var plans []plan
 	for _, p := range pods {
@@ -86,7 +87,11 @@ func startScraped(ctx context.Context, b *bench.Bench, pods []scraped) error {
 	sightings, stop := b.Watch(ctx)
 	work, together := errgroup.WithContext(ctx)
 	for i := range pods {
+		const apart = 4 * time.Second
 		work.Go(func() error {
+			if err := sleep(together, time.Duration(i)*apart); err != nil {
+				return err
+			}
 			p := &pods[i]
 			c, err := p.plan.carryOut(together, b, sightings, images[i])
 			if err != nil {
@@ -232,6 +237,11 @@ func (p *promRun) judgeExemplars(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	beside, err := p.native.Exemplars(ctx, startupHistogram, since)
+	if err != nil {
+		return err
+	}
+	p.verdict.Note("%d exemplars came with classic buckets, %d with native ones", len(exemplars), len(beside))
 	for _, pod := range p.pods {
 		trace, err := awaitTrace(ctx, p.bench, pod.plan.name, 1)
 		if err != nil {
