@@ -46,7 +46,9 @@ func TestConfigurationIsComplete(t *testing.T) {
 func TestPortsAreApart(t *testing.T) {
 	n := testNode(t)
 	taken := make(map[int]string)
-	for _, c := range append(n.components(), n.agent("/agent", AgentChange{})) {
+	sometimes := []component{n.agent("/agent", AgentChange{}), n.receiver("/receiver"),
+		n.prometheus(prometheusName, "/", "/config", layout.PrometheusPort, ""), n.prometheus(nativeName, "/", "/config", layout.NativePort, "")}
+	for _, c := range append(n.components(), sometimes...) {
 		for _, port := range c.ports {
 			if other := taken[port]; other != "" {
 				t.Errorf("%s and %s share port %d", c.Name, other, port)

@@ -23,7 +23,15 @@ func (n Node) StartReceiver(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	c := component{
+	c := n.receiver(program)
+	if err := n.ensure(c); err != nil {
+		return err
+	}
+	return n.await(ctx, c)
+}
+
+func (n Node) receiver(program string) component {
+	return component{
 		Spec: process.Spec{Name: receiverName, Path: program, Args: []string{
 			layout.Address(layout.OTLPHTTPPort), layout.Address(layout.OTLPGRPCPort), n.OTLP()}},
 		ports: []int{layout.OTLPHTTPPort, layout.OTLPGRPCPort},
@@ -32,10 +40,6 @@ func (n Node) StartReceiver(ctx context.Context) error {
 		},
 		limit: startLimit,
 	}
-	if err := n.ensure(c); err != nil {
-		return err
-	}
-	return n.await(ctx, c)
 }
 
 // StopReceiver ends it, if there is one.
