@@ -14,7 +14,7 @@ NODE    := $(shell [ "$$(uname -s)" = Linux ] && [ "$$(id -u)" = 0 ] && echo yes
 FUZZTIME ?= 5s
 # The scenarios that `make test` runs on the real node.
 SCENARIOS := first-light network-failure serial-queue accuracy restart pulls pulls-no-events pulls-no-runtime \
-	lost-events unpack no-watch
+	lost-events unpack no-watch prometheus otlp
 
 .DEFAULT_GOAL := help
 .PHONY: help build lab up down status list scenario test check unit fuzz node-test bench clean
@@ -50,6 +50,7 @@ check: ## formatting and vet
 	@unformatted="$$(gofmt -l cmd pkg lab)"; [ -z "$$unformatted" ] || { echo "run gofmt -w on:" $$unformatted >&2; exit 1; }
 	go vet ./...
 	cd lab && go vet ./...
+	cd lab/tools/otlp && go vet ./...
 
 unit: ## tests that need no node
 	go test $(RACE) ./...

@@ -29,7 +29,7 @@ func (n Node) StartGuest(ctx context.Context, nodeName string) error {
 	if err != nil {
 		return err
 	}
-	c := n.agent(program)
+	c := n.agent(program, AgentChange{})
 	c.Name, c.ports, c.Stdout = guestProcess, []int{layout.GuestPort}, n.GuestRecords()
 	c.Args = []string{"run", "--node-name=" + nodeName, "--kubeconfig=" + n.AgentKubeconfig(),
 		"--cri-endpoint=unix://" + n.GuestSocket(), "--listen-address=" + layout.Address(layout.GuestPort)}
@@ -47,18 +47,7 @@ func (n Node) StartGuest(ctx context.Context, nodeName string) error {
 func (n Node) GuestUsage() (process.Usage, error) { return n.usage(guestProcess) }
 
 // StopGuest ends the guest, if there is one.
-func (n Node) StopGuest() error {
-	record, ok := n.table().Get(guestProcess)
-	if !ok {
-		return nil
-	}
-	if record.Alive() {
-		if err := record.Stop(5 * time.Second); err != nil {
-			return err
-		}
-	}
-	return n.table().Remove(guestProcess)
-}
+func (n Node) StopGuest() error { return n.stop(5*time.Second, guestProcess) }
 
 // APIServerUsage is what the API server has used since it started.
 func (n Node) APIServerUsage() (process.Usage, error) { return n.usage(apiServerName) }
