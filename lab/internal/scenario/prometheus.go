@@ -206,7 +206,7 @@ func (p *promRun) judgeClassic(ctx context.Context) error {
 
 // bucketOf is the bucket of the documented ones of a start-up's length that holds a number of seconds.
 func bucketOf(seconds float64) (low, high float64) {
-	edges := []float64{0, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 20, 30, 60, 120, 300, 600, math.Inf(1)}
+	edges := []float64{0, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 20, 30, 60, 120, 300, 600, math.Inf(1)}
 	i, _ := slices.BinarySearch(edges, seconds)
 	return edges[max(i, 1)-1], edges[max(i, 1)]
 }
