@@ -19,7 +19,7 @@ type Clock struct {
 	readings chan timeline.ClockSeen
 }
 
-// NewClock makes a source of ClockSeen for NewRESTClient.
+// NewClock makes a source of ClockSeen for LoadConfig.
 func NewClock(now func() time.Time) *Clock {
 	return &Clock{now, make(chan timeline.ClockSeen, clockReadings)}
 }
