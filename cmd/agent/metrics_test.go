@@ -18,7 +18,6 @@ import (
 	dto "github.com/prometheus/client_model/go"
 	"go.uber.org/zap"
 
-	"github.com/podlapse/podlapse/pkg/podwatch"
 	"github.com/podlapse/podlapse/pkg/podwatch/podwatchtest"
 )
 
@@ -88,15 +87,14 @@ func everything(t *testing.T) *prometheus.Registry {
 	if _, err := settle(c.settings(), args, func(string) string { return "" }, 0); err != nil {
 		t.Fatal(err)
 	}
-	clock, traffic := podwatch.NewClock(time.Now), podwatch.NewTraffic()
-	client, err := podwatch.NewRESTClient(c.kubeconfig, clock, traffic)
+	api, err := newAPIServer(c)
 	if err != nil {
 		t.Fatal(err)
 	}
 	registry := prometheus.NewRegistry()
 	ctx, stop := context.WithCancel(t.Context())
 	ended := make(chan error, 1)
-	go func() { ended <- serve(ctx, c, apiServer{client, clock, traffic}, registry, zap.NewNop(), io.Discard) }()
+	go func() { ended <- serve(ctx, c, api, registry, zap.NewNop(), io.Discard) }()
 	for deadline := time.Now().Add(10 * time.Second); ; time.Sleep(10 * time.Millisecond) {
 		families, err := registry.Gather()
 		watching := slices.ContainsFunc(families, func(f *dto.MetricFamily) bool { return f.GetName() == "podlapse_apiserver_requests_total" })
