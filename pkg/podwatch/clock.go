@@ -36,6 +36,19 @@ func (c *Clock) Run(ctx context.Context, observe func(context.Context, timeline.
 	}
 }
 
+// Waiting takes the readings that nobody has observed yet. It does not block.
+func (c *Clock) Waiting() []timeline.ClockSeen {
+	var readings []timeline.ClockSeen
+	for {
+		select {
+		case reading := <-c.readings:
+			readings = append(readings, reading)
+		default:
+			return readings
+		}
+	}
+}
+
 // read wraps a transport. The header of an answer is written when the API server begins to answer, which for a
 // watch is at once.
 func (c *Clock) read(next http.RoundTripper) http.RoundTripper {
