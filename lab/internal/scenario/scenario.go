@@ -42,6 +42,8 @@ func Table() []Scenario {
 		{"lost-events", "ten cold images in one pod, of whose Events kubelet drops some: each pull told, the losses exactly", lostEvents, nil},
 		{"unpack", "a slow registry, a slow unpacking, and both at once: who is to blame for which second", unpack, nil},
 		{"no-watch", "30 pods with present images open no Event watch, a cold one opens one and closes it", noWatch, nil},
+		{"node-impersonation", "an agent that asks as its node: its own pods and no other's, no secrets", nodeImpersonation, nil},
+		{"metrics-auth", "metrics for whom the API server lets read them, and nobody else", metricsAuth, nil},
 		{"event-cost", "400 pods, 20 a second, 16 Events each: what the agent costs the API server", eventCost, nil},
 	}
 }
