@@ -108,10 +108,10 @@ func (k controlPlane) pods() finding {
 		return failedToAsk(f.subject, err)
 	case k.c.asNode:
 		f.remedy = "allow the ServiceAccount impersonate:associated-node on nodes (authentication.k8s.io) and " +
-			"impersonate-on:associated-node:get, :list and :watch on pods; run the agent in a pod on " + k.c.nodeName +
+			"impersonate-on:associated-node:list and :watch on pods; run the agent in a pod on " + k.c.nodeName +
 			"; before Kubernetes 1.36 use --impersonate-node=off"
 	default:
-		f.remedy = "allow the ServiceAccount get, list and watch of pods, or limit it to its node's with --impersonate-node=on"
+		f.remedy = "allow the ServiceAccount list and watch of pods, or limit it to its node's with --impersonate-node=on"
 	}
 	return f
 }
@@ -140,7 +140,7 @@ func (k controlPlane) limit() finding {
 		f.detail = "plain RBAC is in force: the agent can read the pods of every node; Kubernetes 1.36 and newer can limit it (--impersonate-node=on)"
 	case own == nil:
 		f.outcome, f.detail = checkFailed, "plain RBAC is in force: under its own name the agent can read the pods of every node, so that impersonation limits nothing"
-		f.remedy = "take get, list and watch of pods from the ServiceAccount's own rules; impersonation needs none of them"
+		f.remedy = "take all verbs on pods from the ServiceAccount's own rules; impersonation needs none of them"
 	default:
 		return k.asNodeLimit()
 	}
@@ -172,8 +172,8 @@ func (k controlPlane) events() finding {
 	if k.c.events == eventsOff {
 		return finding{"events", checkOff, "--events=off: failed pulls and waits for volumes and networks are less precise", ""}
 	}
-	return k.may("events", "kubelet's Events can be watched", "allow the ServiceAccount list and watch of events, or use --events=off",
-		action{"list", "", "events"}, action{"watch", "", "events"})
+	return k.may("events", "kubelet's Events can be watched", "allow the ServiceAccount watch of events, or use --events=off",
+		action{"watch", "", "events"})
 }
 
 func (k controlPlane) webAuth() finding {

@@ -53,7 +53,7 @@ func TestCheck(t *testing.T) {
 			"ok       pods ", "ok       limit          node impersonation is in force", "ok       events ", "ok       secrets ",
 		}},
 		"an agent that may impersonate and does not": {allow: asNode, exit: exitFailed, want: []string{
-			"failed   pods           pods is forbidden", "remedy: allow the ServiceAccount get, list and watch of pods, or limit it",
+			"failed   pods           pods is forbidden", "remedy: allow the ServiceAccount list and watch of pods, or limit it",
 			"ok       limit          plain RBAC is in force, and something else refuses",
 		}},
 		"an agent that wants to impersonate and may not": {allow: plain, flags: "--impersonate-node", exit: exitFailed, want: []string{
@@ -62,7 +62,7 @@ func TestCheck(t *testing.T) {
 		}},
 		"both rules": {
 			allow: func(a podwatchtest.Attempt) bool { return plain(a) || asNode(a) }, flags: "--impersonate-node", exit: exitFailed,
-			want: []string{"ok       pods ", "failed   limit          plain RBAC is in force", "remedy: take get, list and watch of pods"},
+			want: []string{"ok       pods ", "failed   limit          plain RBAC is in force", "remedy: take all verbs on pods"},
 		},
 		"nodes that may read all pods": {
 			allow: func(a podwatchtest.Attempt) bool {
@@ -88,7 +88,7 @@ func TestCheck(t *testing.T) {
 		}},
 		"no Events": {
 			allow: func(a podwatchtest.Attempt) bool { return plain(a) && a.Resource != "events" }, exit: exitFailed,
-			want: []string{"failed   events         RBAC does not allow list of events", "--events=off"},
+			want: []string{"failed   events         RBAC does not allow watch of events", "--events=off"},
 		},
 		"Events that are off": {
 			allow: func(a podwatchtest.Attempt) bool { return plain(a) && a.Resource != "events" }, flags: "--events=off",

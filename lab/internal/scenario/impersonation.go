@@ -25,8 +25,8 @@ func nodeImpersonation(ctx context.Context, b *bench.Bench, v *Verdict) error {
 	err := b.CreateAccount(ctx, account,
 		rbacv1.PolicyRule{APIGroups: []string{"authentication.k8s.io"}, Resources: []string{"nodes"}, Verbs: []string{"impersonate:associated-node"}},
 		rbacv1.PolicyRule{APIGroups: []string{""}, Resources: []string{"pods"}, Verbs: []string{
-			"impersonate-on:associated-node:get", "impersonate-on:associated-node:list", "impersonate-on:associated-node:watch"}},
-		rbacv1.PolicyRule{APIGroups: []string{""}, Resources: []string{"events"}, Verbs: []string{"get", "list", "watch"}})
+			"impersonate-on:associated-node:list", "impersonate-on:associated-node:watch"}},
+		rbacv1.PolicyRule{APIGroups: []string{""}, Resources: []string{"events"}, Verbs: []string{"watch"}})
 	if err != nil {
 		return err
 	}
@@ -97,15 +97,15 @@ func tryToken(ctx context.Context, b *bench.Bench, v *Verdict, token string) err
 		allowed bool
 	}{
 		{"its node's pods", mine, as(here), true},
-		{"a pod on its node", "/api/v1/namespaces/" + b.Namespace + "/pods/mine", as(here), true},
-		{"Events under its own name", "/api/v1/events?limit=1", nil, true},
+		{"Events under its own name", "/api/v1/events?watch=true&timeoutSeconds=1", nil, true},
 		{"pods without a selector", pods, as(here), false},
 		{"another node's pods", "/api/v1/pods?fieldSelector=spec.nodeName%3Dnode-2", as(here), false},
 		{"pods of a namespace", "/api/v1/namespaces/" + b.Namespace + "/pods", as(here), false},
 		{"secrets", "/api/v1/secrets", as(here), false},
 		{"a secret of a pod on its node", secrets + "/secret", as(here), false},
 		{"its node", "/api/v1/nodes/" + layout.NodeName, as(here), false},
-		{"Events as its node", "/api/v1/events?limit=1", as(here), false},
+		{"a pod on its node by name", "/api/v1/namespaces/" + b.Namespace + "/pods/mine", as(here), false},
+		{"Events as its node", "/api/v1/events?watch=true&timeoutSeconds=1", as(here), false},
 		{"another node's pods as that node", "/api/v1/pods?fieldSelector=spec.nodeName%3Dnode-2", as(elsewhere), false},
 		{"all pods as another user", pods, as("system:kube-scheduler"), false},
 		{"all pods as an administrator", pods, as(here, "system:masters"), false},
@@ -148,7 +148,7 @@ func answerOf(err error) string {
 // metricsAuth asks the agent for its metrics as one who may read them, as one who may not, and as nobody.
 func metricsAuth(ctx context.Context, b *bench.Bench, v *Verdict) error {
 	const agent, scraper, stranger = "agent", "scraper", "stranger"
-	read := rbacv1.PolicyRule{APIGroups: []string{""}, Resources: []string{"pods", "events"}, Verbs: []string{"get", "list", "watch"}}
+	read := rbacv1.PolicyRule{APIGroups: []string{""}, Resources: []string{"pods", "events"}, Verbs: []string{"list", "watch"}}
 	failures := []error{
 		b.CreateAccount(ctx, agent, read),
 		b.BindAccount(ctx, agent, "system:auth-delegator"),
