@@ -20,7 +20,9 @@ func newAccess(c config, api *rest.Config, board *health.Board) (web.Access, err
 	if c.webAuth != webAuthKubernetes {
 		return nil, nil
 	}
-	reviewer, err := kubeauth.New(api, board.Register(partWebAuth, "nobody has asked yet"), time.Now)
+	report := board.Register(partWebAuth, "")
+	report(true, "nobody has shown a token yet")
+	reviewer, err := kubeauth.New(api, report, time.Now)
 	if err != nil {
 		return nil, fmt.Errorf("--web-auth: %w", err)
 	}

@@ -70,6 +70,7 @@ func say(t *testing.T, conn net.Conn, text string) (status int, body string, err
 	return response.StatusCode, string(content), err
 }
 
+// alive holds that a probe is answered within a second, which is how long kubelet waits by default.
 func alive(t *testing.T, client, server string) {
 	t.Helper()
 	began := time.Now()

@@ -8,6 +8,7 @@ import (
 	"crypto/x509"
 	"encoding/pem"
 	"fmt"
+	"io"
 	"math/big"
 	"net"
 	"net/http"
@@ -120,6 +121,33 @@ func TestTLSFilesAreReadAgain(t *testing.T) {
 	want(3)
 	if response, err := browse(t, "http://"+address+"/metrics", "", ""); err != nil || response.StatusCode != http.StatusBadRequest {
 		t.Errorf("without TLS: %v, %v, want it refused", response, err)
+	}
+}
+
+// TestSilentClients are those that open a connection and say nothing, or not enough for TLS.
+func TestSilentClients(t *testing.T) {
+	f := files{t, t.TempDir()}
+	f.write("web.yaml", tlsOnly)
+	f.certify(1)
+	secure := (&fake{}).config()
+	secure.WebConfigFile = f.config()
+	for name, test := range map[string]struct {
+		config Config
+		says   string
+	}{
+		"nothing": {(&fake{}).config(), ""}, "nothing, TLS": {secure, ""}, "half a greeting": {secure, "\x16\x03\x01\x02\x00\x01"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			conn := from(t, "127.0.0.1", running(t, test.config))
+			if _, err := io.WriteString(conn, test.says); err != nil {
+				t.Fatal(err)
+			}
+			_ = conn.SetReadDeadline(time.Now().Add(2 * headerTimeout))
+			if _, err := io.Copy(io.Discard, conn); isTimeout(err) {
+				t.Errorf("still open after %s", 2*headerTimeout)
+			}
+		})
 	}
 }
 
