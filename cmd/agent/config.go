@@ -107,7 +107,7 @@ func (c *config) settings() []setting {
 		{
 			flag: "web-auth", variable: "WEB_AUTH", value: "none|kubernetes", def: webAuthNone,
 			help: "who may read metrics and the API: none, everybody; kubernetes, whose bearer token the API server accepts " +
-				"(TokenReview) and lets get that path (SubjectAccessReview)",
+				"(TokenReview) and lets get nonResourceURL /metrics or /podlapse/PATH (SubjectAccessReview)",
 			set: c.setWebAuth,
 		},
 		{

@@ -24,7 +24,7 @@ const (
 	metrics = "/metrics"
 )
 
-// bench is a Reviewer before an API server where scraper may read /metrics and all of /api.
+// bench is a Reviewer before an API server where scraper may read /metrics and all of the agent's API.
 type bench struct {
 	*Reviewer
 	t      *testing.T
@@ -42,7 +42,7 @@ func newBench(t *testing.T) *bench {
 	b.server.KnowToken("good", scraper)
 	b.server.KnowToken("other", nobody)
 	b.server.Authorize(func(a podwatchtest.Attempt) bool {
-		return a.Resource != "" || a.User == scraper && a.Verb == "get" && (a.Path == metrics || strings.HasPrefix(a.Path, "/api/"))
+		return a.Resource != "" || a.User == scraper && a.Verb == "get" && (a.Path == metrics || strings.HasPrefix(a.Path, "/podlapse/api/"))
 	})
 	transport := &http.Transport{}
 	t.Cleanup(transport.CloseIdleConnections)
@@ -91,6 +91,14 @@ func TestVerdictsAreRemembered(t *testing.T) {
 	b.asked(3, 2)
 	b.want("good", "/api/v1/pods", Allowed)
 	b.asked(3, 3) // the token is known, the path is new
+}
+
+// TestDiscoveryIsNotTheAgentsAPI: what every account may ask the API server for is not what it may ask the agent for.
+func TestDiscoveryIsNotTheAgentsAPI(t *testing.T) {
+	b := newBench(t)
+	for _, path := range []string{"/api/v1/pods", "/api/v1/pods/a/b", "/api/v1/pulls", "/debug/observations", "/healthz"} {
+		b.want("other", path, Denied)
+	}
 }
 
 func TestARevokedTokenWorksForTwoMinutesMore(t *testing.T) {

@@ -147,19 +147,20 @@ func answerOf(err error) string {
 
 // metricsAuth asks the agent for its metrics as one who may read them, as one who may not, and as nobody.
 func metricsAuth(ctx context.Context, b *bench.Bench, v *Verdict) error {
-	const agent, scraper, stranger = "agent", "scraper", "stranger"
+	const agent, scraper, reader, stranger = "agent", "scraper", "reader", "stranger"
 	read := rbacv1.PolicyRule{APIGroups: []string{""}, Resources: []string{"pods", "events"}, Verbs: []string{"list", "watch"}}
 	failures := []error{
 		b.CreateAccount(ctx, agent, read),
 		b.BindAccount(ctx, agent, "system:auth-delegator"),
 		b.CreateAccount(ctx, scraper, rbacv1.PolicyRule{NonResourceURLs: []string{"/metrics"}, Verbs: []string{"get"}}),
+		b.CreateAccount(ctx, reader, rbacv1.PolicyRule{NonResourceURLs: []string{"/podlapse/api/*"}, Verbs: []string{"get"}}),
 		b.CreateAccount(ctx, stranger),
 	}
 	if err := errors.Join(failures...); err != nil {
 		return err
 	}
 	tokens := map[string]string{"nobody": "", "who made a token up": "made.up.token"}
-	for _, account := range []string{agent, scraper, stranger} {
+	for _, account := range []string{agent, scraper, reader, stranger} {
 		token, err := b.Token(ctx, account, "")
 		if err != nil {
 			return err
@@ -178,7 +179,9 @@ func metricsAuth(ctx context.Context, b *bench.Bench, v *Verdict) error {
 		want      int
 	}{
 		{scraper, "/metrics", http.StatusOK}, {scraper, "/metrics", http.StatusOK}, {scraper, "/api/v1/pods", http.StatusForbidden},
-		{stranger, "/metrics", http.StatusForbidden}, {"nobody", "/metrics", http.StatusUnauthorized},
+		{reader, "/api/v1/pods", http.StatusOK}, {reader, "/metrics", http.StatusForbidden}, {reader, "/debug/observations", http.StatusForbidden},
+		// Every account may get /api/* of the API server (ClusterRole system:discovery).
+		{stranger, "/metrics", http.StatusForbidden}, {stranger, "/api/v1/pods", http.StatusForbidden}, {"nobody", "/metrics", http.StatusUnauthorized},
 		{"who made a token up", "/metrics", http.StatusUnauthorized}, {"nobody", "/readyz", http.StatusOK}, {"nobody", "/livez", http.StatusOK},
 	} {
 		status, err := askAgent(ctx, b.Agent.Server+attempt.path, tokens[attempt.who])

@@ -3,6 +3,7 @@ package podwatchtest
 import (
 	"encoding/json"
 	"net/http"
+	"slices"
 	"strings"
 	"time"
 
@@ -90,7 +91,7 @@ func (s *Server) review(w http.ResponseWriter, r *http.Request) {
 	case "/apis/authorization.k8s.io/v1/subjectaccessreviews":
 		answer(s, w, r, func(review *authorizationv1.SubjectAccessReview) {
 			a := review.Spec.NonResourceAttributes
-			review.Status.Allowed = a != nil && s.allowed(Attempt{User: review.Spec.User, Verb: a.Verb, Path: a.Path})
+			review.Status.Allowed = a != nil && (discovery(a.Path) || s.allowed(Attempt{User: review.Spec.User, Verb: a.Verb, Path: a.Path}))
 		})
 	case "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews":
 		answer(s, w, r, func(review *authorizationv1.SelfSubjectAccessReview) {
@@ -100,6 +101,16 @@ func (s *Server) review(w http.ResponseWriter, r *http.Request) {
 	default:
 		writeStatus(w, failure(http.StatusNotFound, metav1.StatusReasonNotFound, "no such resource"))
 	}
+}
+
+// discovery says what ClusterRole system:discovery of every cluster lets every account get.
+func discovery(path string) bool {
+	for _, prefix := range []string{"/api", "/apis", "/openapi"} {
+		if path == prefix || strings.HasPrefix(path, prefix+"/") {
+			return true
+		}
+	}
+	return slices.Contains([]string{"/healthz", "/livez", "/readyz", "/version", "/version/"}, path)
 }
 
 func answer[R any](s *Server, w http.ResponseWriter, r *http.Request, decide func(*R)) {
