@@ -8,9 +8,11 @@ import (
 	"io"
 	"net/http"
 	"net/url"
+	"os"
 	"strconv"
 	"strings"
 	"time"
+	"unicode"
 
 	"github.com/podlapse/podlapse/pkg/export"
 )
@@ -23,7 +25,8 @@ const (
 // explainConfig is what to ask, of whom.
 type explainConfig struct {
 	server *url.URL
-	width  int // terminal cells
+	token  string // shown to an agent that wants one; empty for none
+	width  int    // terminal cells
 }
 
 // settings is the table of the explain command's flags.
@@ -31,7 +34,11 @@ func (c *explainConfig) settings() []setting {
 	return []setting{
 		{
 			flag: "server", value: "URL", def: "http://127.0.0.1:9717",
-			help: "the agent to ask", set: c.setServer,
+			help: "the agent to ask; http://USER:PASSWORD@HOST:PORT where it wants a password", set: c.setServer,
+		},
+		{
+			flag: "token-file", value: "FILE",
+			help: "a file with the bearer token to show to an agent that runs with --web-auth=kubernetes", set: c.setTokenFile,
 		},
 		widthSetting(&c.width),
 	}
@@ -57,6 +64,26 @@ func (c *explainConfig) setServer(value string) error {
 		return fmt.Errorf("%q is no address: want http://HOST:PORT", value)
 	}
 	c.server = server
+	return nil
+}
+
+// setTokenFile reads no more than a header can hold.
+func (c *explainConfig) setTokenFile(path string) error {
+	if path == "" {
+		return nil
+	}
+	file, err := os.Open(path)
+	if err != nil {
+		return err
+	}
+	defer file.Close()
+	text, err := io.ReadAll(io.LimitReader(file, 16<<10))
+	if err != nil {
+		return err
+	}
+	if c.token = strings.TrimSpace(string(text)); c.token == "" || strings.ContainsFunc(c.token, unicode.IsSpace) {
+		return fmt.Errorf("%s holds no token: want one line", path)
+	}
 	return nil
 }
 
@@ -92,7 +119,7 @@ func runExplain(ctx context.Context, args []string, getenv func(string) string, 
 
 func explainAll(ctx context.Context, c explainConfig) (string, error) {
 	var list export.RecordList
-	if err := ask(ctx, c.server.JoinPath("api", "v1", "pods"), &list); err != nil {
+	if err := ask(ctx, c.server.JoinPath("api", "v1", "pods"), c.token, &list); err != nil {
 		return "", err
 	}
 	if len(list.Items) == 0 {
@@ -116,19 +143,22 @@ func (p *podName) set(value string) error {
 func explainPod(ctx context.Context, c explainConfig, pod podName) (string, error) {
 	address := c.server.JoinPath("api", "v1", "pods", url.PathEscape(pod.namespace), url.PathEscape(pod.name))
 	var record export.Record
-	if err := ask(ctx, address, &record); err != nil {
+	if err := ask(ctx, address, c.token, &record); err != nil {
 		return "", err
 	}
 	return export.Waterfall(record, c.width), nil
 }
 
 // ask gets one answer of the agent's API. Its error is a sentence for people.
-func ask(ctx context.Context, address *url.URL, answer any) error {
+func ask(ctx context.Context, address *url.URL, token string, answer any) error {
 	ctx, cancel := context.WithTimeout(ctx, askTimeout)
 	defer cancel()
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, address.String(), nil)
 	if err != nil {
 		return fmt.Errorf("make request: %w", err)
+	}
+	if token != "" {
+		request.Header.Set("Authorization", "Bearer "+token)
 	}
 	response, err := http.DefaultClient.Do(request)
 	if err != nil {
@@ -142,7 +172,7 @@ func ask(ctx context.Context, address *url.URL, answer any) error {
 	case len(body) > maxAnswer:
 		return fmt.Errorf("read the agent's answer: longer than %d bytes", maxAnswer)
 	case response.StatusCode != http.StatusOK:
-		return refusal(address, response.Status, body)
+		return refusal(address, response, body)
 	}
 	if err := json.Unmarshal(body, answer); err != nil {
 		return fmt.Errorf("read the answer of %s: %w; is that a podlapse agent?", address.Host, err)
@@ -151,12 +181,18 @@ func ask(ctx context.Context, address *url.URL, answer any) error {
 }
 
 // refusal words an answer that is an error, with the agent's own reason when it gave one.
-func refusal(address *url.URL, status string, body []byte) error {
+func refusal(address *url.URL, response *http.Response, body []byte) error {
 	var problem struct {
 		Reason string `json:"reason"`
 	}
-	if err := json.Unmarshal(body, &problem); err != nil || problem.Reason == "" {
-		return fmt.Errorf("%s answers %q; is that a podlapse agent?", address.Host, status)
+	wants := response.Header.Get("WWW-Authenticate")
+	switch err := json.Unmarshal(body, &problem); {
+	case err == nil && problem.Reason != "" && strings.HasPrefix(wants, "Bearer"):
+		return fmt.Errorf("the agent says: %q; see --token-file", problem.Reason)
+	case strings.HasPrefix(wants, "Basic"):
+		return fmt.Errorf("%s wants a password: --server=%s://USER:PASSWORD@%s", address.Host, address.Scheme, address.Host)
+	case err != nil || problem.Reason == "":
+		return fmt.Errorf("%s answers %q; is that a podlapse agent?", address.Host, response.Status)
 	}
 	return fmt.Errorf("the agent says: %q", problem.Reason)
 }

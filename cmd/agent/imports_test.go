@@ -38,6 +38,8 @@ var importRules = []struct {
 	{"pkg/export/otlp", []string{"pkg/reconcile", "pkg/record", "pkg/state", "pkg/podwatch", "pkg/cri", "pkg/web", "k8s.io/",
 		"go.opentelemetry.io/otel/sdk/trace/tracetest"}, "exporters only read timelines"},
 	{"pkg/web", []string{"pkg/reconcile", "pkg/state", "pkg/podwatch", "pkg/cri", "k8s.io/"}, "the API serves snapshots; it reaches no source"},
+	{"pkg/kubeauth", []string{"pkg/reconcile", "pkg/state", "pkg/podwatch", "pkg/cri", "pkg/export", "pkg/web", "k8s.io/apiserver/", "k8s.io/client-go/kubernetes/"},
+		"it reviews for whoever serves; the ready-made libraries cost most of the memory that the agent has"},
 	{"pkg/sink", []string{"pkg/", "k8s.io/", "google.golang.org/"}, "a queue knows nothing of what waits in it"},
 	{"pkg/health", []string{"pkg/", "k8s.io/"}, "anything may report its health"},
 }

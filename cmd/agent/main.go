@@ -29,6 +29,7 @@ type command struct {
 func commands() []command {
 	return []command{
 		{"run", "watch the pods of a node until told to stop", runAgent},
+		{"check", "test what run needs on this node, and say how to mend it", runCheck},
 		{"explain", "show where the start-up time of pods went, asked from a running agent", runExplain},
 		{"replay", "show the timelines of recorded observations", runReplay},
 		{"version", "print the version", runVersion},

@@ -18,7 +18,6 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"go.uber.org/zap"
 
-	"github.com/podlapse/podlapse/pkg/podwatch"
 	"github.com/podlapse/podlapse/pkg/podwatch/podwatchtest"
 )
 
@@ -104,8 +103,7 @@ func startInside(t testing.TB, cluster *podwatchtest.Server, flags ...string) in
 	if _, err := settle(c.settings(), args, func(string) string { return "" }, 0); err != nil {
 		t.Fatal(err)
 	}
-	clock, traffic := podwatch.NewClock(time.Now), podwatch.NewTraffic()
-	client, err := podwatch.NewRESTClient(c.kubeconfig, clock, traffic)
+	api, err := newAPIServer(c)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -119,7 +117,7 @@ func startInside(t testing.TB, cluster *podwatchtest.Server, flags ...string) in
 	})}
 	t.Cleanup(a.stop)
 	go func() {
-		ended <- serve(ctx, c, apiServer{client, clock, traffic}, a.registry, zap.NewNop(), io.Discard)
+		ended <- serve(ctx, c, api, a.registry, zap.NewNop(), io.Discard)
 	}()
 	a.await(t, "podlapse_apiserver_requests_total", 1) // registered last, and everything runs
 	return a

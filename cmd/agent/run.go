@@ -3,14 +3,12 @@ package main
 import (
 	"context"
 	"errors"
-	"fmt"
 	"io"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/collectors"
 	"go.uber.org/zap"
-	"k8s.io/client-go/rest"
 
 	"github.com/podlapse/podlapse/pkg/cri"
 	"github.com/podlapse/podlapse/pkg/export"
@@ -45,26 +43,17 @@ func runAgent(ctx context.Context, args []string, getenv func(string) string, st
 	if c.otlp, err = otlp.FromEnvironment(getenv); err != nil {
 		return failUsage(stderr, "run", err)
 	}
-	clock := podwatch.NewClock(time.Now)
-	traffic := podwatch.NewTraffic()
-	client, err := podwatch.NewRESTClient(c.kubeconfig, clock, traffic)
+	api, err := newAPIServer(c)
 	if err != nil {
-		return failUsage(stderr, "run", fmt.Errorf("--kubeconfig: %w", err))
+		return failUsage(stderr, "run", err)
 	}
 	logger := newLogger(c.logLevel, c.logFormat, stderr)
-	if err := serve(ctx, c, apiServer{client, clock, traffic}, prometheus.NewRegistry(), logger, stdout); err != nil {
+	if err := serve(ctx, c, api, prometheus.NewRegistry(), logger, stdout); err != nil {
 		logger.Error("agent failed", zap.Error(err)) // the last message, in the format of the others
 		return exitFailed
 	}
 	logger.Info("stopped")
 	return exitOK
-}
-
-// apiServer is how the agent reaches the API server, and what it learns of it by the way.
-type apiServer struct {
-	client  rest.Interface
-	clock   *podwatch.Clock
-	traffic *podwatch.Traffic
 }
 
 // serve is the agent: it builds the parts, connects them, and returns when all have ended. The registry is empty.
@@ -134,13 +123,13 @@ func serve(ctx context.Context, c config, api apiServer, registry *prometheus.Re
 	}
 
 	pods := podwatch.NewPods(podwatch.Config{
-		Client: api.client, NodeName: c.nodeName, Observe: observe, Now: time.Now,
+		Client: api.pods, AsNode: c.asNode, NodeName: c.nodeName, Observe: observe, Now: time.Now,
 		Report: board.Register(string(timeline.SourcePodWatch), "not connected to the API server yet"),
 		Known:  kept.known(),
 		Traits: c.records == recordsTransition || c.records == recordsBoth,
 	})
 	watchEvents, unwatchEvents := func(timeline.EventWatch) {}, func(string) {}
-	events := newEvents(c, api.client, observe, board)
+	events := newEvents(c, api.own, observe, board)
 	if events != nil {
 		watchEvents, unwatchEvents = events.Watch, events.Unwatch
 	}
@@ -207,8 +196,14 @@ func serve(ctx context.Context, c config, api apiServer, registry *prometheus.Re
 		}))
 	}
 
+	access, err := newAccess(c, api.config, board)
+	if err != nil {
+		return err
+	}
 	server, err := web.Listen(ctx, web.Config{
 		ListenAddress: c.listenAddress,
+		WebConfigFile: c.webConfigFile,
+		Access:        access,
 		Timelines:     reconciler.Timelines,
 		Pulls:         pulls,
 		Statuses:      board.Statuses,

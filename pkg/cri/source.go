@@ -125,21 +125,29 @@ func (s *Source) Run(ctx context.Context) error {
 // serveAny serves with the first socket behind which a runtime proves itself, until that is lost. It
 // says whether it served, and what was wrong at last.
 func (s *Source) serveAny(ctx context.Context) (served bool, err error) {
+	session, err := s.connectAny(ctx)
+	if err != nil {
+		return false, err
+	}
+	defer session.close()
+	return true, session.serve(ctx)
+}
+
+// connectAny is a session with the runtime behind the first socket that has one. The caller must close it.
+func (s *Source) connectAny(ctx context.Context) (*session, error) {
 	paths := s.config.Endpoint.Discover(s.config.Sockets)
 	if len(paths) == 0 {
-		return false, fmt.Errorf("no container runtime socket found, looked for %s", strings.Join(s.config.Sockets, ", "))
+		return nil, fmt.Errorf("no container runtime socket found, looked for %s", strings.Join(s.config.Sockets, ", "))
 	}
 	var errs []error
 	for _, path := range paths {
 		session, err := s.connect(ctx, path)
-		if err != nil {
-			errs = append(errs, fmt.Errorf("%s: %w", path, err))
-			continue
+		if err == nil {
+			return session, nil
 		}
-		defer session.close()
-		return true, session.serve(ctx)
+		errs = append(errs, fmt.Errorf("%s: %w", path, err))
 	}
-	return false, errors.Join(errs...)
+	return nil, errors.Join(errs...)
 }
 
 // connect proves with Version that a runtime serves CRI at path.

@@ -44,6 +44,8 @@ func Table() []Scenario {
 		{"no-watch", "30 pods with present images open no Event watch, a cold one opens one and closes it", noWatch, nil},
 		{"prometheus", "a real Prometheus scrapes the agent: quantiles, native histograms, exemplars, series that end, lint", scrape, nil},
 		{"otlp", "the collector's receiver takes traces: trees, IDs, times, failures, parents; restarts and a receiver that is gone", traces, nil},
+		{"node-impersonation", "an agent that asks as its node: its own pods and no other's, no secrets", nodeImpersonation, nil},
+		{"metrics-auth", "metrics for whom the API server lets read them, and nobody else", metricsAuth, nil},
 		{"event-cost", "400 pods, 20 a second, 16 Events each: what the agent costs the API server", eventCost, nil},
 	}
 }
