@@ -265,7 +265,7 @@ func (f *fold) pulledOutcome(c *Container, index int16, image *imageEvidence) im
 			return imagepull.OutcomeVerified
 		}
 		return imagepull.OutcomeDownloaded
-	case image != nil && image.Present && f.broughtByOther(image, started):
+	case !absent && nothingCame:
 		return imagepull.OutcomeVerified
 	case absent && (image != nil && f.broughtByOther(image, started) || f.pulledBeside(c, started)):
 		return imagepull.OutcomeJoined
@@ -286,7 +286,7 @@ func (f *fold) wasThere(image *imageEvidence, index int16) bool {
 	return image.beforeSandbox || requested != nil && at(image.askedAt) < requested.earliest
 }
 
-// pulledBeside says that kubelet had pulled the same image before, for another container of the pod that found it absent.
+// pulledBeside says that kubelet had pulled the same image before, for another container of the pod.
 func (f *fold) pulledBeside(c *Container, started markKey) bool {
 	b := f.bounds.find(started)
 	return b != nil && slices.ContainsFunc(f.e.pod.Containers, func(o Container) bool {
