@@ -42,7 +42,7 @@ func Table() []Scenario {
 		{"lost-events", "ten cold images in one pod, of whose Events kubelet drops some: each pull told, the losses exactly", lostEvents, nil},
 		{"unpack", "a slow registry, a slow unpacking, and both at once: who is to blame for which second", unpack, nil},
 		{"no-watch", "30 pods with present images open no Event watch, a cold one opens one and closes it", noWatch, nil},
-		{"event-cost", "400 pods, 20 a second, 16 Events each: what the agent costs the API server", eventCost, nil},
+		{"event-cost", "hundreds of pods, 20 a second, 16 Events each: what an agent costs the API server", eventCost, nil},
 	}
 }
 
