@@ -20,7 +20,7 @@ import (
 const (
 	defaultTimeout = 2 * time.Second
 	maxStamps      = 1024 // sandboxes remembered; a node runs a few hundred
-	maxFinished    = 4096 // exited containers remembered
+	maxStatuses    = 4096 // containers that run remembered, and as many that exited
 )
 
 // retries bounds how often a runtime that is away is asked, and how long one that came back is missed.
@@ -45,6 +45,7 @@ type Source struct {
 	config   Config
 	pending  *pending
 	stamps   *cache[sandboxStamps]
+	running  *cache[*runtimeapi.ContainerStatus]
 	finished *cache[*runtimeapi.ContainerStatus]
 	contents *cache[contents]
 	current  atomic.Pointer[session] // that serves now; nil while none does
@@ -73,7 +74,8 @@ func New(config Config) *Source {
 		config:   config,
 		pending:  newPending(),
 		stamps:   newCache[sandboxStamps](maxStamps),
-		finished: newCache[*runtimeapi.ContainerStatus](maxFinished),
+		running:  newCache[*runtimeapi.ContainerStatus](maxStatuses),
+		finished: newCache[*runtimeapi.ContainerStatus](maxStatuses),
 		contents: newCache[contents](maxContents),
 		progress: newSharedDownloads(config.Timeout, config.Now),
 	}

@@ -25,7 +25,7 @@ const (
 	SchedulerPort  = 26259
 	APIServerPort  = 26443
 	AgentPort      = 9717
-	GuestPort      = 9718 // of an agent for a synthetic node
+	FirstGuestPort = 9718 // of the first agent for a synthetic node; the others have the next ones
 )
 
 // Address is the loopback address with a port.

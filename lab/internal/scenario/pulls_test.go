@@ -164,25 +164,3 @@ func TestLivePulls(t *testing.T) {
 		}
 	}
 }
-
-func TestCostVerdict(t *testing.T) {
-	for name, test := range map[string]struct {
-		cpu  [3]time.Duration // per start
-		want bool
-	}{
-		"little":            {[3]time.Duration{20 * time.Millisecond, 21 * time.Millisecond, 20 * time.Millisecond}, false},
-		"much":              {[3]time.Duration{20 * time.Millisecond, 23 * time.Millisecond, 20 * time.Millisecond}, true},
-		"much, in noise":    {[3]time.Duration{20 * time.Millisecond, 23 * time.Millisecond, 21 * time.Millisecond}, false},
-		"more than noise":   {[3]time.Duration{20 * time.Millisecond, 24 * time.Millisecond, 21 * time.Millisecond}, true},
-		"nothing but noise": {[3]time.Duration{20 * time.Millisecond, 20 * time.Millisecond, 24 * time.Millisecond}, true},
-	} {
-		var loads [3]load
-		for i := range loads {
-			loads[i].cpu = costPods * test.cpu[i]
-		}
-		c := costRun{verdict: &Verdict{}}
-		if c.judge("cold", coldCost, loads); c.verdict.Failed() != test.want {
-			t.Errorf("%s: %q", name, c.verdict.Problems)
-		}
-	}
-}
