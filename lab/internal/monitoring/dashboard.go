@@ -135,7 +135,6 @@ func (p panel) object(x, y, height int) object {
 	case stack:
 		o["type"] = graph
 		defaults["custom"] = object{"stacking": object{"mode": "normal"}, "fillOpacity": 60, "lineWidth": 0}
-		defaults["min"] = 0
 	case graph:
 		defaults["custom"] = object{"showPoints": "never", "spanNulls": 300000}
 	case number:
