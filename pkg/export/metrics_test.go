@@ -159,6 +159,11 @@ func TestMetricsAddUpTheStretchesOfAPhase(t *testing.T) {
 	if n, _ := count(t, registry, "podlapse_pod_phase_duration_seconds", "phase=network"); n != 0 {
 		t.Error("a phase that was merged into another is counted as well")
 	}
+	for phase, want := range map[timeline.Phase]float64{timeline.PhasePull: 2, timeline.PhaseVolumes: 1, timeline.PhaseNetwork: 0} {
+		if got := testutil.ToFloat64(metrics.steps.WithLabelValues(string(phase))); got != want {
+			t.Errorf("%v steps of %s, want %v", got, phase, want)
+		}
+	}
 }
 
 func TestMetricsLeaveOutPullsNobodyTimed(t *testing.T) {

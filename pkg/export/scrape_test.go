@@ -139,6 +139,9 @@ func (n node) pod(i int) timeline.Timeline {
 func (n node) starting(i int) timeline.Timeline {
 	t := waiting(fmt.Sprintf("web-7d4b9c6f5-%05d", i), fmt.Sprint(n.host(i), "/web:", i), n.host(i), time.Second)
 	t.Owner = timeline.Owner{Kind: "Deployment", Name: "web"}
+	if i == 0 {
+		t.Pulls = append(t.Pulls, timeline.Pull{Container: "proxy", Registry: n.host(i), Outcome: imagepull.OutcomeFailed, Failure: imagepull.FailureDNS})
+	}
 	phases := timeline.Phases()
 	t.Phases = []timeline.Span{{Phase: phases[i%len(phases)], StartAt: createdAt, EndAt: after(time.Second)}}
 	return t
