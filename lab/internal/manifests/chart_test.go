@@ -152,8 +152,8 @@ func TestNotes(t *testing.T) {
 	}
 }
 
-// The version is in base/kustomization.yaml, and where Helm wants it.
-func TestOneVersion(t *testing.T) {
+// The image's name and version are in base/kustomization.yaml, and where Helm and make want them.
+func TestOneNameAndVersion(t *testing.T) {
 	var base struct {
 		Images []struct{ Name, NewTag string }
 	}
@@ -165,7 +165,14 @@ func TestOneVersion(t *testing.T) {
 		t.Fatal(err)
 	}
 	if tag := base.Images[0].NewTag; chart.Metadata.AppVersion != tag || "v"+chart.Metadata.Version != tag {
-		t.Errorf("the chart has version %s and appVersion %s, the base v%s", chart.Metadata.Version, chart.Metadata.AppVersion, tag)
+		t.Errorf("the chart has version %s and appVersion %s, the base %s", chart.Metadata.Version, chart.Metadata.AppVersion, tag)
+	}
+	name := base.Images[0].Name
+	if got := chart.Values["image"].(map[string]any)["repository"]; got != name {
+		t.Errorf("the chart's image is %s, the base's %s", got, name)
+	}
+	if line := "IMAGE   ?= " + name + "\n"; !strings.Contains(string(read(t, directory(t), "..", "Makefile")), line) {
+		t.Errorf("the Makefile has no %q", line)
 	}
 }
 
