@@ -53,10 +53,14 @@ if command -v go >/dev/null; then
 	arguments+=(--volume "$(go env GOMODCACHE):/go/pkg/mod" --volume "$(go env GOCACHE):/root/.cache/go-build")
 fi
 
-image build --manifest "$name" --platform "${PLATFORMS:-linux/amd64,linux/arm64}" --format oci \
-	--timestamp "$SOURCE_DATE_EPOCH" --identity-label=false --jobs 1 "${arguments[@]}" \
-	--build-arg BUILDPLATFORM="linux/$(go env GOHOSTARCH 2>/dev/null || echo amd64)" \
-	--build-arg VERSION="$version" --build-arg REVISION="$revision" . >&2
+# One after the other: buildah lists platforms that it builds at once in the order in which they end.
+platforms=${PLATFORMS:-linux/amd64,linux/arm64}
+for platform in ${platforms//,/ }; do
+	image build --manifest "$name" --platform "$platform" --format oci \
+		--timestamp "$SOURCE_DATE_EPOCH" --identity-label=false "${arguments[@]}" \
+		--build-arg BUILDPLATFORM="linux/$(go env GOHOSTARCH 2>/dev/null || echo amd64)" \
+		--build-arg VERSION="$version" --build-arg REVISION="$revision" . >&2
+done
 mkdir -p "$(dirname "$archive")"
 rm -f "$archive"
 image manifest push --quiet --all "$name" "oci-archive:$archive:$name" >&2
