@@ -169,9 +169,9 @@ func (o loggedPull) during(from, until time.Time) time.Duration {
 // brought says that the pull brought the image that p asked for: it had begun before, and ended when the image was last
 // known to be absent, when p was in the queue, or while p found its content.
 func (o loggedPull) brought(p *Pull) bool {
-	absent := p.RequestedAt
-	if !p.absentAt.IsZero() && p.absentAt.Before(absent) {
-		absent = p.absentAt
+	absent := at(p.RequestedAt)
+	if p.absentAt != 0 {
+		absent = min(absent, p.absentAt)
 	}
-	return !o.failed && o.blocker.Image == p.Image && o.from.Before(p.StartedAt) && o.until.After(absent)
+	return !o.failed && o.blocker.Image == p.Image && o.from.Before(p.StartedAt) && at(o.until) > absent
 }

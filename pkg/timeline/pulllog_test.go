@@ -117,7 +117,7 @@ func TestJoinedByEvidenceOfTheOtherPull(t *testing.T) {
 		}
 		// It had ended when this one was asked for; but the runtime had been asked before, and the image was absent.
 		tl = Timeline{UID: "me", Pulls: []Pull{{Image: "x", Outcome: imagepull.OutcomeDownloaded, Timed: true, QueueTimed: true,
-			RequestedAt: second(11), StartedAt: second(11), FinishedAt: second(11.1), absentAt: second(9)}}}
+			RequestedAt: second(11), StartedAt: second(11), FinishedAt: second(11.1), absentAt: at(second(9))}}}
 		if log.Complete(&tl); tl.Pulls[0].Outcome != imagepull.OutcomeJoined {
 			t.Errorf("after a pull with policy %s that ended since the image was absent: %s", policy, tl.Pulls[0].Outcome)
 		}

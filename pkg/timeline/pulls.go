@@ -393,7 +393,7 @@ func (f *fold) pull(c *Container, registry string, a pullAttempt) Pull {
 	started := f.bounds.find(markKey{index, a.attempt, MarkPullStarted})
 	finished := f.bounds.find(markKey{index, a.attempt, a.end()})
 	if image := f.e.image(c.Image); image != nil && !image.Present {
-		p.absentAt = image.askedAt
+		p.absentAt = at(image.askedAt)
 	}
 	f.addLayers(&p, index, a)
 	var told origins

@@ -142,7 +142,7 @@ type Pull struct {
 	// BlockedBy is the pull that this one waited for the longest in the node's queue; nil when none is known.
 	BlockedBy *Blocker
 
-	absentAt time.Time // when the runtime was asked and did not have the image; zero if it did, or nobody asked
+	absentAt instant // when the runtime was asked and did not have the image; zero if it did, or nobody asked
 }
 
 // Blocker is the pull of another pod that a pull waited for.
