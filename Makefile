@@ -6,6 +6,8 @@ REVISION ?= $(shell git rev-parse HEAD 2>/dev/null || echo unknown)
 LDFLAGS := -s -w -X main.version=$(VERSION) -X main.revision=$(REVISION)
 AGENT   := bin/podlapse-agent
 LAB     := bin/lab
+IMAGE   ?= ghcr.io/podlapse/podlapse
+ARCHIVE := bin/podlapse-image.tar
 # The race detector needs a C compiler.
 RACE    := $(if $(shell command -v gcc),-race)
 # A real node needs Linux and root.
@@ -14,16 +16,19 @@ NODE    := $(shell [ "$$(uname -s)" = Linux ] && [ "$$(id -u)" = 0 ] && echo yes
 FUZZTIME ?= 5s
 # The scenarios that `make test` runs on the real node.
 SCENARIOS := first-light network-failure serial-queue accuracy restart pulls pulls-no-events pulls-no-runtime \
-	lost-events unpack no-watch
+	lost-events unpack no-watch prometheus otlp node-impersonation metrics-auth
 
 .DEFAULT_GOAL := help
-.PHONY: help build lab up down status list scenario test check unit fuzz node-test bench clean
+.PHONY: help build image lab up down status list scenario test check unit fuzz image-test node-test bench clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 build: ## build bin/podlapse-agent
-	CGO_ENABLED=0 go build -trimpath -ldflags '$(LDFLAGS)' -o $(AGENT) ./cmd/agent
+	CGO_ENABLED=0 go build -trimpath -buildvcs=false -ldflags '$(LDFLAGS)' -o $(AGENT) ./cmd/agent
+
+image: ## build the image for amd64 and arm64 as an OCI archive, bin/podlapse-image.tar
+	./image.sh $(IMAGE):$(VERSION) $(VERSION) $(REVISION) $(ARCHIVE)
 
 lab: ## build bin/lab, the program that runs a real node on loopback
 	cd lab && CGO_ENABLED=0 go build -trimpath -o ../$(LAB) .
@@ -44,16 +49,18 @@ scenario: build lab ## run one scenario on the real node: make scenario NAME=fir
 	@[ -n "$(NAME)" ] || { echo "name a scenario: make scenario NAME=first-light; make list shows them all" >&2; exit 2; }
 	$(LAB) scenario $(NAME) --agent $(AGENT)
 
-test: check unit fuzz node-test ## run everything
+test: check unit fuzz image-test node-test ## run everything
 
 check: ## formatting and vet
 	@unformatted="$$(gofmt -l cmd pkg lab)"; [ -z "$$unformatted" ] || { echo "run gofmt -w on:" $$unformatted >&2; exit 1; }
 	go vet ./...
 	cd lab && go vet ./...
+	cd lab/tools/otlp && go vet ./...
 
+# Go keeps results without a look at files outside of the module, as manifests/ are for the lab.
 unit: ## tests that need no node
 	go test $(RACE) ./...
-	cd lab && go test $(RACE) ./...
+	cd lab && go test -count=1 $(RACE) ./...
 
 fuzz: ## each fuzz target for FUZZTIME
 	@set -e; grep -rl '^func Fuzz' --include='*_test.go' pkg | while read -r file; do \
@@ -62,6 +69,19 @@ fuzz: ## each fuzz target for FUZZTIME
 			go test -run '^$$' -fuzz "^$$target\$$" -fuzztime $(FUZZTIME) -fuzzminimizetime 1x "./$$(dirname "$$file")"; \
 		done; \
 	done
+
+image-test: build ## the image: the same twice, and nothing but the program and certificates in it
+ifeq ($(NODE),yes)
+	@set -e; copy="$$(mktemp -d)"; trap 'rm -rf "$$copy"' EXIT; \
+	cp -r Dockerfile .dockerignore image.sh go.mod go.sum cmd pkg docs "$$copy"; \
+	export SOURCE_DATE_EPOCH="$$(git log -1 --format=%ct 2>/dev/null || echo 0)"; \
+	$(MAKE) --no-print-directory image; \
+	"$$copy/image.sh" $(IMAGE):$(VERSION) $(VERSION) $(REVISION) "$$copy/again.tar"; \
+	cd lab; go test -count=1 ./internal/agentimage -args -archive ../../../$(ARCHIVE) -again "$$copy/again.tar" \
+		-agent ../../../$(AGENT) -version $(VERSION)
+else
+	@echo "skipped the test of the image: it needs root on Linux"
+endif
 
 node-test: build lab ## the scenarios on a real node
 ifeq ($(NODE),yes)

@@ -237,22 +237,32 @@ func TestAgentEndsWhenNobodyReadsItsRecords(t *testing.T) {
 	}
 }
 
-// startStuck is an agent that cannot finish a record, since its standard output takes no more.
-func startStuck(t *testing.T) *process {
+// startFull is an agent with one pod that starts, and whose standard output takes no more.
+func startFull(t *testing.T, flags ...string) (*process, *podwatchtest.Server) {
 	t.Helper()
 	cluster := podwatchtest.Start(t)
-	pod := web0(time.Now().Add(-3 * time.Second))
-	cluster.Put(pod)
-	agent := startWith(t, func(stdout *os.File) {
-		if err := stdout.SetWriteDeadline(time.Now().Add(20 * time.Millisecond)); err != nil {
-			t.Fatal(err)
-		}
-		if _, err := stdout.Write(make([]byte, 4<<20)); !errors.Is(err, os.ErrDeadlineExceeded) {
-			t.Fatalf("fill the pipe: %v", err)
-		}
-	}, "--kubeconfig", kubeconfig(t, cluster.URL()), "--cri-endpoint", "off")
+	cluster.Put(web0(time.Now().Add(-3 * time.Second)))
+	flags = append([]string{"--kubeconfig", kubeconfig(t, cluster.URL()), "--cri-endpoint", "off"}, flags...)
+	return startWith(t, func(stdout *os.File) { fill(t, stdout) }, flags...), cluster
+}
+
+// fill leaves no room in a pipe.
+func fill(t *testing.T, pipe *os.File) {
+	t.Helper()
+	if err := pipe.SetWriteDeadline(time.Now().Add(20 * time.Millisecond)); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := pipe.Write(make([]byte, 4<<20)); !errors.Is(err, os.ErrDeadlineExceeded) {
+		t.Fatalf("fill the pipe: %v", err)
+	}
+}
+
+// startStuck is an agent that cannot finish a record, and was told to stop.
+func startStuck(t *testing.T) *process {
+	t.Helper()
+	agent, cluster := startFull(t)
 	agent.poll("/api/v1/pods/shop/web-0", `"state":"starting"`)
-	cluster.Delete(pod)
+	cluster.Delete(web0(time.Now()))
 	agent.poll("/api/v1/pods/shop/web-0", `"state":"deleted"`)
 	agent.signal(syscall.SIGTERM)
 	agent.await("stopping")

@@ -13,12 +13,14 @@ import (
 
 	"github.com/podlapse/podlapse/pkg/cri"
 	"github.com/podlapse/podlapse/pkg/export/otlp"
+	"github.com/podlapse/podlapse/pkg/web"
 )
 
 // config is how the agent runs, after every value was checked.
 type config struct {
 	nodeName      string
 	kubeconfig    string // a file; empty for the service account of the agent's own pod
+	asNode        bool   // pods are asked for in the node's name
 	criEndpoint   cri.Endpoint
 	events        string // eventsAuto, eventsOff or eventsCluster
 	listenAddress string
@@ -27,10 +29,14 @@ type config struct {
 	records       string // recordsTimeline, recordsTransition, recordsBoth or recordsNone
 	partial       string // partialOn or partialOff
 
+	webConfigFile string // empty: plain HTTP, no passwords
+	webPasswords  bool   // webConfigFile asks for them
+	webAuth       string // webAuthNone or webAuthKubernetes
+
 	podSeries bool // metrics with a series for each pod
 
-	historyBytes int    // of memory for pods that are gone
-	serveObjects string // objectsOn or objectsOff
+	historyBytes int  // of memory for pods that are gone
+	serveObjects bool // the pod objects as well
 
 	stateDir string // empty: nothing survives a restart
 
@@ -40,8 +46,8 @@ type config struct {
 	otlp otlp.Settings // from the OTEL_* variables, for which there are no flags
 }
 
-// The values of --events, --log-format, --records, --records-partial, --debug-observations, --metrics-pod-labels
-// and --serve-objects.
+// The values of --events, --log-format, --records, --records-partial, --debug-observations, --metrics-pod-labels,
+// --serve-objects, --impersonate-node and --web-auth.
 const (
 	eventsAuto        = "auto"
 	eventsOff         = "off"
@@ -60,6 +66,10 @@ const (
 	podLabelsOff      = "off"
 	objectsOn         = "on"
 	objectsOff        = "off"
+	asNodeOn          = "on"
+	asNodeOff         = "off"
+	webAuthNone       = "none"
+	webAuthKubernetes = "kubernetes"
 )
 
 // settings is the table of the run command's flags.
@@ -75,6 +85,12 @@ func (c *config) settings() []setting {
 			set:  func(value string) error { c.kubeconfig = value; return nil },
 		},
 		{
+			flag: "impersonate-node", variable: "IMPERSONATE_NODE", value: "on|off", def: asNodeOff, alone: asNodeOn,
+			help: "whether pods are asked for in the name of the node, so that the API server shows no other node's; " +
+				"needs Kubernetes 1.36 or newer and a ServiceAccount that may impersonate:associated-node",
+			set: onOff(&c.asNode, asNodeOn, asNodeOff),
+		},
+		{
 			flag: "cri-endpoint", variable: "CONTAINER_RUNTIME_ENDPOINT", value: "auto|off|unix:///PATH", def: "auto",
 			help: "the container runtime's socket; auto looks where runtimes usually have it", set: c.setCRIEndpoint,
 		},
@@ -87,6 +103,18 @@ func (c *config) settings() []setting {
 		{
 			flag: "listen-address", variable: "LISTEN_ADDRESS", value: "[HOST]:PORT", def: ":9717",
 			help: "where metrics, health and the API are served", set: c.setListenAddress,
+		},
+		{
+			flag: "web-config-file", variable: "WEB_CONFIG_FILE", value: "FILE",
+			help: "TLS and passwords for what is served, in the format of prometheus/exporter-toolkit; this file and those " +
+				"that it names are read again when they change",
+			set: c.setWebConfigFile,
+		},
+		{
+			flag: "web-auth", variable: "WEB_AUTH", value: "none|kubernetes", def: webAuthNone,
+			help: "who may read metrics and the API: none, everybody; kubernetes, whose bearer token the API server accepts " +
+				"(TokenReview) and lets get nonResourceURL /metrics or /podlapse/PATH (SubjectAccessReview)",
+			set: c.setWebAuth,
 		},
 		{
 			flag: "log-level", variable: "LOG_LEVEL", value: "debug|info|warn|error", def: "info",
@@ -108,14 +136,9 @@ func (c *config) settings() []setting {
 			set:  choice(&c.partial, partialOn, partialOff),
 		},
 		{
-			flag: "metrics-pod-labels", variable: "METRICS_POD_LABELS", value: "on|off", def: podLabelsOff,
+			flag: "metrics-pod-labels", variable: "METRICS_POD_LABELS", value: "on|off", def: podLabelsOff, alone: podLabelsOn,
 			help: "whether metrics have a series for each pod on the node, with its namespace, name and workload, at most 250",
-			set: func(value string) error {
-				var chosen string
-				err := choice(&chosen, podLabelsOn, podLabelsOff)(value)
-				c.podSeries = chosen == podLabelsOn
-				return err
-			},
+			set:  onOff(&c.podSeries, podLabelsOn, podLabelsOff),
 		},
 		{
 			flag: "history-limit", variable: "HISTORY_LIMIT", value: "SIZE", def: "4MiB",
@@ -123,9 +146,9 @@ func (c *config) settings() []setting {
 				"at most; about 2 KiB each; 0 keeps none", set: c.setHistoryLimit,
 		},
 		{
-			flag: "serve-objects", variable: "SERVE_OBJECTS", value: "on|off", def: objectsOff,
+			flag: "serve-objects", variable: "SERVE_OBJECTS", value: "on|off", def: objectsOff, alone: objectsOn,
 			help: "keep the pod objects of the node and serve them at /api/v1/objects/pods, without what can be a secret; about " +
-				"2 KiB of memory each", set: choice(&c.serveObjects, objectsOn, objectsOff),
+				"2 KiB of memory each", set: onOff(&c.serveObjects, objectsOn, objectsOff),
 		},
 		{
 			flag: "state-dir", variable: "STATE_DIR", value: "DIR",
@@ -192,12 +215,38 @@ func (c *config) setHistoryLimit(value string) error {
 	return nil
 }
 
+func (c *config) setWebConfigFile(value string) (err error) {
+	if c.webConfigFile = value; value != "" {
+		c.webPasswords, err = web.CheckConfigFile(value)
+	}
+	return err
+}
+
+// setWebAuth comes after setWebConfigFile in the table.
+func (c *config) setWebAuth(value string) error {
+	err := choice(&c.webAuth, webAuthNone, webAuthKubernetes)(value)
+	if err == nil && c.webAuth == webAuthKubernetes && c.webPasswords {
+		return errors.New("kubernetes goes with no basic_auth_users in --web-config-file: a request shows either a token or a password")
+	}
+	return err
+}
+
 func (c *config) setLogLevel(value string) error {
 	switch value {
 	case "debug", "info", "warn", "error":
 		return c.logLevel.Set(value)
 	}
 	return fmt.Errorf("%q is no level: want debug, info, warn or error", value)
+}
+
+// onOff accepts a word for true and one for false.
+func onOff(target *bool, on, off string) func(string) error {
+	return func(value string) error {
+		var chosen string
+		err := choice(&chosen, on, off)(value)
+		*target = chosen == on
+		return err
+	}
 }
 
 // choice accepts one of a few words.

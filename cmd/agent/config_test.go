@@ -18,7 +18,7 @@ func TestConfigFrom(t *testing.T) {
 	defaults := config{
 		nodeName: "node-a", events: eventsAuto, listenAddress: ":9717", logLevel: zapcore.InfoLevel,
 		logFormat: formatJSON, records: recordsTimeline, partial: partialOff, debugObservations: debugOff,
-		historyBytes: 4 << 20, serveObjects: objectsOff,
+		historyBytes: 4 << 20, webAuth: webAuthNone,
 	}
 	for name, test := range map[string]struct {
 		args string
@@ -35,14 +35,16 @@ func TestConfigFrom(t *testing.T) {
 				"RECORDS_PARTIAL": "on",
 				"HISTORY_LIMIT":   "0", "SERVE_OBJECTS": "on",
 				"RECORD_OBSERVATIONS": "/o", "DEBUG_OBSERVATIONS": "on",
+				"IMPERSONATE_NODE": "on", "WEB_AUTH": "kubernetes",
 			},
 			want: func(c *config) {
 				c.nodeName, c.kubeconfig, c.listenAddress = "b.example", "/k", "[::1]:0"
 				c.logLevel, c.logFormat, c.records = zapcore.WarnLevel, formatConsole, recordsNone
 				c.partial = partialOn
 				c.events = eventsCluster
-				c.historyBytes, c.serveObjects = 0, objectsOn
+				c.historyBytes, c.serveObjects = 0, true
 				c.recordObservations, c.debugObservations = "/o", debugOn
+				c.asNode, c.webAuth = true, webAuthKubernetes
 			},
 		},
 		"the flag wins": {
@@ -100,6 +102,9 @@ func TestConfigRefuses(t *testing.T) {
 		{"", environment{"LOG_FORMAT": "xml"}, `--log-format (from LOG_FORMAT): "xml" is not known: want json or console`},
 		{"--records all", nil, `--records: "all" is not known: want timeline, transition, both or none`},
 		{"--debug-observations=yes", nil, `--debug-observations: "yes" is not known: want on or off`},
+		{"--impersonate-node=yes", nil, `--impersonate-node: "yes" is not known: want on or off`},
+		{"--web-auth basic", nil, `--web-auth: "basic" is not known: want none or kubernetes`},
+		{"--web-config-file /does/not/exist", nil, "--web-config-file: read /does/not/exist"},
 		{"--nod-name a", nil, "--nod-name: no such flag"},
 		{"--node-name", nil, "--node-name: needs a value"},
 		{"--node-name --log-level=info", nil, "--node-name: needs a value"},

@@ -6,8 +6,10 @@ import (
 	"fmt"
 	"io"
 	"net/url"
+	"os"
 	"strconv"
 	"strings"
+	"unicode"
 
 	"github.com/podlapse/podlapse/pkg/client"
 	"github.com/podlapse/podlapse/pkg/export"
@@ -16,17 +18,24 @@ import (
 // explainConfig is what to ask, of whom.
 type explainConfig struct {
 	server *url.URL
-	width  int // terminal cells
+	token  string // shown to an agent that wants one; empty for none
+	width  int    // terminal cells
 }
 
-func (c explainConfig) client() client.Client { return client.Client{Server: c.server.String()} }
+func (c explainConfig) client() client.Client {
+	return client.Client{Server: c.server.String(), Token: c.token}
+}
 
 // settings is the table of the explain command's flags.
 func (c *explainConfig) settings() []setting {
 	return []setting{
 		{
 			flag: "server", value: "URL", def: "http://127.0.0.1:9717",
-			help: "the agent to ask", set: c.setServer,
+			help: "the agent to ask; http://USER:PASSWORD@HOST:PORT where it wants a password", set: c.setServer,
+		},
+		{
+			flag: "token-file", value: "FILE",
+			help: "a file with the bearer token to show to an agent that runs with --web-auth=kubernetes", set: c.setTokenFile,
 		},
 		widthSetting(&c.width),
 	}
@@ -52,6 +61,26 @@ func (c *explainConfig) setServer(value string) error {
 		return fmt.Errorf("%q is no address: want http://HOST:PORT", value)
 	}
 	c.server = server
+	return nil
+}
+
+// setTokenFile reads no more than a header can hold.
+func (c *explainConfig) setTokenFile(path string) error {
+	if path == "" {
+		return nil
+	}
+	file, err := os.Open(path)
+	if err != nil {
+		return err
+	}
+	defer file.Close()
+	text, err := io.ReadAll(io.LimitReader(file, 16<<10))
+	if err != nil {
+		return err
+	}
+	if c.token = strings.TrimSpace(string(text)); c.token == "" || strings.ContainsFunc(c.token, unicode.IsSpace) {
+		return fmt.Errorf("%s holds no token: want one line", path)
+	}
 	return nil
 }
 
@@ -89,7 +118,7 @@ func explainAll(ctx context.Context, c explainConfig) (string, error) {
 	var records []export.Record
 	for record, err := range c.client().Pods(ctx, client.Filter{}) {
 		if err != nil {
-			return "", asked(err)
+			return "", c.worded(err)
 		}
 		records = append(records, record)
 	}
@@ -114,15 +143,20 @@ func (p *podName) set(value string) error {
 func explainPod(ctx context.Context, c explainConfig, pod podName) (string, error) {
 	record, err := c.client().Pod(ctx, pod.namespace, pod.name)
 	if err != nil {
-		return "", asked(err)
+		return "", c.worded(err)
 	}
 	return export.Waterfall(record, c.width), nil
 }
 
-// asked words an error for people.
-func asked(err error) error {
+// worded words an error for people, with the flag that helps.
+func (c explainConfig) worded(err error) error {
 	var refused *client.Refusal
-	if errors.As(err, &refused) || errors.Is(err, client.ErrNotAnAgent) {
+	switch {
+	case errors.As(err, &refused) && refused.Wants == client.WantsToken:
+		return fmt.Errorf("%w; see --token-file", err)
+	case errors.As(err, &refused) && refused.Wants == client.WantsPassword:
+		return fmt.Errorf("%w: --server=%s://USER:PASSWORD@%s", err, c.server.Scheme, c.server.Host)
+	case refused != nil, errors.Is(err, client.ErrNotAnAgent):
 		return err
 	}
 	return fmt.Errorf("--server: %w", err)

@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"net/http"
 	"net/http/httptest"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 )
@@ -82,5 +84,43 @@ func TestExplainWithoutAgent(t *testing.T) {
 	code := run(context.Background(), []string{"explain", "--server", server.URL}, environment{}.get, &stdout, &stderr)
 	if code != exitFailed || !strings.Contains(stderr.String(), "--server: ask the agent") {
 		t.Errorf("exit %d, %s", code, stderr.String())
+	}
+}
+
+func TestExplainShowsWhatTheAgentWants(t *testing.T) {
+	token := filepath.Join(t.TempDir(), "token")
+	if err := os.WriteFile(token, []byte("a-token\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	var shown, challenge string
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if shown = r.Header.Get("Authorization"); challenge != "" {
+			w.Header().Set("WWW-Authenticate", challenge)
+			w.WriteHeader(http.StatusUnauthorized)
+			fmt.Fprint(w, map[string]string{"Bearer": `{"reason":"a bearer token is needed"}`, "Basic": "Unauthorized"}[challenge])
+			return
+		}
+		fmt.Fprint(w, answerRecord)
+	}))
+	defer http.DefaultClient.CloseIdleConnections()
+	defer server.Close()
+	withPassword := strings.Replace(server.URL, "http://", "http://me:secret@", 1)
+	for _, test := range []struct{ challenge, server, token, shown, stderr string }{
+		{"", server.URL, "", "", ""},
+		{"", server.URL, token, "Bearer a-token", ""},
+		{"", withPassword, "", "Basic bWU6c2VjcmV0", ""},
+		{"Bearer", server.URL, "", "", "see --token-file"},
+		{"Basic", server.URL, "", "", "http://USER:PASSWORD@127.0.0.1:"},
+	} {
+		challenge = test.challenge
+		var stdout, stderr bytes.Buffer
+		code := run(context.Background(), []string{"explain", "--server", test.server, "--token-file", test.token, "a/b"}, environment{}.get, &stdout, &stderr)
+		if shown != test.shown || (code == exitOK) != (test.stderr == "") || !strings.Contains(stderr.String(), test.stderr) {
+			t.Errorf("%+v: exit %d, shown %q, %s", test, code, shown, stderr.String())
+		}
+	}
+	var stdout, stderr bytes.Buffer
+	if code := run(context.Background(), []string{"explain", "--token-file=/dev/null"}, environment{}.get, &stdout, &stderr); code != exitUsage {
+		t.Errorf("an empty token file: exit %d, %s", code, stderr.String())
 	}
 }

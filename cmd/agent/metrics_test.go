@@ -11,14 +11,13 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
-	dto "github.com/prometheus/client_model/go"
 	"go.uber.org/zap"
 
-	"github.com/podlapse/podlapse/pkg/podwatch"
 	"github.com/podlapse/podlapse/pkg/podwatch/podwatchtest"
 )
 
@@ -60,9 +59,15 @@ func TestMetricsDocument(t *testing.T) {
 
 	var doc strings.Builder
 	doc.WriteString("# Metrics\n\nWhat `/metrics` shows, of this node alone. The list is made from the agent's own registry, with every option on " +
-		"(`go test ./cmd/agent -run MetricsDocument -update`). Beside these there are those of the Go runtime and of the process.\n\n" +
+		"(`go test ./cmd/agent -run MetricsDocument -update`). Beside these there are those of the Go runtime, without the insides of its " +
+		"allocator (`go_memstats_…`), and of the process.\n\n" +
 		"Histograms have classic buckets and native ones; with traces on, their exemplars name the trace of a start-up (`trace_id`). " +
-		"Labels have closed sets of values, `registry` at most 16 and then `other`.\n\n| metric | type | labels | |\n|---|---|---|---|\n")
+		"Labels have closed sets of values; values that are known beforehand are there at zero. `registry` has the six registries that were " +
+		"pulled from the most lately, and then `other`; of counters and histograms the series of one that is no longer among them vanish, " +
+		"what it has from then on counts under `other`, and none ever decreases. A node with 110 pods has at most 1500 series with default " +
+		"flags, every classic bucket counted, beside one for each registry and reason for which pulls fail at the moment; " +
+		"`--metrics-pod-labels` adds one for each pod, at most 250. With 500 pods and everything on a " +
+		"scrape is at most 100 KiB, compressed (`make bench` measures it).\n\n| metric | type | labels | |\n|---|---|---|---|\n")
 	for _, d := range all {
 		fmt.Fprintf(&doc, "| `%s` | %s | %s | %s |\n", d.name, typeOf(d.name), d.labels, d.help)
 	}
@@ -77,41 +82,69 @@ func TestMetricsDocument(t *testing.T) {
 	}
 }
 
-// everything is the registry of an agent that has every part.
+// everything is the registry of an agent that had every part, and has stopped.
 func everything(t *testing.T) *prometheus.Registry {
 	t.Helper()
-	cluster := podwatchtest.Start(t)
+	a := startInside(t, podwatchtest.Start(t), "--state-dir="+t.TempDir(), "--record-observations="+filepath.Join(t.TempDir(), "o.jsonl"),
+		"--metrics-pod-labels=on", "--cri-endpoint=unix://"+filepath.Join(t.TempDir(), "never.sock"))
+	a.stop()
+	return a.registry
+}
+
+// inside is an agent in the process of the test.
+type inside struct {
+	registry *prometheus.Registry
+	stop     func()
+}
+
+// startInside runs an agent until it watches pods.
+func startInside(t testing.TB, cluster *podwatchtest.Server, flags ...string) inside {
+	t.Helper()
 	var c config
-	args := []string{"--node-name=node-a", "--listen-address=127.0.0.1:0", "--kubeconfig=" + kubeconfig(t, cluster.URL()),
-		"--state-dir=" + t.TempDir(), "--record-observations=" + filepath.Join(t.TempDir(), "o.jsonl"), "--metrics-pod-labels=on",
-		"--cri-endpoint=unix://" + filepath.Join(t.TempDir(), "never.sock")}
+	args := append([]string{"--node-name=node-a", "--listen-address=127.0.0.1:0", "--kubeconfig=" + kubeconfig(t, cluster.URL())}, flags...)
 	if _, err := settle(c.settings(), args, func(string) string { return "" }, 0); err != nil {
 		t.Fatal(err)
 	}
-	clock, traffic := podwatch.NewClock(time.Now), podwatch.NewTraffic()
-	client, err := podwatch.NewRESTClient(c.kubeconfig, clock, traffic)
+	api, err := newAPIServer(c)
 	if err != nil {
 		t.Fatal(err)
 	}
-	registry := prometheus.NewRegistry()
-	ctx, stop := context.WithCancel(t.Context())
+	ctx, cancel := context.WithCancel(t.Context())
 	ended := make(chan error, 1)
-	go func() { ended <- serve(ctx, c, apiServer{client, clock, traffic}, registry, zap.NewNop(), io.Discard) }()
-	for deadline := time.Now().Add(10 * time.Second); ; time.Sleep(10 * time.Millisecond) {
-		families, err := registry.Gather()
-		watching := slices.ContainsFunc(families, func(f *dto.MetricFamily) bool { return f.GetName() == "podlapse_apiserver_requests_total" })
-		if err == nil && watching { // registered last, and everything runs
-			break
+	a := inside{registry: prometheus.NewRegistry(), stop: sync.OnceFunc(func() {
+		cancel()
+		if err := <-ended; err != nil {
+			t.Error(err)
+		}
+	})}
+	t.Cleanup(a.stop)
+	go func() {
+		ended <- serve(ctx, c, api, a.registry, zap.NewNop(), io.Discard)
+	}()
+	a.await(t, "podlapse_apiserver_requests_total", 1) // registered last, and everything runs
+	return a
+}
+
+// await scrapes until a metric's series add up to a number at least.
+func (a inside) await(t testing.TB, name string, want float64) {
+	t.Helper()
+	for deadline := time.Now().Add(20 * time.Second); ; time.Sleep(10 * time.Millisecond) {
+		families, err := a.registry.Gather()
+		sum := 0.0
+		for _, f := range families {
+			for _, m := range f.GetMetric() {
+				if f.GetName() == name {
+					sum += m.GetCounter().GetValue() + m.GetGauge().GetValue()
+				}
+			}
+		}
+		if err == nil && sum >= want {
+			return
 		}
 		if time.Now().After(deadline) {
-			t.Fatal("the agent does not start")
+			t.Fatalf("%s is %v, never %v; %v", name, sum, want, err)
 		}
 	}
-	stop()
-	if err := <-ended; err != nil {
-		t.Fatal(err)
-	}
-	return registry
 }
 
 // typeOf goes by the name, which says it.

@@ -3,10 +3,13 @@ package main
 import (
 	"bytes"
 	"io"
+	"net"
 	"net/http"
 	"net/http/httptest"
+	"path/filepath"
 	"strings"
 	"sync"
+	"syscall"
 	"testing"
 	"time"
 
@@ -15,6 +18,7 @@ import (
 	tracepb "go.opentelemetry.io/proto/otlp/trace/v1"
 	"google.golang.org/protobuf/proto"
 
+	"github.com/podlapse/podlapse/pkg/cri/critest"
 	"github.com/podlapse/podlapse/pkg/podwatch/podwatchtest"
 )
 
@@ -127,6 +131,44 @@ func TestAgentWithACollectorThatIsGone(t *testing.T) {
 		t.Errorf("record %q, %v", line, err)
 	}
 	agent.mustEndCleanly()
+}
+
+// Standard output that takes nothing is no trace's affair.
+func TestAStuckReaderKeepsNoTraceBack(t *testing.T) {
+	sent := startCollector(t)
+	agent, cluster := startFull(t)
+	agent.poll("/api/v1/pods/shop/web-0", `"state":"starting"`)
+	cluster.Delete(web0(time.Now()))
+	if root := sent.root(t); root.Name != "pod startup shop/web-0" {
+		t.Errorf("got %s", root.Name)
+	}
+	agent.poll("/metrics", `podlapse_sink_sent_total{sink="otlp"} 1`)
+	agent.poll("/metrics", `podlapse_sink_sent_total{sink="records"} 0`)
+	agent.signal(syscall.SIGTERM)
+	agent.wait()
+}
+
+// Whatever is stuck, the agent ends in time: its reader, the collector, the API server and the runtime.
+func TestAgentEndsThoughEverythingIsStuck(t *testing.T) {
+	deaf, err := (&net.ListenConfig{}).Listen(t.Context(), "tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer deaf.Close()
+	t.Setenv("OTEL_EXPORTER_OTLP_ENDPOINT", "http://"+deaf.Addr().String())
+	t.Setenv("OTEL_METRIC_EXPORT_INTERVAL", "50")
+	runtime := critest.Start(t, filepath.Join(t.TempDir(), "cri.sock"), critest.Options{})
+	agent, cluster := startFull(t, "--cri-endpoint", runtime.Endpoint())
+	agent.poll("/api/v1/pods/shop/web-0", `"state":"starting"`)
+	runtime.Fault(critest.Hang)
+	cluster.Delete(web0(time.Now()))
+	agent.poll("/api/v1/pods/shop/web-0", `"state":"deleted"`)
+	cluster.Hang()
+	began := time.Now()
+	agent.signal(syscall.SIGTERM)
+	if state, took := agent.wait(), time.Since(began); state.ExitCode() != exitFailed || took > 5*time.Second {
+		t.Errorf("ended with %s after %s, want the failure to write within 5 s", state, took)
+	}
 }
 
 func TestAgentRefusesVariablesThatItCannotUse(t *testing.T) {

@@ -189,7 +189,7 @@ func (p *process) pollMatch(path, want string) {
 	p.t.Fatalf("%s never showed %q, at last:\n%s", path, want, body)
 }
 
-func kubeconfig(t *testing.T, url string) string {
+func kubeconfig(t testing.TB, url string) string {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "kubeconfig")
 	text := `{"apiVersion":"v1","kind":"Config","current-context":"c",` +
@@ -247,4 +247,10 @@ func ready(pod *corev1.Pod, at time.Time) *corev1.Pod {
 		State: corev1.ContainerState{Running: &corev1.ContainerStateRunning{StartedAt: stamp}},
 	}}
 	return pod
+}
+
+func TestRunsOnOneProcessor(t *testing.T) {
+	p := start(t, "--cri-endpoint=off", "--kubeconfig", kubeconfig(t, nobody(t)))
+	p.poll("/metrics", "\ngo_sched_gomaxprocs_threads 1\n")
+	p.mustEndCleanly()
 }

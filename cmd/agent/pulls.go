@@ -12,11 +12,11 @@ import (
 // livePulls puts together what kubelet wants pulled and what the runtime downloads; runtime is nil without one.
 func livePulls(reconciler *reconcile.Reconciler, runtime *cri.Source) func(context.Context) (export.LivePulls, error) {
 	return func(ctx context.Context) (export.LivePulls, error) {
-		starting, err := reconciler.Starting(ctx)
+		pulling, err := reconciler.Pulling(ctx)
 		if err != nil {
 			return export.LivePulls{}, err
 		}
-		now := export.LivePulls{Starting: starting, Now: time.Now()}
+		now := export.LivePulls{Starting: pulling.Timelines, Idle: pulling.Idle, Now: time.Now()}
 		if runtime != nil {
 			now.Downloads, _ = runtime.Downloads(ctx) // without them it is not known what comes
 		}

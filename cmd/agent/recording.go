@@ -2,7 +2,6 @@ package main
 
 import (
 	"fmt"
-	"slices"
 
 	"github.com/prometheus/client_golang/prometheus"
 	"go.uber.org/zap"
@@ -31,10 +30,4 @@ func newRecorder(c config, header record.Header, before []timeline.Observation, 
 		parts.Report = board.Register(partRecording, "not started yet")
 	}
 	return record.New(parts)
-}
-
-// sourcesOf leaves out the parts that observe nothing.
-func sourcesOf(statuses []health.Status) []health.Status {
-	others := []string{partRecording, partState, partTraces, partMetrics}
-	return slices.DeleteFunc(statuses, func(s health.Status) bool { return slices.Contains(others, s.Part) })
 }

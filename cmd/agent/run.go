@@ -3,14 +3,12 @@ package main
 import (
 	"context"
 	"errors"
-	"fmt"
 	"io"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/collectors"
 	"go.uber.org/zap"
-	"k8s.io/client-go/rest"
 
 	"github.com/podlapse/podlapse/pkg/cri"
 	"github.com/podlapse/podlapse/pkg/export"
@@ -45,26 +43,17 @@ func runAgent(ctx context.Context, args []string, getenv func(string) string, st
 	if c.otlp, err = otlp.FromEnvironment(getenv); err != nil {
 		return failUsage(stderr, "run", err)
 	}
-	clock := podwatch.NewClock(time.Now)
-	traffic := podwatch.NewTraffic()
-	client, err := podwatch.NewRESTClient(c.kubeconfig, clock, traffic)
+	api, err := newAPIServer(c)
 	if err != nil {
-		return failUsage(stderr, "run", fmt.Errorf("--kubeconfig: %w", err))
+		return failUsage(stderr, "run", err)
 	}
 	logger := newLogger(c.logLevel, c.logFormat, stderr)
-	if err := serve(ctx, c, apiServer{client, clock, traffic}, prometheus.NewRegistry(), logger, stdout); err != nil {
+	if err := serve(ctx, c, api, prometheus.NewRegistry(), logger, stdout); err != nil {
 		logger.Error("agent failed", zap.Error(err)) // the last message, in the format of the others
 		return exitFailed
 	}
 	logger.Info("stopped")
 	return exitOK
-}
-
-// apiServer is how the agent reaches the API server, and what it learns of it by the way.
-type apiServer struct {
-	client  rest.Interface
-	clock   *podwatch.Clock
-	traffic *podwatch.Traffic
 }
 
 // serve is the agent: it builds the parts, connects them, and returns when all have ended. The registry is empty.
@@ -73,10 +62,9 @@ func serve(ctx context.Context, c config, api apiServer, registry *prometheus.Re
 	build := thisBuild()
 
 	registry.MustRegister(
-		collectors.NewGoCollector(),
+		export.NewGoRuntime(),
 		collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}),
 		export.NewBuildInfo(build),
-		export.NewSourceUp(func() []health.Status { return sourcesOf(board.Statuses()) }),
 	)
 	scope := timeline.Scope{Runtime: !c.criEndpoint.Off(), Events: c.events != eventsOff, Said: c.otlp.Traces.On, Since: time.Now()}
 	kept, err := newMemory(c, build, &scope, registry, board, logger)
@@ -112,7 +100,12 @@ func serve(ctx context.Context, c config, api apiServer, registry *prometheus.Re
 
 	// Sources and reconcile know each other by functions; reconciler is set before anything runs.
 	var reconciler *reconcile.Reconciler
-	observe := func(ctx context.Context, o timeline.Observation) { reconciler.Observe(ctx, o) }
+	var seen sightings
+	observe := func(ctx context.Context, o timeline.Observation) {
+		seen.note(o, time.Now())
+		reconciler.Observe(ctx, o)
+	}
+	registry.MustRegister(export.NewSources(func() []export.Source { return seen.of(sourcesOf(board.Statuses())) }))
 
 	// A recording that begins here is whole: what the agent before observed comes first.
 	recorder, err := newRecorder(c, record.Header{Agent: build.Version, Scope: scope}, kept.left.InFlight, registry, board, logger)
@@ -122,21 +115,22 @@ func serve(ctx context.Context, c config, api apiServer, registry *prometheus.Re
 	var latest io.WriterTo
 	if recorder != nil {
 		latest = recorder
+		unrecorded := observe
 		observe = func(ctx context.Context, o timeline.Observation) {
 			recorder.Observe(o)
-			reconciler.Observe(ctx, o)
+			unrecorded(ctx, o)
 		}
 	}
 
 	served := newServed(c, func() *reconcile.Reconciler { return reconciler }, registry, logger)
 	pods := podwatch.NewPods(podwatch.Config{
-		Client: api.client, NodeName: c.nodeName, Observe: observe, Now: time.Now,
+		Client: api.pods, AsNode: c.asNode, NodeName: c.nodeName, Observe: observe, Now: time.Now,
 		Report: board.Register(string(timeline.SourcePodWatch), "not connected to the API server yet"),
 		Known:  kept.known(),
 		Traits: c.records == recordsTransition || c.records == recordsBoth, Objects: served.objects,
 	})
 	watchEvents, unwatchEvents := func(timeline.EventWatch) {}, func(string) {}
-	events := newEvents(c, api.client, observe, board)
+	events := newEvents(c, api.own, observe, board)
 	if events != nil {
 		watchEvents, unwatchEvents = events.Watch, events.Unwatch
 	}
@@ -149,6 +143,7 @@ func serve(ctx context.Context, c config, api apiServer, registry *prometheus.Re
 			Logger: logger.Named("cri"),
 		})
 		askRuntime = runtime.Ask
+		registry.MustRegister(export.NewRuntimeStores(runtime.Stores))
 	}
 
 	reconciler = reconcile.New(reconcile.Config{
@@ -162,6 +157,7 @@ func serve(ctx context.Context, c config, api apiServer, registry *prometheus.Re
 				sink(t)
 			}
 		},
+		Debugged:  metrics.ObserveDebug,
 		Progress:  progress,
 		Changed:   served.live.Changed,
 		Forgotten: served.forgotten,
@@ -183,6 +179,8 @@ func serve(ctx context.Context, c config, api apiServer, registry *prometheus.Re
 			return starting
 		}),
 		export.NewTraffic(func() []export.Traffic { return countTraffic(api.traffic) }),
+		export.NewRestarts(func() []export.Restarts { return countRestarts(pods.Restarts()) }),
+		export.NewReconstructed(func() export.Reconstructed { return export.Reconstructed(reconciler.Reconstructed()) }),
 	)
 	if c.podSeries {
 		registry.MustRegister(export.NewPodSeries(func() []timeline.Timeline {
@@ -202,8 +200,14 @@ func serve(ctx context.Context, c config, api apiServer, registry *prometheus.Re
 		}))
 	}
 
+	access, err := newAccess(c, api.config, board)
+	if err != nil {
+		return err
+	}
 	server, err := web.Listen(ctx, web.Config{
 		ListenAddress: c.listenAddress,
+		WebConfigFile: c.webConfigFile,
+		Access:        access,
 		Timelines:     reconciler.Present,
 		Pulls:         pulls,
 		Statuses:      board.Statuses,
@@ -234,6 +238,7 @@ func serve(ctx context.Context, c config, api apiServer, registry *prometheus.Re
 	}
 	if lines != nil {
 		sinks.start("records", lines.Run)
+		sinks.start("records", watchReader(records, readerLooks)) // also while there is nothing to write
 	}
 	if traces != nil {
 		sinks.start(partTraces, traces.Run)

@@ -40,7 +40,7 @@ func newServed(c config, reconciler func() *reconcile.Reconciler, registry prome
 		Pulls: func(ctx context.Context) (export.LivePulls, error) { return s.pulls(ctx) },
 		Now:   time.Now, Registerer: registry, Logger: logger.Named("stream"),
 	})
-	if c.serveObjects == objectsOn {
+	if c.serveObjects {
 		s.objects = podwatch.NewObjects(time.Now)
 	}
 	return s

@@ -11,6 +11,7 @@ import (
 	"iter"
 	"net/http"
 	"net/url"
+	"strings"
 	"time"
 
 	"github.com/podlapse/podlapse/pkg/export"
@@ -23,8 +24,10 @@ const (
 
 // Client asks one agent. It is a value and safe for concurrent use.
 type Client struct {
-	// Server is where the agent is: http://HOST:PORT, or wherever a proxy has it, with a path.
+	// Server is where the agent is: http://HOST:PORT, or wherever a proxy has it, with a path. Where it wants a password,
+	// http://USER:PASSWORD@HOST:PORT.
 	Server string
+	Token  string       // shown as a bearer token, instead of a password; empty for none
 	HTTP   *http.Client // nil for http.DefaultClient; it must have no Timeout for Follow
 }
 
@@ -33,11 +36,22 @@ type Refusal struct {
 	Status int
 	Word   string // for programs; empty when it was no agent that answered
 	Reason string // for people
+	// Wants is how the server wants to know who asks, WantsToken or WantsPassword, or in another way; empty if it did not ask.
+	Wants string
 }
+
+// What servers want, as the schemes of HTTP authentication are called.
+const (
+	WantsToken    = "Bearer"
+	WantsPassword = "Basic"
+)
 
 // Error implements error.
 func (r *Refusal) Error() string {
-	if r.Reason == "" {
+	switch {
+	case r.Wants == WantsPassword: // whoever asks for it says nothing that an agent would
+		return "the agent wants a password, or another one"
+	case r.Reason == "":
 		return fmt.Sprintf("answer %d %s: is that a podlapse agent?", r.Status, http.StatusText(r.Status))
 	}
 	return fmt.Sprintf("the agent says: %q", r.Reason)
@@ -106,9 +120,18 @@ func get[A any](ctx context.Context, c Client, query url.Values, path ...string)
 		return answer, err
 	}
 	if err := json.Unmarshal(body, &answer); err != nil {
-		return answer, fmt.Errorf("read the answer of %s: %w; %w", c.Server, err, ErrNotAnAgent)
+		return answer, fmt.Errorf("read the answer of %s: %w; %w", c.host(), err, ErrNotAnAgent)
 	}
 	return answer, nil
+}
+
+// host is the server without its password.
+func (c Client) host() string {
+	server, err := url.Parse(c.Server)
+	if err != nil {
+		return "the agent"
+	}
+	return server.Host
 }
 
 func (c Client) ask(ctx context.Context, query url.Values, path ...string) ([]byte, error) {
@@ -148,6 +171,9 @@ func (c Client) send(ctx context.Context, header http.Header, query url.Values, 
 	for name, values := range header {
 		request.Header[name] = values
 	}
+	if c.Token != "" {
+		request.Header.Set("Authorization", "Bearer "+c.Token)
+	}
 	client := c.HTTP
 	if client == nil {
 		client = http.DefaultClient
@@ -170,5 +196,6 @@ func refusal(response *http.Response) error {
 	if err != nil || json.Unmarshal(body, &problem) != nil {
 		problem = export.Problem{}
 	}
-	return &Refusal{Status: response.StatusCode, Word: problem.Error, Reason: problem.Reason}
+	wants, _, _ := strings.Cut(response.Header.Get("WWW-Authenticate"), " ")
+	return &Refusal{Status: response.StatusCode, Word: problem.Error, Reason: problem.Reason, Wants: wants}
 }

@@ -129,6 +129,66 @@ func TestFollowGoesOn(t *testing.T) {
 	}
 }
 
+// TestFollowGoesOnAfterTooMuch is refused, but not for good.
+func TestFollowGoesOnAfterTooMuch(t *testing.T) {
+	asked := 0
+	c := agent(t, func(w http.ResponseWriter, _ *http.Request) {
+		if asked++; asked == 1 {
+			w.WriteHeader(http.StatusTooManyRequests)
+			fmt.Fprint(w, `{"error":"too_many_requests","reason":"ask less often"}`)
+			return
+		}
+		fmt.Fprint(w, "id: e-1\nevent: gone\ndata: {}\n\n")
+	})
+	done := errors.New("done")
+	if err := c.Follow(t.Context(), Filter{}, func(Event) error { return done }); !errors.Is(err, done) || asked != 2 {
+		t.Errorf("%v after %d requests", err, asked)
+	}
+}
+
+// TestWhoAsks shows a token with every request, or a password, and says what a server wants instead.
+func TestWhoAsks(t *testing.T) {
+	var shown, challenge, body string
+	c := agent(t, func(w http.ResponseWriter, r *http.Request) {
+		shown = r.Header.Get("Authorization")
+		if challenge != "" {
+			w.Header().Set("WWW-Authenticate", challenge)
+			w.WriteHeader(http.StatusUnauthorized)
+		}
+		fmt.Fprint(w, body)
+	})
+	withPassword := strings.Replace(c.Server, "http://", "http://me:secret@", 1)
+	for _, test := range []struct {
+		server, token, challenge, body string
+		shown, wants, says             string
+	}{
+		{c.Server, "", "", "{}", "", "", ""},
+		{c.Server, "a-token", "", "{}", "Bearer a-token", "", ""},
+		{withPassword, "", "", "{}", "Basic bWU6c2VjcmV0", "", ""},
+		{withPassword, "a-token", "", "{}", "Bearer a-token", "", ""},
+		{withPassword, "", "", "<html>", "Basic bWU6c2VjcmV0", "", "is that a podlapse agent?"},
+		{c.Server, "", "Bearer", `{"reason":"show a token"}`, "", WantsToken, "show a token"},
+		{c.Server, "a-token", `Bearer error="invalid_token"`, `{"reason":"nobody's"}`, "Bearer a-token", WantsToken, "nobody's"},
+		{c.Server, "", "Basic", "Unauthorized", "", WantsPassword, "wants a password"},
+	} {
+		c.Server, c.Token, challenge, body = test.server, test.token, test.challenge, test.body
+		_, err := c.Node(t.Context())
+		if shown != test.shown || (err == nil) != (test.says == "") {
+			t.Errorf("%+v: shown %q, %v", test, shown, err)
+		}
+		if err == nil {
+			continue
+		}
+		var refused *Refusal
+		if errors.As(err, &refused) != (challenge != "") || refused != nil && (refused.Wants != test.wants || refused.Status != http.StatusUnauthorized) {
+			t.Errorf("%+v: %+v", test, err)
+		}
+		if !strings.Contains(err.Error(), test.says) || strings.Contains(err.Error(), "secret") || strings.Contains(err.Error(), "a-token") {
+			t.Errorf("%+v: says %q", test, err)
+		}
+	}
+}
+
 func TestFollowEndsWithItsContext(t *testing.T) {
 	c := agent(t, func(w http.ResponseWriter, r *http.Request) {
 		w.(http.Flusher).Flush()

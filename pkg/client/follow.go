@@ -41,7 +41,7 @@ type Event struct {
 }
 
 // Follow tells of the start-ups that there are and of changes as they happen, one event at a time, until ctx ends, handle returns an
-// error or the agent refuses; that is what it returns. When a connection breaks it makes another and goes on where it was, or
+// error or the agent refuses for good; that is what it returns. When a connection breaks it makes another and goes on where it was, or
 // begins anew with KindReset. Kinds that this client does not know are left out.
 func (c Client) Follow(ctx context.Context, filter Filter, handle func(Event) error) error {
 	filter.Gone = nil
@@ -55,7 +55,7 @@ func (c Client) Follow(ctx context.Context, filter Filter, handle func(Event) er
 			return ctx.Err()
 		case errors.As(err, &stopped):
 			return stopped.err
-		case errors.As(err, &refused) && refused.Status < http.StatusInternalServerError:
+		case errors.As(err, &refused) && refused.forGood():
 			return err
 		}
 		timer := time.NewTimer(comeBack)
@@ -66,6 +66,11 @@ func (c Client) Follow(ctx context.Context, filter Filter, handle func(Event) er
 			return ctx.Err()
 		}
 	}
+}
+
+// forGood says that the same request will be refused again, however often it is made.
+func (r *Refusal) forGood() bool {
+	return r.Status < http.StatusInternalServerError && r.Status != http.StatusTooManyRequests
 }
 
 // handleError is an error of the caller's own.

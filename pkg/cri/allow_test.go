@@ -3,9 +3,10 @@ package cri
 import (
 	"context"
 	"errors"
-	"maps"
+	"os"
 	"path/filepath"
-	"slices"
+	"reflect"
+	"strings"
 	"testing"
 	"time"
 
@@ -16,6 +17,7 @@ import (
 	images "github.com/containerd/containerd/api/services/images/v1"
 	introspection "github.com/containerd/containerd/api/services/introspection/v1"
 	leases "github.com/containerd/containerd/api/services/leases/v1"
+	mounts "github.com/containerd/containerd/api/services/mounts/v1"
 	namespaces "github.com/containerd/containerd/api/services/namespaces/v1"
 	sandbox "github.com/containerd/containerd/api/services/sandbox/v1"
 	snapshots "github.com/containerd/containerd/api/services/snapshots/v1"
@@ -24,85 +26,141 @@ import (
 	transfer "github.com/containerd/containerd/api/services/transfer/v1"
 	version "github.com/containerd/containerd/api/services/version/v1"
 	"google.golang.org/grpc"
+	"google.golang.org/protobuf/proto"
 	runtimeapi "k8s.io/cri-api/pkg/apis/runtime/v1"
 
 	"github.com/podlapse/podlapse/pkg/cri/critest"
 )
 
-// TestOnlyTheTablePasses holds every method that CRI and containerd define against the table.
-func TestOnlyTheTablePasses(t *testing.T) {
-	want := []string{
-		"/containerd.services.content.v1.Content/Info",
-		"/containerd.services.content.v1.Content/ListStatuses",
-		"/containerd.services.images.v1.Images/Get",
-		"/containerd.services.sandbox.v1.Store/Get",
-		"/containerd.services.snapshots.v1.Snapshots/Stat",
-		"/runtime.v1.ImageService/ImageStatus",
-		"/runtime.v1.RuntimeService/ContainerStatus",
-		"/runtime.v1.RuntimeService/ListContainers",
-		"/runtime.v1.RuntimeService/ListPodSandbox",
-		"/runtime.v1.RuntimeService/Version",
-	}
-	if got := slices.Sorted(maps.Keys(allowed)); !slices.Equal(got, want) {
-		t.Fatalf("the table has %q; whoever changes it must show that the call has no effect, and change this list", got)
-	}
-	wantStreams := []string{
-		"/containerd.services.content.v1.Content/List",
-		"/containerd.services.content.v1.Content/Read",
-	}
-	if got := slices.Sorted(maps.Keys(allowedStreams)); !slices.Equal(got, wantStreams) {
-		t.Fatalf("the table of streams has %q; whoever changes it must show that they only read, and change this list", got)
-	}
-	known := 0
-	for _, service := range []grpc.ServiceDesc{
+// defined lists every service that CRI and containerd's API define on the socket.
+func defined() []grpc.ServiceDesc {
+	return []grpc.ServiceDesc{
 		runtimeapi.RuntimeService_ServiceDesc, runtimeapi.ImageService_ServiceDesc,
 		containers.Containers_ServiceDesc, content.Content_ServiceDesc, diff.Diff_ServiceDesc,
 		events.Events_ServiceDesc, images.Images_ServiceDesc, introspection.Introspection_ServiceDesc,
-		leases.Leases_ServiceDesc, namespaces.Namespaces_ServiceDesc, sandbox.Store_ServiceDesc,
+		leases.Leases_ServiceDesc, mounts.Mounts_ServiceDesc, namespaces.Namespaces_ServiceDesc, sandbox.Store_ServiceDesc,
 		sandbox.Controller_ServiceDesc, snapshots.Snapshots_ServiceDesc, streaming.Streaming_ServiceDesc,
 		tasks.Tasks_ServiceDesc, transfer.Transfer_ServiceDesc, version.Version_ServiceDesc,
-	} {
+	}
+}
+
+// judged reads testdata/methods.txt: what somebody has decided about each method.
+func judged(t *testing.T) map[string]string {
+	t.Helper()
+	text, err := os.ReadFile("testdata/methods.txt")
+	if err != nil {
+		t.Fatal(err)
+	}
+	methods := map[string]string{}
+	for line := range strings.Lines(string(text)) {
+		fields := strings.Fields(line)
+		switch {
+		case len(fields) == 0 || strings.HasPrefix(line, "#"):
+		case len(fields) != 2 || fields[0] != "called" && fields[0] != "refused" || methods[fields[1]] != "":
+			t.Fatalf("cannot read %q", line)
+		default:
+			methods[fields[1]] = fields[0]
+		}
+	}
+	return methods
+}
+
+// TestEveryMethodIsJudged tries every method that CRI and containerd define, so that one that a new version of
+// theirs brings fails here until somebody has judged it. It is refused until then.
+func TestEveryMethodIsJudged(t *testing.T) {
+	methods := judged(t)
+	try := func(name string, passed bool, err error) {
+		judgement := methods[name]
+		delete(methods, name)
+		switch {
+		case judgement == "":
+			t.Errorf("testdata/methods.txt does not judge %s: add it as refused, unless it only reads and the agent needs it", name)
+		case passed != (judgement == "called") || errors.Is(err, errRefused) == passed:
+			t.Errorf("%s: passed %t, %v; it is judged as %s", name, passed, err, judgement)
+		}
+	}
+	for _, service := range defined() {
 		for _, method := range service.Methods {
-			name := "/" + service.ServiceName + "/" + method.MethodName
-			sent := false
-			err := allowUnary(context.Background(), name, nil, nil, nil,
+			name, sent := "/"+service.ServiceName+"/"+method.MethodName, false
+			err := allowUnary(t.Context(), name, nil, nil, nil,
 				func(context.Context, string, any, any, *grpc.ClientConn, ...grpc.CallOption) error {
 					sent = true
 					return nil
 				})
-			pass := slices.Contains(want, name)
-			if sent != pass || errors.Is(err, errRefused) == pass {
-				t.Errorf("%s: sent %t, %v; want it to pass: %t", name, sent, err, pass)
-			}
-			if pass {
-				known++
-			}
+			try(name, sent, err)
 		}
 		for _, stream := range service.Streams {
-			name := "/" + service.ServiceName + "/" + stream.StreamName
-			opened := false
-			_, err := allowStream(context.Background(), &stream, nil, name,
-				func(context.Context, *grpc.StreamDesc, *grpc.ClientConn, string, ...grpc.CallOption) (grpc.ClientStream, error) {
-					opened = true
-					return nil, nil
-				})
-			pass := slices.Contains(wantStreams, name)
-			if opened != pass || errors.Is(err, errRefused) == pass {
-				t.Errorf("stream %s: opened %t, %v; want it to pass: %t", name, opened, err, pass)
+			name, opened := "/"+service.ServiceName+"/"+stream.StreamName, false
+			open := func(context.Context, *grpc.StreamDesc, *grpc.ClientConn, string, ...grpc.CallOption) (grpc.ClientStream, error) {
+				opened = true
+				return nil, nil
 			}
-			if pass {
-				known++
+			_, err := allowStream(t.Context(), &stream, nil, name, open)
+			try(name, opened, err)
+			if stream.ClientStreams && opened {
+				t.Errorf("stream %s: who can send can write", name)
+			}
+			// The same name as another kind of call is no way around.
+			if err := allowUnary(t.Context(), name, nil, nil, nil, nil); !errors.Is(err, errRefused) {
+				t.Errorf("stream %s called as if it were none: %v", name, err)
 			}
 		}
 	}
-	if all := len(want) + len(wantStreams); known != all {
-		t.Errorf("%d of %d methods of the tables exist", known, all)
+	for name := range methods {
+		t.Errorf("testdata/methods.txt has %s, which does not exist", name)
 	}
-	for name := range allowedStreams { // whoever could send could write
-		_, err := allowStream(context.Background(), &grpc.StreamDesc{ServerStreams: true, ClientStreams: true}, nil, name, nil)
+	for name := range allowedStreams {
+		_, err := allowStream(t.Context(), &grpc.StreamDesc{ServerStreams: true, ClientStreams: true}, nil, name, nil)
 		if !errors.Is(err, errRefused) {
 			t.Errorf("stream %s from the client: %v, want it refused", name, err)
 		}
+	}
+}
+
+// TestNothingElseIsAllowed: the tables hold no name that the test above does not try.
+func TestNothingElseIsAllowed(t *testing.T) {
+	methods := judged(t)
+	for _, table := range []map[string]struct{}{allowed, allowedStreams} {
+		for name := range table {
+			if methods[name] != "called" {
+				t.Errorf("%s is allowed and judged as %q", name, methods[name])
+			}
+		}
+	}
+}
+
+// TestNoMethodCalledIsVerbose: every request that can ask for more than the agent needs is refused when it does. A
+// new field of that kind in a request fails here.
+func TestNoMethodCalledIsVerbose(t *testing.T) {
+	for name, request := range map[string]proto.Message{
+		"ContainerStatus": &runtimeapi.ContainerStatusRequest{Verbose: true},
+		"ImageStatus":     &runtimeapi.ImageStatusRequest{Verbose: true},
+	} {
+		for method := range allowed {
+			if !strings.HasSuffix(method, "/"+name) {
+				continue
+			}
+			if err := allowUnary(t.Context(), method, request, nil, nil, nil); !errors.Is(err, errRefused) {
+				t.Errorf("%s: %v", method, err)
+			}
+		}
+	}
+	fields := map[string][]string{}
+	for _, request := range []proto.Message{
+		&runtimeapi.VersionRequest{}, &runtimeapi.ListPodSandboxRequest{}, &runtimeapi.ListContainersRequest{},
+		&runtimeapi.ContainerStatusRequest{}, &runtimeapi.ImageStatusRequest{},
+	} {
+		message := request.ProtoReflect().Descriptor()
+		for i := range message.Fields().Len() {
+			fields[string(message.Name())] = append(fields[string(message.Name())], string(message.Fields().Get(i).Name()))
+		}
+	}
+	want := map[string][]string{
+		"VersionRequest": {"version"}, "ListPodSandboxRequest": {"filter"}, "ListContainersRequest": {"filter"},
+		"ContainerStatusRequest": {"container_id", "verbose"}, "ImageStatusRequest": {"image", "verbose"},
+	}
+	if !reflect.DeepEqual(fields, want) {
+		t.Errorf("the requests of CRI have %v; whoever adds a field here must have seen that it asks for no secret", fields)
 	}
 }
 

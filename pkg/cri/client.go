@@ -54,6 +54,7 @@ func dial(path string, timeout time.Duration) (*client, error) {
 			MinConnectTimeout: timeout,
 		}),
 		grpc.WithDisableServiceConfig(),
+		grpc.WithDisableRetry(), // there is no policy for it, and being ready for one costs each call
 		grpc.WithNoProxy(),
 	)
 	if err != nil {

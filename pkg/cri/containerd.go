@@ -26,16 +26,34 @@ type stores struct {
 // CRI's created_at is taken before the network plugins there.
 func storesOf(version *runtimeapi.VersionResponse, logger *zap.Logger) *stores {
 	s := &stores{}
-	if version.GetRuntimeName() != "containerd" {
-		return s
+	s.sandboxes.name, s.sandboxes.costs = "sandboxes", "volumes, network and sandbox are one unattributed stretch"
+	s.images.name, s.images.costs = "images", "pulls are dated by Events alone, and without these their outcome is unknown where an image was absent"
+	s.content.name, s.content.costs = "content", "neither layers nor bytes, nor the progress of downloads"
+	s.snapshots.name, s.snapshots.costs = "snapshots", "no unpacking, which counts as pulling"
+	for _, store := range s.all() {
+		store.logger = logger
 	}
-	s.images.enable(logger, "images")
-	s.content.enable(logger, "content")
-	s.snapshots.enable(logger, "snapshots")
-	if major, ok := majorVersion(version.GetRuntimeVersion()); ok && major >= 2 {
-		s.sandboxes.enable(logger, "sandboxes")
-	}
+	containerd := version.GetRuntimeName() == "containerd"
+	major, known := majorVersion(version.GetRuntimeVersion())
+	s.images.enabled.Store(containerd)
+	s.content.enabled.Store(containerd)
+	s.snapshots.enabled.Store(containerd)
+	s.sandboxes.enabled.Store(containerd && known && major >= 2)
 	return s
+}
+
+func (s *stores) all() []*degradable {
+	return []*degradable{&s.sandboxes, &s.images, &s.content, &s.snapshots}
+}
+
+// missing are the names of the stores that are not there, and what that costs.
+func (s *stores) missing() (names, costs []string) {
+	for _, store := range s.all() {
+		if !store.on() {
+			names, costs = append(names, store.name), append(costs, store.costs)
+		}
+	}
+	return names, costs
 }
 
 // sandboxStamps is what containerd's sandbox store told of one sandbox.

@@ -87,6 +87,9 @@ func convertImage(ref string, image *runtimeapi.Image) timeline.Image {
 // digestFor picks, of an image's digests in all the repositories it came from, the one in the
 // repository that ref names; empty when there is none.
 func digestFor(ref string, repoDigests []string) string {
+	if len(repoDigests) == 0 {
+		return ""
+	}
 	name, err := imagepull.Normalize(ref)
 	if err != nil {
 		return ""

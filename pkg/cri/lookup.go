@@ -16,6 +16,7 @@ type lookUp struct {
 	client   *client
 	stores   *stores
 	stamps   *cache[sandboxStamps]               // of ready sandboxes, by sandbox ID
+	running  *cache[*runtimeapi.ContainerStatus] // while they ran, by container ID
 	finished *cache[*runtimeapi.ContainerStatus] // of exited containers, by container ID
 	catalog  catalog
 	now      func() time.Time
@@ -29,9 +30,11 @@ func (l *lookUp) answer(ctx context.Context, question timeline.LookUp) (timeline
 	if err != nil {
 		return timeline.RuntimeSeen{}, err
 	}
-	containers, err := l.client.listContainers(ctx, question.RuntimeUID)
-	if err != nil {
-		return timeline.RuntimeSeen{}, err
+	var containers []*runtimeapi.Container
+	if len(sandboxes) > 0 { // they go before their sandbox does (kuberuntime_gc.go)
+		if containers, err = l.client.listContainers(ctx, question.RuntimeUID); err != nil {
+			return timeline.RuntimeSeen{}, err
+		}
 	}
 	for _, listed := range sandboxes {
 		sandbox := convertSandbox(listed)
@@ -64,10 +67,13 @@ func (l *lookUp) answer(ctx context.Context, question timeline.LookUp) (timeline
 	return seen, nil
 }
 
-// containerStatus is nil when the container was removed after it was listed. What has exited does
-// not change any more and is asked for once.
+// containerStatus is nil when the container was removed after it was listed. What a container that runs has started with,
+// and what one has exited with, does not change any more and is asked for once: the list tells which of them is the case.
 func (l *lookUp) containerStatus(ctx context.Context, listed *runtimeapi.Container) (*runtimeapi.ContainerStatus, error) {
 	if known, ok := l.finished.get(listed.GetId()); ok {
+		return known, nil
+	}
+	if known, ok := l.running.get(listed.GetId()); ok && listed.GetState() == runtimeapi.ContainerState_CONTAINER_RUNNING {
 		return known, nil
 	}
 	state, err := l.client.containerStatus(ctx, listed.GetId())
@@ -77,10 +83,14 @@ func (l *lookUp) containerStatus(ctx context.Context, listed *runtimeapi.Contain
 	if err != nil {
 		return nil, err
 	}
-	if state.GetState() == runtimeapi.ContainerState_CONTAINER_EXITED {
-		l.finished.add(listed.GetId(), &runtimeapi.ContainerStatus{
-			State: state.GetState(), StartedAt: state.GetStartedAt(), FinishedAt: state.GetFinishedAt(), ExitCode: state.GetExitCode(),
-		})
+	kept := &runtimeapi.ContainerStatus{ // the rest is large
+		State: state.GetState(), StartedAt: state.GetStartedAt(), FinishedAt: state.GetFinishedAt(), ExitCode: state.GetExitCode(),
+	}
+	switch state.GetState() {
+	case runtimeapi.ContainerState_CONTAINER_RUNNING:
+		l.running.add(listed.GetId(), kept)
+	case runtimeapi.ContainerState_CONTAINER_EXITED:
+		l.finished.add(listed.GetId(), kept)
 	}
 	return state, nil
 }

@@ -38,7 +38,8 @@ func newLookUp(t *testing.T, fake *critest.Runtime) (*lookUp, *observer.Observed
 	core, logs := observer.New(zap.InfoLevel)
 	l := &lookUp{
 		client: c, stores: storesOf(version, zap.New(core)),
-		stamps: newCache[sandboxStamps](8), finished: newCache[*runtimeapi.ContainerStatus](8),
+		stamps:  newCache[sandboxStamps](8),
+		running: newCache[*runtimeapi.ContainerStatus](8), finished: newCache[*runtimeapi.ContainerStatus](8),
 		now: func() time.Time { return second(99) },
 	}
 	l.catalog = catalog{read: l.readBlob, machine: platforms.Default(), known: newCache[contents](8)}
@@ -85,13 +86,53 @@ func TestAnswer(t *testing.T) {
 
 	// What cannot change any more is not asked again.
 	before := fake.Calls()
-	answer(t, l)
+	again := answer(t, l)
 	after := fake.Calls()
-	if n := after["/runtime.v1.RuntimeService/ContainerStatus"] - before["/runtime.v1.RuntimeService/ContainerStatus"]; n != 1 {
-		t.Errorf("%d container statuses the second time, want that of the running one", n)
+	if !reflect.DeepEqual(again.Containers, want.Containers) {
+		t.Errorf("the second time %+v\nwant %+v", again.Containers, want.Containers)
+	}
+	if n := after["/runtime.v1.RuntimeService/ContainerStatus"] - before["/runtime.v1.RuntimeService/ContainerStatus"]; n != 0 {
+		t.Errorf("%d container statuses the second time", n)
 	}
 	if n := after["/containerd.services.sandbox.v1.Store/Get"] - before["/containerd.services.sandbox.v1.Store/Get"]; n != 0 {
 		t.Errorf("%d sandboxes from the store the second time", n)
+	}
+}
+
+func TestContainerIsAskedForAgainWhenItGoesOn(t *testing.T) {
+	fake := critest.Start(t, filepath.Join(t.TempDir(), "c.sock"), critest.Options{})
+	fake.PutSandbox(critest.Sandbox{ID: "s", PodUID: "runtime-pod", CreatedAt: second(3)})
+	l, _ := newLookUp(t, fake)
+	if got := answer(t, l); len(got.Containers) > 0 || fake.Calls()["/runtime.v1.RuntimeService/ListContainers"] != 1 {
+		t.Errorf("got %+v, calls %v", got, fake.Calls())
+	}
+	run := critest.Container{ID: "c", SandboxID: "s", PodUID: "runtime-pod", Name: "app", CreatedAt: second(4)}
+	want := timeline.ContainerRun{Name: "app", ID: "c", CreatedAt: second(4)}
+	for _, step := range []func(){
+		func() {},
+		func() { run.StartedAt, want.StartedAt = second(5), second(5) },
+		func() {
+			run.FinishedAt, run.ExitCode, want.FinishedAt, want.ExitCode = second(6), 3, second(6), 3
+		},
+	} {
+		step()
+		fake.PutContainer(run)
+		for range 2 {
+			if got := answer(t, l).Containers; len(got) != 1 || got[0] != want {
+				t.Errorf("got %+v, want %+v", got, want)
+			}
+		}
+	}
+	if n := fake.Calls()["/runtime.v1.RuntimeService/ContainerStatus"]; n != 4 {
+		t.Errorf("%d container statuses, want two while it was created, one as it ran and one as it exited", n)
+	}
+}
+
+func TestNoContainersWithoutASandbox(t *testing.T) {
+	fake := critest.Start(t, filepath.Join(t.TempDir(), "c.sock"), critest.Options{})
+	l, _ := newLookUp(t, fake)
+	if got := answer(t, l); len(got.Sandboxes)+len(got.Containers) > 0 || fake.Calls()["/runtime.v1.RuntimeService/ListContainers"] > 0 {
+		t.Errorf("got %+v, calls %v", got, fake.Calls())
 	}
 }
 

@@ -20,7 +20,7 @@ import (
 const (
 	defaultTimeout = 2 * time.Second
 	maxStamps      = 1024 // sandboxes remembered; a node runs a few hundred
-	maxFinished    = 4096 // exited containers remembered
+	maxStatuses    = 4096 // containers that run remembered, and as many that exited
 )
 
 // retries bounds how often a runtime that is away is asked, and how long one that came back is missed.
@@ -45,10 +45,12 @@ type Source struct {
 	config   Config
 	pending  *pending
 	stamps   *cache[sandboxStamps]
+	running  *cache[*runtimeapi.ContainerStatus]
 	finished *cache[*runtimeapi.ContainerStatus]
 	contents *cache[contents]
 	current  atomic.Pointer[session] // that serves now; nil while none does
 	progress *sharedDownloads
+	coarse   string      // the runtime of which was last said what it does not tell; of the goroutine in Run
 	full     atomic.Bool // the latest question was dropped
 	answered atomic.Uint64
 	givenUp  atomic.Uint64
@@ -72,7 +74,8 @@ func New(config Config) *Source {
 		config:   config,
 		pending:  newPending(),
 		stamps:   newCache[sandboxStamps](maxStamps),
-		finished: newCache[*runtimeapi.ContainerStatus](maxFinished),
+		running:  newCache[*runtimeapi.ContainerStatus](maxStatuses),
+		finished: newCache[*runtimeapi.ContainerStatus](maxStatuses),
 		contents: newCache[contents](maxContents),
 		progress: newSharedDownloads(config.Timeout, config.Now),
 	}
@@ -124,21 +127,29 @@ func (s *Source) Run(ctx context.Context) error {
 // serveAny serves with the first socket behind which a runtime proves itself, until that is lost. It
 // says whether it served, and what was wrong at last.
 func (s *Source) serveAny(ctx context.Context) (served bool, err error) {
+	session, err := s.connectAny(ctx)
+	if err != nil {
+		return false, err
+	}
+	defer session.close()
+	return true, session.serve(ctx)
+}
+
+// connectAny is a session with the runtime behind the first socket that has one. The caller must close it.
+func (s *Source) connectAny(ctx context.Context) (*session, error) {
 	paths := s.config.Endpoint.Discover(s.config.Sockets)
 	if len(paths) == 0 {
-		return false, fmt.Errorf("no container runtime socket found, looked for %s", strings.Join(s.config.Sockets, ", "))
+		return nil, fmt.Errorf("no container runtime socket found, looked for %s", strings.Join(s.config.Sockets, ", "))
 	}
 	var errs []error
 	for _, path := range paths {
 		session, err := s.connect(ctx, path)
-		if err != nil {
-			errs = append(errs, fmt.Errorf("%s: %w", path, err))
-			continue
+		if err == nil {
+			return session, nil
 		}
-		defer session.close()
-		return true, session.serve(ctx)
+		errs = append(errs, fmt.Errorf("%s: %w", path, err))
 	}
-	return false, errors.Join(errs...)
+	return nil, errors.Join(errs...)
 }
 
 // connect proves with Version that a runtime serves CRI at path.
@@ -153,5 +164,32 @@ func (s *Source) connect(ctx context.Context, path string) (*session, error) {
 		return nil, err
 	}
 	s.config.Report(true, describe(version))
-	return newSession(s, client, version), nil
+	session := newSession(s, client, version)
+	s.sayCoarse(session)
+	return session, nil
+}
+
+// sayCoarse says once of a runtime what it does not tell by its version, however often the connection breaks.
+func (s *Source) sayCoarse(session *session) {
+	missing, costs := session.lookUp.stores.missing()
+	if len(missing) == 0 || s.coarse == session.runtime {
+		return
+	}
+	s.coarse = session.runtime
+	s.config.Logger.Warn("container runtime does not have all of containerd's stores, timing is coarser",
+		zap.String("runtime", session.runtime), zap.Strings("missing", missing), zap.Strings("costs", costs))
+}
+
+// Stores says which of containerd's own stores the runtime has, by name; nil while there is no connection. It may be called
+// from any goroutine.
+func (s *Source) Stores() map[string]bool {
+	session := s.current.Load()
+	if session == nil {
+		return nil
+	}
+	served := map[string]bool{}
+	for _, store := range session.lookUp.stores.all() {
+		served[store.name] = store.on()
+	}
+	return served
 }

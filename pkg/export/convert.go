@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"slices"
 
+	"github.com/podlapse/podlapse/pkg/imagepull"
 	"github.com/podlapse/podlapse/pkg/timeline"
 )
 
@@ -26,7 +27,7 @@ func NewRecord(t timeline.Timeline) Record {
 		Verdict:       t.Verdict(),
 		Reconstructed: t.Reconstructed,
 		Phases:        convert(t.Phases, phaseRecord),
-		Pulls:         convert(t.Pulls, pullRecord),
+		Pulls:         PullRecords(t),
 		Marks:         convert(t.Marks, markRecord),
 		Conflicts:     convert(t.Conflicts, conflictRecord),
 		Missing:       convert(t.Missing, same),
@@ -62,6 +63,7 @@ func phaseRecord(s timeline.Span) PhaseRecord {
 func pullRecord(p timeline.Pull) PullRecord {
 	r := PullRecord{
 		Container:    p.Container,
+		Kind:         p.Kind,
 		Image:        p.Image,
 		Registry:     p.Registry,
 		Digest:       p.Digest,
@@ -74,6 +76,9 @@ func pullRecord(p timeline.Pull) PullRecord {
 		SizeBytes:    p.SizeBytes,
 		Sources:      convert(p.Sources, same),
 		Attempt:      p.Attempt,
+	}
+	if p.Outcome == imagepull.OutcomeFailed && p.Error > 0 {
+		r.Error = new(Seconds(p.Error))
 	}
 	if p.Timed {
 		r.Pull, r.Error = new(Seconds(p.Pull)), new(Seconds(p.Error))
@@ -91,7 +96,9 @@ func pullRecord(p timeline.Pull) PullRecord {
 }
 
 // PullRecords prints the pulls alone.
-func PullRecords(t timeline.Timeline) []PullRecord { return convert(t.Pulls, pullRecord) }
+func PullRecords(t timeline.Timeline) []PullRecord {
+	return convert(slices.Concat(t.Pulls, t.Debug), pullRecord)
+}
 
 func addLayers(r *PullRecord, p timeline.Pull) {
 	r.Layers = convert(p.Layers, func(l timeline.Layer) LayerRecord {

@@ -53,11 +53,11 @@ func coldStart() timeline.Timeline {
 		},
 		Pulls: []timeline.Pull{
 			{
-				Container: "setup", Image: "registry.example/tools:1", Registry: "registry.example",
+				Container: "setup", Kind: timeline.KindInit, Image: "registry.example/tools:1", Registry: "registry.example",
 				Outcome: imagepull.OutcomePresent, Sources: []timeline.Source{timeline.SourceEventWatch},
 			},
 			{
-				Container: "app", Image: "registry.example/web:2", Registry: "registry.example",
+				Container: "app", Kind: timeline.KindMain, Image: "registry.example/web:2", Registry: "registry.example",
 				Digest: "sha256:aa", Outcome: imagepull.OutcomeDownloaded, Attempt: 1,
 				RequestedAt: after(3 * time.Second), StartedAt: after(4 * time.Second), FinishedAt: after(9 * time.Second),
 				Queue: time.Second, Pull: 5 * time.Second, Timed: true, QueueTimed: true, Error: ms,
@@ -124,12 +124,12 @@ func inTransition() timeline.Timeline {
 			},
 		},
 		Pulls: []timeline.Pull{
-			{Container: "image:data:1", Outcome: imagepull.OutcomeJoined, RequestedAt: after(time.Second), FinishedAt: after(1750 * ms)},
-			{Container: "setup", Outcome: imagepull.OutcomePresent},                                     // not dated: no record
-			{Container: "proxy", Outcome: imagepull.OutcomePresent, FinishedAt: after(4 * time.Second)}, // kubelet looked then
-			{Container: "app", Outcome: imagepull.OutcomeFailed, RequestedAt: after(4500 * ms), FinishedAt: after(5 * time.Second)},
+			{Container: "image:data:1", Kind: timeline.KindImageVolume, Outcome: imagepull.OutcomeJoined, RequestedAt: after(time.Second), FinishedAt: after(1750 * ms)},
+			{Container: "setup", Kind: timeline.KindInit, Outcome: imagepull.OutcomePresent},                                        // not dated: no record
+			{Container: "proxy", Kind: timeline.KindSidecar, Outcome: imagepull.OutcomePresent, FinishedAt: after(4 * time.Second)}, // kubelet looked then
+			{Container: "app", Kind: timeline.KindMain, Outcome: imagepull.OutcomeFailed, RequestedAt: after(4500 * ms), FinishedAt: after(5 * time.Second)},
 			{
-				Container: "app", Outcome: imagepull.OutcomeDownloaded, Attempt: 1, RequestedAt: after(15 * time.Second),
+				Container: "app", Kind: timeline.KindMain, Outcome: imagepull.OutcomeDownloaded, Attempt: 1, RequestedAt: after(15 * time.Second),
 				StartedAt: after(16 * time.Second), FinishedAt: after(19 * time.Second), Timed: true, QueueTimed: true,
 				Queue: time.Second, Pull: 3 * time.Second,
 			},

@@ -20,10 +20,13 @@ func (of TraceOf) observe(h prometheus.Observer, t timeline.Timeline, length tim
 	h.Observe(length.Seconds())
 }
 
-// durationBuckets runs from 10 ms to 10 min: from a container start to a large image.
+// durationBuckets runs from 25 ms to 10 min: from a container start to a large image.
 var durationBuckets = []float64{
-	0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 20, 30, 60, 120, 300, 600,
+	0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 20, 30, 60, 120, 300, 600,
 }
+
+// pullBuckets are fewer, since each registry and outcome has its own. Native histograms tell more.
+var pullBuckets = []float64{0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 120, 300}
 
 // kubeletBuckets are those of kubelet's pod start-up metrics (pkg/kubelet/metrics, podStartupDurationBuckets), so that
 // both can be compared bucket by bucket.

@@ -81,40 +81,44 @@ func TestJSONLinesWritesWholeLinesInOrder(t *testing.T) {
 }
 
 func TestJSONLinesDrainsWhenStopped(t *testing.T) {
-	var out bytes.Buffer
-	lines := newLines(&out)
-	for range jsonLinesQueue {
-		lines.Offer(named("late"))
-	}
-	stopped, stop := context.WithCancel(t.Context())
-	stop()
-	if err := lines.Run(stopped); err != nil {
-		t.Fatal(err)
-	}
-	if got := strings.Count(out.String(), "\n"); got != jsonLinesQueue {
-		t.Errorf("got %d lines, want %d", got, jsonLinesQueue)
-	}
+	synctest.Test(t, func(t *testing.T) { // writing takes no time of the drain
+		var out bytes.Buffer
+		lines := newLines(&out)
+		for range jsonLinesQueue {
+			lines.Offer(named("late"))
+		}
+		stopped, stop := context.WithCancel(t.Context())
+		stop()
+		if err := lines.Run(stopped); err != nil {
+			t.Fatal(err)
+		}
+		if got := strings.Count(out.String(), "\n"); got != jsonLinesQueue {
+			t.Errorf("got %d lines, want %d", got, jsonLinesQueue)
+		}
+	})
 }
 
 func TestJSONLinesDropsTheNewestWhenFull(t *testing.T) {
-	var out bytes.Buffer
-	lines := newLines(&out)
-	for range jsonLinesQueue {
-		lines.Offer(named("kept"))
-	}
-	lines.Offer(named("surplus"))
-	lines.Offer(named("surplus"))
-	if got := lines.dropped(t); got != 2 {
-		t.Errorf("dropped %v, want 2", got)
-	}
-	stopped, stop := context.WithCancel(t.Context())
-	stop()
-	if err := lines.Run(stopped); err != nil {
-		t.Fatal(err)
-	}
-	if strings.Contains(out.String(), "surplus") {
-		t.Error("a surplus record was written")
-	}
+	synctest.Test(t, func(t *testing.T) { // writing takes no time of the drain
+		var out bytes.Buffer
+		lines := newLines(&out)
+		for range jsonLinesQueue {
+			lines.Offer(named("kept"))
+		}
+		lines.Offer(named("surplus"))
+		lines.Offer(named("surplus"))
+		if got := lines.dropped(t); got != 2 {
+			t.Errorf("dropped %v, want 2", got)
+		}
+		stopped, stop := context.WithCancel(t.Context())
+		stop()
+		if err := lines.Run(stopped); err != nil {
+			t.Fatal(err)
+		}
+		if strings.Contains(out.String(), "surplus") {
+			t.Error("a surplus record was written")
+		}
+	})
 }
 
 // slowWriter takes so long for each line that draining runs out of time.
@@ -165,26 +169,28 @@ func TestJSONLinesEndsWhenTheReaderIsGone(t *testing.T) {
 }
 
 func TestJSONLinesTellsWhatIsDone(t *testing.T) {
-	var out bytes.Buffer
-	var done []string
-	note := func(tl timeline.Timeline) { done = append(done, tl.Name) }
-	lines := newLinesWith(JSONLinesConfig{Out: &out, Done: note})
-	lines.Offer(named("written"))
-	if len(done) > 0 {
-		t.Errorf("%q are done before anything was written", done)
-	}
-	for range jsonLinesQueue - 1 {
+	synctest.Test(t, func(t *testing.T) { // writing takes no time of the drain
+		var out bytes.Buffer
+		var done []string
+		note := func(tl timeline.Timeline) { done = append(done, tl.Name) }
+		lines := newLinesWith(JSONLinesConfig{Out: &out, Done: note})
 		lines.Offer(named("written"))
-	}
-	lines.Offer(named("dropped"))
-	stopped, stop := context.WithCancel(t.Context())
-	stop()
-	if err := lines.Run(stopped); err != nil {
-		t.Fatal(err)
-	}
-	if len(done) != jsonLinesQueue+1 || done[0] != "dropped" || done[1] != "written" {
-		t.Errorf("%d are done, first %q", len(done), done[:2])
-	}
+		if len(done) > 0 {
+			t.Errorf("%q are done before anything was written", done)
+		}
+		for range jsonLinesQueue - 1 {
+			lines.Offer(named("written"))
+		}
+		lines.Offer(named("dropped"))
+		stopped, stop := context.WithCancel(t.Context())
+		stop()
+		if err := lines.Run(stopped); err != nil {
+			t.Fatal(err)
+		}
+		if len(done) != jsonLinesQueue+1 || done[0] != "dropped" || done[1] != "written" {
+			t.Errorf("%d are done, first %q", len(done), done[:2])
+		}
+	})
 }
 
 func TestJSONLinesIsNotDoneWithWhatItCannotWrite(t *testing.T) {
@@ -205,38 +211,40 @@ func TestJSONLinesIsNotDoneWithWhatItCannotWrite(t *testing.T) {
 
 // Start-ups that go on leave room for those that are over, and are nobody's to note as reported.
 func TestJSONLinesOfStartUpsThatGoOn(t *testing.T) {
-	var out bytes.Buffer
-	done := 0
-	lines := newLinesWith(JSONLinesConfig{Out: &out, Kinds: []Lines{TransitionLines}, Done: func(timeline.Timeline) { done++ }})
-	partial := coldStart()
-	partial.Partial = true
-	for range jsonLinesQueue {
-		lines.Offer(partial)
-	}
-	if got := lines.dropped(t); got != jsonLinesSpare {
-		t.Errorf("dropped %v", got)
-	}
-	for range jsonLinesSpare {
-		lines.Offer(coldStart())
-	}
-	if got := lines.dropped(t); got != jsonLinesSpare || lines.counted(t, "podlapse_sink_queue_length") != jsonLinesQueue {
-		t.Errorf("dropped %v", got)
-	}
-	stopped, stop := context.WithCancel(t.Context())
-	stop()
-	if err := lines.Run(stopped); err != nil {
-		t.Fatal(err)
-	}
-	if done != jsonLinesSpare || lines.sent(t) != jsonLinesQueue {
-		t.Errorf("%d are done, %v sent", done, lines.sent(t))
-	}
-	// Each start-up is a transition record of its pod and a timeline, which both say whether more follows.
-	if got := strings.Count(out.String(), `"type":"pod","partial":true`); got != jsonLinesQueue/2 {
-		t.Errorf("%d partial transition records", got)
-	}
-	if got := strings.Count(out.String(), `"state":"ready","partial":true`); got != jsonLinesQueue/2 {
-		t.Errorf("%d partial timelines", got)
-	}
+	synctest.Test(t, func(t *testing.T) { // writing takes no time of the drain
+		var out bytes.Buffer
+		done := 0
+		lines := newLinesWith(JSONLinesConfig{Out: &out, Kinds: []Lines{TransitionLines}, Done: func(timeline.Timeline) { done++ }})
+		partial := coldStart()
+		partial.Partial = true
+		for range jsonLinesQueue {
+			lines.Offer(partial)
+		}
+		if got := lines.dropped(t); got != jsonLinesSpare {
+			t.Errorf("dropped %v", got)
+		}
+		for range jsonLinesSpare {
+			lines.Offer(coldStart())
+		}
+		if got := lines.dropped(t); got != jsonLinesSpare || lines.counted(t, "podlapse_sink_queue_length") != jsonLinesQueue {
+			t.Errorf("dropped %v", got)
+		}
+		stopped, stop := context.WithCancel(t.Context())
+		stop()
+		if err := lines.Run(stopped); err != nil {
+			t.Fatal(err)
+		}
+		if done != jsonLinesSpare || lines.sent(t) != jsonLinesQueue {
+			t.Errorf("%d are done, %v sent", done, lines.sent(t))
+		}
+		// Each start-up is a transition record of its pod and a timeline, which both say whether more follows.
+		if got := strings.Count(out.String(), `"type":"pod","partial":true`); got != jsonLinesQueue/2 {
+			t.Errorf("%d partial transition records", got)
+		}
+		if got := strings.Count(out.String(), `"state":"ready","partial":true`); got != jsonLinesQueue/2 {
+			t.Errorf("%d partial timelines", got)
+		}
+	})
 }
 
 // A reader that takes a few bytes at a time gets whole lines.

@@ -11,8 +11,10 @@ import (
 
 // LivePulls is what is pulled at one moment.
 type LivePulls struct {
-	// Starting are the timelines of the pods that start, or did a moment ago.
+	// Starting are the timelines of the pods that start, or did a moment ago, and of those that somebody debugs.
 	Starting []timeline.Timeline
+	// Idle are the containers that may be started again, or in pods whose start-up is over.
+	Idle []timeline.IdleContainer
 	// Downloads are what the runtime downloads; nil when it does not tell.
 	Downloads []imagepull.Download
 	Now       time.Time
@@ -30,6 +32,9 @@ type LivePullRecord struct {
 	Namespace string `json:"namespace,omitempty"`
 	Pod       string `json:"pod,omitempty"`
 	Container string `json:"container,omitempty"`
+	// Kind is the container's; Restart says that it has run before, so that the pull is charged to no start-up.
+	Kind    timeline.ContainerKind `json:"kind,omitempty"`
+	Restart bool                   `json:"restart,omitempty"`
 
 	Image    string            `json:"image"`
 	Registry string            `json:"registry"`
@@ -49,33 +54,60 @@ type LivePullList struct {
 	Items []LivePullRecord `json:"items"`
 }
 
+// wantedPull is a pull that goes on or that may.
+type wantedPull struct {
+	LivePullRecord
+	// Nothing that began after failedAt and before againAt is this pull, and nothing at all before againAt: kubelet waits
+	// before it tries again. Zero for one that did not fail.
+	failedAt, againAt time.Time
+	notBefore         time.Time // nor did it begin before that
+}
+
+// againSlack is by how much kubelet may seem to try again too early: what dates a failure may be late by so much.
+const againSlack = 2 * time.Second
+
+// mayBe says that kubelet can be behind a download.
+func (w wantedPull) mayBe(d imagepull.Download, now time.Time) bool {
+	if d.StartedAt.Before(w.notBefore) || now.Before(w.againAt) {
+		return false
+	}
+	return w.againAt.IsZero() || !d.StartedAt.After(w.failedAt) || !d.StartedAt.Before(w.againAt)
+}
+
 // Records lists the pulls that go on, the oldest first. A download belongs to the pull of its repository that was asked for
-// first; one whose repository is not known yet to the first that nothing comes for; else it is external.
+// first; one whose repository is not known yet to the first that nothing comes for; else to a container that starts
+// again, or whose pod's start-up is over; else it is external. So is one that began while kubelet waited to try again.
 func (l LivePulls) Records() []LivePullRecord {
-	records := l.wanted()
-	slices.SortStableFunc(records, oldestFirst)
+	wanted := l.wanted()
+	slices.SortStableFunc(wanted, func(a, b wantedPull) int { return oldestFirst(a.LivePullRecord, b.LivePullRecord) })
+	wanted = append(wanted, l.idle()...)
 	for _, d := range l.Downloads {
 		if l.over(d) {
 			continue
 		}
-		i := slices.IndexFunc(records, func(r LivePullRecord) bool {
-			return r.State != pullStatePulling && d.Of(r.Image) || d.Repository == "" && r.State == pullStateQueued
+		i := slices.IndexFunc(wanted, func(w wantedPull) bool {
+			return w.mayBe(d, l.Now) && (w.State != pullStatePulling && d.Of(w.Image) || d.Repository == "" && w.State == pullStateQueued)
 		})
 		if i < 0 {
-			records = append(records, LivePullRecord{Outcome: imagepull.OutcomeExternal, Registry: cmp.Or(d.Registry, registryUnknown)})
-			i = len(records) - 1
+			wanted = append(wanted, wantedPull{LivePullRecord: LivePullRecord{
+				Outcome: imagepull.OutcomeExternal, Registry: cmp.Or(d.Registry, registryUnknown)}})
+			i = len(wanted) - 1
 			if d.Repository != "" {
-				records[i].Image = d.Registry + "/" + d.Repository
+				wanted[i].Image = d.Registry + "/" + d.Repository
 			}
 		}
-		if records[i].Age == 0 { // nobody told when it was asked for
-			records[i].Age = Seconds(max(0, l.Now.Sub(d.StartedAt)))
+		if wanted[i].Age == 0 { // nobody told when it was asked for
+			wanted[i].Age = Seconds(max(0, l.Now.Sub(d.StartedAt)))
 		}
-		records[i].State, records[i].DoneBytes, records[i].TotalBytes = pullStatePulling, d.DoneBytes, d.TotalBytes
+		wanted[i].State, wanted[i].DoneBytes, wanted[i].TotalBytes = pullStatePulling, d.DoneBytes, d.TotalBytes
 	}
-	records = slices.DeleteFunc(records, func(r LivePullRecord) bool { return r.Outcome == "" && r.State != pullStatePulling })
-	for i := range records {
-		records[i].Outcome = cmp.Or(records[i].Outcome, imagepull.OutcomePulling)
+	records := []LivePullRecord{}
+	for _, w := range wanted {
+		if w.Outcome == "" && w.State != pullStatePulling {
+			continue
+		}
+		w.Outcome = cmp.Or(w.Outcome, imagepull.OutcomePulling)
+		records = append(records, w.LivePullRecord)
 	}
 	slices.SortStableFunc(records, oldestFirst)
 	return records
@@ -85,7 +117,7 @@ func (l LivePulls) Records() []LivePullRecord {
 func (l LivePulls) over(d imagepull.Download) bool {
 	const lately = 3 * time.Second // answers about downloads are a second old at most, and may take two
 	for _, t := range l.Starting {
-		for _, p := range t.Pulls {
+		for _, p := range slices.Concat(t.Pulls, t.Debug) {
 			if d.Of(p.Image) && !p.FinishedAt.IsZero() && l.Now.Sub(p.FinishedAt) < lately && !d.StartedAt.After(p.FinishedAt) {
 				return true
 			}
@@ -96,27 +128,51 @@ func (l LivePulls) over(d imagepull.Download) bool {
 
 func oldestFirst(a, b LivePullRecord) int { return cmp.Compare(b.Age, a.Age) }
 
-// wanted lists the images that pods that start wait for. Of some nobody has told that kubelet asked for them, again or at all:
-// they have no outcome and no state yet, and go on only if they are downloaded.
-func (l LivePulls) wanted() []LivePullRecord {
-	records := []LivePullRecord{}
+// wanted lists the images that pods that start wait for, and ephemeral containers. Of some nobody has told that kubelet asked
+// for them, again or at all: they have no outcome and no state yet, and go on only if they are downloaded.
+func (l LivePulls) wanted() []wantedPull {
+	var wanted []wantedPull
 	for _, t := range l.Starting {
-		for i, p := range t.Pulls {
-			if i+1 < len(t.Pulls) && t.Pulls[i+1].Container == p.Container {
-				continue // an attempt that is over
-			}
-			r := LivePullRecord{Namespace: t.Namespace, Pod: t.Name, Container: p.Container, Image: p.Image, Registry: p.Registry}
-			switch p.Outcome {
-			case imagepull.OutcomePulling:
-				r.Outcome, r.State, r.Age = p.Outcome, l.stateBefore(), Seconds(max(0, l.Now.Sub(p.RequestedAt)))
-			case imagepull.OutcomeFailed, imagepull.OutcomeUnknown:
-			default:
-				continue
-			}
-			records = append(records, r)
-		}
+		wanted = l.appendWanted(wanted, t, t.Pulls)
+		wanted = l.appendWanted(wanted, t, t.Debug)
 	}
-	return records
+	return wanted
+}
+
+func (l LivePulls) appendWanted(wanted []wantedPull, t timeline.Timeline, pulls []timeline.Pull) []wantedPull {
+	for i, p := range pulls {
+		if i+1 < len(pulls) && pulls[i+1].Container == p.Container {
+			continue // an attempt that is over
+		}
+		w := wantedPull{LivePullRecord: LivePullRecord{
+			Namespace: t.Namespace, Pod: t.Name, Container: p.Container, Kind: p.Kind, Image: p.Image, Registry: p.Registry}}
+		switch p.Outcome {
+		case imagepull.OutcomePulling:
+			w.Outcome, w.State, w.Age = p.Outcome, l.stateBefore(), Seconds(max(0, l.Now.Sub(p.RequestedAt)))
+		case imagepull.OutcomeFailed:
+			if !p.FinishedAt.IsZero() {
+				w.failedAt, w.againAt = p.FinishedAt, p.FinishedAt.Add(imagepull.Backoff(p.Attempt+1)-againSlack)
+			}
+		case imagepull.OutcomeUnknown:
+		default:
+			continue
+		}
+		wanted = append(wanted, w)
+	}
+	return wanted
+}
+
+// idle lists what may be pulled beside start-ups.
+func (l LivePulls) idle() []wantedPull {
+	var wanted []wantedPull
+	for _, c := range l.Idle {
+		wanted = append(wanted, wantedPull{notBefore: c.RanUntil, LivePullRecord: LivePullRecord{Namespace: c.Namespace, Pod: c.Pod,
+			Container: c.Container, Kind: c.Kind, Restart: !c.RanUntil.IsZero(), Image: c.Image, Registry: imagepull.Registry(c.Image)}})
+	}
+	slices.SortFunc(wanted, func(a, b wantedPull) int {
+		return cmp.Or(cmp.Compare(a.Namespace, b.Namespace), cmp.Compare(a.Pod, b.Pod), cmp.Compare(a.Container, b.Container))
+	})
+	return wanted
 }
 
 // stateBefore is the state of a pull before any download of it is known.

@@ -135,3 +135,79 @@ func TestPullsAreCounted(t *testing.T) {
 		t.Errorf("%v lost", got)
 	}
 }
+
+// Without a runtime nobody tells whether a pull with policy Always brought anything; how long it took, kubelet tells.
+func TestPullsOfUnknownOutcomeAreTimed(t *testing.T) {
+	registry := prometheus.NewPedanticRegistry()
+	m := NewMetrics(registry, nil)
+	m.Observe(timeline.Timeline{Pulls: []timeline.Pull{{Registry: "r.example", Outcome: imagepull.OutcomeUnknown, Timed: true, Pull: time.Second}}})
+	if n := testutil.CollectAndCount(m.pulls.pull); n != 1 {
+		t.Errorf("%d series", n)
+	}
+}
+
+// The pod's pull failed at 2 s: kubelet waits until 12 s, and what is downloaded by then somebody else does.
+func TestDownloadsInBackOffAreExternal(t *testing.T) {
+	failed := timeline.Timeline{Namespace: "shop", Name: "web", State: timeline.StateStarting, Pulls: []timeline.Pull{{Container: "app",
+		Kind: timeline.KindMain, Image: "ghcr.io/a/b:1", Registry: "ghcr.io", Outcome: imagepull.OutcomeFailed, FinishedAt: after(2 * time.Second)}}}
+	download := func(from time.Duration) LivePulls {
+		return LivePulls{Starting: []timeline.Timeline{failed}, Downloads: []imagepull.Download{
+			{Registry: "ghcr.io", Repository: "a/b", StartedAt: after(from)}}}
+	}
+	for _, test := range []struct {
+		name     string
+		from, at time.Duration
+		want     imagepull.Outcome
+	}{
+		{"begun in back-off", 5 * time.Second, 6 * time.Second, imagepull.OutcomeExternal},
+		{"begun in back-off, and kubelet may try again", 5 * time.Second, 20 * time.Second, imagepull.OutcomeExternal},
+		{"gone on with in back-off", time.Second, 6 * time.Second, imagepull.OutcomeExternal},
+		{"gone on with later", time.Second, 20 * time.Second, imagepull.OutcomePulling},
+		{"begun later", 15 * time.Second, 20 * time.Second, imagepull.OutcomePulling},
+	} {
+		l := download(test.from)
+		l.Now = after(test.at)
+		records := l.Records()
+		if len(records) != 1 || records[0].Outcome != test.want || (records[0].Pod == "") != (test.want == imagepull.OutcomeExternal) {
+			t.Errorf("%s: %+v, want %s", test.name, records, test.want)
+		}
+	}
+}
+
+func TestPullsAfterTheStartUp(t *testing.T) {
+	idle := timeline.IdleContainer{Namespace: "shop", Pod: "web", Container: "app", Image: "ghcr.io/a/b:1", Kind: timeline.KindMain, RanUntil: after(4 * time.Second)}
+	l := LivePulls{Now: after(10 * time.Second), Idle: []timeline.IdleContainer{idle}}
+	if records := l.Records(); len(records) != 0 {
+		t.Errorf("nothing is downloaded, yet %+v", records)
+	}
+	l.Downloads = []imagepull.Download{{Registry: "ghcr.io", Repository: "a/b", DoneBytes: 3, StartedAt: after(5 * time.Second)}}
+	check(t, l.Records(), []LivePullRecord{{Namespace: "shop", Pod: "web", Container: "app", Kind: timeline.KindMain, Restart: true,
+		Image: "ghcr.io/a/b:1", Registry: "ghcr.io", Outcome: imagepull.OutcomePulling, State: pullStatePulling, Age: Seconds(5 * time.Second), DoneBytes: 3}})
+	l.Downloads[0].StartedAt = after(3 * time.Second) // the container still ran
+	if records := l.Records(); len(records) != 1 || records[0].Outcome != imagepull.OutcomeExternal {
+		t.Errorf("a download that began while the container ran: %+v", records)
+	}
+	debugged := LivePulls{Now: after(10 * time.Second), Starting: []timeline.Timeline{{Namespace: "shop", Name: "web", State: timeline.StateReady,
+		Debug: []timeline.Pull{{Container: "debugger", Kind: timeline.KindEphemeral, Image: "ghcr.io/a/b:1", Registry: "ghcr.io",
+			Outcome: imagepull.OutcomePulling, RequestedAt: after(4 * time.Second)}}}}}
+	check(t, debugged.Records(), []LivePullRecord{{Namespace: "shop", Pod: "web", Container: "debugger", Kind: timeline.KindEphemeral,
+		Image: "ghcr.io/a/b:1", Registry: "ghcr.io", Outcome: imagepull.OutcomePulling, Age: Seconds(6 * time.Second)}})
+}
+
+func TestPullsOfEphemeralContainersAreCountedOnce(t *testing.T) {
+	registry := prometheus.NewPedanticRegistry()
+	m := NewMetrics(registry, nil)
+	told := timeline.Timeline{State: timeline.StateReady, Debug: []timeline.Pull{{Kind: timeline.KindEphemeral, Registry: "r.example",
+		Outcome: imagepull.OutcomeDownloaded, Timed: true, Pull: time.Second}}}
+	m.Observe(told) // the start-up has them in its record
+	if n := testutil.CollectAndCount(m.pulls.pull); n != 0 {
+		t.Errorf("counted with the start-up: %d series", n)
+	}
+	m.ObserveDebug(told)
+	if got := testutil.ToFloat64(m.pulls.ended.WithLabelValues("ephemeral", "downloaded")); got != 1 {
+		t.Errorf("counted %v times", got)
+	}
+	if n := testutil.CollectAndCount(m.pulls.pull); n != 1 {
+		t.Errorf("%d series", n)
+	}
+}

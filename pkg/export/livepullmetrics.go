@@ -2,12 +2,14 @@ package export
 
 import (
 	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/podlapse/podlapse/pkg/timeline"
 )
 
 // livePulls asks what is pulled at each scrape.
 type livePulls struct {
-	now                           func() LivePulls
-	active, queued, bytes, oldest *prometheus.Desc
+	now                                    func() LivePulls
+	active, queued, bytes, oldest, failing *prometheus.Desc
 }
 
 // NewLivePulls makes the collector of the pulls that go on.
@@ -24,12 +26,15 @@ func NewLivePulls(now func() LivePulls) prometheus.Collector {
 			"Bytes that have come so far of the pulls in podlapse_image_pulls_active.", registry, nil),
 		oldest: prometheus.NewDesc("podlapse_image_pulls_oldest_age_seconds",
 			"How long ago the oldest of the pulls that go on was asked for.", registry, nil),
+		failing: prometheus.NewDesc("podlapse_image_pulls_failing",
+			"Pulls that pods which start wait for and whose latest attempt to end failed, by the reason in the runtime's error; "+
+				"also while the next attempt goes on.", []string{"registry", "reason"}, nil),
 	}
 }
 
 // Describe implements prometheus.Collector.
 func (c *livePulls) Describe(descs chan<- *prometheus.Desc) {
-	for _, desc := range []*prometheus.Desc{c.active, c.queued, c.bytes, c.oldest} {
+	for _, desc := range []*prometheus.Desc{c.active, c.queued, c.bytes, c.oldest, c.failing} {
 		descs <- desc
 	}
 }
@@ -40,10 +45,13 @@ func (c *livePulls) Collect(metrics chan<- prometheus.Metric) {
 		active, queued, bytes int64
 		oldest                float64
 	}
-	registries := newRegistryLabels() // what goes on at once is what bounds them
+	now := c.now()
+	records, failed := now.Records(), failingNow(now.Starting)
+	labelOf := momentLabels(append(convert(records, func(r LivePullRecord) string { return r.Registry }),
+		convert(failed, func(p timeline.Pull) string { return p.Registry })...))
 	of := map[string]*sums{}
-	for _, record := range c.now().Records() {
-		label := registries.label(record.Registry)
+	for _, record := range records {
+		label := labelOf(record.Registry)
 		if of[label] == nil {
 			of[label] = &sums{}
 		}
@@ -64,5 +72,8 @@ func (c *livePulls) Collect(metrics chan<- prometheus.Metric) {
 		gauge(c.queued, float64(s.queued))
 		gauge(c.bytes, float64(s.bytes))
 		gauge(c.oldest, s.oldest)
+	}
+	for pull, n := range countFailing(failed, labelOf) {
+		metrics <- prometheus.MustNewConstMetric(c.failing, prometheus.GaugeValue, float64(n), pull.registry, string(pull.why))
 	}
 }

@@ -8,12 +8,16 @@ import (
 	"github.com/podlapse/podlapse/pkg/timeline"
 )
 
+// lastMark is the mark with the highest number.
+const lastMark = timeline.MarkContainerReady
+
 // Metrics counts settled start-ups. It is not safe for concurrent use: its one caller is
 // reconcile's goroutine.
 type Metrics struct {
 	startup    prometheus.Histogram
 	sli        prometheus.Histogram
 	phase      *prometheus.HistogramVec
+	steps      *prometheus.CounterVec
 	ended      *prometheus.CounterVec
 	conflicts  *prometheus.CounterVec
 	incomplete prometheus.Counter
@@ -44,6 +48,11 @@ func NewMetrics(registerer prometheus.Registerer, trace TraceOf) *Metrics {
 				"evidence tells apart count under the first one's name where the same party is to blame, "+
 				"else as unattributed, like time that nothing explains.",
 			durationBuckets), []string{"phase"}),
+		steps: prometheus.NewCounterVec(prometheus.CounterOpts{
+			Name: "podlapse_pod_phase_steps_total",
+			Help: "How many times start-ups went through a phase; of those in podlapse_pod_phase_duration_seconds, which " +
+				"counts each once: one of three containers has three steps of container_start.",
+		}, []string{"phase"}),
 		ended: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "podlapse_pod_startups_total",
 			Help: "Start-ups that ended, by how: ready, succeeded, failed, deleted before the pod was ready, given up.",
@@ -60,12 +69,16 @@ func NewMetrics(registerer prometheus.Registerer, trace TraceOf) *Metrics {
 	}
 	for _, phase := range timeline.Phases() {
 		m.phase.WithLabelValues(string(phase))
+		m.steps.WithLabelValues(string(phase))
+	}
+	for mark := timeline.MarkCreated; mark <= lastMark; mark++ {
+		m.conflicts.WithLabelValues(mark.String())
 	}
 	for _, state := range []timeline.State{timeline.StateReady, timeline.StateSucceeded, timeline.StateFailed,
 		timeline.StateDeleted, timeline.StateGivenUp} {
 		m.ended.WithLabelValues(string(state))
 	}
-	registerer.MustRegister(m.startup, m.sli, m.phase, m.ended, m.conflicts, m.incomplete)
+	registerer.MustRegister(m.startup, m.sli, m.phase, m.steps, m.ended, m.conflicts, m.incomplete)
 	return m
 }
 
@@ -79,6 +92,9 @@ func (m *Metrics) Observe(t timeline.Timeline) {
 		for phase, length := range lengths(t.Phases) {
 			m.trace.observe(m.phase.WithLabelValues(string(phase)), t, length)
 		}
+		for _, span := range t.Phases {
+			m.steps.WithLabelValues(string(span.Phase)).Inc()
+		}
 	}
 	m.ended.WithLabelValues(string(t.State)).Inc()
 	for _, c := range t.Conflicts {
@@ -88,6 +104,13 @@ func (m *Metrics) Observe(t timeline.Timeline) {
 		m.incomplete.Inc()
 	}
 	m.pulls.observe(t, m.trace)
+}
+
+// ObserveDebug counts the pulls for ephemeral containers, of which Observe counts none.
+func (m *Metrics) ObserveDebug(t timeline.Timeline) {
+	for _, p := range t.Debug {
+		m.pulls.observePull(t, p, nil)
+	}
 }
 
 // lengths adds up the stretches of each phase.

@@ -12,27 +12,36 @@ import (
 	"github.com/prometheus/client_golang/prometheus/testutil"
 	"github.com/prometheus/common/expfmt"
 
-	"github.com/podlapse/podlapse/pkg/health"
 	"github.com/podlapse/podlapse/pkg/imagepull"
 	"github.com/podlapse/podlapse/pkg/timeline"
 )
 
-func all(t *testing.T) (*prometheus.Registry, *Metrics) {
+// all is a registry with every collector of this package but those of pods, with an option on.
+func all(t testing.TB) (*prometheus.Registry, *Metrics) {
 	t.Helper()
 	registry := prometheus.NewPedanticRegistry()
 	metrics := NewMetrics(registry, nil)
 	NewJSONLines(JSONLinesConfig{Registerer: registry})
 	registry.MustRegister(
 		NewBuildInfo(Build{Version: "v1.2.3", Revision: "abc", GoVersion: "go1.26"}),
-		NewSourceUp(func() []health.Status {
-			return []health.Status{{Part: "pod_watch", Up: true}, {Part: "cri"}}
+		NewSources(func() []Source {
+			return []Source{{Name: "pod_watch", Up: true, Recoveries: 2, ObservedAt: createdAt.Add(250 * time.Millisecond)}, {Name: "cri"}}
 		}),
+		NewRuntimeStores(func() map[string]bool { return map[string]bool{"images": true, "sandboxes": false} }),
 		NewClockSkew(func() timeline.Skew {
 			return timeline.Skew{Least: -20 * time.Millisecond, Most: 130 * time.Millisecond}
 		}),
 		NewEventWatches(func() EventWatches {
 			return EventWatches{Opened: 7, Open: 2, OpenFor: 1500 * time.Millisecond, WaitingPods: 3, Received: 40, Used: 11}
 		}),
+		NewRestarts(func() []Restarts {
+			return []Restarts{{Kind: "main", Reason: "oom_killed", Count: 3}, {Kind: "sidecar", Reason: "error"}}
+		}),
+		NewReconstructed(func() Reconstructed { return Reconstructed{Over: 5, Restored: 1, Late: 2} }),
+		NewTraffic(func() []Traffic {
+			return []Traffic{{Resource: "pods", Verb: "watch", Requests: 4, Failed: 1, Bytes: 99}}
+		}),
+		NewStarting(func() []timeline.Timeline { return []timeline.Timeline{stillPulling()} }),
 	)
 	return registry, metrics
 }
@@ -114,6 +123,12 @@ func TestMetricsPhasesAreThereFromTheStart(t *testing.T) {
 	}
 }
 
+func TestMetricsKnowEveryMark(t *testing.T) {
+	if lastMark.String() == "unknown" || (lastMark+1).String() != "unknown" {
+		t.Errorf("the last mark is not %s", lastMark)
+	}
+}
+
 func TestMetricsCountOnlyStartsThatCameToSomething(t *testing.T) {
 	for state, want := range map[timeline.State]uint64{
 		timeline.StateReady: 1, timeline.StateSucceeded: 1, timeline.StateFailed: 0, timeline.StateDeleted: 0, timeline.StateGivenUp: 0,
@@ -144,13 +159,17 @@ func TestMetricsAddUpTheStretchesOfAPhase(t *testing.T) {
 	if n, _ := count(t, registry, "podlapse_pod_phase_duration_seconds", "phase=network"); n != 0 {
 		t.Error("a phase that was merged into another is counted as well")
 	}
+	for phase, want := range map[timeline.Phase]float64{timeline.PhasePull: 2, timeline.PhaseVolumes: 1, timeline.PhaseNetwork: 0} {
+		if got := testutil.ToFloat64(metrics.steps.WithLabelValues(string(phase))); got != want {
+			t.Errorf("%v steps of %s, want %v", got, phase, want)
+		}
+	}
 }
 
 func TestMetricsLeaveOutPullsNobodyTimed(t *testing.T) {
 	for _, pull := range []timeline.Pull{
 		{Outcome: imagepull.OutcomeDownloaded},
 		{Outcome: imagepull.OutcomePresent, Timed: true},
-		{Outcome: imagepull.OutcomeUnknown, Timed: true},
 		{Outcome: imagepull.OutcomePulling, Timed: true},
 	} {
 		registry, metrics := all(t)
@@ -176,7 +195,7 @@ func TestMetricsBoundRegistries(t *testing.T) {
 	observe("r0.example")
 	observe("\xff")
 	for label, want := range map[string]uint64{
-		"registry=r0.example": 2, "registry=r15.example": 1, "registry=r16.example": 0,
+		"registry=r0.example": 2, "registry=r5.example": 1, "registry=r6.example": 0,
 		"registry=other": 100 - maxRegistries, "registry=unknown": 1,
 	} {
 		if got, _ := count(t, registry, "podlapse_image_pull_duration_seconds", label, "outcome=failed"); got != want {

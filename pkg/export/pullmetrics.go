@@ -9,8 +9,9 @@ import (
 	"github.com/podlapse/podlapse/pkg/timeline"
 )
 
-// pullMetrics counts the pulls of settled start-ups, whatever became of the pod.
+// pullMetrics counts the pulls of settled start-ups, whatever became of the pod, and those for ephemeral containers.
 type pullMetrics struct {
+	ended       *prometheus.CounterVec
 	pull, queue *prometheus.HistogramVec
 	unpack      prometheus.Histogram
 	bytes       *prometheus.CounterVec
@@ -21,20 +22,25 @@ type pullMetrics struct {
 
 func newPullMetrics(registerer prometheus.Registerer) *pullMetrics {
 	m := &pullMetrics{
+		ended: prometheus.NewCounterVec(prometheus.CounterOpts{
+			Name: "podlapse_image_pulls_total",
+			Help: "Attempts to get a container's image that are known to have ended, by the kind of container and by how; images found on the node " +
+				"are present. Those of ephemeral containers are no part of a start-up.",
+		}, []string{"kind", "outcome"}),
 		pull: prometheus.NewHistogramVec(histogram("podlapse_image_pull_duration_seconds",
 			"Time from the request to the runtime to pull an image until it answered, without "+
 				"the wait in the node's pull queue. Images found on the node and pulls that nobody "+
 				"timed are not counted.",
-			durationBuckets), []string{"registry", "outcome"}),
+			pullBuckets), []string{"registry", "outcome"}),
 		queue: prometheus.NewHistogramVec(histogram("podlapse_image_pull_queue_seconds",
 			"Time from the moment kubelet wanted an image pulled until the runtime was asked to: "+
 				"the wait in the node's pull queue; of the pulls in podlapse_image_pull_duration_seconds whose "+
 				"wait is known.",
-			durationBuckets), []string{"registry"}),
+			pullBuckets), []string{"registry"}),
 		unpack: prometheus.NewHistogram(histogram("podlapse_image_unpack_duration_seconds",
 			"Time that the runtime spent unpacking the layers of one pull, while others still came or after; "+
 				"of pulls that brought content.",
-			durationBuckets)),
+			pullBuckets)),
 		bytes: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "podlapse_image_pull_bytes_total",
 			Help: "Bytes of the layers that pulls brought, as the registry has them; a layer that several pulls share " +
@@ -51,10 +57,15 @@ func newPullMetrics(registerer prometheus.Registerer) *pullMetrics {
 		}, []string{"reason"}),
 		registries: newRegistryLabels(),
 	}
+	for _, kind := range timeline.ContainerKinds() {
+		for _, outcome := range imagepull.Outcomes() {
+			m.ended.WithLabelValues(string(kind), string(outcome))
+		}
+	}
 	for _, reason := range []string{"Pulling", "Pulled"} {
 		m.lost.WithLabelValues(reason)
 	}
-	registerer.MustRegister(m.pull, m.queue, m.unpack, m.bytes, m.failures, m.lost)
+	registerer.MustRegister(m.ended, m.pull, m.queue, m.unpack, m.bytes, m.failures, m.lost)
 	return m
 }
 
@@ -69,10 +80,13 @@ func (m *pullMetrics) observe(t timeline.Timeline, trace TraceOf) {
 }
 
 func (m *pullMetrics) observePull(t timeline.Timeline, p timeline.Pull, trace TraceOf) {
+	if p.Outcome != imagepull.OutcomePulling && (p.Outcome != imagepull.OutcomeUnknown || !p.FinishedAt.IsZero()) {
+		m.ended.WithLabelValues(string(p.Kind), string(p.Outcome)).Inc()
+	}
 	if p.Outcome == imagepull.OutcomePresent {
 		return
 	}
-	registry := m.registries.label(p.Registry)
+	registry := m.label(p.Registry)
 	if p.Outcome == imagepull.OutcomeFailed {
 		reason := p.Failure
 		if reason == imagepull.FailureNone {
@@ -86,11 +100,24 @@ func (m *pullMetrics) observePull(t timeline.Timeline, p timeline.Pull, trace Tr
 	if _, _, busy := p.Unpacking(); busy > 0 {
 		trace.observe(m.unpack, t, busy)
 	}
-	if !p.Timed || p.Outcome == imagepull.OutcomePulling || p.Outcome == imagepull.OutcomeUnknown {
+	if !p.Timed || p.Outcome == imagepull.OutcomePulling {
 		return
 	}
 	trace.observe(m.pull.WithLabelValues(registry, string(p.Outcome)), t, p.Pull)
 	if p.QueueTimed {
 		trace.observe(m.queue.WithLabelValues(registry), t, p.Queue)
 	}
+}
+
+// label is a registry's label. The series of one that lost its own vanish; when it gets it again they begin at zero.
+func (m *pullMetrics) label(registry string) string {
+	label, lost := m.registries.label(registry)
+	if lost != "" {
+		series := prometheus.Labels{"registry": lost}
+		m.pull.DeletePartialMatch(series)
+		m.queue.DeletePartialMatch(series)
+		m.bytes.DeletePartialMatch(series)
+		m.failures.DeletePartialMatch(series)
+	}
+	return label
 }

@@ -70,21 +70,24 @@ type PhaseRecord struct {
 }
 
 // PullRecord is one attempt to get one container's image.
+//
+// Those for ephemeral containers are no part of the start-up; they come last.
 type PullRecord struct {
-	Container    string            `json:"container"`
-	Image        string            `json:"image"`
-	Registry     string            `json:"registry"`
-	Digest       string            `json:"digest,omitempty"`
-	Outcome      imagepull.Outcome `json:"outcome"`
-	Failure      imagepull.Failure `json:"failure,omitempty"` // why, of a failed one
-	RequestedAt  Instant           `json:"requested_at,omitzero"`
-	StartedAt    Instant           `json:"started_at,omitzero"`
-	DownloadedAt Instant           `json:"downloaded_at,omitzero"` // the last byte had come; absent when nobody tells
-	FinishedAt   Instant           `json:"finished_at,omitzero"`
-	Queue        *Seconds          `json:"queue_seconds,omitempty"` // nil when not timed, like the two below
-	Pull         *Seconds          `json:"pull_seconds,omitempty"`
-	Error        *Seconds          `json:"error_seconds,omitempty"`
-	SizeBytes    int64             `json:"size_bytes,omitempty"`
+	Container    string                 `json:"container"`
+	Kind         timeline.ContainerKind `json:"kind,omitempty"` // of the container
+	Image        string                 `json:"image"`
+	Registry     string                 `json:"registry"`
+	Digest       string                 `json:"digest,omitempty"`
+	Outcome      imagepull.Outcome      `json:"outcome"`
+	Failure      imagepull.Failure      `json:"failure,omitempty"` // why, of a failed one
+	RequestedAt  Instant                `json:"requested_at,omitzero"`
+	StartedAt    Instant                `json:"started_at,omitzero"`
+	DownloadedAt Instant                `json:"downloaded_at,omitzero"` // the last byte had come; absent when nobody tells
+	FinishedAt   Instant                `json:"finished_at,omitzero"`
+	Queue        *Seconds               `json:"queue_seconds,omitempty"` // nil when not timed, like the two below
+	Pull         *Seconds               `json:"pull_seconds,omitempty"`
+	Error        *Seconds               `json:"error_seconds,omitempty"` // of a failed one, of the time from requested to finished
+	SizeBytes    int64                  `json:"size_bytes,omitempty"`
 	// Download and Unpack overlap: one layer is unpacked while others still come. Both are absent, like the
 	// layers, unless content came with this pull and the runtime tells.
 	Download *DownloadRecord `json:"download,omitempty"`

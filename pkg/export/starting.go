@@ -23,7 +23,7 @@ func NewStarting(now func() []timeline.Timeline) prometheus.Collector {
 		pods: prometheus.NewDesc("podlapse_pods_starting",
 			"Pods of this node whose start-up goes on, by the phase that they are in.", phase, nil),
 		oldest: prometheus.NewDesc("podlapse_pods_starting_oldest_age_seconds",
-			"Time in its current phase of the pod that has been in that phase the longest, of those in podlapse_pods_starting.", phase, nil),
+			"Time in its current phase of the pod that has been in that phase the longest, of those in podlapse_pods_starting; 0 when none is.", phase, nil),
 	}
 }
 
@@ -35,9 +35,14 @@ func (c *starting) Describe(descs chan<- *prometheus.Desc) {
 
 // Collect implements prometheus.Collector; it may run on several goroutines at once.
 func (c *starting) Collect(metrics chan<- prometheus.Metric) {
+	in := map[timeline.Phase]StartingRecord{}
 	for _, r := range StartingRecords(c.now()) {
-		metrics <- prometheus.MustNewConstMetric(c.pods, prometheus.GaugeValue, float64(r.Pods), string(r.Phase))
-		metrics <- prometheus.MustNewConstMetric(c.oldest, prometheus.GaugeValue, r.Oldest.Duration().Seconds(), string(r.Phase))
+		in[r.Phase] = r
+	}
+	for _, phase := range timeline.Phases() {
+		r := in[phase]
+		metrics <- prometheus.MustNewConstMetric(c.pods, prometheus.GaugeValue, float64(r.Pods), string(phase))
+		metrics <- prometheus.MustNewConstMetric(c.oldest, prometheus.GaugeValue, r.Oldest.Duration().Seconds(), string(phase))
 	}
 }
 

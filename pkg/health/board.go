@@ -20,6 +20,8 @@ type Status struct {
 	Up     bool
 	Detail string    // one line for people: what is wrong and what is being done; no secrets
 	Since  time.Time // of the last change between up and down
+	// Recoveries is how often it was up again after it had been; the first time is none.
+	Recoveries uint64
 }
 
 // Report tells the state of one part, with a detail of any form; repeated reports are free.
@@ -38,6 +40,7 @@ type Board struct {
 type part struct {
 	Status
 	reported bool
+	wasUp    bool // at any time before
 }
 
 // NewBoard makes an empty board that reads the time from now.
@@ -61,8 +64,11 @@ func (b *Board) report(i int, up bool, detail string) {
 	changed := !p.reported || p.Up != up
 	if p.Up != up {
 		p.Since = b.now()
+		if up && p.wasUp {
+			p.Recoveries++
+		}
 	}
-	p.Up, p.Detail, p.reported = up, detail, true
+	p.Up, p.Detail, p.reported, p.wasUp = up, detail, true, p.wasUp || up
 	switch {
 	case !changed:
 	case up:

@@ -35,17 +35,20 @@ func TestSinceMovesOnlyBetweenUpAndDown(t *testing.T) {
 		up     bool
 		detail string
 		since  int64 // Unix seconds
+		again  uint64
 	}{
-		{false, "refused", 100},
-		{true, "synced", 101},
-		{true, "synced again", 101},
-		{false, "lost", 103},
-		{false, "still lost", 103},
-		{true, "synced", 105},
+		{false, "refused", 100, 0},
+		{true, "synced", 101, 0},
+		{true, "synced again", 101, 0},
+		{false, "lost", 103, 0},
+		{false, "still lost", 103, 0},
+		{true, "synced", 105, 1},
+		{false, "lost", 106, 1},
+		{true, "synced", 107, 2},
 	} {
 		report(step.up, step.detail)
 		got := board.Statuses()[0]
-		if got.Up != step.up || got.Detail != step.detail || got.Since.Unix() != step.since {
+		if got.Up != step.up || got.Detail != step.detail || got.Since.Unix() != step.since || got.Recoveries != step.again {
 			t.Errorf("after %+v: got %+v", step, got)
 		}
 		c.pass(time.Second)

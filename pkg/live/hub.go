@@ -135,6 +135,9 @@ func (h *Hub) Follow(lastID string) (*Viewer, error) {
 	return v, nil
 }
 
+// Refused counts a viewer that whoever serves the stream did not let in.
+func (h *Hub) Refused() { h.metrics.refused.Inc() }
+
 // place reads the id of an event from which on the log is complete.
 func (h *Hub) place(id string) (uint64, bool) {
 	epoch, number, _ := strings.Cut(id, "-")

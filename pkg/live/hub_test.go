@@ -386,6 +386,26 @@ func viewers(h *Hub) int {
 	return h.viewers
 }
 
+// An image is waited for by what starts, and by an ephemeral container whenever it comes.
+func TestWhoWaitsForImages(t *testing.T) {
+	pulling := []timeline.Pull{{Outcome: imagepull.OutcomePulling}}
+	for _, test := range []struct {
+		of   timeline.Timeline
+		want bool
+	}{
+		{timeline.Timeline{State: timeline.StateStarting, Pulls: pulling}, true},
+		{timeline.Timeline{State: timeline.StateStarting, Pulls: []timeline.Pull{{Outcome: imagepull.OutcomeFailed}}}, true},
+		{timeline.Timeline{State: timeline.StateStarting, Pulls: []timeline.Pull{{Outcome: imagepull.OutcomeDownloaded}}}, false},
+		{timeline.Timeline{State: timeline.StateGivenUp, Pulls: pulling}, false},
+		{timeline.Timeline{State: timeline.StateReady, Debug: pulling}, true},
+		{timeline.Timeline{State: timeline.StateReady, Debug: []timeline.Pull{{Outcome: imagepull.OutcomePresent}}}, false},
+	} {
+		if got := pulls(test.of); got != test.want {
+			t.Errorf("%+v: %t", test.of, got)
+		}
+	}
+}
+
 // Pulls are looked at every two seconds while any goes on, else now and then, and told until there are none.
 func TestPulls(t *testing.T) {
 	n := &node{}

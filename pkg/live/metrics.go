@@ -17,6 +17,6 @@ func newMetrics(registerer prometheus.Registerer, viewers func() float64) metric
 		events:  counter("podlapse_stream_events_total", "Changes that were encoded for the API's stream, once for all viewers."),
 		resets:  counter("podlapse_stream_resets_total", "Times that a viewer was told to list anew: it is new, or too much has changed since it read."),
 		slow:    counter("podlapse_stream_disconnected_total", "Viewers that were disconnected because they did not read."),
-		refused: counter("podlapse_stream_refused_total", "Viewers that were refused because there were too many."),
+		refused: counter("podlapse_stream_refused_total", "Viewers that were refused because there were too many, of all or of one client."),
 	}
 }

@@ -2,6 +2,7 @@ package live
 
 import (
 	"context"
+	"slices"
 	"time"
 
 	"go.uber.org/zap"
@@ -11,17 +12,15 @@ import (
 	"github.com/podlapse/podlapse/pkg/timeline"
 )
 
-// pulls says whether a pod waits for an image.
+// pulls says whether a pod, or an ephemeral container of one, waits for an image.
 func pulls(t timeline.Timeline) bool {
-	if t.State != timeline.StateStarting {
-		return false
+	waited := t.Debug
+	if t.State == timeline.StateStarting {
+		waited = slices.Concat(t.Pulls, t.Debug)
 	}
-	for _, p := range t.Pulls {
-		if p.Outcome == imagepull.OutcomePulling || p.Outcome == imagepull.OutcomeFailed {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(waited, func(p timeline.Pull) bool {
+		return p.Outcome == imagepull.OutcomePulling || p.Outcome == imagepull.OutcomeFailed
+	})
 }
 
 // pullLook tells the pulls that go on, of the goroutine in Run.

@@ -13,18 +13,19 @@ import (
 // userAgent names the agent in the API server's audit log and metrics.
 const userAgent = "podlapse-agent"
 
-// NewRESTClient makes a client for core/v1 from a kubeconfig file, or from the pod's service account
-// when kubeconfig is empty. It knows core/v1 alone: the full clientset's scheme costs a node agent
-// megabytes. It does not connect; it fails only when the configuration cannot be read. The clock gets what
-// every answer tells of the API server's, and the traffic counts all.
-func NewRESTClient(kubeconfig string, clock *Clock, traffic *Traffic) (rest.Interface, error) {
+// LoadConfig reads how to reach the API server from a kubeconfig file, or from the pod's service account when
+// kubeconfig is empty. It does not connect; it fails only when the configuration cannot be read. The clock gets
+// what every answer to a client made of it tells of the API server's, and the traffic counts all.
+func LoadConfig(kubeconfig string, clock *Clock, traffic *Traffic) (*rest.Config, error) {
 	config, err := loadConfig(kubeconfig)
 	if err != nil {
 		return nil, err
 	}
+	config.UserAgent = userAgent
+	config.WarningHandler = rest.NoWarnings{} // it would write to stderr
 	config.Wrap(clock.read)
 	config.Wrap(traffic.count)
-	return newRESTClient(config)
+	return config, nil
 }
 
 func loadConfig(kubeconfig string) (*rest.Config, error) {
@@ -43,7 +44,9 @@ func loadConfig(kubeconfig string) (*rest.Config, error) {
 	return config, nil
 }
 
-func newRESTClient(config *rest.Config) (*rest.RESTClient, error) {
+// NewRESTClient makes a client for core/v1. It knows core/v1 alone: the full clientset's scheme costs a node
+// agent megabytes. Clients of one configuration share their connections.
+func NewRESTClient(config *rest.Config) (rest.Interface, error) {
 	scheme := runtime.NewScheme()
 	if err := corev1.AddToScheme(scheme); err != nil {
 		return nil, fmt.Errorf("build core/v1 scheme: %w", err)
@@ -54,10 +57,8 @@ func newRESTClient(config *rest.Config) (*rest.RESTClient, error) {
 	config.NegotiatedSerializer = serializer.NewCodecFactory(scheme).WithoutConversion()
 	config.ContentType = runtime.ContentTypeProtobuf
 	config.AcceptContentTypes = runtime.ContentTypeProtobuf + "," + runtime.ContentTypeJSON
-	config.UserAgent = userAgent
-	config.QPS, config.Burst = 5, 10          // lists only: client-go does not count watches
-	config.Timeout = 0                        // it would cut watches as well; requests here bound themselves
-	config.WarningHandler = rest.NoWarnings{} // it would write to stderr
+	config.QPS, config.Burst = 5, 10 // lists only: client-go does not count watches
+	config.Timeout = 0               // it would cut watches as well; requests here bound themselves
 	client, err := rest.RESTClientFor(config)
 	if err != nil {
 		return nil, fmt.Errorf("build API client: %w", err)

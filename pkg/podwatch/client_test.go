@@ -22,7 +22,11 @@ users: [{name: u, user: {}}]
 `), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	client, err := NewRESTClient(path, NewClock(time.Now), NewTraffic())
+	config, err := LoadConfig(path, NewClock(time.Now), NewTraffic())
+	if err != nil {
+		t.Fatal(err)
+	}
+	client, err := NewRESTClient(config)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -34,12 +38,12 @@ users: [{name: u, user: {}}]
 	}
 }
 
-func TestNewRESTClientNamesTheProblem(t *testing.T) {
+func TestLoadConfigNamesTheProblem(t *testing.T) {
 	t.Setenv("KUBERNETES_SERVICE_HOST", "")
-	if _, err := NewRESTClient("", NewClock(time.Now), NewTraffic()); err == nil || !strings.Contains(err.Error(), "in-cluster") {
+	if _, err := LoadConfig("", NewClock(time.Now), NewTraffic()); err == nil || !strings.Contains(err.Error(), "in-cluster") {
 		t.Errorf("outside a cluster: %v", err)
 	}
-	if _, err := NewRESTClient(filepath.Join(t.TempDir(), "absent"), NewClock(time.Now), NewTraffic()); err == nil || !strings.Contains(err.Error(), "read kubeconfig") {
+	if _, err := LoadConfig(filepath.Join(t.TempDir(), "absent"), NewClock(time.Now), NewTraffic()); err == nil || !strings.Contains(err.Error(), "read kubeconfig") {
 		t.Errorf("absent kubeconfig: %v", err)
 	}
 }

@@ -19,7 +19,7 @@ type Clock struct {
 	readings chan timeline.ClockSeen
 }
 
-// NewClock makes a source of ClockSeen for NewRESTClient.
+// NewClock makes a source of ClockSeen for LoadConfig.
 func NewClock(now func() time.Time) *Clock {
 	return &Clock{now, make(chan timeline.ClockSeen, clockReadings)}
 }
@@ -32,6 +32,19 @@ func (c *Clock) Run(ctx context.Context, observe func(context.Context, timeline.
 			return nil
 		case reading := <-c.readings:
 			observe(ctx, reading)
+		}
+	}
+}
+
+// Waiting takes the readings that nobody has observed yet. It does not block.
+func (c *Clock) Waiting() []timeline.ClockSeen {
+	var readings []timeline.ClockSeen
+	for {
+		select {
+		case reading := <-c.readings:
+			readings = append(readings, reading)
+		default:
+			return readings
 		}
 	}
 }

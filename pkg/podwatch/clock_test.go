@@ -24,7 +24,7 @@ func TestClockReadsTheDateOfAnswers(t *testing.T) {
 	defer transport.CloseIdleConnections()
 	config := &rest.Config{Host: server.URL, Transport: transport}
 	config.Wrap(clock.read)
-	client, err := newRESTClient(config)
+	client, err := NewRESTClient(config)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -119,11 +119,7 @@ func convertContainers(pod *corev1.Pod) []timeline.Container {
 	converted = append(converted, convertImageVolumes(spec.Volumes)...)
 	for i := range spec.InitContainers {
 		c := &spec.InitContainers[i]
-		kind := timeline.KindInit
-		if c.RestartPolicy != nil && *c.RestartPolicy == corev1.ContainerRestartPolicyAlways {
-			kind = timeline.KindSidecar
-		}
-		converted = append(converted, convertContainer(c, kind, status.InitContainerStatuses))
+		converted = append(converted, convertContainer(c, kindOfInit(c), status.InitContainerStatuses))
 	}
 	for i := range spec.Containers {
 		converted = append(converted, convertContainer(&spec.Containers[i], timeline.KindMain, status.ContainerStatuses))
@@ -133,6 +129,14 @@ func convertContainers(pod *corev1.Pod) []timeline.Container {
 		converted = append(converted, convertContainer(&c, timeline.KindEphemeral, status.EphemeralContainerStatuses))
 	}
 	return converted
+}
+
+// kindOfInit tells sidecars from containers that are to end.
+func kindOfInit(c *corev1.Container) timeline.ContainerKind {
+	if c.RestartPolicy != nil && *c.RestartPolicy == corev1.ContainerRestartPolicyAlways {
+		return timeline.KindSidecar
+	}
+	return timeline.KindInit
 }
 
 // convertImageVolumes is the images of volumes, each once.

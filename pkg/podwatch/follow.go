@@ -47,7 +47,7 @@ func (e *Events) watchOnce(ctx, turn context.Context, f *follower) bool {
 // refused reports what the API server said instead of letting us watch.
 func (e *Events) refused(turn context.Context, err error) {
 	if turn.Err() == nil {
-		e.config.Report(false, "watch events: "+err.Error())
+		e.config.Report(false, "watch events: "+worded(err, remedyEvents))
 	}
 }
 

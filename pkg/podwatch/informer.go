@@ -26,7 +26,7 @@ import (
 // retries keeps a dead API server from being asked too often, and one that is back from being missed.
 var retries = backoff.Policy{First: 500 * time.Millisecond, Max: 15 * time.Second}
 
-// Config is what Pods needs; every field but Known and Objects is required.
+// Config is what Pods needs; every field but Known, AsNode, Traits and Objects is required.
 type Config struct {
 	Client   rest.Interface
 	NodeName string // pods bound to this node are observed
@@ -38,6 +38,8 @@ type Config struct {
 	// Known are the UIDs of pods that an agent before this one had; may be empty. Of those that the first
 	// list does not have, PodGone is observed.
 	Known []string
+	// AsNode says that the client was made of AsNode, for the remedy when it is refused.
+	AsNode bool
 	// Traits says that PodSeen is to carry timeline.Pod.Traits, which only some records need.
 	Traits bool
 	// Objects, if set, keeps the objects as well.
@@ -48,6 +50,7 @@ type Config struct {
 type Pods struct {
 	config   Config
 	resource resource
+	restarts *restarts
 	synced   atomic.Bool  // a list or the initial events of a watch were taken in
 	openedAt atomic.Int64 // when the running watch was opened, agent's clock, Unix nanoseconds
 }
@@ -57,8 +60,13 @@ func NewPods(config Config) *Pods {
 	return &Pods{
 		config:   config,
 		resource: resource{client: config.Client, name: "pods"},
+		restarts: newRestarts(),
 	}
 }
+
+// Restarts is how often kubelet started containers again since the agent first saw their pods; a kind and reason that is
+// absent is zero. What happened while no agent ran is not in it. It may be called from any goroutine.
+func (p *Pods) Restarts() map[RestartKey]uint64 { return p.restarts.counts() }
 
 // Run observes until ctx ends and then returns nil; it never fails. It may be called once.
 func (p *Pods) Run(ctx context.Context) error {
@@ -81,7 +89,7 @@ func (p *Pods) Run(ctx context.Context) error {
 			failures = 0
 		}
 		if err != nil {
-			p.config.Report(false, err.Error())
+			p.config.Report(false, worded(err, p.remedy()))
 		}
 		if !backoff.Sleep(ctx, retries.Delay(failures)) {
 			return nil
@@ -110,7 +118,7 @@ func (p *Pods) WatchWithContext(ctx context.Context, options metav1.ListOptions)
 	if err != nil {
 		p.config.Objects.connect(false)
 		if ctx.Err() == nil {
-			p.config.Report(false, "watch pods: "+err.Error())
+			p.config.Report(false, "watch pods: "+worded(err, p.remedy()))
 		}
 		if options.SendInitialEvents != nil {
 			// For a refused connection the reflector would wait inside, deaf to the end of ctx. An
@@ -137,6 +145,13 @@ func (p *Pods) List(options metav1.ListOptions) (runtime.Object, error) {
 // Watch implements cache.ListerWatcher like List.
 func (p *Pods) Watch(options metav1.ListOptions) (watch.Interface, error) {
 	return p.WatchWithContext(context.Background(), options)
+}
+
+func (p *Pods) remedy() string {
+	if p.config.AsNode {
+		return remedyAsNode
+	}
+	return remedyPods
 }
 
 func (p *Pods) selector() string {

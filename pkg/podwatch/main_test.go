@@ -194,7 +194,7 @@ func clientFor(t *testing.T, url string) rest.Interface {
 	t.Helper()
 	transport := &http.Transport{}
 	t.Cleanup(transport.CloseIdleConnections)
-	client, err := newRESTClient(&rest.Config{Host: url, Transport: transport})
+	client, err := NewRESTClient(&rest.Config{Host: url, Transport: transport})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -26,6 +26,8 @@ type store struct {
 	// known are UIDs from before this store, until the first list. How those pods were last is not known, so
 	// each that is still there is observed.
 	known []string
+	// listed says that the first list was taken in: what comes new from then on is new.
+	listed bool
 }
 
 func newStore(ctx context.Context, pods *Pods) *store {
@@ -87,6 +89,7 @@ func (s *store) Replace(list []any, version string) error {
 		s.observe(obj.(*corev1.Pod), now, false)
 	}
 	s.pods.config.Objects.heard(version)
+	s.listed = true
 	s.pods.onSynced(len(list))
 	return nil
 }
@@ -111,6 +114,8 @@ func (s *store) observe(pod *corev1.Pod, now time.Time, live bool) {
 		converted.Traits = nil
 	}
 	known, ok := s.seen[converted.UID]
+	// The mirror of a static pod may be made again, with the counts of the one before.
+	s.pods.restarts.observe(pod, !ok && (!s.listed || converted.RuntimeUID != converted.UID))
 	if ok && !known.DeletedAt.IsZero() && known.DeletedAt.Before(converted.DeletedAt) {
 		// Kubelet ends a deletion by asking for it again without grace, which moves the stamp.
 		converted.DeletedAt = known.DeletedAt
@@ -125,5 +130,6 @@ func (s *store) observe(pod *corev1.Pod, now time.Time, live bool) {
 func (s *store) gone(uid string, now time.Time, live bool) {
 	delete(s.seen, uid)
 	s.pods.config.Objects.forget(uid)
+	s.pods.restarts.forget(uid)
 	s.pods.config.Observe(s.ctx, timeline.PodGone{UID: uid, ArrivedAt: now, Live: live})
 }

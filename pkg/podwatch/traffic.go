@@ -12,22 +12,28 @@ import (
 // Traffic counts what the agent asks of the API server, and how much it answers. It is safe for concurrent use.
 type Traffic struct {
 	mu sync.Mutex
-	of map[trafficKey]*TrafficCount // a few: the client reads pods and Events
+	of map[trafficKey]*TrafficCount // a few: resources and verbs are closed sets
 }
 
 type trafficKey struct{ resource, verb string }
 
 // TrafficCount is the traffic of one verb on one resource so far.
 type TrafficCount struct {
-	Resource string // pods or events; other for anything else
-	Verb     string // get, list or watch
+	Resource string // pods, events, tokenreviews or subjectaccessreviews; other for anything else
+	Verb     string // get, list, watch or create
 	Requests uint64
 	Failed   uint64 // of them, those without an answer or with one that is no success
 	Bytes    uint64 // of the bodies, as they come, so compressed where the API server compresses
 }
 
-// NewTraffic counts from zero.
-func NewTraffic() *Traffic { return &Traffic{of: map[trafficKey]*TrafficCount{}} }
+// NewTraffic counts from zero; what an agent asks for in any case is in the list from the start.
+func NewTraffic() *Traffic {
+	t := &Traffic{of: map[trafficKey]*TrafficCount{}}
+	for _, key := range []trafficKey{{"pods", "list"}, {"pods", "watch"}} {
+		t.add(key, func(*TrafficCount) {})
+	}
+	return t
+}
 
 // Counts lists what there was, by resource and verb.
 func (t *Traffic) Counts() []TrafficCount {
@@ -71,7 +77,7 @@ func (t *Traffic) add(key trafficKey, change func(*TrafficCount)) {
 	change(t.of[key])
 }
 
-// trafficOf reads a request for core/v1: /api/v1/[namespaces/NAMESPACE/]RESOURCE[/NAME].
+// trafficOf reads a request for a resource: /api/v1/[namespaces/NAMESPACE/]RESOURCE[/NAME], or /apis/GROUP/v1/….
 func trafficOf(request *http.Request) trafficKey {
 	parts := strings.Split(strings.Trim(request.URL.Path, "/"), "/")
 	if i := slices.Index(parts, "v1"); i >= 0 {
@@ -81,10 +87,15 @@ func trafficOf(request *http.Request) trafficKey {
 		parts = parts[2:]
 	}
 	key := trafficKey{"other", "get"}
-	if len(parts) > 0 && (parts[0] == "pods" || parts[0] == "events") {
-		key.resource = parts[0]
+	if len(parts) > 0 {
+		switch parts[0] {
+		case "pods", "events", "tokenreviews", "subjectaccessreviews":
+			key.resource = parts[0]
+		}
 	}
 	switch {
+	case request.Method == http.MethodPost:
+		key.verb = "create"
 	case request.URL.Query().Get("watch") == "true" || request.URL.Query().Get("watch") == "1":
 		key.verb = "watch"
 	case len(parts) == 1:

@@ -12,6 +12,9 @@ import (
 
 func TestTraffic(t *testing.T) {
 	traffic := NewTraffic()
+	if got := traffic.Counts(); !reflect.DeepEqual(got, []TrafficCount{{Resource: "pods", Verb: "list"}, {Resource: "pods", Verb: "watch"}}) {
+		t.Errorf("begins with %+v", got)
+	}
 	status := http.StatusOK
 	var fail error
 	transport := traffic.count(roundTrip(func(*http.Request) (*http.Response, error) {
@@ -20,14 +23,16 @@ func TestTraffic(t *testing.T) {
 		}
 		return &http.Response{StatusCode: status, Body: io.NopCloser(strings.NewReader("12345"))}, nil
 	}))
-	ask := func(path string) {
-		response, err := transport.RoundTrip(httptest.NewRequest(http.MethodGet, path, nil))
+	send := func(method, path string) {
+		response, err := transport.RoundTrip(httptest.NewRequest(method, path, nil))
 		if err != nil {
 			return
 		}
 		_, _ = io.ReadAll(response.Body)
 		_ = response.Body.Close()
 	}
+	ask := func(path string) { send(http.MethodGet, path) }
+	send(http.MethodPost, "/apis/authentication.k8s.io/v1/tokenreviews")
 	ask("/api/v1/pods?fieldSelector=spec.nodeName%3Dn")
 	ask("/api/v1/pods?watch=true")
 	ask("/api/v1/namespaces/shop/events?watch=true")
@@ -39,6 +44,7 @@ func TestTraffic(t *testing.T) {
 	ask("/api/v1/pods")
 	want := []TrafficCount{
 		{"events", "watch", 1, 0, 5}, {"other", "get", 1, 0, 5}, {"pods", "get", 1, 0, 5}, {"pods", "list", 2, 1, 5}, {"pods", "watch", 2, 1, 10},
+		{"tokenreviews", "create", 1, 0, 5},
 	}
 	if got := traffic.Counts(); !reflect.DeepEqual(got, want) {
 		t.Errorf("got %+v\nwant %+v", got, want)

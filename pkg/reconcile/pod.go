@@ -23,10 +23,20 @@ type pod struct {
 	settled  timeline.Timeline
 
 	reported bool // by an agent before this one, or under the UID of another mirror: shown, handed to nobody
+	restored bool // an agent before this one saw it
+	late     bool // a list told of it first
 
-	watching bool      // an Event watch was asked for
-	askedAt  time.Time // of the last question to the runtime
-	asked    int       // questions since the pod object changed
+	debug  *timeline.Debug          // follows ephemeral containers; nil while there is none to follow
+	over   []string                 // names of ephemeral containers that were followed
+	pulled []timeline.Pull          // for them, of the latest
+	idle   []timeline.IdleContainer // once settled
+
+	watching bool // an Event watch was asked for
+	// Why: the start-up, or an ephemeral container, needs it.
+	wantsEvents, debugWantsEvents bool
+	debugAskedAt                  time.Time
+	askedAt                       time.Time // of the last question to the runtime
+	asked                         int       // questions since the pod object changed
 
 	changed bool      // since its progress was told
 	toldAt  time.Time // when that was
@@ -34,19 +44,22 @@ type pod struct {
 
 func (r *Reconciler) timeline(p *pod, now time.Time) (timeline.Timeline, bool) {
 	if p.evidence == nil {
-		return p.settled, true
+		t := p.settled
+		t.Debug = r.debugPulls(p, now)
+		return t, true
 	}
 	t, ok := p.evidence.Timeline(now, r.clocks.Skew())
 	t.Reconstructed = t.Reconstructed || p.reported
 	t.Partial = true
 	r.pulls.Complete(&t)
+	t.Debug = r.debugPulls(p, now)
 	return t, ok
 }
 
 func (r *Reconciler) observe(o timeline.Observation) {
 	r.clocks.Observe(o)
 	p := r.pods[o.PodUID()]
-	_, seen := o.(timeline.PodSeen)
+	object, seen := o.(timeline.PodSeen)
 	_, gone := o.(timeline.PodGone)
 	if p == nil {
 		if !seen { // an answer about a pod that has left meanwhile, or news that one left while no agent ran
@@ -56,8 +69,10 @@ func (r *Reconciler) observe(o timeline.Observation) {
 			return
 		}
 		p = r.meet(o.PodUID(), r.config.Scope)
-		p.reported = p.reported || r.mirrored(o.(timeline.PodSeen).Pod)
+		p.reported = p.reported || r.mirrored(object.Pod)
+		p.late = !object.Live
 	}
+	r.observeDebug(p, o)
 	if p.evidence != nil {
 		news := p.evidence.Apply(o)
 		if event, ok := o.(timeline.EventSeen); ok {
@@ -81,7 +96,8 @@ func (r *Reconciler) observe(o timeline.Observation) {
 			r.tellProgress(p)
 		}
 	} else if seen {
-		r.relabel(p, o.(timeline.PodSeen).Pod)
+		r.relabel(p, object.Pod)
+		p.idle = object.Pod.IdleContainers()
 	}
 	if gone {
 		r.forget(o.PodUID(), p)
@@ -153,7 +169,8 @@ func (r *Reconciler) advance(p *pod) {
 		p.asked++
 		r.config.AskRuntime(timeline.LookUp{UID: object.UID, RuntimeUID: object.RuntimeUID, Images: wants.Images, Layers: wants.Layers})
 	}
-	r.watchEvents(p, wants.Events)
+	p.wantsEvents = wants.Events
+	r.watchEvents(p, object)
 }
 
 // mayAsk says that it is time for a question to the runtime. That the pod object has changed is a reason for one, but most
@@ -171,12 +188,13 @@ func (p *pod) askAgainAfter() time.Duration {
 	return min(askAgainFirst<<min(p.asked-1, 10), askAgainMax)
 }
 
-func (r *Reconciler) watchEvents(p *pod, wanted bool) {
+// watchEvents keeps a watch open while the start-up or an ephemeral container needs one.
+func (r *Reconciler) watchEvents(p *pod, object timeline.Pod) {
+	wanted := p.wantsEvents || p.debugWantsEvents
 	if p.watching == wanted {
 		return
 	}
 	p.watching = wanted
-	object := p.evidence.Pod()
 	if wanted {
 		r.config.WatchEvents(timeline.EventWatch{
 			UID: object.UID, InvolvedUID: object.RuntimeUID, Namespace: object.Namespace, Name: object.Name,
@@ -189,13 +207,16 @@ func (r *Reconciler) watchEvents(p *pod, wanted bool) {
 // settle makes the pod's timeline final. A start-up that was over before the agent first saw the pod
 // is shown but handed to nobody: it may have been counted already. So is one that was reported before.
 func (r *Reconciler) settle(p *pod, now time.Time) {
-	r.watchEvents(p, false)
+	object := p.evidence.Pod()
+	p.wantsEvents = false
+	r.watchEvents(p, object)
 	p.settled, _ = r.timeline(p, now)
 	p.settled.Partial = false
 	r.pulls.Settle(p.settled)
-	p.evidence = nil
+	p.evidence, p.idle = nil, object.IdleContainers()
 	r.starting--
 	r.tellChanged(p.settled.UID)
+	r.reconstructed.count(p)
 	if p.settled.Reconstructed {
 		return
 	}
@@ -216,6 +237,7 @@ func (r *Reconciler) settleEnded() {
 
 // forget lets go of a pod whose object is gone. There will be no more evidence, so it settles now.
 func (r *Reconciler) forget(uid string, p *pod) {
+	r.endDebug(p)
 	if p.evidence != nil {
 		r.settle(p, r.config.Now())
 	}
@@ -226,6 +248,7 @@ func (r *Reconciler) forget(uid string, p *pod) {
 		r.mirrors = r.mirrors[max(0, len(r.mirrors)-maxGone):]
 	}
 	if r.config.Forgotten != nil {
-		r.config.Forgotten(p.settled)
+		gone, _ := r.timeline(p, r.config.Now())
+		r.config.Forgotten(gone)
 	}
 }

@@ -37,6 +37,9 @@ type Config struct {
 	UnwatchEvents func(uid string)
 	// Settled gets every start-up that the agent saw end, exactly once.
 	Settled func(timeline.Timeline)
+	// Debugged, if set, gets the pulls for ephemeral containers, in Timeline.Debug, once all is known of them; of a
+	// start-up that is not over by then Settled has them as well.
+	Debugged func(timeline.Timeline)
 	// Progress, if set, gets start-ups of which Settled is not called yet and that have changed, each at most once a
 	// second and marked as partial. What follows within the second is told together when it is over.
 	Progress func(timeline.Timeline)
@@ -62,7 +65,8 @@ type Reconciler struct {
 	queries chan func()
 	stopped chan struct{}
 
-	eventsUsed atomic.Uint64
+	eventsUsed    atomic.Uint64
+	reconstructed reconstructed
 
 	// Of the goroutine in Run only.
 	clocks   timeline.Clocks
@@ -70,7 +74,9 @@ type Reconciler struct {
 	pods     map[string]*pod
 	starting int
 	mirrors  []string        // start-ups of static pods whose mirrors are gone, by ID
+	followed int             // pods whose ephemeral containers are followed
 	reported map[string]bool // pods that were reported before this agent and that it has not seen yet
+	told     told
 }
 
 // errStopped answers queries after Run returned.
@@ -106,7 +112,7 @@ func (r *Reconciler) Run(ctx context.Context) error {
 	defer ticker.Stop()
 	for {
 		var ticks <-chan time.Time
-		if r.starting > 0 {
+		if r.starting+r.followed > 0 {
 			ticks = ticker.C
 		}
 		select {
@@ -115,11 +121,14 @@ func (r *Reconciler) Run(ctx context.Context) error {
 			r.settleEnded()
 			return nil
 		case o := <-r.inbox:
+			r.told = told{}
 			r.observe(o)
 		case answer := <-r.queries:
 			answer()
 		case <-ticks:
+			r.told = told{}
 			for _, p := range r.pods {
+				r.advanceDebug(p)
 				r.advance(p)
 				r.tellProgress(p)
 			}
@@ -170,15 +179,6 @@ func (r *Reconciler) Some(ctx context.Context, uids []string) ([]timeline.Timeli
 	})
 }
 
-// lingering is how long after its start-up a pod is still told of among those that start: what else is known of that
-// moment may be older.
-const lingering = 5 * time.Second
-
-// Starting tells of the pods that start, and of those whose start-up ended a moment ago.
-func (r *Reconciler) Starting(ctx context.Context) ([]timeline.Timeline, error) {
-	return ask(ctx, r, "pods that start", r.startingTimelines)
-}
-
 // ask has the goroutine in Run answer.
 func ask[A any](ctx context.Context, r *Reconciler, what string, query func() A) (A, error) {
 	answer := make(chan A, 1)
@@ -193,11 +193,6 @@ func ask[A any](ctx context.Context, r *Reconciler, what string, query func() A)
 	}
 	var none A
 	return none, fmt.Errorf("ask for %s: %w", what, err)
-}
-
-func (r *Reconciler) startingTimelines() []timeline.Timeline {
-	now := r.config.Now()
-	return r.tell(func(p *pod) bool { return p.evidence != nil || now.Sub(p.settled.SettledAt) < lingering })
 }
 
 // tell makes the timelines of some of the pods.

@@ -34,6 +34,7 @@ func (r *Reconciler) restore() {
 				continue
 			}
 			p = r.meet(uid, scope)
+			p.restored = true
 		}
 		r.clocks.Observe(o)
 		p.evidence.Apply(o)

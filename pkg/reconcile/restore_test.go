@@ -56,7 +56,7 @@ func TestAColdPodAcrossARestart(t *testing.T) {
 		observe(timeline.PodSeen{ArrivedAt: time.Now(), Pod: ready(object)})
 		expect(t, d, "ask runtime-1 [cold]")
 		observe(timeline.RuntimeSeen{UID: "uid-1", AskedAt: time.Now().Add(1), ArrivedAt: time.Now(), Containers: []timeline.ContainerRun{
-			{Name: "app", CreatedAt: time.Now(), StartedAt: time.Now()}}, Images: []timeline.Image{{Ref: "cold", Present: true}}})
+			{Name: "app", CreatedAt: time.Now(), StartedAt: time.Now()}}, Images: []timeline.Image{{Ref: "cold", Present: true, FirstPulledAt: time.Now(), PulledAt: time.Now()}}})
 		time.Sleep(eventsPatience)
 		synctest.Wait()
 		if calls := d.take(); !slices.Contains(calls, "settled pod ready") || d.settled[0].Pulls[0].Outcome != "downloaded" {

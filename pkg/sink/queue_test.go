@@ -3,6 +3,7 @@ package sink
 import (
 	"context"
 	"errors"
+	"runtime"
 	"strings"
 	"sync"
 	"testing"
@@ -217,6 +218,80 @@ podlapse_sink_queue_length{sink="well"} 0
 			t.Errorf("sent %v in the end", got)
 		}
 	})
+}
+
+// Sinks that are stuck, that lose all they take and that die take nothing from the one that works: each counts what it was
+// offered to the last item, and keeps no more than its queue.
+func TestSinksInTroubleAreApart(t *testing.T) {
+	const (
+		items    = 1000
+		size     = 64 << 10
+		capacity = 16
+	)
+	synctest.Test(t, func(t *testing.T) {
+		registry := prometheus.NewRegistry()
+		queues := map[string]*Queue[[]byte]{}
+		for _, name := range []string{"well", "stuck", "failing", "dying"} {
+			queues[name] = NewQueue[[]byte](Config{Name: name, Capacity: capacity, Drain: drain, Registerer: registry})
+		}
+		taken := 0
+		deliver := map[string]func(context.Context, []byte) error{
+			"well":    func(context.Context, []byte) error { queues["well"].Sent(1); return nil },
+			"stuck":   func(ctx context.Context, _ []byte) error { <-ctx.Done(); return ctx.Err() },
+			"failing": func(context.Context, []byte) error { queues["failing"].Drop(1); return nil },
+			"dying": func(context.Context, []byte) error {
+				if taken++; taken == 3 {
+					return errGone
+				}
+				queues["dying"].Sent(1)
+				return nil
+			},
+		}
+		ctx, stop := context.WithCancel(t.Context())
+		ended := map[string]chan error{}
+		for name, q := range queues {
+			end, deliver := make(chan error, 1), deliver[name]
+			ended[name] = end
+			go func() { end <- q.Run(ctx, deliver, func() {}) }()
+		}
+		before := heap()
+		for range items {
+			for _, q := range queues {
+				_ = q.Offer(make([]byte, size))
+			}
+			synctest.Wait()
+		}
+		if grew, most := heap()-before, int64(capacity+1)*size+1<<20; grew > most { // what is stuck, and what the test makes
+			t.Errorf("%d bytes more after %d items, want at most %d", grew, items, most)
+		}
+		if err := <-ended["dying"]; !errors.Is(err, errGone) {
+			t.Errorf("died of %v", err)
+		}
+		began := time.Now()
+		stop()
+		for name, want := range map[string]error{"well": nil, "failing": nil, "stuck": context.Canceled} {
+			if err := <-ended[name]; !errors.Is(err, want) {
+				t.Errorf("%s ended with %v", name, err)
+			}
+		}
+		if took := time.Since(began); took > drain {
+			t.Errorf("took %s to stop", took)
+		}
+		for name, want := range map[string][2]float64{"well": {items, 0}, "stuck": {0, items}, "failing": {0, items}, "dying": {2, items - 2}} {
+			q := queues[name]
+			if got := [2]float64{testutil.ToFloat64(q.sent), testutil.ToFloat64(q.dropped)}; got != want || q.Len() != 0 {
+				t.Errorf("%s: counted %v, want %v; %d wait", name, got, want, q.Len())
+			}
+		}
+	})
+}
+
+// heap is how many bytes are reachable.
+func heap() int64 {
+	runtime.GC()
+	var stats runtime.MemStats
+	runtime.ReadMemStats(&stats)
+	return int64(stats.HeapAlloc)
 }
 
 // Whoever offers while it ends: sent and dropped are all that was offered.

@@ -21,6 +21,9 @@ const (
 // maxFile bounds the file, in bytes. The most that a pod start-up was seen to need is some 30 KiB.
 const maxFile = 16 << 20
 
+// ErrInUse says that an agent runs with the directory.
+var ErrInUse = errors.New("another agent uses it; end that one, or give each a directory of its own")
+
 // dir is the directory that holds the file.
 type dir struct{ path string }
 

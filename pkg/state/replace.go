@@ -22,7 +22,7 @@ func (d dir) lock() (io.Closer, error) {
 	if err := unix.Flock(int(held.Fd()), unix.LOCK_EX|unix.LOCK_NB); err != nil {
 		_ = held.Close()
 		if errors.Is(err, unix.EWOULDBLOCK) {
-			return nil, errors.New("another agent uses it; end that one, or give each a directory of its own")
+			return nil, ErrInUse
 		}
 		return nil, fmt.Errorf("lock the directory: %w; choose one on a local disk", err)
 	}

@@ -15,8 +15,8 @@ func (i *imageEvidence) pulledOnce() bool {
 	return !i.last.PulledAt.IsZero() && i.last.PulledAt.Sub(i.last.FirstPulledAt) < pulledOnceWithin
 }
 
-// layerClaims dates, by what the runtime's stores tell of an image and its layers, when the pull that brought them had
-// begun and when the last byte had come.
+// layerClaims decides which layers of an image came with a container's pull, and dates by what the runtime's stores tell
+// of them when that pull had begun and when the last byte had come.
 func (f *fold) layerClaims(c *Container) []claim {
 	index, image := f.index(c.Name), f.e.pulledImage(c.Name)
 	if index == podWide || image == nil || image.layered == nil {
@@ -41,7 +41,9 @@ func (f *fold) layerClaims(c *Container) []claim {
 			return claims // it was complete by then
 		}
 	}
-	if last := lastDownload(layersSince(image.layered.Layers, began)); !last.IsZero() && (!p.known() || at(last) <= p.latest) {
+	layers := layersSince(image.layered.Layers, began)
+	if last := lastDownload(layers); !last.IsZero() && (!p.known() || at(last) <= p.latest) {
+		f.pulls[index].layers = layers
 		claims = append(claims, point(markKey{index, final, MarkPullDownloaded}, originStore, last))
 	}
 	return claims
@@ -72,13 +74,11 @@ func lastDownload(layers []Layer) (last time.Time) {
 // addLayers adds the layers that came with a pull, and when they had come.
 func (f *fold) addLayers(p *Pull, index int16, a pullAttempt) {
 	downloaded := f.bounds.find(markKey{index, a.attempt, MarkPullDownloaded})
-	started := f.bounds.find(markKey{index, a.attempt, MarkPullStarted})
-	image := f.e.image(p.Image)
-	if downloaded == nil || started == nil || image == nil {
+	if downloaded == nil {
 		return
 	}
 	p.DownloadedAt = downloaded.estimate().time()
-	p.Layers = layersSince(image.layered.Layers, started.earliest)
+	p.Layers = f.pulls[index].layers
 }
 
 // Bytes is how much came with the pull, without what counts at another one; 0 when nobody tells.

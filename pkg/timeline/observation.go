@@ -172,6 +172,11 @@ const (
 	KindImageVolume ContainerKind = "image_volume"
 )
 
+// ContainerKinds lists every kind.
+func ContainerKinds() []ContainerKind {
+	return []ContainerKind{KindImageVolume, KindInit, KindSidecar, KindMain, KindEphemeral}
+}
+
 // ImageName is what an image goes by where no container does, which no container's name can be.
 func ImageName(ref string) string { return "image:" + ref }
 

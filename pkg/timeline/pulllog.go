@@ -1,6 +1,7 @@
 package timeline
 
 import (
+	"slices"
 	"time"
 
 	"github.com/podlapse/podlapse/pkg/imagepull"
@@ -23,10 +24,27 @@ type PullLog struct {
 
 // loggedPull is one pull that is over.
 type loggedPull struct {
+	told        telling
 	uid         string
 	failed      bool
+	fetched     bool // kubelet had found the image absent
 	blocker     Blocker
 	from, until time.Time // the runtime was asked, and answered
+}
+
+// telling is one of the times that kubelet made an Event: the same whenever, and however late, the agent hears of it.
+type telling struct {
+	uid, container, reason, image string
+	namedAt                       time.Time // the first time that it made it; to the second where the name does not tell
+	count                         int
+}
+
+func tellingOf(o EventSeen, container, image string) telling {
+	named := o.NamedAt
+	if named.IsZero() {
+		named = o.FirstAt
+	}
+	return telling{o.UID, container, o.Reason, image, named, o.Count}
 }
 
 // Observe notes the pull that an Event about a pod tells of; most tell of none.
@@ -43,7 +61,13 @@ func (l *PullLog) Observe(o EventSeen, pod Pod) {
 	if m.Combined || name == "" {
 		name = ImageName(m.Image)
 	}
-	logged := loggedPull{uid: o.UID, blocker: Blocker{pod.Namespace, pod.Name, name, m.Image, 0}, until: told}
+	logged := loggedPull{
+		told: tellingOf(o, name, m.Image), uid: o.UID, fetched: pod.pullsIfAbsent(name),
+		blocker: Blocker{pod.Namespace, pod.Name, name, m.Image, 0}, until: told,
+	}
+	if slices.ContainsFunc(l.pulls, func(known loggedPull) bool { return known.told == logged.told }) {
+		return // the same Event again
+	}
 	switch {
 	case m.Kind == imagepull.KindPulling:
 		l.request(o.UID+"/"+name, told)
@@ -56,15 +80,17 @@ func (l *PullLog) Observe(o EventSeen, pod Pod) {
 	if logged.from.IsZero() || !logged.from.Before(told) {
 		return
 	}
-	for _, known := range l.pulls {
-		if known == logged { // the same Event again
-			return
-		}
-	}
 	if len(l.pulls) == maxPullLog {
 		l.pulls = append(l.pulls[:0], l.pulls[1:]...)
 	}
 	l.pulls = append(l.pulls, logged)
+}
+
+// pullsIfAbsent says that kubelet pulls a container's image only if it is absent.
+func (p *Pod) pullsIfAbsent(container string) bool {
+	return slices.ContainsFunc(p.Containers, func(c Container) bool {
+		return c.Name == container && c.PullPolicy == PullIfNotPresent
+	})
 }
 
 // request notes when kubelet wanted a pull; of as many as there are pulls remembered.
@@ -92,30 +118,39 @@ func (l *PullLog) begun(of string, failedAt time.Time) time.Time {
 
 // Settle takes a timeline that was completed for the last time: from now on its layers count as its own.
 func (l *PullLog) Settle(t Timeline) {
-	for _, p := range t.Pulls {
-		for _, layer := range p.Layers {
-			l.layers.add(layer, t.UID)
+	for _, pulls := range [...][]Pull{t.Pulls, t.Debug} {
+		for _, p := range pulls {
+			for _, layer := range p.Layers {
+				l.layers.add(layer, t.UID)
+			}
 		}
 	}
 }
 
 // Complete adds to the pulls of a timeline what those of other pods tell. The pulls must be the caller's own.
 func (l *PullLog) Complete(t *Timeline) {
-	for i := range t.Pulls {
-		p := &t.Pulls[i]
-		p.Shared = l.layers.sharedBy(p.Layers, t.UID)
-		for _, o := range l.pulls {
-			if o.uid == t.UID || !p.Timed || !p.QueueTimed {
-				continue
-			}
-			if waited := o.during(p.RequestedAt, p.StartedAt); waited >= leastBlocked && (p.BlockedBy == nil || waited > p.BlockedBy.Waited) {
-				b := o.blocker
-				b.Waited = waited
-				p.BlockedBy = &b
-			}
-			if p.Outcome == imagepull.OutcomeDownloaded && o.brought(p) {
-				p.Outcome = imagepull.OutcomeJoined
-			}
+	for _, pulls := range [...][]Pull{t.Pulls, t.Debug} {
+		for i := range pulls {
+			l.complete(&pulls[i], t.UID)
+		}
+	}
+}
+
+func (l *PullLog) complete(p *Pull, uid string) {
+	p.Shared = l.layers.sharedBy(p.Layers, uid)
+	for _, o := range l.pulls {
+		if o.uid == uid || !p.Timed || !p.QueueTimed {
+			continue
+		}
+		if waited := o.during(p.RequestedAt, p.StartedAt); waited >= leastBlocked && (p.BlockedBy == nil || waited > p.BlockedBy.Waited) {
+			b := o.blocker
+			b.Waited = waited
+			p.BlockedBy = &b
+		}
+		// What this pod's evidence alone leaves open, a pull that began with the image absent decides.
+		open := p.Outcome == imagepull.OutcomeDownloaded || p.Outcome == imagepull.OutcomeUnknown && o.fetched
+		if open && o.brought(p) {
+			p.Outcome = imagepull.OutcomeJoined
 		}
 	}
 }
@@ -131,8 +166,12 @@ func (o loggedPull) during(from, until time.Time) time.Duration {
 	return until.Sub(from)
 }
 
-// brought says that the pull brought the image that p asked for: it had begun before, and ended when p was in the queue or
-// went on while p found its content.
+// brought says that the pull brought the image that p asked for: it had begun before, and ended when the image was last
+// known to be absent, when p was in the queue, or while p found its content.
 func (o loggedPull) brought(p *Pull) bool {
-	return !o.failed && o.blocker.Image == p.Image && o.from.Before(p.StartedAt) && o.until.After(p.RequestedAt)
+	absent := at(p.RequestedAt)
+	if p.absentAt != 0 {
+		absent = min(absent, p.absentAt)
+	}
+	return !o.failed && o.blocker.Image == p.Image && o.from.Before(p.StartedAt) && at(o.until) > absent
 }

@@ -74,3 +74,52 @@ func TestPullLog(t *testing.T) {
 		t.Errorf("%d pulls are remembered", len(log.pulls))
 	}
 }
+
+// A failed pull has no length of its own: what is thought of its beginning changes with what else was heard. Nor does the
+// stamp of an Event that repeats stay: heard live it is exact, told again it is floored.
+func TestPullLogHasAnEventOnce(t *testing.T) {
+	second := func(s float64) time.Time { return base.Add(time.Duration(s * float64(time.Second))) }
+	pod := Pod{UID: "a", Namespace: "shop", Name: "a"}
+	event := func(reason, message string, named, last, arrived float64, count int, live bool) EventSeen {
+		return EventSeen{UID: "a", Container: "app", Reason: reason, Message: message, NamedAt: second(named), FirstAt: second(named).Truncate(time.Second),
+			LastAt: second(last), Count: count, ArrivedAt: second(arrived), Live: live}
+	}
+	const pulling, failed = `Pulling image "bad"`, `Failed to pull image "bad": no`
+	var log PullLog
+	log.Observe(event("Pulling", pulling, 1.5, 1, 1.6, 1, true), pod)
+	log.Observe(event("Failed", failed, 4.5, 4, 4.6, 1, true), pod)
+	log.Observe(event("Pulling", pulling, 1.5, 14, 14.7, 2, true), pod)
+	log.Observe(event("Failed", failed, 4.5, 17, 17.8, 2, true), pod)
+	for range 2 { // the watch is opened again
+		log.Observe(event("Pulling", pulling, 1.5, 14, 30, 2, false), pod)
+		log.Observe(event("Failed", failed, 4.5, 4, 30, 1, false), pod)
+		log.Observe(event("Failed", failed, 4.5, 17, 30, 2, false), pod)
+	}
+	if len(log.pulls) != 2 {
+		t.Errorf("two pulls failed, %d are remembered: %+v", len(log.pulls), log.pulls)
+	}
+}
+
+func TestJoinedByEvidenceOfTheOtherPull(t *testing.T) {
+	second := func(s float64) time.Time { return base.Add(time.Duration(s * float64(time.Second))) }
+	for policy, want := range map[PullPolicy]imagepull.Outcome{
+		PullIfNotPresent: imagepull.OutcomeJoined,  // kubelet had found it absent, while this one waited in the queue
+		PullAlways:       imagepull.OutcomeUnknown, // that other pull may have found it there
+	} {
+		var log PullLog
+		log.Observe(EventSeen{UID: "other", Container: "app", Reason: "Pulled", NamedAt: second(10), LastAt: second(10), Count: 1,
+			Message: `Successfully pulled image "x" in 9s (9s including waiting). Image size: 5 bytes.`},
+			Pod{UID: "other", Containers: []Container{{Name: "app", Image: "x", PullPolicy: policy}}})
+		tl := Timeline{UID: "me", Pulls: []Pull{{Image: "x", Outcome: imagepull.OutcomeUnknown, Timed: true, QueueTimed: true,
+			RequestedAt: second(2), StartedAt: second(10), FinishedAt: second(10.1)}}}
+		if log.Complete(&tl); tl.Pulls[0].Outcome != want {
+			t.Errorf("beside a pull with policy %s: %s, want %s", policy, tl.Pulls[0].Outcome, want)
+		}
+		// It had ended when this one was asked for; but the runtime had been asked before, and the image was absent.
+		tl = Timeline{UID: "me", Pulls: []Pull{{Image: "x", Outcome: imagepull.OutcomeDownloaded, Timed: true, QueueTimed: true,
+			RequestedAt: second(11), StartedAt: second(11), FinishedAt: second(11.1), absentAt: at(second(9))}}}
+		if log.Complete(&tl); tl.Pulls[0].Outcome != imagepull.OutcomeJoined {
+			t.Errorf("after a pull with policy %s that ended since the image was absent: %s", policy, tl.Pulls[0].Outcome)
+		}
+	}
+}

@@ -12,7 +12,8 @@ import (
 type pullEvidence struct {
 	failures []failedPull
 	pulled   pulledEvent
-	final    uint16 // the attempt that succeeded or goes on: one more than failed, or the last one asked for
+	final    uint16  // the attempt that succeeded or goes on: one more than failed, or the last one asked for
+	layers   []Layer // that came with it; nil when the runtime does not tell
 }
 
 // failedPull is a failure with its number.
@@ -228,28 +229,17 @@ func lastOutcome(f *fold, c *Container, index int16) imagepull.Outcome {
 	switch {
 	case pulled.present:
 		return imagepull.OutcomePresent
-	case pulled.known() && there && image.last.askedAt.After(pulled.latest.time()) && image.Digest != "":
-		if image.last.Digest == image.Digest {
-			return imagepull.OutcomeVerified
-		}
-		return imagepull.OutcomeDownloaded
-	case pulled.known() && image != nil && !image.Present && f.broughtByOther(image, markKey{index, final, MarkPullStarted}):
-		return imagepull.OutcomeJoined
-	case pulled.known() && image != nil && f.broughtByOther(image, markKey{index, final, MarkPullStarted}):
-		return imagepull.OutcomeVerified
-	case pulled.known() && pulled.lengths.Timed && image != nil && !image.Present &&
-		image.nothingCameSince(pulled.latest-instant(pulled.lengths.Pull+pulled.lengths.Unit+durationSlack)):
-		return imagepull.OutcomeVerified // it was there, under another name
-	case pulled.known() && (image != nil && !image.Present || c.PullPolicy == PullIfNotPresent && !there):
-		return imagepull.OutcomeDownloaded
 	case pulled.known():
-		return imagepull.OutcomeUnknown
+		return f.pulledOutcome(c, index, image)
 	case f.e.usedBy(index) == maxInstant && f.bounds.find(markKey{index, final, MarkPullRequested}) != nil:
 		return imagepull.OutcomePulling
 	case f.e.usedBy(index) != maxInstant && image != nil && !image.Present:
-		return f.e.untoldOutcome(c, image)
+		return f.untoldOutcome(c, index, image)
 	case there && image.pulledAgain():
-		if image.last.Digest == image.Digest {
+		switch {
+		case c.PullPolicy != PullAlways:
+			return imagepull.OutcomeUnknown // by another pod most likely, but kubelet may have checked credentials
+		case image.last.Digest == image.Digest:
 			return imagepull.OutcomeVerified
 		}
 		return imagepull.OutcomeDownloaded
@@ -261,17 +251,80 @@ func lastOutcome(f *fold, c *Container, index int16) imagepull.Outcome {
 	return imagepull.OutcomeUnknown
 }
 
-// untoldOutcome is how an image came that was absent and that a container runs from, where no Event tells.
-func (e *Evidence) untoldOutcome(c *Container, image *imageEvidence) imagepull.Outcome {
+// pulledOutcome is what a pull brought of which kubelet tells that it succeeded. That kubelet pulled does not say that the
+// image was absent: with the policy Always it asks the registry every time, and since 1.35, with IfNotPresent, too, where
+// the image had been pulled with credentials that the pod may not have (pkg/kubelet/images, EnsureImageExists).
+func (f *fold) pulledOutcome(c *Container, index int16, image *imageEvidence) imagepull.Outcome {
+	pulled, started := f.pulls[index].pulled, markKey{index, f.pulls[index].final, MarkPullStarted}
+	nothingCame := image != nil && pulled.lengths.Timed &&
+		image.nothingCameSince(pulled.latest-instant(pulled.lengths.Pull+pulled.lengths.Unit+durationSlack))
+	absent := image != nil && !image.Present || c.PullPolicy == PullIfNotPresent && !f.wasThere(image, index)
 	switch {
-	case e.foundPresent(c, image):
-		return imagepull.OutcomePresent
-	case image.nothingCameSince(e.turnOf(c)):
+	case f.wasThere(image, index) && image.last.askedAt.After(pulled.latest.time()) && image.Digest != "":
+		if image.last.Digest == image.Digest {
+			return imagepull.OutcomeVerified
+		}
+		return imagepull.OutcomeDownloaded
+	case !absent && nothingCame:
+		return imagepull.OutcomeVerified
+	case absent && (image != nil && f.broughtByOther(image, started) || f.pulledBeside(c, started)):
+		return imagepull.OutcomeJoined
+	case absent && nothingCame:
 		return imagepull.OutcomeVerified // it was there, under another name
-	case image.last.FirstPulledAt.IsZero(), image.pulledOnce():
+	case absent:
 		return imagepull.OutcomeDownloaded
 	}
-	return imagepull.OutcomeUnknown // it was pulled more than once since, by this pod among others
+	return imagepull.OutcomeUnknown
+}
+
+// wasThere says that the runtime had an image when it was asked about it before kubelet wanted it pulled.
+func (f *fold) wasThere(image *imageEvidence, index int16) bool {
+	if image == nil || !image.Present {
+		return false
+	}
+	requested := f.bounds.find(markKey{index, 0, MarkPullRequested})
+	return image.beforeSandbox || requested != nil && at(image.askedAt) < requested.earliest
+}
+
+// pulledBeside says that kubelet had pulled the same image before, for another container of the pod.
+func (f *fold) pulledBeside(c *Container, started markKey) bool {
+	b := f.bounds.find(started)
+	return b != nil && slices.ContainsFunc(f.e.pod.Containers, func(o Container) bool {
+		if o.Name == c.Name || o.Image != c.Image || f.index(o.Name) == podWide {
+			return false
+		}
+		pulled := f.pulls[f.index(o.Name)].pulled
+		return pulled.known() && !pulled.present && pulled.latest <= b.latest
+	})
+}
+
+// untoldOutcome is how an image came that was absent and that a container runs from, where no Event tells.
+func (f *fold) untoldOutcome(c *Container, index int16, image *imageEvidence) imagepull.Outcome {
+	switch {
+	case f.inBackoff(index, image.last.FirstPulledAt) && c.PullPolicy == PullAlways:
+		return imagepull.OutcomeJoined
+	case f.e.foundPresent(c, image), f.inBackoff(index, image.last.FirstPulledAt):
+		return imagepull.OutcomePresent
+	case image.layered != nil && f.inBackoff(index, image.layered.ResolvedAt):
+		return imagepull.OutcomeUnknown // another pull had begun; whether kubelet's next one still found work to do
+	case image.nothingCameSince(f.e.turnOf(c)):
+		return imagepull.OutcomeVerified // it was there, under another name
+	case image.pulledOnce():
+		return imagepull.OutcomeDownloaded
+	}
+	return imagepull.OutcomeUnknown // by whom, a runtime does not tell; or more than once since, by this pod among others
+}
+
+// inBackoff says that kubelet waited between two attempts to pull a container's image: whatever came then, others
+// brought. That the latest failure was at its latest instant is no more than likely, so the wait is taken to be shorter.
+func (f *fold) inBackoff(index int16, t time.Time) bool {
+	failures := f.pulls[index].failures
+	if len(failures) == 0 || t.IsZero() {
+		return false
+	}
+	last := failures[len(failures)-1]
+	again := last.latest + instant(imagepull.Backoff(int(last.attempt)+1)-statusPatience)
+	return last.latest < at(t) && at(t) < again
 }
 
 // foundPresent says that somebody brought the image before kubelet turned to the container, and looked.
@@ -334,11 +387,14 @@ func (e *Evidence) pulledBefore(image *imageEvidence) bool {
 func (f *fold) pull(c *Container, registry string, a pullAttempt) Pull {
 	index := f.index(c.Name)
 	p := Pull{
-		Container: c.Name, Image: c.Image, Registry: registry, Outcome: a.outcome, Failure: a.failure, Attempt: int(a.attempt),
+		Container: c.Name, Kind: c.Kind, Image: c.Image, Registry: registry, Outcome: a.outcome, Failure: a.failure, Attempt: int(a.attempt),
 	}
 	requested := f.bounds.find(markKey{index, a.attempt, MarkPullRequested})
 	started := f.bounds.find(markKey{index, a.attempt, MarkPullStarted})
 	finished := f.bounds.find(markKey{index, a.attempt, a.end()})
+	if image := f.e.image(c.Image); image != nil && !image.Present {
+		p.absentAt = at(image.askedAt)
+	}
 	f.addLayers(&p, index, a)
 	var told origins
 	for _, b := range [...]*bound{requested, started, finished} {
@@ -355,6 +411,9 @@ func (f *fold) pull(c *Container, registry string, a pullAttempt) Pull {
 	}
 	if finished != nil {
 		p.FinishedAt = finished.estimate().time()
+	}
+	if a.outcome == imagepull.OutcomeFailed && requested != nil && finished != nil && !p.FinishedAt.Before(p.RequestedAt) {
+		p.Error = f.spanError(requested, finished) // of queue and pull together
 	}
 	if started == nil || finished == nil || a.outcome == imagepull.OutcomePresent || p.FinishedAt.Before(p.StartedAt) {
 		return p // out of order: a conflict says why

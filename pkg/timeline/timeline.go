@@ -43,8 +43,10 @@ type Timeline struct {
 	Total, TotalError time.Duration
 	Reached           // how far the pod came, and when
 
-	Phases    []Span // end to end from CreatedAt: no gap, no overlap
-	Pulls     []Pull
+	Phases []Span // end to end from CreatedAt: no gap, no overlap
+	Pulls  []Pull
+	// Debug are the pulls for ephemeral containers, which are no part of the start-up and may come after it.
+	Debug     []Pull
 	Marks     []MarkEvidence
 	Conflicts []Conflict
 	Skew      Skew     // of the clocks when the timeline was made
@@ -111,8 +113,9 @@ func (s Span) Duration() time.Duration { return s.EndAt.Sub(s.StartAt) }
 // lengths between them too.
 type Pull struct {
 	Container string
-	Image     string // as written in the spec
-	Registry  string // host and port
+	Kind      ContainerKind // of the container
+	Image     string        // as written in the spec
+	Registry  string        // host and port
 	Digest    string
 	Outcome   imagepull.Outcome
 	Failure   imagepull.Failure // why, of imagepull.OutcomeFailed
@@ -125,7 +128,8 @@ type Pull struct {
 
 	Queue time.Duration // StartedAt less RequestedAt; known if QueueTimed
 	Pull  time.Duration // FinishedAt less StartedAt; known if Timed
-	// Timed and QueueTimed say that Pull and Queue are known; what is is within Error of the truth.
+	// Timed and QueueTimed say that Pull and Queue are known; what is is within Error of the truth. Of a pull that failed
+	// nobody tells the two apart: Error is then of the time from RequestedAt to FinishedAt.
 	Timed, QueueTimed bool
 	Error             time.Duration
 
@@ -138,6 +142,8 @@ type Pull struct {
 
 	// BlockedBy is the pull that this one waited for the longest in the node's queue; nil when none is known.
 	BlockedBy *Blocker
+
+	absentAt instant // when the runtime was asked and did not have the image; zero if it did, or nobody asked
 }
 
 // Blocker is the pull of another pod that a pull waited for.

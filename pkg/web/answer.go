@@ -15,6 +15,12 @@ func writeError(w http.ResponseWriter, status int, word, reason string) {
 	writeJSON(w, status, problem{Error: word, Reason: reason})
 }
 
+// writeRetry is writeError for what may work a moment later.
+func writeRetry(w http.ResponseWriter, status int, word, reason string) {
+	w.Header().Set("Retry-After", "1")
+	writeError(w, status, word, reason)
+}
+
 // writeJSON encodes before it writes, so that an answer is whole or an error. Errors of the
 // connection are the client's to notice.
 func writeJSON(w http.ResponseWriter, status int, value any) {

@@ -211,7 +211,7 @@ func TestConditional(t *testing.T) {
 			request.Header.Set(header[i], header[i+1])
 		}
 		answer := httptest.NewRecorder()
-		newHandler(f.config(), nil).ServeHTTP(answer, request)
+		handlerOf(f.config()).ServeHTTP(answer, request)
 		return answer
 	}
 	plain := ask()
@@ -244,7 +244,7 @@ func TestConditional(t *testing.T) {
 }
 
 func TestHead(t *testing.T) {
-	server := httptest.NewServer(newHandler((&fake{timelines: startUps(0, 3)}).config(), nil))
+	server := httptest.NewServer(handlerOf((&fake{timelines: startUps(0, 3)}).config()))
 	defer server.Close()
 	client := &http.Client{Transport: &http.Transport{}}
 	defer client.CloseIdleConnections()
@@ -356,7 +356,7 @@ func TestObjectsThatBreakOff(t *testing.T) {
 
 func BenchmarkList(b *testing.B) {
 	f := &fake{timelines: startUps(0, 500)}
-	handler := newHandler(f.config(), nil)
+	handler := newReads(f.config(), nil) // without the limits on rates
 	for name, encoding := range map[string]string{"plain": "", "gzip": "gzip"} {
 		b.Run(name, func(b *testing.B) {
 			b.ReportAllocs()

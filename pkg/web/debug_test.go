@@ -3,8 +3,6 @@ package web
 import (
 	"bytes"
 	"context"
-	"io"
-	"log"
 	"net"
 	"net/http"
 	"net/http/httptest"
@@ -12,39 +10,62 @@ import (
 	"testing"
 )
 
-func TestObservationsOverLoopbackOnly(t *testing.T) {
+func TestObservationsAreToldLocallyOnly(t *testing.T) {
 	const kept = `{"kind":"header","version":1}` + "\n"
+	const local = "127.0.0.1:9717"
 	for _, test := range []struct {
-		remote, local string
-		status        int
+		remote, local, host string
+		header              string // of a proxy
+		status              int
 	}{
-		{"127.0.0.1:4000", "127.0.0.1:9717", http.StatusOK},
-		{"127.0.0.9:4000", "127.0.0.1:9717", http.StatusOK},
-		{"[::1]:4000", "[::1]:9717", http.StatusOK},
-		{"[::ffff:127.0.0.1]:4000", "[::ffff:127.0.0.1]:9717", http.StatusOK},
-		{"10.0.0.7:4000", "10.0.0.8:9717", http.StatusForbidden},
-		{"127.0.0.1:4000", "10.0.0.8:9717", http.StatusForbidden},
-		{"10.0.0.7:4000", "127.0.0.1:9717", http.StatusForbidden}, // routed to loopback from outside
-		{"[fe80::1%eth0]:4000", "[fe80::2%eth0]:9717", http.StatusForbidden},
-		{"", "127.0.0.1:9717", http.StatusForbidden},
-		{"127.0.0.1:4000", "", http.StatusForbidden},
-		{"localhost:4000", "127.0.0.1:9717", http.StatusForbidden}, // no address
+		{"127.0.0.1:4000", local, "127.0.0.1:9717", "", http.StatusOK},
+		{"127.0.0.9:4000", local, "127.0.0.9", "", http.StatusOK},
+		{"127.0.0.1:4000", local, "LocalHost:10000", "", http.StatusOK},
+		{"[::1]:4000", "[::1]:9717", "[::1]:9717", "", http.StatusOK},
+		{"[::1]:4000", "[::1]:9717", "[::1]", "", http.StatusOK},
+		{"[::ffff:127.0.0.1]:4000", "[::ffff:127.0.0.1]:9717", "[::ffff:127.0.0.1]:9717", "", http.StatusOK},
+		{"10.0.0.7:4000", "10.0.0.8:9717", "localhost", "", http.StatusForbidden},
+		{"127.0.0.1:4000", "10.0.0.8:9717", "localhost", "", http.StatusForbidden},
+		{"10.0.0.7:4000", local, "localhost", "", http.StatusForbidden}, // routed to loopback from outside
+		{"[fe80::1%eth0]:4000", "[fe80::2%eth0]:9717", "localhost", "", http.StatusForbidden},
+		{"", local, "localhost", "", http.StatusForbidden},
+		{"127.0.0.1:4000", "", "localhost", "", http.StatusForbidden},
+		{"localhost:4000", local, "localhost", "", http.StatusForbidden}, // no address
+		// A browser that a foreign page sent here under the page's own name.
+		{"127.0.0.1:4000", local, "evil.example", "", http.StatusForbidden},
+		{"127.0.0.1:4000", local, "evil.example:9717", "", http.StatusForbidden},
+		{"127.0.0.1:4000", local, "localhost.evil.example", "", http.StatusForbidden},
+		{"127.0.0.1:4000", local, "127.0.0.1.evil.example", "", http.StatusForbidden},
+		{"127.0.0.1:4000", local, "10.0.0.8:9717", "", http.StatusForbidden},
+		{"127.0.0.1:4000", local, "", "", http.StatusForbidden},
+		// A proxy beside the agent makes every request come over loopback.
+		{"127.0.0.1:4000", local, "localhost", "X-Forwarded-For", http.StatusForbidden},
+		{"127.0.0.1:4000", local, "localhost", "X-Forwarded-Host", http.StatusForbidden},
+		{"127.0.0.1:4000", local, "localhost", "Forwarded", http.StatusForbidden},
+		{"127.0.0.1:4000", local, "localhost", "Via", http.StatusForbidden},
+		// Nor does a header make a request local.
+		{"10.0.0.7:4000", "10.0.0.8:9717", "localhost", "X-Forwarded-For", http.StatusForbidden},
 	} {
 		config := (&fake{}).config()
 		config.Observations = bytes.NewBufferString(kept)
 		request := httptest.NewRequestWithContext(t.Context(), http.MethodGet, "/debug/observations", nil)
-		request.RemoteAddr = test.remote
-		request.Header.Set("X-Forwarded-For", "127.0.0.1")
+		request.RemoteAddr, request.Host = test.remote, test.host
+		if test.header != "" {
+			request.Header.Set(test.header, "127.0.0.1")
+		}
 		if test.local != "" {
 			request = request.WithContext(context.WithValue(request.Context(), http.LocalAddrContextKey, address(test.local)))
 		}
 		answer := httptest.NewRecorder()
-		newHandler(config, log.New(io.Discard, "", 0)).ServeHTTP(answer, request)
+		handlerOf(config).ServeHTTP(answer, request)
 		if answer.Code != test.status || (answer.Body.String() == kept) != (test.status == http.StatusOK) {
-			t.Errorf("from %q to %q: %d %s", test.remote, test.local, answer.Code, answer.Body)
+			t.Errorf("%+v: %d %s", test, answer.Code, answer.Body)
 		}
-		if test.status == http.StatusForbidden && !strings.Contains(decode[problem](t, answer).Reason, "over loopback") {
-			t.Errorf("no reason in %s", answer.Body)
+		if test.status != http.StatusForbidden {
+			continue
+		}
+		if reason := decode[problem](t, answer).Reason; !strings.Contains(reason, "port-forward") && !strings.Contains(reason, "localhost") {
+			t.Errorf("no remedy in %q", reason)
 		}
 	}
 }
@@ -60,9 +81,9 @@ var _ net.Addr = address("")
 func TestObservationsThatNobodyKeeps(t *testing.T) {
 	request := httptest.NewRequestWithContext(context.WithValue(t.Context(), http.LocalAddrContextKey, address("127.0.0.1:1")),
 		http.MethodGet, "/debug/observations", nil)
-	request.RemoteAddr = "127.0.0.1:2"
+	request.RemoteAddr, request.Host = "127.0.0.1:2", "localhost"
 	answer := httptest.NewRecorder()
-	newHandler((&fake{}).config(), log.New(io.Discard, "", 0)).ServeHTTP(answer, request)
+	handlerOf((&fake{}).config()).ServeHTTP(answer, request)
 	if answer.Code != http.StatusNotFound || !strings.Contains(decode[problem](t, answer).Reason, "--debug-observations") {
 		t.Errorf("%d %s", answer.Code, answer.Body)
 	}

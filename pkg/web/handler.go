@@ -3,54 +3,59 @@ package web
 import (
 	"log"
 	"net/http"
+	"time"
 
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 )
 
-// scrapesAtOnce bounds the memory that scrapes can take; a scraper beyond gets 503.
-const scrapesAtOnce = 4
+const (
+	// scrapesAtOnce bounds the memory that scrapes can take; a scraper beyond gets 503.
+	scrapesAtOnce = 4
+	// snapshotsAtOnce does so for the API: a snapshot of a full node is a few megabytes.
+	snapshotsAtOnce = 4
+	// snapshotPatience is how long a request may wait for its turn: a page asks for several addresses together.
+	snapshotPatience = time.Second
+)
 
-// newHandler lists every address of the server.
-func newHandler(config Config, errorLog *log.Logger) http.Handler {
+// newProbes lists the addresses that kubelet asks, which are open to everybody.
+func newProbes(config Config) *http.ServeMux {
+	mux := http.NewServeMux()
+	mux.HandleFunc("/livez", livez)
+	mux.HandleFunc("/healthz", livez) // as older tools call it
+	mux.Handle("/readyz", readiness{statuses: config.Statuses, required: config.Required})
+	return mux
+}
+
+// newReads lists every other address of the server. What is in its mux is guarded.
+func newReads(config Config, errorLog *log.Logger) http.Handler {
 	metrics := promhttp.HandlerFor(config.Gatherer, promhttp.HandlerOpts{
 		ErrorLog:            errorLog,
 		ErrorHandling:       promhttp.ContinueOnError, // one bad collector must not hide the others
 		EnableOpenMetrics:   true,
 		MaxRequestsInFlight: scrapesAtOnce,
 	})
-	ready := readiness{statuses: config.Statuses, required: config.Required}
 
 	mux := http.NewServeMux()
 	mux.Handle("/metrics", metrics)
-	mux.HandleFunc("/livez", livez)
-	mux.Handle("/readyz", ready)
 	handleAPI(mux, config)
-	mux.Handle("/debug/observations", observations{latest: config.Observations, logger: config.Logger})
+	mux.Handle("/debug/observations", onlyLocal(observations{latest: config.Observations, logger: config.Logger}))
+	return listed(mux, guard(config.Access, config.Logger, mux), newOpen())
+}
+
+// newOpen answers everybody to all else.
+func newOpen() *http.ServeMux {
+	mux := http.NewServeMux()
 	mux.HandleFunc("/{$}", index)
 	mux.HandleFunc("/", func(w http.ResponseWriter, r *http.Request) {
 		writeError(w, http.StatusNotFound, "not_found", "no such address; / lists those there are")
 	})
-	return readOnly(mux)
-}
-
-// readOnly lets only GET and HEAD through and sets the headers every answer has.
-func readOnly(next http.Handler) http.Handler {
-	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		w.Header().Set("X-Content-Type-Options", "nosniff")
-		w.Header().Set("Cache-Control", "no-store")
-		if r.Method != http.MethodGet && r.Method != http.MethodHead {
-			w.Header().Set("Allow", "GET, HEAD")
-			writeError(w, http.StatusMethodNotAllowed, "method_not_allowed", "the agent only answers GET and HEAD")
-			return
-		}
-		next.ServeHTTP(w, r)
-	})
+	return mux
 }
 
 const indexText = `podlapse agent
 
 /metrics                        for Prometheus
-/livez                          the agent answers
+/livez, /healthz                the agent answers
 /readyz                         the agent knows the pods of its node; ?verbose lists every part
 /api/v1/node                    the node in numbers
 /api/v1/pods                    start-ups as JSON; /api/v1/openapi.json tells how to choose some

@@ -194,10 +194,12 @@ func check(t *testing.T, schema *jsonschema.Schema, what string, text []byte) {
 func TestAnswersKeepToTheDocument(t *testing.T) {
 	pulling := exporttest.Changed(exporttest.StartUp(2), 1)
 	pulling.Pulls = append(pulling.Pulls, timeline.Pull{
-		Container: "late", Image: "r.example/x:1", Registry: "r.example", Outcome: imagepull.OutcomePulling, RequestedAt: firstStart,
+		Container: "late", Kind: timeline.KindMain, Image: "r.example/x:1", Registry: "r.example", Outcome: imagepull.OutcomePulling, RequestedAt: firstStart,
 	})
+	debugged := exporttest.StartUp(1)
+	debugged.Debug = []timeline.Pull{{Container: "debugger", Kind: timeline.KindEphemeral, Image: "r.example/tools:1", Outcome: imagepull.OutcomeDownloaded}}
 	full := &fake{
-		timelines: []timeline.Timeline{exporttest.StartUp(1), pulling}, gone: startUps(3, 6),
+		timelines: []timeline.Timeline{debugged, pulling}, gone: startUps(3, 6),
 		statuses: []health.Status{{Part: "cri", Detail: "refused", Since: firstStart}, {Part: "pod_watch", Up: true, Since: firstStart}},
 		objects: func(w io.Writer, _ func(namespace, name, labels string) bool) error {
 			_, err := io.WriteString(w, `{"kind":"PodList","apiVersion":"v1","metadata":{"resourceVersion":"1"},"cache":{"connected":true,"age_seconds":1.5,"verified_at":null},"items":[{}]}`)

@@ -37,6 +37,7 @@ type api struct {
 	livePulls func(context.Context) (export.LivePulls, error)
 	statuses  func() []health.Status
 	required  []string
+	viewers   *shares
 	logger    *zap.Logger
 }
 
@@ -44,16 +45,20 @@ type api struct {
 func handleAPI(mux *http.ServeMux, config Config) {
 	a := api{
 		API: config.API, timelines: config.Timelines, livePulls: config.Pulls, statuses: config.Statuses, required: config.Required,
-		logger: config.Logger,
+		viewers: newShares(viewersPerClient), logger: config.Logger,
 	}
-	mux.HandleFunc("/api/v1/node", compressed(a.node))
-	mux.HandleFunc("/api/v1/pods", compressed(a.list))
-	mux.HandleFunc("/api/v1/pods/{namespace}/{name}", compressed(a.get))
-	mux.HandleFunc("/api/v1/pods/{namespace}/{name}/trace", compressed(a.trace))
-	mux.HandleFunc("/api/v1/pulls", compressed(a.pulls))
-	mux.HandleFunc("/api/v1/registries", compressed(a.registries))
-	mux.HandleFunc("/api/v1/evidence", compressed(a.evidence))
-	mux.HandleFunc("/api/v1/objects/pods", compressed(a.objects))
+	snapshots := make(chan struct{}, snapshotsAtOnce)
+	dear := func(handler http.HandlerFunc) http.Handler {
+		return atMost(snapshots, snapshotPatience, compressed(handler))
+	}
+	mux.Handle("/api/v1/node", dear(a.node))
+	mux.Handle("/api/v1/pods", dear(a.list))
+	mux.Handle("/api/v1/pods/{namespace}/{name}", dear(a.get))
+	mux.Handle("/api/v1/pods/{namespace}/{name}/trace", dear(a.trace))
+	mux.Handle("/api/v1/pulls", dear(a.pulls))
+	mux.Handle("/api/v1/registries", dear(a.registries))
+	mux.Handle("/api/v1/evidence", dear(a.evidence))
+	mux.Handle("/api/v1/objects/pods", dear(a.objects))
 	mux.HandleFunc("/api/v1/stream", a.stream) // each change is to go out at once
 	mux.HandleFunc("/api/v1/openapi.json", compressed(document(docs.OpenAPI)))
 	mux.HandleFunc("/api/v1/records.schema.json", compressed(document(docs.RecordsSchema)))

@@ -20,15 +20,21 @@ import (
 const (
 	headerTimeout   = 5 * time.Second
 	readTimeout     = 10 * time.Second
-	writeTimeout    = 30 * time.Second
-	idleTimeout     = 2 * time.Minute // longer than a usual scrape interval, so scrapers keep their connection
+	writeTimeout    = 30 * time.Second // a handler that streams moves its own deadline on
+	idleTimeout     = 2 * time.Minute  // longer than a usual scrape interval, so scrapers keep their connection
 	maxHeaderBytes  = 16 << 10
+	streamsAtOnce   = 32 // of one HTTP/2 connection: as many as one client may have connections
 	shutdownTimeout = 1500 * time.Millisecond
 )
 
-// Config is what a Server needs; every field but Observations is required.
+// Config is what a Server needs; every field but WebConfigFile, Access and Observations is required.
 type Config struct {
 	ListenAddress string // host:port; an empty host is every address, port 0 any free one
+	// WebConfigFile names a file in the format of prometheus/exporter-toolkit, with TLS and basic authentication;
+	// it and the files that it names are read anew for each connection and request. Empty for plain HTTP.
+	WebConfigFile string
+	// Access guards all but the probes and the list of addresses; nil when everybody may read.
+	Access Access
 	// Timelines returns the pods that are there as of now. It may block until ctx is done; it is called from
 	// many goroutines at once.
 	Timelines func(ctx context.Context) ([]timeline.Timeline, error)
@@ -74,19 +80,25 @@ func (s *Server) Run(ctx context.Context) error {
 		return fmt.Errorf("make error log: %w", err)
 	}
 	server := &http.Server{
-		Handler:           newHandler(s.config, errorLog),
+		Handler:           newReads(s.config, errorLog),
 		ReadHeaderTimeout: headerTimeout,
 		ReadTimeout:       readTimeout,
 		WriteTimeout:      writeTimeout,
 		IdleTimeout:       idleTimeout,
 		MaxHeaderBytes:    maxHeaderBytes,
+		HTTP2:             &http.HTTP2Config{MaxConcurrentStreams: streamsAtOnce},
 		ErrorLog:          errorLog,
 		// Requests that wait for a timeline end as soon as the agent stops.
 		BaseContext: func(net.Listener) context.Context { return ctx },
 	}
+	limits, probes := newLimits(), newProbes(s.config)
 
 	served := make(chan error, 1) // one send, never blocks
-	go func() { served <- server.Serve(s.listener) }()
+	go func() {
+		served <- serve(limited(s.listener), server, s.config, func(reads http.Handler) http.Handler {
+			return front(limits, probes, reads)
+		})
+	}()
 	select {
 	case err := <-served:
 		return fmt.Errorf("serve http: %w", err)

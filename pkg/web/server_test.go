@@ -57,8 +57,13 @@ func (f *fake) ask(t *testing.T, method, target string) *httptest.ResponseRecord
 	t.Helper()
 	answer := httptest.NewRecorder()
 	request := httptest.NewRequestWithContext(t.Context(), method, target, nil)
-	newHandler(f.config(), log.New(io.Discard, "", 0)).ServeHTTP(answer, request)
+	handlerOf(f.config()).ServeHTTP(answer, request)
 	return answer
+}
+
+// handlerOf is what a server without a web configuration file has.
+func handlerOf(config Config) http.Handler {
+	return front(newLimits(), newProbes(config), newReads(config, log.New(io.Discard, "", 0)))
 }
 
 func decode[A any](t *testing.T, answer *httptest.ResponseRecorder) A {

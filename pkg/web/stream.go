@@ -19,6 +19,9 @@ const (
 	heartbeat = 15 * time.Second
 	// patience is how long a viewer may take to read what was written.
 	patience = 10 * time.Second
+	// viewersPerClient is half of what there are, so that one client keeps nobody out, and half of the connections that one
+	// may have, so that it can ask for lists as well.
+	viewersPerClient = 16
 )
 
 // errNotRead is the end of a viewer that does not read.
@@ -35,10 +38,16 @@ func (a api) stream(w http.ResponseWriter, r *http.Request) {
 		header.Set("Content-Type", "text/event-stream")
 		return
 	}
+	leave, ok := a.viewers.enter(r.RemoteAddr)
+	if !ok {
+		a.Live.Refused()
+		refuseViewer(w, errTooManyOfOne)
+		return
+	}
+	defer leave()
 	viewer, err := a.Live.Follow(cmp.Or(r.Header.Get("Last-Event-ID"), r.URL.Query().Get("last_event_id")))
 	if err != nil {
-		header.Set("Retry-After", "30")
-		writeError(w, http.StatusServiceUnavailable, "unavailable", err.Error()+"; try again, or ask for /api/v1/pods now and then")
+		refuseViewer(w, err)
 		return
 	}
 	defer viewer.Close()
@@ -50,6 +59,14 @@ func (a api) stream(w http.ResponseWriter, r *http.Request) {
 		viewer.Disconnected()
 	}
 	a.logger.Debug("viewer left", zap.Error(err))
+}
+
+// errTooManyOfOne is like live.ErrTooManyViewers, of one client.
+var errTooManyOfOne = errors.New("too many viewers at this address")
+
+func refuseViewer(w http.ResponseWriter, why error) {
+	w.Header().Set("Retry-After", "30")
+	writeError(w, http.StatusServiceUnavailable, "unavailable", why.Error()+"; try again, or ask for /api/v1/pods now and then")
 }
 
 // streamFilters are those that can hold for what goes on.
@@ -132,14 +149,25 @@ func choose(e *live.Event, f filter.Filter) ([]byte, error) {
 // write hands over all frames within patience.
 func (o *outlet) write(frames ...[]byte) error {
 	deadline := time.Now().Add(patience)
-	if err := o.control.SetWriteDeadline(deadline); err != nil && !errors.Is(err, http.ErrNotSupported) {
+	if err := o.lateAt(deadline); err != nil {
 		return err
 	}
 	err := o.send(frames)
 	if err != nil && !time.Now().Before(deadline) { // HTTP/2 has another error for it
 		return errNotRead
 	}
-	return err
+	if err != nil {
+		return err
+	}
+	return o.lateAt(time.Time{}) // until there is more nothing is late, but HTTP/2 would end the stream all the same
+}
+
+// lateAt is zero for never. Without a connection, as in tests, nothing is late.
+func (o *outlet) lateAt(deadline time.Time) error {
+	if err := o.control.SetWriteDeadline(deadline); err != nil && !errors.Is(err, http.ErrNotSupported) {
+		return err
+	}
+	return nil
 }
 
 func (o *outlet) send(frames [][]byte) error {

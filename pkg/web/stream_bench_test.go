@@ -22,7 +22,7 @@ func BenchmarkStream(b *testing.B) {
 	f := &fake{timelines: startUps(0, 500)}
 	config := f.config()
 	config.API.Live = c.hub
-	server := httptest.NewServer(newHandler(config, nil))
+	server := httptest.NewServer(handlerOf(config))
 	defer server.Close()
 	ctx, stop := context.WithCancel(b.Context())
 	var parts sync.WaitGroup

@@ -3,6 +3,7 @@ package web
 import (
 	"bufio"
 	"context"
+	"crypto/tls"
 	"fmt"
 	"io"
 	"net"
@@ -91,10 +92,16 @@ func (p *pipes) dial() net.Conn {
 // streamed runs the server in a bubble: its limits on time are those of the real one.
 func streamed(t *testing.T, test func(t *testing.T, c *changing, dial func() net.Conn)) {
 	t.Helper()
+	streamedWith(t, func(*Config) {}, test)
+}
+
+func streamedWith(t *testing.T, adjust func(*Config), test func(t *testing.T, c *changing, dial func() net.Conn)) {
+	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
 		c := newChanging()
 		config := (&fake{}).config()
 		config.API.Live, config.API.Now = c.hub, time.Now
+		adjust(&config)
 		listener := newPipes()
 		server := &Server{config: config, listener: listener}
 		ctx, stop := context.WithCancel(t.Context())
@@ -165,6 +172,43 @@ func TestStreamOutlivesTheServersLimits(t *testing.T) {
 			kind, id, data := v.next(t) // reads heartbeats meanwhile
 			line, err := export.EncodeLine(export.NewRecord(exporttest.StartUp(n)))
 			if err != nil || kind != "pod" || data != string(line) || id == "" {
+				t.Fatalf("%s %s", kind, data)
+			}
+		}
+	})
+}
+
+// TestStreamOverHTTP2 reads for ten minutes, of which only the heartbeats are ever written within patience of one another.
+func TestStreamOverHTTP2(t *testing.T) {
+	f := files{t, t.TempDir()}
+	f.write("web.yaml", tlsOnly)
+	f.certify(1)
+	streamedWith(t, func(c *Config) { c.WebConfigFile = f.config() }, func(t *testing.T, c *changing, dial func() net.Conn) {
+		transport := &http.Transport{
+			DialContext:       func(context.Context, string, string) (net.Conn, error) { return dial(), nil },
+			TLSClientConfig:   &tls.Config{InsecureSkipVerify: true}, //nolint:gosec // there is nobody else in the pipe
+			ForceAttemptHTTP2: true,
+		}
+		defer transport.CloseIdleConnections()
+		request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, "https://agent/api/v1/stream", nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		answer, err := transport.RoundTrip(request)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer answer.Body.Close()
+		if answer.ProtoMajor != 2 || answer.StatusCode != http.StatusOK {
+			t.Fatalf("%s %s", answer.Proto, answer.Status)
+		}
+		v := &viewer{events: bufio.NewReader(answer.Body)}
+		if kind, _, _ := v.next(t); kind != "reset" {
+			t.Fatalf("%s comes first", kind)
+		}
+		for n := range 10 {
+			time.AfterFunc(time.Minute, func() { c.set(exporttest.StartUp(n)) })
+			if kind, _, data := v.next(t); kind != "pod" || !strings.Contains(data, exporttest.StartUp(n).UID) {
 				t.Fatalf("%s %s", kind, data)
 			}
 		}
@@ -274,7 +318,7 @@ func TestTooManyViewers(t *testing.T) {
 		defer v.Close()
 	}
 	answer := httptest.NewRecorder()
-	newHandler(config, nil).ServeHTTP(answer, httptest.NewRequestWithContext(t.Context(), http.MethodGet, "/api/v1/stream", nil))
+	handlerOf(config).ServeHTTP(answer, httptest.NewRequestWithContext(t.Context(), http.MethodGet, "/api/v1/stream", nil))
 	if answer.Code != http.StatusServiceUnavailable || answer.Header().Get("Retry-After") == "" || decode[problem](t, answer).Error != "unavailable" {
 		t.Errorf("%d %v", answer.Code, answer.Header())
 	}

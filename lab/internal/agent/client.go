@@ -72,6 +72,12 @@ func (c Client) Metrics(ctx context.Context) (string, error) {
 	return string(data), err
 }
 
+// Health returns what the agent says of its parts. Not to be ready is an error.
+func (c Client) Health(ctx context.Context) (string, error) {
+	data, err := c.get(ctx, "/readyz?verbose")
+	return string(data), err
+}
+
 func decode(data []byte, value any) error {
 	decoder := json.NewDecoder(bytes.NewReader(data))
 	decoder.UseNumber()

@@ -11,6 +11,7 @@ import (
 // Records are what the agent printed about the pods of one namespace.
 type Records struct {
 	Timelines []Timeline // in the order in which they were printed, repetitions included
+	Strays    int        // transition records without the timeline of their pod before them
 	Torn      int        // lines that an agent did not live to finish
 }
 
@@ -25,35 +26,64 @@ func ReadRecords(path, namespace string) (Records, error) {
 		return Records{}, fmt.Errorf("read the agent's records: %w", err)
 	}
 	var records Records
+	var latest Timeline // of any namespace: what follows belongs to it
 	for line := range bytes.Lines(data) {
 		if !bytes.HasSuffix(line, []byte("\n")) {
 			break
 		}
-		timeline, whole := readRecord(line)
+		r, whole := readRecord(line)
+		last := len(records.Timelines) - 1
+		mine := last >= 0 && latest.Namespace == namespace
 		if !whole {
 			records.Torn++
+			if mine {
+				records.Timelines[last].Cut = true
+			}
 		}
-		if timeline.Namespace == namespace {
-			records.Timelines = append(records.Timelines, timeline)
+		switch m := r.transition.Metrics; {
+		case m.PodName == "":
+			if latest = r.timeline; latest.Namespace == namespace {
+				records.Timelines = append(records.Timelines, latest)
+			}
+		case m.Namespace != namespace:
+		case mine && m.PodName == latest.Name:
+			records.Timelines[last].Transitions = append(records.Timelines[last].Transitions, r.transition)
+		default:
+			records.Strays++
 		}
 	}
 	return records, nil
 }
 
+// record is either of the two.
+type record struct {
+	timeline   Timeline
+	transition Transition
+}
+
 // readRecord reads one line. One that an agent was killed in has no end of its own, so that the next
 // agent's first record follows on the same line.
-func readRecord(line []byte) (timeline Timeline, whole bool) {
+func readRecord(line []byte) (r record, whole bool) {
 	for at := 0; at < len(line); at++ {
 		if line[at] != '{' {
 			continue
 		}
-		var timeline Timeline
-		if decode(line[at:], &timeline) == nil && timeline.Namespace != "" {
-			timeline.Raw = line[at:]
-			return timeline, at == 0
+		rest := line[at:]
+		if bytes.HasPrefix(rest, []byte(`{"kube_transition_metrics"`)) {
+			if decode(rest, &r.transition) == nil {
+				r.transition.Raw = rest
+				return r, at == 0
+			}
+			r = record{}
+			continue
 		}
+		if decode(rest, &r.timeline) == nil && r.timeline.Namespace != "" {
+			r.timeline.Raw = rest
+			return r, at == 0
+		}
+		r = record{}
 	}
-	return Timeline{}, false
+	return record{}, false
 }
 
 // Once drops repetitions: of records with the same id it keeps the first. Records without an id are all

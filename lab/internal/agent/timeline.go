@@ -27,8 +27,18 @@ type Timeline struct {
 	Missing      []string    `json:"missing"`
 	LostEvents   []string    `json:"lost_events"` // such as Pulled/main: kubelet made it, nobody has it
 	ClockSkew    *Skew       `json:"clock_skew"`  // absent while it is not proven
+	Partial      bool        `json:"partial"`     // another record will follow
+	Conflicts    []Conflict  `json:"conflicts"`
 
-	Raw []byte `json:"-"` // the answer as it came
+	Raw         []byte       `json:"-"` // the answer, or line, as it came
+	Transitions []Transition `json:"-"` // printed with it
+	Cut         bool         `json:"-"` // the agent was killed before it had printed all of them
+}
+
+// Conflict is a contradiction between sources.
+type Conflict struct {
+	Mark   string `json:"mark"`
+	Detail string `json:"detail"`
 }
 
 // Skew is how far the control plane's clock is ahead of the node's, at least and at most.
@@ -49,6 +59,7 @@ type Phase struct {
 	Error      json.Number `json:"error_seconds"`
 	Sources    []string    `json:"sources"`
 	MergedWith []string    `json:"merged_with"`
+	Open       bool        `json:"open"` // it went on when the record was made
 }
 
 // Mark is an instant and the interval that is said to hold it; a zero end is not known.

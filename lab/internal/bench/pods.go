@@ -12,6 +12,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/podlapse/podlapse/lab/internal/agent"
+	"github.com/podlapse/podlapse/lab/internal/kube"
 )
 
 // CreateDeployment creates a Deployment and returns the names of its pods.
@@ -46,7 +47,12 @@ func (b *Bench) CreateDeployment(ctx context.Context, name string, replicas int3
 
 // CreatePod creates a bare pod.
 func (b *Bench) CreatePod(ctx context.Context, name string, spec corev1.PodSpec) error {
-	pod := corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: name}, Spec: spec}
+	return b.CreateAnnotatedPod(ctx, name, nil, spec)
+}
+
+// CreateAnnotatedPod is CreatePod with annotations.
+func (b *Bench) CreateAnnotatedPod(ctx context.Context, name string, annotations map[string]string, spec corev1.PodSpec) error {
+	pod := corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: name, Annotations: annotations}, Spec: spec}
 	if err := b.Kube.Create(ctx, "/api/v1/namespaces/"+b.Namespace+"/pods", pod); err != nil {
 		return fmt.Errorf("create pod: %w", err)
 	}
@@ -59,6 +65,21 @@ func (b *Bench) DeletePod(ctx context.Context, pod string) error {
 		return fmt.Errorf("delete pod: %w", err)
 	}
 	return nil
+}
+
+// AwaitGone waits until the API server has no pod of that name any more.
+func (b *Bench) AwaitGone(ctx context.Context, name string) error {
+	return b.Node.Report.Wait(ctx, "pod "+name+" to be gone", time.Minute, 200*time.Millisecond, func(ctx context.Context) error {
+		var pod corev1.Pod
+		err := b.Kube.Get(ctx, b.podPath(name), &pod)
+		if err == nil {
+			return errors.New(describe(pod))
+		}
+		if kube.IsNotFound(err) {
+			return nil
+		}
+		return err
+	})
 }
 
 func (b *Bench) podPath(pod string) string {

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"net/http"
 	"slices"
 	"strings"
 	"time"
@@ -17,9 +18,11 @@ import (
 // and the registry themselves date it.
 type Attempt struct {
 	Pod, Container string // no container: for a volume
+	Number         int    // of the pod's attempts for that, from 0
 	RequestedAt    time.Time
 	Call           PullCall  // of the runtime
 	ToldAt         time.Time // kubelet told of the end
+	ResolvedAt     time.Time // the registry had sent the first manifest; zero where it did not
 	Asked          Span      // the registry: from the first request to the last byte, zero where it was not asked
 	BlobBytes      int64     // that it sent of configuration and layers
 	Bytes          int64     // that it sent at all
@@ -148,6 +151,10 @@ func (a *Attempt) read(accesses []registry.Access) {
 		if access.LastByteAt.After(a.Asked.EndAt) {
 			a.Asked.EndAt = access.LastByteAt
 		}
+		if access.Kind == registry.KindManifest && access.Method == http.MethodGet && access.Status == http.StatusOK &&
+			(a.ResolvedAt.IsZero() || access.LastByteAt.Before(a.ResolvedAt)) {
+			a.ResolvedAt = access.LastByteAt
+		}
 		a.Bytes += access.Bytes
 		if access.Kind == registry.KindBlob {
 			a.BlobBytes += access.Bytes
@@ -179,6 +186,7 @@ func (a Attempt) Failed() bool { return a.Call.Failed != "" }
 func Of(attempts []Attempt, pod, container string) (mine []Attempt) {
 	for _, a := range attempts {
 		if a.Pod == pod && a.Container == container {
+			a.Number = len(mine)
 			mine = append(mine, a)
 		}
 	}

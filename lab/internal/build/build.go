@@ -55,20 +55,28 @@ func (b Builder) Build(ctx context.Context, programs Programs) error {
 	if exists(programs.Tools) && exists(programs.Payload) {
 		return nil
 	}
-	if err := os.MkdirAll(b.Cache, 0o755); err != nil {
-		return fmt.Errorf("create build cache: %w", err)
-	}
-	unlock, err := b.lock(ctx)
+	unlock, err := b.claim(ctx)
 	if err != nil {
 		return err
 	}
 	defer unlock()
-	b.removeHalfBuilt()
 	own := group{module: ".", cgo: "0", programs: payload()}
 	if err := b.fill(ctx, programs.Payload, []group{own}); err != nil {
 		return err
 	}
 	return b.fill(ctx, programs.Tools, groups())
+}
+
+// claim makes the caller the one who fills the cache, until it calls unlock.
+func (b Builder) claim(ctx context.Context) (unlock func(), err error) {
+	if err := os.MkdirAll(b.Cache, 0o755); err != nil {
+		return nil, fmt.Errorf("create build cache: %w", err)
+	}
+	if unlock, err = b.lock(ctx); err != nil {
+		return nil, err
+	}
+	b.removeHalfBuilt()
+	return unlock, nil
 }
 
 func (b Builder) fill(ctx context.Context, dir string, groups []group) error {

@@ -16,7 +16,7 @@ func copySource(t *testing.T) string {
 		t.Fatal(err)
 	}
 	dir := t.TempDir()
-	files := []string{"go.mod", "tools/kubernetes/go.mod", "tools/kubernetes/go.sum", "tools/containerd/go.mod", "tools/containerd/go.sum"}
+	files := []string{"go.mod", "tools/otlp/go.mod", "tools/otlp/go.sum", "tools/otlp/main.go", "tools/kubernetes/go.mod", "tools/kubernetes/go.sum", "tools/containerd/go.mod", "tools/containerd/go.sum"}
 	for _, payload := range payloadSources() {
 		found, _ := filepath.Glob(filepath.Join(source, payload, "*.go"))
 		for _, path := range found {
@@ -72,6 +72,31 @@ func TestToolKeyFollowsVersionsOnly(t *testing.T) {
 		if before == key("go1") {
 			t.Errorf("the key ignores %s/go.sum", module)
 		}
+	}
+}
+
+func TestReceiverKeyFollowsSourceAndVersions(t *testing.T) {
+	dir := copySource(t)
+	key := func() string {
+		k, err := receiverKey(dir, "go1")
+		if err != nil {
+			t.Fatal(err)
+		}
+		return k
+	}
+	tools, err := toolKey(dir, "go1")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, file := range []string{"go.mod", "go.sum", "main.go"} {
+		before := key()
+		add(t, filepath.Join(dir, "tools/otlp", file), "\n")
+		if before == key() {
+			t.Errorf("the key ignores %s", file)
+		}
+	}
+	if after, err := toolKey(dir, "go1"); err != nil || after != tools {
+		t.Errorf("the receiver changes the key of the tools: %v", err)
 	}
 }
 

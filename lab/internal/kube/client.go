@@ -6,13 +6,11 @@ import (
 	"bytes"
 	"context"
 	"crypto/tls"
-	"crypto/x509"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"net/http"
-	"os"
 	"path/filepath"
 	"time"
 )
@@ -25,13 +23,9 @@ type Client struct {
 
 // New makes a client of https://ADDRESS for the named certificate in a directory of the lab's.
 func New(address, certificates, name string) (*Client, error) {
-	authority, err := os.ReadFile(filepath.Join(certificates, "ca.crt"))
+	pool, err := authority(certificates)
 	if err != nil {
-		return nil, fmt.Errorf("read certificate authority: %w", err)
-	}
-	pool := x509.NewCertPool()
-	if !pool.AppendCertsFromPEM(authority) {
-		return nil, errors.New("read certificate authority: no certificate in ca.crt")
+		return nil, err
 	}
 	pair, err := tls.LoadX509KeyPair(filepath.Join(certificates, name+".crt"), filepath.Join(certificates, name+".key"))
 	if err != nil {

@@ -3,8 +3,11 @@ package kube
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
+	"io"
 	"net/http"
+	"net/url"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -42,6 +45,40 @@ func (c *Client) WatchPods(ctx context.Context, namespace string, seen func(pod 
 			return fmt.Errorf("watch pods: the server ended it")
 		}
 	}
+}
+
+// FollowNode keeps a watch on the pods of a node open, as a kubelet does: the request is the one that client-go's reflector
+// sends, protobuf included, and what comes goes into the writer as it is. Each time the API server begins to answer, opened is
+// called: it ends the watches of those who are slow to read, and then there is a next one. FollowNode blocks until ctx
+// ends, which is no error, or the API server refuses.
+func (c *Client) FollowNode(ctx context.Context, node string, into io.Writer, opened func()) error {
+	for ctx.Err() == nil {
+		if err := c.followOnce(ctx, node, into, opened); err != nil {
+			return ended(ctx, err)
+		}
+	}
+	return nil
+}
+
+func (c *Client) followOnce(ctx context.Context, node string, into io.Writer, opened func()) error {
+	query := url.Values{"watch": {"true"}, "fieldSelector": {"spec.nodeName=" + node}, "allowWatchBookmarks": {"true"},
+		"sendInitialEvents": {"true"}, "resourceVersionMatch": {"NotOlderThan"}}
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, c.base+"/api/v1/pods?"+query.Encode(), nil)
+	if err != nil {
+		return err
+	}
+	request.Header.Set("Accept", "application/vnd.kubernetes.protobuf,application/json")
+	response, err := c.http.Do(request)
+	if err != nil {
+		return err
+	}
+	defer response.Body.Close()
+	if response.StatusCode != http.StatusOK {
+		return errors.New(response.Status)
+	}
+	opened()
+	_, _ = io.Copy(into, response.Body) // however it ends, it is to be opened again
+	return nil
 }
 
 func ended(ctx context.Context, err error) error {

@@ -111,6 +111,9 @@ func (l Layout) AgentObservations() string { return l.In("agent-observations.jso
 // AgentState is the directory in which the agent remembers what it has reported, across its restarts.
 func (l Layout) AgentState() string { return l.In("agent-state") }
 
+// OTLP is the file that collects what was sent over OTLP.
+func (l Layout) OTLP() string { return l.In("otlp.jsonl") }
+
 // PodLogs is the file of what the first run of a container printed.
 func (l Layout) PodLogs(namespace, pod, uid, container string) string {
 	return l.In("pod-logs", namespace+"_"+pod+"_"+uid, container, "0.log")

@@ -11,6 +11,10 @@ const NodeName = "node-1"
 // Fixed ports, far from the usual ones so that the lab lives next to a real cluster, and below the
 // kernel's ephemeral range so that no outgoing connection sits on them by chance.
 const (
+	OTLPHTTPPort   = 24318
+	OTLPGRPCPort   = 24317
+	PrometheusPort = 29090
+	NativePort     = 29091 // of a Prometheus that takes native histograms
 	EtcdPort       = 23790
 	EtcdPeerPort   = 23800
 	RegistryPort   = 25000
@@ -21,7 +25,7 @@ const (
 	SchedulerPort  = 26259
 	APIServerPort  = 26443
 	AgentPort      = 9717
-	GuestPort      = 9718 // of an agent for a synthetic node
+	FirstGuestPort = 9718 // of the first agent for a synthetic node; the others have the next ones
 )
 
 // Address is the loopback address with a port.

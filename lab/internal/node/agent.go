@@ -25,14 +25,20 @@ func (n Node) Agent() string {
 	return string(data)
 }
 
-// agent is the agent as it runs in production; of flags that are given twice, the last counts.
-func (n Node) agent(program string, flags ...string) component {
+// AgentChange is how an agent runs otherwise than usual.
+type AgentChange struct {
+	Flags       []string // of those that are given twice, the last counts
+	Environment []string // NAME=VALUE
+}
+
+// agent is the agent as it runs in production, with every kind of record.
+func (n Node) agent(program string, change AgentChange) component {
 	return component{
 		Spec: process.Spec{Name: agentProcess, Path: program, Args: append([]string{"run",
 			"--node-name=" + layout.NodeName, "--kubeconfig=" + n.AgentKubeconfig(),
 			"--cri-endpoint=unix://" + n.ContainerdSocket(), "--listen-address=" + layout.Address(layout.AgentPort),
-			"--record-observations=" + n.AgentObservations(), "--state-dir=" + n.AgentState()}, flags...),
-			Inputs: []string{program, n.AgentKubeconfig()}, Stdout: n.AgentRecords()},
+			"--record-observations=" + n.AgentObservations(), "--state-dir=" + n.AgentState(), "--records=both"}, change.Flags...),
+			Env: change.Environment, Inputs: []string{program, n.AgentKubeconfig()}, Stdout: n.AgentRecords()},
 		ports: []int{layout.AgentPort},
 		ready: func(ctx context.Context) error {
 			return get(ctx, "http://"+layout.Address(layout.AgentPort)+"/readyz")
@@ -49,21 +55,21 @@ func (n Node) startAgent(ctx context.Context, program string) error {
 			return nil
 		}
 	}
-	return n.startAgentWith(ctx, program)
+	return n.startAgentWith(ctx, program, AgentChange{})
 }
 
-// RestartAgentWith starts the agent anew with more flags and waits until it is ready. Restore, or the next
-// Up, takes them back.
-func (n Node) RestartAgentWith(ctx context.Context, flags ...string) error {
-	return n.startAgentWith(ctx, n.Agent(), flags...)
+// RestartAgentWith starts the agent anew with a change, unless it runs so already, and waits until it is ready.
+// Restore, or the next Up, takes the change back.
+func (n Node) RestartAgentWith(ctx context.Context, change AgentChange) error {
+	return n.startAgentWith(ctx, n.Agent(), change)
 }
 
-func (n Node) startAgentWith(ctx context.Context, program string, flags ...string) error {
+func (n Node) startAgentWith(ctx context.Context, program string, change AgentChange) error {
 	program, err := CheckAgent(program)
 	if err != nil {
 		return err
 	}
-	c := n.agent(program, flags...)
+	c := n.agent(program, change)
 	if err := n.ensure(c); err != nil {
 		return err
 	}
@@ -87,12 +93,14 @@ func (n Node) RestartAgent() error {
 	if err != nil {
 		return err
 	}
-	_, err = n.starter().Start(n.agent(program).Spec)
+	_, err = n.starter().Start(n.agent(program, AgentChange{}).Spec)
 	return err
 }
 
 // AwaitAgent waits until the agent is ready.
-func (n Node) AwaitAgent(ctx context.Context) error { return n.await(ctx, n.agent(n.Agent())) }
+func (n Node) AwaitAgent(ctx context.Context) error {
+	return n.await(ctx, n.agent(n.Agent(), AgentChange{}))
+}
 
 // CheckAgent returns the absolute path of an agent program, or an error that says what is wrong with it.
 func CheckAgent(program string) (string, error) {

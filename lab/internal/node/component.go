@@ -28,6 +28,11 @@ const (
 	schedulerName  = "kube-scheduler"
 	kubeletName    = "kubelet"
 	agentProcess   = "podlapse-agent"
+
+	// Those that only some scenarios start.
+	receiverName   = "otlp-receiver"
+	prometheusName = "prometheus"
+	nativeName     = "prometheus-native"
 )
 
 // ensure makes sure that the component runs as its spec says: it leaves a process alone that was

@@ -52,7 +52,7 @@ func (n Node) clean(ctx context.Context) error {
 	containers := footprint.Containers(n.ContainerdState(), n.RuncRoot())
 	n.removePods(ctx)
 	// What these hold is thrown away, there is nothing for them to finish.
-	quickly := errors.Join(n.stop(2*time.Second, containerdName, registryName), n.stop(0, apiServerName, etcdName))
+	quickly := errors.Join(n.stop(2*time.Second, containerdName, registryName, receiverName, prometheusName, nativeName), n.stop(0, apiServerName, etcdName))
 	n.Report.Say("processes ended, removing mounts, cgroups and files")
 	// Containers before shims: a shim that lives buries its dead, init would do it only sometime.
 	if err := errors.Join(gently, quickly, footprint.RemoveContainers(containers), n.killMarked()); err != nil {

@@ -6,34 +6,59 @@ import (
 	"os"
 	"time"
 
+	"github.com/podlapse/podlapse/lab/internal/agent"
 	"github.com/podlapse/podlapse/lab/internal/layout"
 	"github.com/podlapse/podlapse/lab/internal/process"
 )
 
-// guestProcess is an agent beside the node's own.
-const guestProcess = "podlapse-agent-guest"
+// maxGuests is how many agents can run beside the node's own.
+const maxGuests = 8
 
-// GuestSocket is where the runtime of the guest's node listens.
+// guestProcess is an agent beside the node's own, counted from 0.
+func guestProcess(guest int) string { return fmt.Sprintf("podlapse-agent-guest-%d", guest+1) }
+
+func guestAddress(guest int) string { return layout.Address(layout.FirstGuestPort + guest) }
+
+// Guest asks one of the guests.
+func (n Node) Guest(guest int) agent.Client {
+	return agent.Client{Server: "http://" + guestAddress(guest)}
+}
+
+// GuestSocket is where the runtime of the guests' node listens.
 func (n Node) GuestSocket() string { return n.Run + "/guest.sock" }
 
-// GuestRecords is the file that collects the guest's standard output.
-func (n Node) GuestRecords() string { return n.In("guest-records.jsonl") }
+// GuestRecords is the file that collects a guest's standard output.
+func (n Node) GuestRecords(guest int) string {
+	return n.In(fmt.Sprintf("guest-%d-records.jsonl", guest+1))
+}
 
-// StartGuest starts the agent's program for another node, which has nothing but a runtime's socket, and waits
-// until it is ready.
-func (n Node) StartGuest(ctx context.Context, nodeName string) error {
-	if err := n.StopGuest(); err != nil { // of a scenario that was killed
+// StartGuests starts the agent's program several times for another node, which has nothing but a runtime's
+// socket, and waits until all are ready.
+func (n Node) StartGuests(ctx context.Context, nodeName string, count int) error {
+	if count > maxGuests {
+		return fmt.Errorf("start %d guests: %d are the most", count, maxGuests)
+	}
+	if err := n.StopGuests(); err != nil { // of a scenario that was killed
 		return err
 	}
 	program, err := CheckAgent(n.Agent())
 	if err != nil {
 		return err
 	}
-	c := n.agent(program)
-	c.Name, c.ports, c.Stdout = guestProcess, []int{layout.GuestPort}, n.GuestRecords()
+	for guest := range count {
+		if err := n.startGuest(ctx, program, nodeName, guest); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (n Node) startGuest(ctx context.Context, program, nodeName string, guest int) error {
+	c := n.agent(program, AgentChange{})
+	c.Name, c.ports, c.Stdout = guestProcess(guest), []int{layout.FirstGuestPort + guest}, n.GuestRecords(guest)
 	c.Args = []string{"run", "--node-name=" + nodeName, "--kubeconfig=" + n.AgentKubeconfig(),
-		"--cri-endpoint=unix://" + n.GuestSocket(), "--listen-address=" + layout.Address(layout.GuestPort)}
-	c.ready = func(ctx context.Context) error { return get(ctx, "http://"+layout.Address(layout.GuestPort)+"/readyz") }
+		"--cri-endpoint=unix://" + n.GuestSocket(), "--listen-address=" + guestAddress(guest)}
+	c.ready = func(ctx context.Context) error { return get(ctx, "http://"+guestAddress(guest)+"/readyz") }
 	if err := os.RemoveAll(c.Stdout); err != nil {
 		return fmt.Errorf("remove the records of another scenario: %w", err)
 	}
@@ -43,21 +68,16 @@ func (n Node) StartGuest(ctx context.Context, nodeName string) error {
 	return n.await(ctx, c)
 }
 
-// GuestUsage is what the guest has used since it started.
-func (n Node) GuestUsage() (process.Usage, error) { return n.usage(guestProcess) }
+// GuestUsage is what a guest has used since it started.
+func (n Node) GuestUsage(guest int) (process.Usage, error) { return n.usage(guestProcess(guest)) }
 
-// StopGuest ends the guest, if there is one.
-func (n Node) StopGuest() error {
-	record, ok := n.table().Get(guestProcess)
-	if !ok {
-		return nil
+// StopGuests ends all guests there are.
+func (n Node) StopGuests() error {
+	names := make([]string, maxGuests)
+	for guest := range names {
+		names[guest] = guestProcess(guest)
 	}
-	if record.Alive() {
-		if err := record.Stop(5 * time.Second); err != nil {
-			return err
-		}
-	}
-	return n.table().Remove(guestProcess)
+	return n.stop(5*time.Second, names...)
 }
 
 // APIServerUsage is what the API server has used since it started.

@@ -88,3 +88,12 @@ func free(port int) error {
 		}
 	}
 }
+
+// listening returns nil when somebody listens on a loopback port.
+func listening(port int) error {
+	connection, err := net.DialTimeout("tcp", layout.Address(port), time.Second)
+	if err != nil {
+		return err
+	}
+	return connection.Close()
+}

@@ -46,7 +46,9 @@ func TestConfigurationIsComplete(t *testing.T) {
 func TestPortsAreApart(t *testing.T) {
 	n := testNode(t)
 	taken := make(map[int]string)
-	for _, c := range append(n.components(), n.agent("/agent")) {
+	sometimes := []component{n.agent("/agent", AgentChange{}), n.receiver("/receiver"),
+		n.prometheus(prometheusName, "/", "/config", layout.PrometheusPort, ""), n.prometheus(nativeName, "/", "/config", layout.NativePort, "")}
+	for _, c := range append(n.components(), sometimes...) {
 		for _, port := range c.ports {
 			if other := taken[port]; other != "" {
 				t.Errorf("%s and %s share port %d", c.Name, other, port)
@@ -66,7 +68,7 @@ func TestTakenPortIsNamed(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer listener.Close()
-	c := n.agent("/bin/true")
+	c := n.agent("/bin/true", AgentChange{})
 	c.Inputs, c.ports = nil, []int{listener.Addr().(*net.TCPAddr).Port}
 	if err := n.ensure(c); err == nil || !strings.Contains(err.Error(), agentProcess) || !strings.Contains(err.Error(), listener.Addr().String()) {
 		t.Errorf("error %v names neither component nor port", err)
@@ -75,7 +77,7 @@ func TestTakenPortIsNamed(t *testing.T) {
 
 func TestDeathWhileStartingIsTold(t *testing.T) {
 	n := testNode(t)
-	c := n.agent("/bin/sh")
+	c := n.agent("/bin/sh", AgentChange{})
 	c.Args, c.Inputs, c.ports = []string{"-c", "echo what went wrong >&2; exit 1"}, nil, nil
 	c.ready = func(context.Context) error { return errors.New("not yet") } // a node that is up would answer
 	if err := n.ensure(c); err != nil {

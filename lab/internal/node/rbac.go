@@ -10,13 +10,15 @@ import (
 	"github.com/podlapse/podlapse/lab/internal/kube"
 )
 
-// grantAgent lets the agent read pods and Events and nothing else, as its manifest does.
+// grantAgent lets the agent list and watch pods, watch Events, and nothing else, as its manifest does.
 func grantAgent(ctx context.Context, client *kube.Client) error {
 	const path = "/apis/rbac.authorization.k8s.io/v1/"
 	role := rbacv1.ClusterRole{
 		ObjectMeta: metav1.ObjectMeta{Name: agentName},
-		Rules: []rbacv1.PolicyRule{{APIGroups: []string{""}, Resources: []string{"pods", "events"},
-			Verbs: []string{"get", "list", "watch"}}},
+		Rules: []rbacv1.PolicyRule{
+			{APIGroups: []string{""}, Resources: []string{"pods"}, Verbs: []string{"list", "watch"}},
+			{APIGroups: []string{""}, Resources: []string{"events"}, Verbs: []string{"watch"}},
+		},
 	}
 	binding := rbacv1.ClusterRoleBinding{
 		ObjectMeta: metav1.ObjectMeta{Name: agentName},

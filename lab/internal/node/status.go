@@ -23,7 +23,7 @@ type state struct {
 func (n Node) components() []component {
 	all := []component{n.registryComponent(), n.etcd(), n.containerd(), n.apiServer(), n.controllerManager(), n.scheduler(), n.kubelet()}
 	if program := n.Agent(); program != "" {
-		all = append(all, n.agent(program))
+		all = append(all, n.agent(program, AgentChange{}))
 	}
 	return all
 }

@@ -149,10 +149,10 @@ func (n Node) startNode(ctx context.Context, agent string) error {
 	return nil
 }
 
-// Restore takes back what a scenario changed in how kubelet and agent run; where it changed nothing, it does
-// nothing. Up does the same for what a killed scenario left.
+// Restore takes back what a scenario changed in how kubelet and agent run, and ends what it started; where it changed
+// nothing, it does nothing. Up does the same for what a killed scenario left.
 func (n Node) Restore(ctx context.Context) error {
-	return errors.Join(n.StopGuest(), n.PullSerially(ctx), n.startAgent(ctx, ""))
+	return errors.Join(n.StopGuests(), n.StopReceiver(), n.StopPrometheus(), n.PullSerially(ctx), n.startAgent(ctx, ""))
 }
 
 // awaitNode waits until pods would be scheduled and would start at the first try.

@@ -10,27 +10,35 @@ import (
 // WriteKubeconfig writes a kubeconfig that holds the named certificate and key themselves, so that
 // the file works wherever it is copied to. JSON is YAML.
 func WriteKubeconfig(path, server, certificates, name string) error {
-	var err error
-	read := func(file string) []byte {
-		data, readErr := os.ReadFile(filepath.Join(certificates, file))
-		if readErr != nil && err == nil {
-			err = readErr
-		}
-		return data
-	}
-	type object = map[string]any
-	config := object{
-		"apiVersion": "v1", "kind": "Config", "current-context": "lab",
-		"clusters": []object{{"name": "lab", "cluster": object{
-			"server": server, "certificate-authority-data": read("ca.crt")}}},
-		"users": []object{{"name": name, "user": object{
-			"client-certificate-data": read(name + ".crt"), "client-key-data": read(name + ".key")}}},
-		"contexts": []object{{"name": "lab", "context": object{"cluster": "lab", "user": name}}},
-	}
+	certificate, err := os.ReadFile(filepath.Join(certificates, name+".crt"))
 	if err != nil {
 		return fmt.Errorf("read certificate for kubeconfig: %w", err)
 	}
-	data, err := json.MarshalIndent(config, "", " ")
+	key, err := os.ReadFile(filepath.Join(certificates, name+".key"))
+	if err != nil {
+		return fmt.Errorf("read certificate for kubeconfig: %w", err)
+	}
+	return writeKubeconfig(path, server, certificates, name, object{"client-certificate-data": certificate, "client-key-data": key})
+}
+
+// WriteTokenKubeconfig writes one that holds a bearer token.
+func WriteTokenKubeconfig(path, server, certificates, name, token string) error {
+	return writeKubeconfig(path, server, certificates, name, object{"token": token})
+}
+
+type object = map[string]any
+
+func writeKubeconfig(path, server, certificates, name string, user object) error {
+	authority, err := os.ReadFile(filepath.Join(certificates, "ca.crt"))
+	if err != nil {
+		return fmt.Errorf("read certificate for kubeconfig: %w", err)
+	}
+	data, err := json.MarshalIndent(object{
+		"apiVersion": "v1", "kind": "Config", "current-context": "lab",
+		"clusters": []object{{"name": "lab", "cluster": object{"server": server, "certificate-authority-data": authority}}},
+		"users":    []object{{"name": name, "user": user}},
+		"contexts": []object{{"name": "lab", "context": object{"cluster": "lab", "user": name}}},
+	}, "", " ")
 	if err != nil {
 		return fmt.Errorf("encode kubeconfig: %w", err)
 	}

@@ -111,16 +111,23 @@ func describe(missing []requirement) error {
 }
 
 func install(ctx context.Context, packages []string) (string, error) {
-	commands := [][]string{{"update"}, append([]string{"install", "-y", "--no-install-recommends"}, packages...)}
-	for _, arguments := range commands {
-		// Another apt may be at work, as just after boot: wait for it instead of failing.
-		arguments = append([]string{"-o", "DPkg::Lock::Timeout=120", "-q"}, arguments...)
-		cmd := exec.CommandContext(ctx, "apt-get", arguments...)
-		cmd.Env = append(os.Environ(), "DEBIAN_FRONTEND=noninteractive")
-		if out, err := cmd.CombinedOutput(); err != nil {
-			lines := strings.Split(strings.TrimSpace(string(out)), "\n")
-			return strings.Join(lines[max(0, len(lines)-15):], "\n"), err
-		}
+	if out, err := apt(ctx, "", "update"); err != nil {
+		return out, err
+	}
+	return apt(ctx, "", append([]string{"install", "-y", "--no-install-recommends"}, packages...)...)
+}
+
+// apt runs apt-get in a directory and returns the end of what it said, if it failed.
+func apt(ctx context.Context, dir string, arguments ...string) (string, error) {
+	// Another apt may be at work, as just after boot: wait for it instead of failing.
+	arguments = append([]string{"-o", "DPkg::Lock::Timeout=120", "-q"}, arguments...)
+	cmd := exec.CommandContext(ctx, "apt-get", arguments...)
+	cmd.Dir = dir
+	cmd.Env = append(os.Environ(), "DEBIAN_FRONTEND=noninteractive")
+	out, err := cmd.CombinedOutput()
+	if err != nil {
+		lines := strings.Split(strings.TrimSpace(string(out)), "\n")
+		return strings.Join(lines[max(0, len(lines)-15):], "\n"), err
 	}
 	return "", nil
 }

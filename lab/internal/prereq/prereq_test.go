@@ -1,8 +1,13 @@
 package prereq
 
 import (
+	"io"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/podlapse/podlapse/lab/internal/progress"
 )
 
 func TestSupported(t *testing.T) {
@@ -23,5 +28,23 @@ func TestEveryMissingPackageIsNamed(t *testing.T) {
 	message := describe(missing).Error()
 	if !strings.Contains(message, "one (first)") || !strings.Contains(message, "two (second)") || strings.Contains(message, "three") {
 		t.Errorf("error %q", message)
+	}
+}
+
+func TestPrometheusIsNamedWhereNothingInstallsIt(t *testing.T) {
+	t.Setenv("PATH", t.TempDir())
+	cache := t.TempDir()
+	if _, err := Prometheus(t.Context(), progress.New(io.Discard), cache); err == nil || !strings.Contains(err.Error(), "prometheus") {
+		t.Errorf("error %v does not name the package", err)
+	}
+	programs := filepath.Join(cache, "prometheus/usr/bin")
+	if err := os.MkdirAll(programs, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(filepath.Join(programs, "promtool"), nil, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if got, err := Prometheus(t.Context(), progress.New(io.Discard), cache); err != nil || got != programs {
+		t.Errorf("unpacked before: %s, %v", got, err)
 	}
 }

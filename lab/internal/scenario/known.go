@@ -19,6 +19,7 @@ type known struct {
 // knownLength is a phase on the node's clock.
 type knownLength struct {
 	phase, container string
+	then             string        // the phase that goes on with it, which the truth does not tell apart; empty: none
 	injected         time.Duration // so much of what was injected falls into it
 	truth            bench.Span
 	begunBefore      time.Time // when it cannot have begun yet, by kubelet; zero where nothing says so
@@ -89,8 +90,8 @@ func (p plan) ask(ctx context.Context, b *bench.Bench, seen bench.Sighting, c ca
 //   - volumes: kubelet takes the pod up → asks the runtime for a sandbox. A secret's creation is not the
 //     end: kubelet finds it at its next try, after a back-off.
 //   - network: the runtime is asked for a sandbox → the plugin's last word; ending its process comes on top.
-//   - pull: the runtime is asked → it has the image. It notes that it was asked when it turns to that; kubelet
-//     counts from its call.
+//   - pull, and unpack, which is what is left of it after the last byte came: the runtime is asked → it has the image. It
+//     notes that it was asked when it turns to that; kubelet counts from its call.
 //   - init_run: the container runs → the process' last word.
 //   - post_start_hook: the container runs → the hook's last word.
 //   - startup_probe, readiness_probe: what comes before → the probe's word that it passes. That kubelet hears
@@ -103,7 +104,7 @@ func (p plan) lengths(a accounts) []knownLength {
 		{phase: "init_run", container: initName, injected: p.initRun,
 			truth:   bench.Span{StartAt: a.runningAt(initName), EndAt: a.said[initName][workload.WordDone]},
 			endedBy: a.runtime.ExitedAt[initName], injectorEnds: true},
-		{phase: "pull", container: mainName, injected: p.pullTime(), truth: a.runtime.Pull, begunBefore: a.pullsAt},
+		{phase: "pull", container: mainName, then: "unpack", injected: p.pullTime(), truth: a.runtime.Pull, begunBefore: a.pullsAt},
 	}
 	if hooked := p.hooked(); hooked == hookedName {
 		lengths = append(lengths, knownLength{phase: "post_start_hook", container: hooked, injected: p.hookFor, injectorEnds: true,

@@ -138,6 +138,10 @@ func (p *pullRun) judgeLossy(ctx context.Context, c pullCase, lost []string, tim
 			continue
 		}
 		p.sight = sight{events: !slices.Contains(lost, want.container), runtime: true}
+		log, err := p.runtimeLog(timeline)
+		if err != nil {
+			return err
+		}
 		if pulls[0].Outcome != agent.Downloaded { // the runtime's stores prove it
 			p.verdict.Problem("%s: it was downloaded, the agent says %q", want.container, pulls[0].Outcome)
 		}
@@ -145,7 +149,7 @@ func (p *pullRun) judgeLossy(ctx context.Context, c pullCase, lost []string, tim
 			p.verdict.Problem("%s: the agent does not say how long it took", want.container)
 		}
 		p.judgeWords(want.container, want, want.outcome, pulls[0])
-		p.judgeLengths(want.container, truth[0], pulls[0])
+		p.judgeLengths(want.container, truth[0], neighbours(log, c.spec, want.container), pulls[0])
 	}
 	p.noteUnseen()
 	return nil

@@ -32,12 +32,16 @@ func (p *pullRun) judge(ctx context.Context, c pullCase, timeline agent.Timeline
 			return err
 		}
 	}
+	log, err := p.runtimeLog(timeline)
+	if err != nil {
+		return err
+	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	for i, want := range c.wants {
-		p.judgeImage(c, want, truths[i], timeline)
+		p.judgeImage(c, want, truths[i], neighbours(log, c.spec, want.container), timeline)
 	}
-	p.judgeWholes(c, truths, timeline)
+	p.judgeWholes(c, truths, neighbours(log, c.spec, c.wants[0].container), timeline)
 	return nil
 }
 
@@ -52,7 +56,7 @@ func (p *pullRun) attempts(ctx context.Context, pod string, want wantedPull) (mi
 }
 
 // judgeImage judges all that is told of one image of a pod.
-func (p *pullRun) judgeImage(c pullCase, want wantedPull, truth []bench.Attempt, timeline agent.Timeline) {
+func (p *pullRun) judgeImage(c pullCase, want wantedPull, truth []bench.Attempt, near beside, timeline agent.Timeline) {
 	v, what := p.verdict, c.pod
 	if want.container != mainName {
 		what += " " + want.container
@@ -88,7 +92,11 @@ func (p *pullRun) judgeImage(c pullCase, want wantedPull, truth []bench.Attempt,
 		}
 		p.judgeWords(name, want, outcome, pull)
 		if at < len(truth) {
-			p.judgeLengths(name, truth[at], pull)
+			near := near
+			if at > 0 {
+				near.before = truth[at-1].ToldAt
+			}
+			p.judgeLengths(name, truth[at], near, pull)
 			p.judgeBytes(name, c, truth[at], pull)
 			p.going = append(p.going, goingOn{pod: c.pod, container: want.container, image: want.image, outcome: agent.Pulling,
 				span: bench.Span{StartAt: truth[at].RequestedAt, EndAt: truth[at].ToldAt}})
@@ -154,44 +162,45 @@ func (p *pullRun) judgeWords(what string, want wantedPull, outcome string, pull 
 }
 
 // judgeLengths judges queue and pull of one attempt. Nobody tells of one that failed how long each of the two was.
-func (p *pullRun) judgeLengths(what string, truth bench.Attempt, pull agent.Pull) {
+func (p *pullRun) judgeLengths(what string, truth bench.Attempt, near beside, pull agent.Pull) {
 	happened, byRegistry := truth.Pull(seenByRegistry)
 	if !byRegistry && !truth.Failed() {
 		p.unseen = append(p.unseen, unseen{what, truth.Call.Length() - truth.Asked.Length()})
 	}
+	limit := p.limit(what, pull.Error, p.sight.worst(truth, near))
 	if truth.Failed() {
-		p.judgeFailed(what, truth, pull)
+		p.judgeFailed(what, truth, pull, limit)
 		return
 	}
-	p.length(what+" queue", happened.StartAt.Sub(truth.RequestedAt), pull.QueueSeconds, pull.Error)
-	p.length(what+" pull", happened.Length(), pull.PullSeconds, pull.Error)
+	p.length(what+" queue", happened.StartAt.Sub(truth.RequestedAt), pull.QueueSeconds, limit)
+	p.length(what+" pull", happened.Length(), pull.PullSeconds, limit)
 	if pull.DownloadedAt.IsZero() || truth.Asked.EndAt.IsZero() || pull.Outcome != agent.Downloaded {
 		return
 	}
 	// The runtime has yet to check and to store what it has got: of many layers at once that takes its time.
 	storing := time.Duration(len(pull.Layers)) * 5 * time.Millisecond
-	if off := pull.DownloadedAt.Sub(truth.Asked.EndAt); off < -exact || off > exact+p.limit(pull.Error)+storing {
+	if off := pull.DownloadedAt.Sub(truth.Asked.EndAt); off < -exact || off > exact+limit+storing {
 		p.verdict.Problem("%s: the last byte came at %s, the agent says %s", what, clock(truth.Asked.EndAt), clock(pull.DownloadedAt))
 	}
 }
 
 // judgeFailed judges queue and pull together, and each that is told.
-func (p *pullRun) judgeFailed(what string, truth bench.Attempt, pull agent.Pull) {
+func (p *pullRun) judgeFailed(what string, truth bench.Attempt, pull agent.Pull, limit time.Duration) {
 	both := truth.ToldAt.Sub(truth.RequestedAt)
 	if !pull.RequestedAt.IsZero() && !pull.FinishedAt.IsZero() {
-		p.verdict.Compare(what, both.Round(10*time.Millisecond), both, pull.FinishedAt.Sub(pull.RequestedAt), true, p.limit(pull.Error))
+		p.verdict.Compare(what, both.Round(10*time.Millisecond), both, pull.FinishedAt.Sub(pull.RequestedAt), true, limit)
 	} else if p.sight.full() {
 		p.verdict.Problem("%s: the agent does not say when it was requested and when it failed", what)
 	}
 	for part, told := range map[string]json.Number{"queue": pull.QueueSeconds, "pull": pull.PullSeconds} {
-		if length, err := agent.Nanoseconds(told); err == nil && length > both+p.limit(pull.Error) {
+		if length, err := agent.Nanoseconds(told); err == nil && length > both+limit {
 			p.verdict.Problem("%s: it failed after %s, the agent says that its %s alone took %s s", what, seconds(both), part, told)
 		}
 	}
 }
 
 // length compares one length. An agent that does not see everything may leave it out.
-func (p *pullRun) length(what string, truth time.Duration, told, stated json.Number) {
+func (p *pullRun) length(what string, truth time.Duration, told json.Number, limit time.Duration) {
 	measured, err := agent.Nanoseconds(told)
 	if err != nil && told == "" && !p.sight.full() {
 		return
@@ -199,20 +208,7 @@ func (p *pullRun) length(what string, truth time.Duration, told, stated json.Num
 	if err != nil && told != "" {
 		p.verdict.Problem("%s: %v", what, err)
 	}
-	p.verdict.Compare(what, truth.Round(10*time.Millisecond), truth, measured, err == nil, p.limit(stated))
-}
-
-// limit is how far a number may be off: of an agent that sees everything the exactness, of another one the error
-// that it states, too.
-func (p *pullRun) limit(stated json.Number) time.Duration {
-	if p.sight.full() {
-		return exact
-	}
-	bound, err := agent.Nanoseconds(stated)
-	if err != nil {
-		return exact
-	}
-	return exact + bound
+	p.verdict.Compare(what, truth.Round(10*time.Millisecond), truth, measured, err == nil, limit)
 }
 
 // judgeBytes wants every byte that the registry sent counted, and none besides. What a fault cut short, the
@@ -234,7 +230,7 @@ func (p *pullRun) judgeBytes(what string, c pullCase, truth bench.Attempt, pull 
 func (p *pullRun) judgeNoPull(what string, pull agent.Pull) {
 	for _, told := range []json.Number{pull.QueueSeconds, pull.PullSeconds} {
 		length, err := agent.Nanoseconds(told)
-		if err == nil && length > p.limit(pull.Error) {
+		if err == nil && length > exact {
 			p.verdict.Problem("%s: nothing was pulled, the agent says that it took %s s", what, told)
 		}
 	}
@@ -244,7 +240,7 @@ func (p *pullRun) judgeNoPull(what string, pull agent.Pull) {
 }
 
 // judgeWholes judges what is told of the pod's start-up as a whole.
-func (p *pullRun) judgeWholes(c pullCase, truths [][]bench.Attempt, timeline agent.Timeline) {
+func (p *pullRun) judgeWholes(c pullCase, truths [][]bench.Attempt, near beside, timeline agent.Timeline) {
 	v := p.verdict
 	if !c.endless() {
 		v.Contract(timeline)
@@ -257,11 +253,11 @@ func (p *pullRun) judgeWholes(c pullCase, truths [][]bench.Attempt, timeline age
 	if len(timeline.LostEvents) > 0 {
 		v.Problem("%s: no Event was lost, the agent says %q", c.pod, timeline.LostEvents)
 	}
-	p.judgeBackoff(c, truths[0], timeline)
+	p.judgeBackoff(c, truths[0], near, timeline)
 }
 
 // judgeBackoff compares the time between the attempts: what kubelet waited belongs to no pull.
-func (p *pullRun) judgeBackoff(c pullCase, truth []bench.Attempt, timeline agent.Timeline) {
+func (p *pullRun) judgeBackoff(c pullCase, truth []bench.Attempt, near beside, timeline agent.Timeline) {
 	if c.endless() || len(truth) < 2 {
 		return
 	}
@@ -281,7 +277,7 @@ func (p *pullRun) judgeBackoff(c pullCase, truth []bench.Attempt, timeline agent
 		if !there {
 			return
 		}
-		limit += stated
+		limit += p.capped(c.pod+" back-off", stated, p.sight.worstBackoff(truth, near))
 	}
 	p.verdict.Compare(c.pod+" back-off", waited.Round(time.Second), waited, measured, there, limit)
 }

@@ -23,7 +23,7 @@ func retried() (pullCase, []bench.Attempt, agent.Timeline) {
 		{Pod: "retried", Container: mainName, RequestedAt: after(0), ToldAt: after(10 * time.Millisecond),
 			Call: bench.PullCall{Span: span(0, 10*time.Millisecond), Failed: "not found"}},
 		{Pod: "retried", Container: mainName, RequestedAt: after(10 * time.Second), ToldAt: after(13 * time.Second),
-			Call: bench.PullCall{Span: span(11*time.Second, 13*time.Second)}, Asked: span(11*time.Second, 12990*time.Millisecond),
+			Call: bench.PullCall{Span: span(11*time.Second, 13*time.Second)}, Asked: span(11*time.Second, 12990*time.Millisecond), Number: 1, ResolvedAt: after(11500 * time.Millisecond),
 			Bytes: 600_000, BlobBytes: 599_000},
 	}
 	timeline := agent.Timeline{Name: "retried", State: agent.Ready, CreatedAt: after(0), SettledAt: after(13 * time.Second), TotalSeconds: "13",
@@ -41,47 +41,53 @@ func retried() (pullCase, []bench.Attempt, agent.Timeline) {
 }
 
 func TestPullVerdict(t *testing.T) {
-	full, blind := sight{events: true, runtime: true}, sight{events: true}
+	full, blind, deaf := sight{events: true, runtime: true}, sight{events: true}, sight{runtime: true}
+	near := beside{after(-100 * time.Millisecond), after(13400 * time.Millisecond)}
 	for name, test := range map[string]struct {
 		sight sight
 		edit  func(*agent.Timeline)
 		want  string // in what is printed; empty: it passes
 	}{
-		"all right":              {full, func(*agent.Timeline) {}, ""},
-		"all right, seeing less": {blind, func(*agent.Timeline) {}, ""},
-		"an attempt missing":     {full, func(t *agent.Timeline) { t.Pulls = t.Pulls[1:] }, "tells of 1"},
-		"an attempt not seen":    {blind, func(t *agent.Timeline) { t.Pulls = t.Pulls[1:] }, ""},
-		"nothing told":           {blind, func(t *agent.Timeline) { t.Pulls = nil }, "tells of 0"},
-		"an attempt invented":    {blind, func(t *agent.Timeline) { t.Pulls = append(t.Pulls, t.Pulls[1]) }, "tells of 3"},
-		"a wrong outcome":        {full, func(t *agent.Timeline) { t.Pulls[1].Outcome = agent.Joined }, `"joined"`},
-		"a wrong outcome, blind": {blind, func(t *agent.Timeline) { t.Pulls[1].Outcome = agent.Present }, `"present"`},
-		"unknown":                {full, func(t *agent.Timeline) { t.Pulls[1].Outcome = agent.Unknown }, `"unknown"`},
-		"unknown, blind":         {blind, func(t *agent.Timeline) { t.Pulls[1].Outcome = agent.Unknown }, ""},
-		"a wrong class":          {blind, func(t *agent.Timeline) { t.Pulls[0].Failure = "dns" }, `"dns"`},
-		"no class":               {full, func(t *agent.Timeline) { t.Pulls[0].Failure = "" }, "the failure is not_found"},
-		"a class of a success":   {full, func(t *agent.Timeline) { t.Pulls[1].Failure = "dns" }, "did not fail"},
-		"a queue too long":       {full, func(t *agent.Timeline) { t.Pulls[1].QueueSeconds = "1.051" }, "WRONG"},
-		"a pull too long":        {full, func(t *agent.Timeline) { t.Pulls[1].PullSeconds = "2.051" }, "WRONG"},
-		"a pull too short":       {full, func(t *agent.Timeline) { t.Pulls[1].PullSeconds = "1.935" }, "WRONG"},
-		"a queue within error":   {blind, func(t *agent.Timeline) { t.Pulls[1].QueueSeconds = "1.25" }, ""},
-		"a queue beyond error":   {blind, func(t *agent.Timeline) { t.Pulls[1].QueueSeconds = "1.251" }, "WRONG"},
-		"no pull time":           {full, func(t *agent.Timeline) { t.Pulls[1].PullSeconds = "" }, "nothing"},
-		"no pull time, blind":    {blind, func(t *agent.Timeline) { t.Pulls[1].PullSeconds = "" }, ""},
-		"too many bytes":         {blind, func(t *agent.Timeline) { t.Pulls[1].Download.Bytes = 600_001 }, "600001"},
-		"too few bytes":          {full, func(t *agent.Timeline) { t.Pulls[1].Download.Bytes = 500_000 }, "500000"},
-		"no bytes":               {full, func(t *agent.Timeline) { t.Pulls[1].Download = nil }, "download"},
-		"another registry":       {full, func(t *agent.Timeline) { t.Pulls[1].Registry = "docker.io" }, "docker.io"},
-		"another container":      {full, func(t *agent.Timeline) { t.Pulls = append(t.Pulls, agent.Pull{Container: "x"}) }, "that there is not"},
-		"a loss":                 {full, func(t *agent.Timeline) { t.LostEvents = []string{"Pulled/main"} }, "no Event was lost"},
-		"back-off told as pull":  {full, func(t *agent.Timeline) { t.Phases[1].Phase = "pull" }, "WRONG"},
-		"the last byte late":     {full, func(t *agent.Timeline) { t.Pulls[1].DownloadedAt = after(13100 * time.Millisecond) }, "last byte"},
+		"an error too large to be true, without runtime": {blind, func(t *agent.Timeline) { t.Pulls[1].Error = "5"; t.Pulls[1].PullSeconds = "6" }, "more than what it sees leaves open"},
+		"an error too large to be true, without Events":  {deaf, func(t *agent.Timeline) { t.Pulls[1].Error = "13"; t.Pulls[1].PullSeconds = "6" }, "more than what it sees leaves open"},
+		"an error as large as evidence leaves":           {deaf, func(t *agent.Timeline) { t.Pulls[1].Error = "1.9"; t.Pulls[1].PullSeconds = "3.8" }, ""},
+		"beyond it":                                      {deaf, func(t *agent.Timeline) { t.Pulls[1].Error = "1.9"; t.Pulls[1].PullSeconds = "3.96" }, "WRONG"},
+		"a back-off of any length":                       {blind, func(t *agent.Timeline) { t.Phases[1].Error = "9" }, "back-off: the agent states"},
+		"all right":                                      {full, func(*agent.Timeline) {}, ""},
+		"all right, seeing less":                         {blind, func(*agent.Timeline) {}, ""},
+		"an attempt missing":                             {full, func(t *agent.Timeline) { t.Pulls = t.Pulls[1:] }, "tells of 1"},
+		"an attempt not seen":                            {blind, func(t *agent.Timeline) { t.Pulls = t.Pulls[1:] }, ""},
+		"nothing told":                                   {blind, func(t *agent.Timeline) { t.Pulls = nil }, "tells of 0"},
+		"an attempt invented":                            {blind, func(t *agent.Timeline) { t.Pulls = append(t.Pulls, t.Pulls[1]) }, "tells of 3"},
+		"a wrong outcome":                                {full, func(t *agent.Timeline) { t.Pulls[1].Outcome = agent.Joined }, `"joined"`},
+		"a wrong outcome, blind":                         {blind, func(t *agent.Timeline) { t.Pulls[1].Outcome = agent.Present }, `"present"`},
+		"unknown":                                        {full, func(t *agent.Timeline) { t.Pulls[1].Outcome = agent.Unknown }, `"unknown"`},
+		"unknown, blind":                                 {blind, func(t *agent.Timeline) { t.Pulls[1].Outcome = agent.Unknown }, ""},
+		"a wrong class":                                  {blind, func(t *agent.Timeline) { t.Pulls[0].Failure = "dns" }, `"dns"`},
+		"no class":                                       {full, func(t *agent.Timeline) { t.Pulls[0].Failure = "" }, "the failure is not_found"},
+		"a class of a success":                           {full, func(t *agent.Timeline) { t.Pulls[1].Failure = "dns" }, "did not fail"},
+		"a queue too long":                               {full, func(t *agent.Timeline) { t.Pulls[1].QueueSeconds = "1.051" }, "WRONG"},
+		"a pull too long":                                {full, func(t *agent.Timeline) { t.Pulls[1].PullSeconds = "2.051" }, "WRONG"},
+		"a pull too short":                               {full, func(t *agent.Timeline) { t.Pulls[1].PullSeconds = "1.935" }, "WRONG"},
+		"a queue within error":                           {blind, func(t *agent.Timeline) { t.Pulls[1].QueueSeconds = "1.25" }, ""},
+		"a queue beyond error":                           {blind, func(t *agent.Timeline) { t.Pulls[1].QueueSeconds = "1.251" }, "WRONG"},
+		"no pull time":                                   {full, func(t *agent.Timeline) { t.Pulls[1].PullSeconds = "" }, "nothing"},
+		"no pull time, blind":                            {blind, func(t *agent.Timeline) { t.Pulls[1].PullSeconds = "" }, ""},
+		"too many bytes":                                 {blind, func(t *agent.Timeline) { t.Pulls[1].Download.Bytes = 600_001 }, "600001"},
+		"too few bytes":                                  {full, func(t *agent.Timeline) { t.Pulls[1].Download.Bytes = 500_000 }, "500000"},
+		"no bytes":                                       {full, func(t *agent.Timeline) { t.Pulls[1].Download = nil }, "download"},
+		"another registry":                               {full, func(t *agent.Timeline) { t.Pulls[1].Registry = "docker.io" }, "docker.io"},
+		"another container":                              {full, func(t *agent.Timeline) { t.Pulls = append(t.Pulls, agent.Pull{Container: "x"}) }, "that there is not"},
+		"a loss":                                         {full, func(t *agent.Timeline) { t.LostEvents = []string{"Pulled/main"} }, "no Event was lost"},
+		"back-off told as pull":                          {full, func(t *agent.Timeline) { t.Phases[1].Phase = "pull" }, "WRONG"},
+		"the last byte late":                             {full, func(t *agent.Timeline) { t.Pulls[1].DownloadedAt = after(13100 * time.Millisecond) }, "last byte"},
 	} {
 		c, truth, timeline := retried()
 		c.mend = func(context.Context) error { return nil }
 		test.edit(&timeline)
 		p := &pullRun{verdict: &Verdict{}, sight: test.sight}
-		p.judgeImage(c, c.wants[0], truth, timeline)
-		p.judgeWholes(c, [][]bench.Attempt{truth}, timeline)
+		p.judgeImage(c, c.wants[0], truth, near, timeline)
+		p.judgeWholes(c, [][]bench.Attempt{truth}, near, timeline)
 		var out bytes.Buffer
 		p.verdict.Print(&out)
 		if p.verdict.Failed() != (test.want != "") || !strings.Contains(out.String(), test.want) {
@@ -155,28 +161,6 @@ func TestLivePulls(t *testing.T) {
 		}
 		if got := strings.Join(p.verdict.Problems, "\n"); p.verdict.Failed() != (test.want != "") || !strings.Contains(got, test.want) {
 			t.Errorf("%s: %s", name, got)
-		}
-	}
-}
-
-func TestCostVerdict(t *testing.T) {
-	for name, test := range map[string]struct {
-		cpu  [3]time.Duration // per start
-		want bool
-	}{
-		"little":            {[3]time.Duration{20 * time.Millisecond, 21 * time.Millisecond, 20 * time.Millisecond}, false},
-		"much":              {[3]time.Duration{20 * time.Millisecond, 23 * time.Millisecond, 20 * time.Millisecond}, true},
-		"much, in noise":    {[3]time.Duration{20 * time.Millisecond, 23 * time.Millisecond, 21 * time.Millisecond}, false},
-		"more than noise":   {[3]time.Duration{20 * time.Millisecond, 24 * time.Millisecond, 21 * time.Millisecond}, true},
-		"nothing but noise": {[3]time.Duration{20 * time.Millisecond, 20 * time.Millisecond, 24 * time.Millisecond}, true},
-	} {
-		var loads [3]load
-		for i := range loads {
-			loads[i].cpu = costPods * test.cpu[i]
-		}
-		c := costRun{verdict: &Verdict{}}
-		if c.judge("cold", coldCost, loads); c.verdict.Failed() != test.want {
-			t.Errorf("%s: %q", name, c.verdict.Problems)
 		}
 	}
 }

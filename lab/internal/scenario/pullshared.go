@@ -173,10 +173,15 @@ func (p *pullRun) judgeSame(ctx context.Context, how, reference string, pods []s
 			want.outcome = agent.Downloaded // at once, the node's content store decides for whom it is
 		}
 		p.judgeWords(a.Pod, want, want.outcome, pull)
-		p.judgeLengths(a.Pod, a, pull)
+		log, err := p.runtimeLog(timelines[a.Pod])
+		if err != nil {
+			return err
+		}
+		near := beside{log.SandboxReadyAt, log.RunningAt[mainName]} // it has no other container
+		p.judgeLengths(a.Pod, a, near, pull)
 		p.going = append(p.going, goingOn{pod: a.Pod, container: mainName, image: reference, outcome: agent.Pulling,
 			span: bench.Span{StartAt: a.RequestedAt, EndAt: a.ToldAt}})
-		p.judgeBlocker(a, attempts, pull)
+		p.judgeBlocker(a, attempts, near, pull)
 		p.verdict.Contract(timelines[a.Pod])
 	}
 	if downloads > 1 || downloads == 0 && p.sight.full() {
@@ -186,7 +191,7 @@ func (p *pullRun) judgeSame(ctx context.Context, how, reference string, pods []s
 }
 
 // judgeBlocker wants who waited in the queue to know for whom.
-func (p *pullRun) judgeBlocker(waited bench.Attempt, all []bench.Attempt, pull agent.Pull) {
+func (p *pullRun) judgeBlocker(waited bench.Attempt, all []bench.Attempt, near beside, pull agent.Pull) {
 	const long = time.Second
 	queue := waited.Call.StartAt.Sub(waited.RequestedAt)
 	by := pull.BlockedBy
@@ -196,7 +201,7 @@ func (p *pullRun) judgeBlocker(waited bench.Attempt, all []bench.Attempt, pull a
 		}
 		return
 	}
-	if length, err := agent.Nanoseconds(by.Seconds); err != nil || length > queue+p.limit(pull.Error) {
+	if length, err := agent.Nanoseconds(by.Seconds); err != nil || length > queue+p.limit(waited.Pod+" blocker", pull.Error, p.sight.worst(waited, near)) {
 		p.verdict.Problem("%s: it waited %s in the queue, the agent says %q for %s", waited.Pod, seconds(queue), by.Seconds, by.Pod)
 	}
 	for _, other := range all {

@@ -22,7 +22,7 @@ const injectorLimit = 5 * time.Second
 
 // newReading is what is known of a phase, without what the agent tells.
 func newReading(pod string, k knownLength) reading {
-	r := reading{pod: pod, phase: k.phase, container: k.container, injected: k.injected, happened: k.truth}
+	r := reading{pod: pod, phase: k.phase, container: k.container, then: k.then, injected: k.injected, happened: k.truth}
 	if !k.begunBefore.IsZero() {
 		r.begunEarlier = min(max(0, k.truth.StartAt.Sub(k.begunBefore)), callLimit)
 	}
@@ -46,6 +46,7 @@ func (k knownLength) happenedOtherwise() error {
 // reading is one phase as the agent tells it beside the truth.
 type reading struct {
 	pod, phase, container string
+	then                  string
 	injected              time.Duration
 	happened              bench.Span    // the truth
 	begunEarlier          time.Duration // at most, by which the beginning may have been before its first word
@@ -62,12 +63,21 @@ func (r *reading) read(timeline agent.Timeline) error {
 	if err == nil {
 		r.stated, err = timeline.Stated(r.phase, r.container)
 	}
+	if err == nil && r.then != "" && !r.missing {
+		err = r.readThen(timeline)
+	}
 	if err != nil {
 		return fmt.Errorf("phase %s: %w", r.phase, err)
 	}
 	for _, p := range timeline.Phases {
-		if p.Phase == r.phase && (r.container == "" || p.Container == r.container) {
+		if r.container != "" && p.Container != r.container {
+			continue
+		}
+		switch p.Phase {
+		case r.phase:
 			r.told = bench.Span{StartAt: p.StartAt, EndAt: p.EndAt}
+		case r.then:
+			r.told.EndAt = p.EndAt
 		}
 	}
 	if r.missing {
@@ -76,6 +86,17 @@ func (r *reading) read(timeline agent.Timeline) error {
 		}
 	}
 	return nil
+}
+
+// readThen adds the phase that goes on with it. Both together are at most as far off as the two errors add up to.
+func (r *reading) readThen(timeline agent.Timeline) error {
+	length, _, err := timeline.In(r.then, r.container)
+	if err != nil {
+		return err
+	}
+	stated, err := timeline.Stated(r.then, r.container)
+	r.measured, r.stated = r.measured+length, r.stated+stated
+	return err
 }
 
 // meetsSpan says that a phase that claims to hold another one lies where that happened.

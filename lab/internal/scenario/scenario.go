@@ -42,7 +42,11 @@ func Table() []Scenario {
 		{"lost-events", "ten cold images in one pod, of whose Events kubelet drops some: each pull told, the losses exactly", lostEvents, nil},
 		{"unpack", "a slow registry, a slow unpacking, and both at once: who is to blame for which second", unpack, nil},
 		{"no-watch", "30 pods with present images open no Event watch, a cold one opens one and closes it", noWatch, nil},
-		{"event-cost", "400 pods, 20 a second, 16 Events each: what the agent costs the API server", eventCost, nil},
+		{"prometheus", "a real Prometheus scrapes the agent: quantiles, native histograms, exemplars, series that end, lint", scrape, nil},
+		{"otlp", "the collector's receiver takes traces: trees, IDs, times, failures, parents; restarts and a receiver that is gone", traces, nil},
+		{"node-impersonation", "an agent that asks as its node: its own pods and no other's, no secrets", nodeImpersonation, nil},
+		{"metrics-auth", "metrics for whom the API server lets read them, and nobody else", metricsAuth, nil},
+		{"event-cost", "hundreds of pods, 20 a second, 16 Events each: what an agent costs the API server", eventCost, nil},
 	}
 }
 
@@ -86,13 +90,15 @@ func Play(ctx context.Context, n node.Node, s Scenario, seed uint64, out io.Writ
 		b.Seed = uint64(rand.Uint32()) // short enough to be typed again
 	}
 	if len(s.Flags) > 0 {
-		if err := n.RestartAgentWith(ctx, s.Flags...); err != nil {
+		if err := n.RestartAgentWith(ctx, node.AgentChange{Flags: s.Flags}); err != nil {
 			return fmt.Errorf("prepare scenario %s: start the agent with %q: %w", s.Name, s.Flags, err)
 		}
 	}
 	n.Report.Say("scenario %s in namespace %s", s.Name, b.Namespace)
 	verdict := &Verdict{}
-	err = s.Run(ctx, b, verdict)
+	if err = s.Run(ctx, b, verdict); err == nil {
+		err = judgeRecords(b, verdict)
+	}
 	if ctx.Err() != nil {
 		return fmt.Errorf("scenario %s: %w", s.Name, context.Cause(ctx))
 	}

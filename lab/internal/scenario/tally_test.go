@@ -53,6 +53,33 @@ func TestReading(t *testing.T) {
 	}
 }
 
+func TestPhaseThatGoesOn(t *testing.T) {
+	const ms = time.Millisecond
+	pull, unpack := told("pull", 0, 100*ms, ms), told("unpack", 100*ms, 250*ms, ms)
+	for name, test := range map[string]struct {
+		phases []agent.Phase
+		within bool
+	}{
+		"both":           {[]agent.Phase{pull, unpack}, true},
+		"the first":      {[]agent.Phase{pull}, false},
+		"the second":     {[]agent.Phase{unpack}, false},
+		"one as long":    {[]agent.Phase{told("pull", 0, 250*ms, ms)}, true},
+		"one is longer":  {[]agent.Phase{pull, told("unpack", 100*ms, 301*ms, ms)}, false},
+		"of another one": {[]agent.Phase{pull, told("network", 100*ms, 250*ms, ms)}, false},
+	} {
+		r := newReading("p", knownLength{phase: "pull", then: "unpack", truth: span(0, 250*ms)})
+		if err := r.read(agent.Timeline{Phases: test.phases}); err != nil {
+			t.Fatal(err)
+		}
+		if r.within() != test.within {
+			t.Errorf("%s: within %v, %s", name, r.within(), r)
+		}
+		if test.within && (!r.told.EndAt.Equal(after(250*ms)) || r.stated > 2*ms) {
+			t.Errorf("%s: told to end at %s, stated %s", name, r.told.EndAt, r.stated)
+		}
+	}
+}
+
 func TestEndHeardOfLater(t *testing.T) {
 	r := reading{happened: span(0, time.Second), endedLater: 100 * time.Millisecond}
 	for measured, want := range map[time.Duration]bool{

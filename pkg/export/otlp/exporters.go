@@ -4,8 +4,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"net"
 	"strings"
+	"syscall"
 	"time"
 
 	"go.opentelemetry.io/otel/exporters/otlp/otlpmetric/otlpmetricgrpc"
@@ -59,18 +61,25 @@ func newMetricExporter(ctx context.Context, s Signal) (sdkmetric.Exporter, error
 	return exporter, nil
 }
 
-// send tries to send within the timeout, and again if nobody listened: the exporters try again by themselves only what
-// a collector answered that it could not take now.
+// send tries to send within the timeout, and again if nobody listened or the connection broke: the exporters try again by
+// themselves only what a collector answered that it could not take now. What arrives twice is the same: spans have the IDs
+// of the start-up, metrics count from the start of the agent.
 func send(ctx context.Context, timeout time.Duration, try func(context.Context) error) error {
 	ctx, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
 	for failures := 0; ; failures++ {
 		err := try(ctx)
-		var dial *net.OpError
-		if err == nil || !errors.As(err, &dial) || dial.Op != "dial" || !backoff.Sleep(ctx, retries.Delay(failures)) {
+		if err == nil || !unanswered(err) || !backoff.Sleep(ctx, retries.Delay(failures)) {
 			return err
 		}
 	}
+}
+
+// unanswered says that there was no collector, or that it went away before it answered.
+func unanswered(err error) bool {
+	var network *net.OpError
+	return errors.As(err, &network) && network.Op == "dial" || errors.Is(err, syscall.ECONNRESET) || errors.Is(err, syscall.EPIPE) ||
+		errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF)
 }
 
 // isWarning says that a collector took all of what it answered with words: a partial success without anything rejected. The

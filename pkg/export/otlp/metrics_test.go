@@ -103,6 +103,7 @@ func TestMetricsAreThoseOfPrometheus(t *testing.T) {
 func TestStopSendsMetricsOnceMore(t *testing.T) {
 	for name, collector := range map[string]*receiver{
 		"well": {}, "refuses": {answer: http.StatusForbidden}, "stalls": {stall: make(chan struct{})}, "is overloaded": {answer: http.StatusTooManyRequests},
+		"is overloaded for an hour": {answer: http.StatusServiceUnavailable, later: "3600"}, "resets": {resets: -1},
 	} {
 		t.Run(name, func(t *testing.T) {
 			collector.overHTTP(t)

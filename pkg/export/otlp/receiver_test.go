@@ -31,6 +31,8 @@ type receiver struct {
 	header  http.Header // of the latest request over HTTP
 	answer  int         // to requests over HTTP; 0 for 200
 	partial *tracesv1.ExportTracePartialSuccess
+	later   string        // how many seconds it asks to wait, as Retry-After
+	resets  int           // so many requests more get no answer but the end of the connection; for ever when negative
 	stall   chan struct{} // if not nil, requests wait until it is closed, or until they are given up
 }
 
@@ -89,6 +91,14 @@ func (r *receiver) ServeHTTP(w http.ResponseWriter, request *http.Request) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.header = request.Header
+	if r.resets != 0 {
+		r.resets--
+		reset(w)
+		return
+	}
+	if r.later != "" {
+		w.Header().Set("Retry-After", r.later)
+	}
 	if r.answer != 0 || err != nil {
 		w.WriteHeader(max(r.answer, http.StatusBadRequest))
 		return
@@ -114,6 +124,28 @@ func (r *receiver) ServeHTTP(w http.ResponseWriter, request *http.Request) {
 	encoded, _ := proto.Marshal(answer)
 	w.Header().Set("Content-Type", "application/x-protobuf")
 	_, _ = w.Write(encoded)
+}
+
+// reset ends the connection as a program does that is killed.
+func reset(w http.ResponseWriter) {
+	connection, _, err := http.NewResponseController(w).Hijack()
+	if err != nil {
+		panic(http.ErrAbortHandler) // which ends it as well
+	}
+	_ = connection.(*net.TCPConn).SetLinger(0) // the system sends a reset instead of an end
+	connection.Close()
+}
+
+// deaf listens, accepts nothing and answers nobody; the variables point at it.
+func deaf(t *testing.T) {
+	t.Helper()
+	var listen net.ListenConfig
+	listener, err := listen.Listen(t.Context(), "tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { listener.Close() })
+	t.Setenv("OTEL_EXPORTER_OTLP_ENDPOINT", "http://"+listener.Addr().String())
 }
 
 // spans is all that came so far.

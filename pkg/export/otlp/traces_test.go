@@ -279,12 +279,18 @@ func TestCollectorsInTrouble(t *testing.T) {
 	for name, test := range map[string]struct {
 		collector *receiver
 		dead      bool
+		deaf      string // a protocol
 		sent      float64
 		dropped   float64
 		detail    string
 	}{
 		"dead":               {collector: &receiver{}, dead: true, sent: 0, dropped: 300, detail: "lost"},
 		"stalls":             {collector: &receiver{stall: make(chan struct{})}, sent: 0, dropped: 300, detail: "lost"},
+		"never answers HTTP": {collector: &receiver{}, deaf: protocolHTTP, sent: 0, dropped: 300, detail: "lost"},
+		"never answers gRPC": {collector: &receiver{}, deaf: protocolGRPC, sent: 0, dropped: 300, detail: "lost"},
+		"resets":             {collector: &receiver{resets: -1}, sent: 0, dropped: 300, detail: "lost"},
+		"is overloaded for an hour": {collector: &receiver{answer: http.StatusServiceUnavailable, later: "3600"},
+			sent: 0, dropped: 300, detail: "max retry time would elapse"},
 		"refuses":            {collector: &receiver{answer: http.StatusForbidden}, sent: 0, dropped: 300, detail: "403"},
 		"is overloaded":      {collector: &receiver{answer: http.StatusServiceUnavailable}, sent: 0, dropped: 300, detail: "lost"},
 		"warns":              {collector: &receiver{partial: &tracesv1.ExportTracePartialSuccess{ErrorMessage: "old"}}, sent: 256, dropped: 44, detail: "sending"},
@@ -294,6 +300,10 @@ func TestCollectorsInTrouble(t *testing.T) {
 			test.collector.overHTTP(t)
 			if test.dead {
 				t.Setenv("OTEL_EXPORTER_OTLP_ENDPOINT", "http://127.0.0.1:1")
+			}
+			if test.deaf != "" {
+				deaf(t)
+				t.Setenv("OTEL_EXPORTER_OTLP_PROTOCOL", test.deaf)
 			}
 			settings, err := FromEnvironment(os.Getenv)
 			if err != nil {
@@ -310,11 +320,25 @@ func TestCollectorsInTrouble(t *testing.T) {
 			for range 300 {
 				sink.Offer(stuck()) // 256 wait
 			}
-			stopped, stop := context.WithCancel(t.Context())
-			stop()
-			began := time.Now()
-			if err := sink.Run(stopped); err != nil || time.Since(began) > time.Second {
-				t.Errorf("ended with %v after %s", err, time.Since(began))
+			ctx, cancel := context.WithCancel(t.Context())
+			var began time.Time
+			stop := func() { began = time.Now(); cancel() }
+			var stopper sync.WaitGroup
+			if test.detail == "lost" {
+				stop()
+			} else { // it answers: that is not to race with the end
+				stopper.Go(func() {
+					for sink.queue.Len() > 0 {
+						time.Sleep(time.Millisecond)
+					}
+					stop()
+				})
+			}
+			err = sink.Run(ctx)
+			ended := time.Now()
+			stopper.Wait()
+			if took := ended.Sub(began); err != nil || took > time.Second {
+				t.Errorf("ended with %v after %s", err, took)
 			}
 			sink.mustCount(t, test.sent, test.dropped)
 			if !strings.Contains(sink.detail, test.detail) {
@@ -353,18 +377,51 @@ func TestASlowCollectorCostsDrops(t *testing.T) {
 }
 
 func TestACollectorThatComesBack(t *testing.T) {
-	var collector receiver
+	for name, collector := range map[string]*receiver{
+		"was overloaded":         {answer: http.StatusServiceUnavailable},
+		"and asked for a second": {answer: http.StatusServiceUnavailable, later: "1"},
+		"was killed":             {resets: 2},
+	} {
+		t.Run(name, func(t *testing.T) {
+			collector.overHTTP(t)
+			sink := run(t)
+			sink.Offer(stuck())
+			eventually(t, "it is tried", func() bool {
+				collector.mu.Lock()
+				defer collector.mu.Unlock()
+				return collector.header != nil
+			})
+			tried := time.Now()
+			collector.mu.Lock()
+			collector.answer = 0
+			collector.mu.Unlock()
+			eventually(t, "it is sent after all", func() bool { return len(collector.spans()) > 0 })
+			if took := time.Since(tried); collector.later != "" && took < 900*time.Millisecond {
+				t.Errorf("asked again after %s", took)
+			}
+			sink.stop()
+			sink.mustCount(t, 1, 0)
+		})
+	}
+}
+
+// A collector that asks to come back after the timeout costs what was to be sent, at once; what comes next is tried.
+func TestACollectorThatAsksForTooMuchTime(t *testing.T) {
+	collector := receiver{answer: http.StatusServiceUnavailable, later: "3600"}
 	collector.overHTTP(t)
-	collector.answer = http.StatusServiceUnavailable
 	sink := run(t)
 	sink.Offer(stuck())
-	time.Sleep(100 * time.Millisecond)
+	eventually(t, "it is given up", func() bool {
+		up, detail := sink.health()
+		return !up && strings.Contains(detail, "max retry time would elapse")
+	})
 	collector.mu.Lock()
-	collector.answer = 0
+	collector.answer, collector.later = 0, ""
 	collector.mu.Unlock()
-	eventually(t, "it is sent after all", func() bool { return len(collector.spans()) > 0 })
+	sink.Offer(stuck())
+	eventually(t, "the next is sent", func() bool { return len(collector.spans()) > 0 })
 	sink.stop()
-	sink.mustCount(t, 1, 0)
+	sink.mustCount(t, 1, 1)
 }
 
 // Nobody listens while a collector is started anew.

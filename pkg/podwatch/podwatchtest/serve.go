@@ -6,10 +6,12 @@ import (
 	"net/http"
 	"strconv"
 	"strings"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/fields"
+	"k8s.io/apimachinery/pkg/version"
 )
 
 // serve answers GET /api/v1/[namespaces/NS/]RESOURCE in JSON, which every client must understand.
@@ -17,12 +19,22 @@ func (s *Server) serve(w http.ResponseWriter, r *http.Request) {
 	values := r.URL.Query()
 	watching := values.Get("watch") == "true" || values.Get("watch") == "1"
 	verb := "list"
-	if watching {
+	switch {
+	case watching:
 		verb = "watch"
+	case r.Method == http.MethodPost:
+		verb = "create"
+	}
+	line := fmt.Sprintf("%s %s %s", verb, r.URL.Path, values.Get("fieldSelector"))
+	if user := r.Header.Get("Impersonate-User"); user != "" {
+		line += " as " + user
 	}
 	s.mu.Lock()
 	refusal, hang, noStream := s.refusal, s.hang, s.noStream
-	s.requests = append(s.requests, fmt.Sprintf("%s %s %s", verb, r.URL.Path, values.Get("fieldSelector")))
+	s.requests = append(s.requests, line)
+	if s.ahead != 0 {
+		w.Header().Set("Date", time.Now().Add(s.ahead).UTC().Format(http.TimeFormat))
+	}
 	s.mu.Unlock()
 
 	selector, err := fields.ParseSelector(values.Get("fieldSelector"))
@@ -31,11 +43,22 @@ func (s *Server) serve(w http.ResponseWriter, r *http.Request) {
 	if len(parts) == 3 {
 		q.namespace = parts[1]
 	}
+	refused := ""
+	if verb != "create" && r.URL.Path != "/version" {
+		refused = s.refusedTo(r, Attempt{Verb: verb, Resource: q.resource, Selector: values.Get("fieldSelector")})
+	}
 	switch {
 	case hang:
 		<-r.Context().Done()
 	case refusal != nil:
 		writeStatus(w, *refusal)
+	case verb == "create":
+		s.review(w, r)
+	case r.URL.Path == "/version":
+		w.Header().Set("Content-Type", "application/json")
+		_ = json.NewEncoder(w).Encode(version.Info{Major: "1", Minor: "36", GitVersion: "v1.36.3"})
+	case refused != "":
+		writeStatus(w, failure(http.StatusForbidden, metav1.StatusReasonForbidden, refused))
 	case err != nil:
 		writeStatus(w, failure(http.StatusBadRequest, metav1.StatusReasonBadRequest, err.Error()))
 	case !watching:
@@ -50,7 +73,7 @@ func (s *Server) serve(w http.ResponseWriter, r *http.Request) {
 func (s *Server) list(w http.ResponseWriter, q query) {
 	s.mu.Lock()
 	items := s.selected(q)
-	kind := map[string]string{"pods": "PodList", "events": "EventList"}[q.resource]
+	kind := map[string]string{"pods": "PodList", "events": "EventList", "secrets": "SecretList"}[q.resource]
 	answer := map[string]any{
 		"apiVersion": "v1", "kind": kind, "items": items,
 		"metadata": map[string]string{"resourceVersion": strconv.Itoa(s.version)},

@@ -1,6 +1,6 @@
 // Package podwatchtest is an API server for pods and Events that holds nothing else: it lists and
 // watches them over HTTP with field selectors, streaming lists and history, from what a test has put
-// there. It can be absent, refusing, hanging or forgetful on demand. Every method is safe for
+// there, and reviews tokens and access. It can be absent, refusing, hanging or forgetful on demand. Every method is safe for
 // concurrent use.
 package podwatchtest
 
@@ -13,6 +13,7 @@ import (
 	"strconv"
 	"sync"
 	"testing"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -38,6 +39,9 @@ type Server struct {
 	hang     bool
 	noStream bool
 	requests []string
+	allow    func(Attempt) bool
+	tokens   map[string]string // users
+	ahead    time.Duration
 }
 
 // object is what the server can hold: *corev1.Pod and *corev1.Event.
@@ -173,7 +177,7 @@ func (s *Server) Watches() int {
 	return s.watches
 }
 
-// Requests lists what was asked so far: `list` or `watch`, path and field selector.
+// Requests lists what was asked so far: `list`, `watch` or `create`, path and field selector, and as whom.
 func (s *Server) Requests() []string {
 	s.mu.Lock()
 	defer s.mu.Unlock()

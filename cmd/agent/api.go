@@ -1,0 +1,36 @@
+package main
+
+import (
+	"fmt"
+	"time"
+
+	"k8s.io/client-go/rest"
+
+	"github.com/podlapse/podlapse/pkg/podwatch"
+)
+
+// apiServer is how the agent reaches the API server, and what it learns of it by the way.
+type apiServer struct {
+	config  *rest.Config
+	pods    rest.Interface // in the node's name when --impersonate-node is on
+	own     rest.Interface // in the agent's own
+	clock   *podwatch.Clock
+	traffic *podwatch.Traffic
+}
+
+// newAPIServer does not connect. Its error is one of the settings.
+func newAPIServer(c config) (apiServer, error) {
+	api := apiServer{clock: podwatch.NewClock(time.Now), traffic: podwatch.NewTraffic()}
+	var err error
+	if api.config, err = podwatch.LoadConfig(c.kubeconfig, api.clock, api.traffic); err == nil {
+		api.own, err = podwatch.NewRESTClient(api.config)
+	}
+	api.pods = api.own
+	if err == nil && c.asNode {
+		api.pods, err = podwatch.NewRESTClient(podwatch.AsNode(api.config, c.nodeName))
+	}
+	if err != nil {
+		return apiServer{}, fmt.Errorf("--kubeconfig: %w", err)
+	}
+	return api, nil
+}

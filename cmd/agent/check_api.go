@@ -1,0 +1,236 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/fields"
+	apiversion "k8s.io/apimachinery/pkg/version"
+	"k8s.io/client-go/rest"
+
+	"github.com/podlapse/podlapse/pkg/kubeauth"
+	"github.com/podlapse/podlapse/pkg/timeline"
+)
+
+// skewLimit is how far the clocks may be apart: the phases before kubelet takes a pod up are dated by both.
+const skewLimit = 500 * time.Millisecond
+
+// nobodysNode is no node's name in any cluster (RFC 6761).
+const nobodysNode = "podlapse-check.invalid"
+
+// checkControlPlane tests the API server, what the agent may do there and must not, and the clocks.
+func checkControlPlane(ctx context.Context, c config) []finding {
+	api, err := newAPIServer(c)
+	if err != nil {
+		return []finding{{"api server", checkFailed, err.Error(), "run the agent in a pod with a ServiceAccount, or name a kubeconfig with --kubeconfig"}}
+	}
+	reviews, err := kubeauth.NewClient(api.config)
+	if err != nil {
+		return []finding{failedToAsk("api server", err)}
+	}
+	k := controlPlane{ctx, c, api, reviews}
+	reached := k.reached()
+	if reached.outcome != checkOK {
+		return []finding{reached, {"pods", checkSkipped, "the API server is not reached", ""}}
+	}
+	findings := []finding{reached, k.pods(), k.limit(), k.events(), k.secrets()}
+	if c.webAuth == webAuthKubernetes {
+		findings = append(findings, k.webAuth())
+	}
+	return append(findings, k.clocks())
+}
+
+// controlPlane is the API server as run would use it.
+type controlPlane struct {
+	ctx     context.Context
+	c       config
+	api     apiServer
+	reviews *kubeauth.Client
+}
+
+func (k controlPlane) reached() finding {
+	f := finding{subject: "api server", outcome: checkOK}
+	ctx, cancel := context.WithTimeout(k.ctx, checkLimit)
+	defer cancel()
+	body, err := k.api.own.Get().AbsPath("/version").DoRaw(ctx)
+	var v apiversion.Info
+	if err == nil {
+		err = json.Unmarshal(body, &v)
+	}
+	if err != nil {
+		return failedToAsk(f.subject, fmt.Errorf("%s: %w", k.api.config.Host, err))
+	}
+	f.detail = fmt.Sprintf("Kubernetes %s at %s", v.GitVersion, k.api.config.Host)
+	return f
+}
+
+// list asks for one object of a resource, which costs next to nothing.
+func (k controlPlane) list(client rest.Interface, resource, selector string) error {
+	ctx, cancel := context.WithTimeout(k.ctx, checkLimit)
+	defer cancel()
+	request := client.Get().Resource(resource).Param("limit", "1")
+	if selector != "" {
+		request.Param("fieldSelector", selector)
+	}
+	return request.Do(ctx).Error()
+}
+
+// failedToAsk is for errors that are no answer to the question.
+func failedToAsk(subject string, err error) finding {
+	f := finding{subject, checkFailed, err.Error(), "see that the API server runs, that its address and CA are right (--kubeconfig), and that no network policy is in between"}
+	switch {
+	case apierrors.IsUnauthorized(err):
+		f.remedy = "the API server does not accept the agent's token: see its ServiceAccount and --kubeconfig"
+	case apierrors.IsForbidden(err):
+		f.remedy = "bind the ServiceAccount what every account has: ClusterRoles system:basic-user and system:public-info-viewer"
+	}
+	return f
+}
+
+func podsOf(node string) string { return fields.OneTermEqualSelector("spec.nodeName", node).String() }
+
+// pods does what run needs.
+func (k controlPlane) pods() finding {
+	f := finding{subject: "pods", outcome: checkOK, detail: "those of " + k.c.nodeName + " can be listed and watched"}
+	err := k.list(k.api.pods, "pods", podsOf(k.c.nodeName))
+	if err == nil {
+		err = k.watchPods()
+	}
+	if err == nil {
+		return f
+	}
+	f.outcome, f.detail = checkFailed, err.Error()
+	switch {
+	case !apierrors.IsForbidden(err):
+		return failedToAsk(f.subject, err)
+	case k.c.asNode:
+		f.remedy = "allow the ServiceAccount impersonate:associated-node on nodes (authentication.k8s.io) and " +
+			"impersonate-on:associated-node:list and :watch on pods; run the agent in a pod on " + k.c.nodeName +
+			"; before Kubernetes 1.36 use --impersonate-node=off"
+	default:
+		f.remedy = "allow the ServiceAccount list and watch of pods, or limit it to its node's with --impersonate-node=on"
+	}
+	return f
+}
+
+func (k controlPlane) watchPods() error {
+	ctx, cancel := context.WithTimeout(k.ctx, checkLimit)
+	defer cancel()
+	w, err := k.api.pods.Get().Resource("pods").Param("watch", "true").Param("fieldSelector", podsOf(k.c.nodeName)).
+		Param("timeoutSeconds", "1").Watch(ctx)
+	if err == nil {
+		w.Stop()
+	}
+	return err
+}
+
+// limit says which of the two is in force, plain RBAC or node impersonation, by trying what must be refused.
+func (k controlPlane) limit() finding {
+	f := finding{subject: "limit", outcome: checkOK}
+	own := k.list(k.api.own, "pods", "")
+	switch {
+	case unsure(own):
+		return failedToAsk(f.subject, own)
+	case !k.c.asNode && own != nil:
+		f.detail = "plain RBAC is in force, and something else refuses the pods of all nodes"
+	case !k.c.asNode:
+		f.detail = "plain RBAC is in force: the agent can read the pods of every node; Kubernetes 1.36 and newer can limit it (--impersonate-node=on)"
+	case own == nil:
+		f.outcome, f.detail = checkFailed, "plain RBAC is in force: under its own name the agent can read the pods of every node, so that impersonation limits nothing"
+		f.remedy = "take all verbs on pods from the ServiceAccount's own rules; impersonation needs none of them"
+	default:
+		return k.asNodeLimit()
+	}
+	return f
+}
+
+func (k controlPlane) asNodeLimit() finding {
+	f := finding{subject: "limit", outcome: checkOK, detail: "node impersonation is in force: other nodes' pods, and pods without a selector, are refused"}
+	for _, attempt := range []struct{ what, resource, selector string }{
+		{"pods of all nodes", "pods", ""}, {"another node's pods", "pods", podsOf(nobodysNode)}, {"secrets", "secrets", ""},
+	} {
+		err := k.list(k.api.pods, attempt.resource, attempt.selector)
+		switch {
+		case err == nil:
+			f.outcome, f.detail = checkFailed, "in the node's name the agent can read "+attempt.what
+			f.remedy = "see that the API server runs with --authorization-mode=Node,RBAC, and that no rule gives group system:nodes more"
+			return f
+		case unsure(err):
+			return failedToAsk(f.subject, err)
+		}
+	}
+	return f
+}
+
+// unsure says that an error tells nothing of what is allowed.
+func unsure(err error) bool { return err != nil && !apierrors.IsForbidden(err) }
+
+func (k controlPlane) events() finding {
+	if k.c.events == eventsOff {
+		return finding{"events", checkOff, "--events=off: failed pulls and waits for volumes and networks are less precise", ""}
+	}
+	return k.may("events", "kubelet's Events can be watched", "allow the ServiceAccount watch of events, or use --events=off",
+		action{"watch", "", "events"})
+}
+
+func (k controlPlane) webAuth() finding {
+	return k.may("web auth", "the API server reviews tokens and access", "bind ClusterRole system:auth-delegator to the ServiceAccount, or use --web-auth=none",
+		action{"create", "authentication.k8s.io", "tokenreviews"}, action{"create", "authorization.k8s.io", "subjectaccessreviews"})
+}
+
+// action is one that RBAC can allow.
+type action struct{ verb, group, resource string }
+
+// may tests what the agent needs under its own name.
+func (k controlPlane) may(subject, detail, remedy string, needed ...action) finding {
+	for _, a := range needed {
+		may, err := k.mayI(a)
+		switch {
+		case err != nil:
+			return failedToAsk(subject, err)
+		case !may:
+			return finding{subject, checkFailed, "RBAC does not allow " + a.verb + " of " + a.resource, remedy}
+		}
+	}
+	return finding{subject, checkOK, detail, ""}
+}
+
+func (k controlPlane) mayI(a action) (bool, error) {
+	ctx, cancel := context.WithTimeout(k.ctx, checkLimit)
+	defer cancel()
+	return k.reviews.MayI(ctx, a.verb, a.group, a.resource)
+}
+
+// secrets tests that the agent has not got more than it needs.
+func (k controlPlane) secrets() finding {
+	f := finding{subject: "secrets", outcome: checkOK, detail: "cannot be read"}
+	may, err := k.mayI(action{"list", "", "secrets"})
+	switch {
+	case err != nil:
+		return failedToAsk(f.subject, err)
+	case may:
+		f.outcome, f.detail, f.remedy = checkFailed, "the agent may read secrets and has no need to", "give it a ServiceAccount of its own, with the rules in docs/security.md"
+	}
+	return f
+}
+
+// clocks tells the skew from the dates of all the answers before.
+func (k controlPlane) clocks() finding {
+	f := finding{subject: "clocks", outcome: checkOK}
+	var clocks timeline.Clocks
+	for _, seen := range k.api.clock.Waiting() {
+		clocks.Observe(seen)
+	}
+	skew := clocks.Skew()
+	f.detail = fmt.Sprintf("the API server's is from %s to %s ahead of this node's", skew.Least.Round(time.Millisecond), skew.Most.Round(time.Millisecond))
+	switch {
+	case !skew.Known():
+		f.outcome, f.detail, f.remedy = checkFailed, "the API server's answers have no date that can be read", "see whether a proxy in between drops or rewrites the header Date"
+	case skew.Least > skewLimit || skew.Most < -skewLimit:
+		f.outcome, f.remedy = checkFailed, "set the clocks of this node and of the control plane by one time server (chrony, systemd-timesyncd)"
+	}
+	return f
+}

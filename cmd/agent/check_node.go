@@ -1,0 +1,67 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/podlapse/podlapse/pkg/cri"
+	"github.com/podlapse/podlapse/pkg/state"
+)
+
+func checkRuntime(ctx context.Context, c config) finding {
+	f := finding{subject: "runtime"}
+	if c.criEndpoint.Off() {
+		f.outcome, f.detail = checkOff, "--cri-endpoint=off: phases between the pull and the start of a container are less precise"
+		return f
+	}
+	address, runtime, err := cri.Probe(ctx, c.criEndpoint)
+	switch {
+	case err == nil:
+		f.outcome, f.detail = checkOK, runtime+" at "+address
+	case strings.Contains(err.Error(), "permission denied"): // grpc keeps no more of it
+		f.outcome, f.detail, f.remedy = checkFailed, err.Error(), "run the agent as user 0 (no capability is needed), or with the group that owns the socket"
+	default:
+		f.outcome, f.detail, f.remedy = checkFailed, err.Error(),
+			"mount the directory of the runtime's socket into the agent's pod, and name the socket with --cri-endpoint=unix:///PATH"
+	}
+	return f
+}
+
+func checkState(c config) finding {
+	f := finding{subject: "state"}
+	if c.stateDir == "" {
+		f.outcome, f.detail = checkOff, "--state-dir is not given: start-ups in flight are lost when the agent restarts"
+		return f
+	}
+	err := state.Probe(c.stateDir)
+	switch {
+	case err == nil:
+		f.outcome, f.detail = checkOK, c.stateDir+" can be written"
+	case errors.Is(err, state.ErrInUse):
+		f.outcome, f.detail = checkOK, c.stateDir+" can be written; an agent that runs holds it"
+	default:
+		f.outcome, f.detail, f.remedy = checkFailed, fmt.Sprintf("%s: %v", c.stateDir, err),
+			"make it writable for the agent's user, on a local disk, or choose another"
+	}
+	return f
+}
+
+// checkWeb tells what was tested when the flags were read, and what is open.
+func checkWeb(c config) finding {
+	f := finding{subject: "web", outcome: checkOK}
+	transport := "plain HTTP"
+	if c.webConfigFile != "" {
+		transport = "as " + c.webConfigFile + " says"
+	}
+	switch {
+	case c.webAuth == webAuthKubernetes:
+		f.detail = transport + "; metrics and the API for whom the API server lets"
+	case c.webPasswords:
+		f.detail = transport + "; metrics and the API for who has a password"
+	default:
+		f.detail = transport + "; whoever reaches " + c.listenAddress + " may read metrics and the API (--web-auth, --web-config-file)"
+	}
+	return f
+}

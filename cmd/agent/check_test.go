@@ -1,0 +1,186 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"net/http"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"go.uber.org/zap"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/podlapse/podlapse/pkg/cri/critest"
+	"github.com/podlapse/podlapse/pkg/podwatch/podwatchtest"
+	"github.com/podlapse/podlapse/pkg/state"
+)
+
+// plain is the ClusterRole of an agent that is not limited to its node.
+func plain(a podwatchtest.Attempt) bool {
+	return a.User == podwatchtest.Agent && (a.Resource == "pods" || a.Resource == "events") && !strings.Contains(a.Verb, "impersonate")
+}
+
+// asNode is that of one that is, and what the Node authorizer lets that node do.
+func asNode(a podwatchtest.Attempt) bool {
+	if a.User == "system:node:node-a" {
+		return a.Resource == "pods" && a.Selector == "spec.nodeName=node-a"
+	}
+	return a.Resource == "events" || a.Verb == "impersonate:associated-node" || a.Resource == "pods" && strings.HasPrefix(a.Verb, "impersonate-on:")
+}
+
+func TestCheck(t *testing.T) {
+	for name, test := range map[string]struct {
+		prepare func(*podwatchtest.Server)
+		allow   func(podwatchtest.Attempt) bool
+		flags   string
+		exit    int
+		want    []string // in the lines that begin so
+	}{
+		"plain RBAC": {allow: plain, want: []string{
+			"ok       api server     Kubernetes v1.36.3 at http://",
+			"ok       pods           those of node-a can be listed and watched",
+			"ok       limit          plain RBAC is in force: the agent can read the pods of every node",
+			"ok       events         kubelet's Events can be watched",
+			"ok       secrets        cannot be read",
+			"ok       clocks         the API server's is from ",
+			"ok       runtime        containerd 2.",
+			"off      state          ",
+			"ok       web            plain HTTP; whoever reaches :9717",
+		}},
+		"node impersonation": {allow: asNode, flags: "--impersonate-node", want: []string{
+			"ok       pods ", "ok       limit          node impersonation is in force", "ok       events ", "ok       secrets ",
+		}},
+		"an agent that may impersonate and does not": {allow: asNode, exit: exitFailed, want: []string{
+			"failed   pods           pods is forbidden", "remedy: allow the ServiceAccount list and watch of pods, or limit it",
+			"ok       limit          plain RBAC is in force, and something else refuses",
+		}},
+		"an agent that wants to impersonate and may not": {allow: plain, flags: "--impersonate-node", exit: exitFailed, want: []string{
+			"failed   pods           nodes is forbidden", "remedy: allow the ServiceAccount impersonate:associated-node",
+			"failed   limit          plain RBAC is in force: under its own name",
+		}},
+		"both rules": {
+			allow: func(a podwatchtest.Attempt) bool { return plain(a) || asNode(a) }, flags: "--impersonate-node", exit: exitFailed,
+			want: []string{"ok       pods ", "failed   limit          plain RBAC is in force", "remedy: take all verbs on pods"},
+		},
+		"nodes that may read all pods": {
+			allow: func(a podwatchtest.Attempt) bool {
+				return asNode(a) || a.User == "system:node:node-a" && a.Resource == "pods"
+			},
+			flags: "--impersonate-node", exit: exitFailed,
+			want: []string{"failed   limit          in the node's name the agent can read pods of all nodes", "--authorization-mode=Node,RBAC"},
+		},
+		"nodes that may read any node's pods": {
+			allow: func(a podwatchtest.Attempt) bool {
+				return asNode(a) || a.User == "system:node:node-a" && a.Resource == "pods" && a.Selector != ""
+			},
+			flags: "--impersonate-node", exit: exitFailed, want: []string{"failed   limit          in the node's name the agent can read another node's pods"},
+		},
+		"nodes that may read secrets": {
+			allow: func(a podwatchtest.Attempt) bool {
+				return asNode(a) || a.Resource == "secrets" && (a.User != podwatchtest.Agent || strings.HasPrefix(a.Verb, "impersonate-on:"))
+			},
+			flags: "--impersonate-node", exit: exitFailed, want: []string{"failed   limit          in the node's name the agent can read secrets"},
+		},
+		"far too much": {allow: nil, exit: exitFailed, want: []string{
+			"failed   secrets        the agent may read secrets", "remedy: give it a ServiceAccount of its own",
+		}},
+		"no Events": {
+			allow: func(a podwatchtest.Attempt) bool { return plain(a) && a.Resource != "events" }, exit: exitFailed,
+			want: []string{"failed   events         RBAC does not allow watch of events", "--events=off"},
+		},
+		"Events that are off": {
+			allow: func(a podwatchtest.Attempt) bool { return plain(a) && a.Resource != "events" }, flags: "--events=off",
+			want: []string{"off      events "},
+		},
+		"no reviews": {allow: plain, flags: "--web-auth=kubernetes", exit: exitFailed, want: []string{
+			"failed   web auth       RBAC does not allow create of tokenreviews", "system:auth-delegator",
+		}},
+		"reviews": {
+			allow: func(a podwatchtest.Attempt) bool { return plain(a) || a.Verb == "create" }, flags: "--web-auth=kubernetes",
+			want: []string{"ok       web auth ", "ok       web            plain HTTP; metrics and the API for whom the API server lets"},
+		},
+		"a token that expired": {
+			prepare: func(s *podwatchtest.Server) {
+				s.Refuse(http.StatusUnauthorized, metav1.StatusReasonUnauthorized, "Unauthorized")
+			},
+			exit: exitFailed, want: []string{"failed   api server ", "remedy: the API server does not accept the agent's token", "skipped  pods"},
+		},
+		"a clock that is behind": {
+			prepare: func(s *podwatchtest.Server) { s.Ahead(-3 * time.Second) }, allow: plain, exit: exitFailed,
+			want: []string{"failed   clocks         the API server's is from -", "remedy: set the clocks"},
+		},
+		"no runtime": {allow: plain, flags: "--cri-endpoint=unix:///does/not/exist.sock", exit: exitFailed, want: []string{
+			"failed   runtime        /does/not/exist.sock: ", "remedy: mount the directory",
+		}},
+		"a runtime that is off": {allow: plain, flags: "--cri-endpoint=off", want: []string{"off      runtime "}},
+		"no place for state": {allow: plain, flags: "--state-dir=/proc", exit: exitFailed, want: []string{
+			"failed   state          /proc: ", "remedy: make it writable",
+		}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			cluster := podwatchtest.Start(t)
+			cluster.Put(web0(time.Now()))
+			if test.allow != nil {
+				// What everybody may: ask about themselves.
+				cluster.Authorize(func(a podwatchtest.Attempt) bool { return a.Resource == "selfsubjectaccessreviews" || test.allow(a) })
+			}
+			if test.prepare != nil {
+				test.prepare(cluster)
+			}
+			runtime := critest.Start(t, filepath.Join(t.TempDir(), "cri.sock"), critest.Options{})
+			args := append([]string{"--kubeconfig", kubeconfig(t, cluster.URL()), "--cri-endpoint", runtime.Endpoint()}, strings.Fields(test.flags)...)
+			exit, text := checked(t, args...)
+			if exit != test.exit {
+				t.Errorf("exit %d, want %d", exit, test.exit)
+			}
+			for _, want := range test.want {
+				if !strings.Contains(text, want) {
+					t.Errorf("no %q in\n%s", want, text)
+				}
+			}
+			if failed, remedies := strings.Count("\n"+text, "\nfailed "), strings.Count(text, "remedy: "); failed != remedies {
+				t.Errorf("%d failed and %d remedies:\n%s", failed, remedies, text)
+			}
+			if (exit == exitFailed) != strings.Contains("\n"+text, "\nfailed ") {
+				t.Errorf("exit %d of\n%s", exit, text)
+			}
+		})
+	}
+}
+
+// checked runs check.
+func checked(t *testing.T, args ...string) (exit int, text string) {
+	t.Helper()
+	var stdout, stderr bytes.Buffer
+	exit = run(context.Background(), append([]string{"check", "--node-name=node-a"}, args...), environment{}.get, &stdout, &stderr)
+	if stderr.Len() > 0 {
+		t.Errorf("on standard error: %s", stderr.String())
+	}
+	return exit, stdout.String()
+}
+
+func TestCheckBesideAnAgent(t *testing.T) {
+	dir := t.TempDir()
+	held, err := state.Open(dir, "node-a", zap.NewNop())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer held.Close()
+	_, text := checked(t, "--kubeconfig", kubeconfig(t, "http://"+nobody(t)), "--cri-endpoint=off", "--state-dir", dir)
+	if !strings.Contains(text, "ok       state          "+dir+" can be written; an agent that runs holds it\n") {
+		t.Error(text)
+	}
+}
+
+func TestCheckWithoutAnAPIServer(t *testing.T) {
+	t.Setenv("KUBERNETES_SERVICE_HOST", "")
+	for _, flags := range [][]string{{"--kubeconfig", kubeconfig(t, "http://"+nobody(t))}, {"--kubeconfig="}} {
+		exit, text := checked(t, append(flags, "--cri-endpoint=off")...)
+		if exit != exitFailed || !strings.HasPrefix(text, "failed   api server ") || !strings.Contains(text, "--kubeconfig") {
+			t.Errorf("exit %d\n%s", exit, text)
+		}
+	}
+}

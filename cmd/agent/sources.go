@@ -1,0 +1,78 @@
+package main
+
+import (
+	"slices"
+	"sync/atomic"
+	"time"
+
+	"github.com/podlapse/podlapse/pkg/export"
+	"github.com/podlapse/podlapse/pkg/health"
+	"github.com/podlapse/podlapse/pkg/podwatch"
+	"github.com/podlapse/podlapse/pkg/timeline"
+)
+
+// sourcesOf leaves out the parts that observe nothing.
+func sourcesOf(statuses []health.Status) []health.Status {
+	others := []string{partRecording, partState, partTraces, partMetrics, partWebAuth}
+	return slices.DeleteFunc(statuses, func(s health.Status) bool { return slices.Contains(others, s.Part) })
+}
+
+// sightings is when each source observed something last, as Unix nanoseconds; zero is never.
+type sightings struct{ podWatch, eventWatch, cri atomic.Int64 }
+
+// note may be called from any goroutine. An answer's Date is a clock's reading, no news of a pod.
+func (s *sightings) note(o timeline.Observation, now time.Time) {
+	if at := s.at(sourceOf(o)); at != nil {
+		at.Store(now.UnixNano())
+	}
+}
+
+func (s *sightings) at(source timeline.Source) *atomic.Int64 {
+	switch source {
+	case timeline.SourcePodWatch:
+		return &s.podWatch
+	case timeline.SourceEventWatch:
+		return &s.eventWatch
+	case timeline.SourceCRI:
+		return &s.cri
+	}
+	return nil
+}
+
+// sourceOf is who observed; empty for nobody that the health board lists as a source.
+func sourceOf(o timeline.Observation) timeline.Source {
+	switch o.(type) {
+	case timeline.PodSeen, timeline.PodGone:
+		return timeline.SourcePodWatch
+	case timeline.EventSeen, timeline.EventsWatched:
+		return timeline.SourceEventWatch
+	case timeline.RuntimeSeen:
+		return timeline.SourceCRI
+	}
+	return ""
+}
+
+// of puts what the health board says of the sources beside when they observed.
+func (s *sightings) of(statuses []health.Status) []export.Source {
+	sources := make([]export.Source, len(statuses))
+	for i, status := range statuses {
+		sources[i] = export.Source{Name: status.Part, Up: status.Up, Recoveries: status.Recoveries}
+		if at := s.at(timeline.Source(status.Part)); at != nil && at.Load() != 0 {
+			sources[i].ObservedAt = time.Unix(0, at.Load())
+		}
+	}
+	return sources
+}
+
+// countRestarts lists every kind and reason, in the words of export.
+func countRestarts(counts map[podwatch.RestartKey]uint64) []export.Restarts {
+	var all []export.Restarts
+	for _, kind := range podwatch.RestartedKinds() {
+		for _, reason := range podwatch.RestartReasons() {
+			all = append(all, export.Restarts{
+				Kind: string(kind), Reason: string(reason), Count: counts[podwatch.RestartKey{Kind: kind, Reason: reason}],
+			})
+		}
+	}
+	return all
+}

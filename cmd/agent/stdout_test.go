@@ -1,0 +1,116 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/podlapse/podlapse/pkg/export"
+	"github.com/podlapse/podlapse/pkg/podwatch/podwatchtest"
+)
+
+func TestWatchReader(t *testing.T) {
+	reader, writer := pipe(t)
+	file, err := os.Create(filepath.Join(t.TempDir(), "records"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer file.Close()
+	null, err := os.OpenFile(os.DevNull, os.O_WRONLY, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer null.Close()
+	if readerGone(writer) || readerGone(file) || readerGone(null) {
+		t.Error("a reader that is there is gone")
+	}
+	fill(t, writer)
+	if readerGone(writer) {
+		t.Error("a reader that is slow is gone")
+	}
+	ended := make(chan error, 1)
+	go func() { ended <- watchReader(writer, time.Millisecond)(t.Context()) }()
+	reader.Close()
+	if err := <-ended; !errors.Is(err, syscall.EPIPE) || !strings.Contains(err.Error(), "standard output") {
+		t.Errorf("ended with %v", err)
+	}
+
+	ctx, stop := context.WithCancel(t.Context())
+	go func() { ended <- watchReader(new(bytes.Buffer), time.Millisecond)(ctx) }()
+	stop()
+	if err := <-ended; err != nil {
+		t.Error(err)
+	}
+}
+
+// No pod starts, so there is nothing to write.
+func TestAnIdleAgentEndsWhenNobodyReadsItsRecords(t *testing.T) {
+	cluster := podwatchtest.Start(t)
+	agent := start(t, "--kubeconfig", kubeconfig(t, cluster.URL()), "--cri-endpoint", "off", "--events", "off")
+	agent.poll("/readyz", "ok")
+	agent.stdout.Close()
+	began := time.Now()
+	reason := fmt.Sprint(agent.await("agent failed")["error"])
+	if !strings.Contains(reason, "standard output") || !strings.Contains(reason, "broken pipe") {
+		t.Errorf("the agent says %q", reason)
+	}
+	if state, took := agent.wait(), time.Since(began); state.ExitCode() != exitFailed || took > readerLooks+5*time.Second {
+		t.Errorf("ended with %s after %s", state, took)
+	}
+}
+
+// A reader that begins late and takes a few bytes at a time gets whole lines, one of each start-up.
+func TestAgentWritesWholeLinesToASlowReader(t *testing.T) {
+	const pods = 400 // more records than a pipe holds
+	cluster := podwatchtest.Start(t)
+	agent := start(t, "--kubeconfig", kubeconfig(t, cluster.URL()), "--cri-endpoint", "off", "--events", "off")
+	agent.poll("/readyz", "ok")
+	for i := range pods {
+		pod := web0(time.Now().Add(-3 * time.Second))
+		pod.Name, pod.UID = fmt.Sprint("web-", i), types.UID(fmt.Sprint("uid-web-", i))
+		cluster.Put(pod)
+		cluster.Delete(pod) // settles at once: no evidence can be late
+	}
+	agent.poll("/metrics", fmt.Sprintf("podlapse_pod_startups_total{state=\"deleted\"} %d\n", pods))
+	agent.pollMatch("/metrics", `podlapse_sink_queue_length{sink="records"} [1-9]`) // the pipe is full
+	var got []byte
+	for piece := make([]byte, 777); bytes.Count(got, []byte("\n")) < pods; {
+		n, err := agent.stdout.Read(piece)
+		if err != nil {
+			t.Fatal(err)
+		}
+		got = append(got, piece[:n]...)
+	}
+	names := map[string]bool{}
+	for line := range bytes.Lines(got) {
+		var record export.Record
+		if err := json.Unmarshal(line, &record); err != nil {
+			t.Fatalf("half a line: %v in %.200s", err, line)
+		}
+		names[record.Name] = true
+	}
+	if len(names) != pods {
+		t.Errorf("records of %d pods, want %d", len(names), pods)
+	}
+	agent.mustEndCleanly()
+}
+
+// An agent that writes no records needs no reader.
+func TestAnAgentWithoutRecordsNeedsNoReader(t *testing.T) {
+	cluster := podwatchtest.Start(t)
+	agent := start(t, "--kubeconfig", kubeconfig(t, cluster.URL()), "--cri-endpoint", "off", "--events", "off", "--records", "none")
+	agent.stdout.Close()
+	time.Sleep(readerLooks + 100*time.Millisecond)
+	agent.poll("/readyz", "ok")
+	agent.mustEndCleanly()
+}

@@ -1,0 +1,102 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"net/http"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/podlapse/podlapse/pkg/podwatch/podwatchtest"
+)
+
+// getAs asks with a bearer token.
+func (p *process) getAs(token, path string) int {
+	p.t.Helper()
+	request, err := http.NewRequestWithContext(p.t.Context(), http.MethodGet, p.base+path, nil)
+	if err != nil {
+		p.t.Fatal(err)
+	}
+	request.Header.Set("Authorization", "Bearer "+token)
+	response, err := http.DefaultClient.Do(request)
+	if err != nil {
+		p.t.Fatal(err)
+	}
+	_ = response.Body.Close()
+	return response.StatusCode
+}
+
+func TestAgentServesWhomTheAPIServerLets(t *testing.T) {
+	cluster := podwatchtest.Start(t)
+	cluster.KnowToken("scrapers-token", "prometheus")
+	cluster.KnowToken("pods-token", "default")
+	cluster.Authorize(func(a podwatchtest.Attempt) bool { return a.User != "default" })
+	agent := start(t, "--kubeconfig", kubeconfig(t, cluster.URL()), "--cri-endpoint", "off", "--web-auth", "kubernetes",
+		"--log-level", "debug")
+	agent.poll("/readyz", "ok")
+	for token, want := range map[string]int{
+		"scrapers-token": http.StatusOK, "pods-token": http.StatusForbidden, "made-up-token": http.StatusUnauthorized,
+	} {
+		if got := agent.getAs(token, "/metrics"); got != want {
+			t.Errorf("%s: %d, want %d", token, got, want)
+		}
+	}
+	if status, _ := agent.get("/api/v1/pods"); status != http.StatusUnauthorized {
+		t.Errorf("without a token: %d", status)
+	}
+	agent.poll("/readyz?verbose", "[+]web_auth ok")
+	cluster.Refuse(http.StatusForbidden, metav1.StatusReasonForbidden, "tokenreviews is forbidden")
+	if got := agent.getAs("another-token", "/metrics"); got != http.StatusServiceUnavailable {
+		t.Errorf("with an API server that reviews nothing: %d", got)
+	}
+	if got := agent.getAs("scrapers-token", "/metrics"); got != http.StatusOK {
+		t.Errorf("with what it said before: %d", got)
+	}
+	agent.poll("/readyz?verbose", "system:auth-delegator")
+	agent.mustEndCleanly()
+	for line := range agent.logs {
+		if strings.Contains(line, "-token") {
+			t.Errorf("logs a token: %s", line)
+		}
+	}
+}
+
+func TestAgentAsksForPodsAsItsNode(t *testing.T) {
+	cluster := podwatchtest.Start(t)
+	cluster.Put(web0(time.Now().Add(-3 * time.Second)))
+	agent := start(t, "--kubeconfig", kubeconfig(t, cluster.URL()), "--cri-endpoint", "off", "--impersonate-node")
+	agent.poll("/api/v1/pods/shop/web-0", `"state":"starting"`)
+	agent.poll("/readyz?verbose", "[+]event_watch ok: watching")
+	cluster.Authorize(func(a podwatchtest.Attempt) bool { return a.Verb != "impersonate:associated-node" })
+	cluster.BreakWatches()
+	agent.poll("/readyz?verbose", "allow impersonate:associated-node")
+	agent.mustEndCleanly()
+	requests := cluster.Requests()
+	if !slices.Contains(requests, "watch /api/v1/pods spec.nodeName=node-a as system:node:node-a") {
+		t.Errorf("asked %q", requests)
+	}
+	for _, request := range requests {
+		if strings.Contains(request, "pods") != strings.Contains(request, " as system:node:node-a") {
+			t.Errorf("asked %q: pods and nothing else are the node's to see", request)
+		}
+	}
+}
+
+// TestTokensAndPasswordsExclude: both come in the same header.
+func TestTokensAndPasswordsExclude(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "web.yaml")
+	if err := os.WriteFile(path, []byte("basic_auth_users: {a: $2y$10$QOauhQNbBCuQDKes6eFzPeMqBSjb7Mr5DUmpZ/VcEd00UAV/LDeSi}"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	var stdout, stderr bytes.Buffer
+	code := run(context.Background(), []string{"run", "--node-name=a", "--web-config-file", path, "--web-auth=kubernetes"}, environment{}.get, &stdout, &stderr)
+	if code != exitUsage || !strings.Contains(stderr.String(), "either a token or a password") {
+		t.Errorf("exit %d, %s", code, stderr.String())
+	}
+}

@@ -1,0 +1,67 @@
+#!/usr/bin/env bash
+# Builds the image as an OCI archive: image.sh NAME:TAG VERSION REVISION ARCHIVE
+#   PLATFORMS          linux/amd64,linux/arm64
+#   GO_IMAGE           the image with Go to build in; without it a stand-in is made from this machine's Go, if it has
+#                      one, so that no registry is needed
+#   SOURCE_DATE_EPOCH  the time that all files get; the commit's
+# The same sources, Go, certificates and arguments give the same digest, which is printed last.
+set -euo pipefail
+[ $# = 4 ] || { sed -n '2,7s/^# //p' "$0" >&2; exit 2; }
+name=$1 version=$2 revision=$3 archive=$4
+cd "$(dirname "$0")"
+
+if ! command -v buildah >/dev/null; then
+	if [ "$(id -u)" != 0 ] || ! command -v apt-get >/dev/null; then
+		echo "image.sh: needs buildah: install the package of that name" >&2
+		exit 1
+	fi
+	apt-get update -q >&2
+	DEBIAN_FRONTEND=noninteractive apt-get install -y -q --no-install-recommends buildah >&2
+fi
+
+# Nothing is left behind, and nothing of the machine's own storage is used.
+scratch=$(mktemp -d)
+image() { command buildah --root "$scratch/root" --runroot "$scratch/run" "$@"; }
+clean() {
+	image rm --all >/dev/null 2>&1 || true
+	# Files of other users of a user namespace can only be removed inside.
+	if [ "$(id -u)" = 0 ]; then rm -rf "$scratch"; else buildah unshare rm -rf "$scratch"; fi
+}
+trap clean EXIT
+# A build needs no namespace of its own, and in a container cannot have one.
+export BUILDAH_ISOLATION=chroot
+: "${SOURCE_DATE_EPOCH:=$(git log -1 --format=%ct 2>/dev/null || echo 0)}"
+
+arguments=()
+if [ -n "${GO_IMAGE:-}" ]; then
+	arguments+=(--build-arg GO_IMAGE="$GO_IMAGE")
+elif command -v go >/dev/null; then
+	# What the Dockerfile takes of golang's image: a shell, certificates, and Go, which is mounted.
+	mkdir -p "$scratch/go/tmp"
+	# shellcheck disable=SC2046 # a word for each library
+	cp --parents --dereference /bin/sh $(ldd /bin/sh | grep -o '/[^ ]*') /etc/ssl/certs/ca-certificates.crt "$scratch/go"
+	container=$(image from scratch)
+	image copy -q "$container" "$scratch/go" / >/dev/null
+	image config --env PATH=/usr/local/go/bin:/bin --env HOME=/root --env GOPATH=/go --env GOTOOLCHAIN=local "$container"
+	image commit -q --rm "$container" localhost/go >/dev/null
+	arguments+=(--build-arg GO_IMAGE=localhost/go --pull=never --volume "$(go env GOROOT):/usr/local/go:ro")
+fi
+if command -v go >/dev/null; then
+	# This machine's caches go before the cache mounts of the Dockerfile.
+	mkdir -p "$(go env GOMODCACHE)" "$(go env GOCACHE)"
+	go mod download >&2
+	arguments+=(--volume "$(go env GOMODCACHE):/go/pkg/mod" --volume "$(go env GOCACHE):/root/.cache/go-build")
+fi
+
+# One after the other: buildah lists platforms that it builds at once in the order in which they end.
+platforms=${PLATFORMS:-linux/amd64,linux/arm64}
+for platform in ${platforms//,/ }; do
+	image build --manifest "$name" --platform "$platform" --format oci \
+		--timestamp "$SOURCE_DATE_EPOCH" --identity-label=false "${arguments[@]}" \
+		--build-arg BUILDPLATFORM="linux/$(go env GOHOSTARCH 2>/dev/null || echo amd64)" \
+		--build-arg VERSION="$version" --build-arg REVISION="$revision" . >&2
+done
+mkdir -p "$(dirname "$archive")"
+rm -f "$archive"
+image manifest push --quiet --all "$name" "oci-archive:$archive:$name" >&2
+tar -xOf "$archive" index.json | grep -o 'sha256:[0-9a-f]*'

@@ -1,0 +1,65 @@
+package agent
+
+import (
+	"encoding/json"
+	"time"
+)
+
+// Transition is a record in the format of kube-transition-metrics: of a pod, of one of its containers, or of the
+// pull of one image. What is not known is zero, or empty.
+type Transition struct {
+	Metrics TransitionMetrics `json:"kube_transition_metrics"`
+	Time    time.Time         `json:"time"`
+
+	Raw []byte `json:"-"` // the line as it came
+}
+
+// TransitionMetrics has one of the three parts at its end.
+type TransitionMetrics struct {
+	Type      string `json:"type"`
+	Partial   bool   `json:"partial"`
+	Namespace string `json:"kube_namespace"`
+	PodName   string `json:"pod_name"`
+	Node      string `json:"kube_node"`
+	Container string `json:"container_name"` // absent of the image of a volume
+	ImageName string `json:"image_name"`
+	ImageTag  string `json:"image_tag"` // or digest
+
+	Pod              *PodTransition       `json:"pod"`
+	ContainerReached *ContainerTransition `json:"container"`
+	ImagePull        *PullTransition      `json:"image_pull"`
+}
+
+// PodTransition is when a pod came how far.
+type PodTransition struct {
+	CreatedAt              time.Time   `json:"creation_timestamp"`
+	ScheduledAt            time.Time   `json:"scheduled_timestamp"`
+	InitializedAt          time.Time   `json:"initialized_timestamp"`
+	ReadyAt                time.Time   `json:"ready_timestamp"`
+	CreationToScheduled    json.Number `json:"creation_to_scheduled_seconds"`
+	CreationToInitialized  json.Number `json:"creation_to_initialized_seconds"`
+	ScheduledToInitialized json.Number `json:"scheduled_to_initialized_seconds"`
+	CreationToReady        json.Number `json:"creation_to_ready_seconds"`
+	InitializedToReady     json.Number `json:"initialized_to_ready_seconds"`
+}
+
+// ContainerTransition is when a container came how far.
+type ContainerTransition struct {
+	InitContainer        bool        `json:"init_container"`
+	RunningAt            time.Time   `json:"running_timestamp"`
+	StartedAt            time.Time   `json:"started_timestamp"`
+	ReadyAt              time.Time   `json:"ready_timestamp"`
+	InitializedToRunning json.Number `json:"initialized_to_running_seconds"`
+	PreviousToRunning    json.Number `json:"previous_to_running_seconds"`
+	RunningToStarted     json.Number `json:"running_to_started_seconds"`
+	RunningToReady       json.Number `json:"running_to_ready_seconds"`
+	StartedToReady       json.Number `json:"started_to_ready_seconds"`
+}
+
+// PullTransition is from the first request for an image until it was there.
+type PullTransition struct {
+	AlreadyPresent *bool       `json:"already_present"` // nil where nothing proves either
+	StartedAt      time.Time   `json:"started_timestamp"`
+	FinishedAt     time.Time   `json:"finished_timestamp"`
+	Duration       json.Number `json:"duration_seconds"`
+}

@@ -1,0 +1,192 @@
+package agentimage
+
+import (
+	"archive/tar"
+	"bytes"
+	"crypto/x509"
+	"debug/elf"
+	"errors"
+	"flag"
+	"io"
+	"maps"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"strings"
+	"testing"
+
+	v1 "github.com/google/go-containerregistry/pkg/v1"
+	"github.com/google/go-containerregistry/pkg/v1/mutate"
+)
+
+// What `make image-test` made.
+var (
+	archive = flag.String("archive", "", "an archive of the image")
+	again   = flag.String("again", "", "another, of the same sources in another directory")
+	agent   = flag.String("agent", "", "the program that make build made")
+	version = flag.String("version", "", "the version of all three")
+)
+
+const (
+	program      = "podlapse-agent"
+	certificates = "etc/ssl/certs/ca-certificates.crt"
+)
+
+func index(t *testing.T, archive string) v1.ImageIndex {
+	t.Helper()
+	if archive == "" {
+		t.Skip("make image-test builds what this looks at")
+	}
+	index, err := Open(archive, t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	return index
+}
+
+func TestSameInputsGiveTheSameImage(t *testing.T) {
+	first, err := index(t, *archive).Digest()
+	if err != nil {
+		t.Fatal(err)
+	}
+	second, err := index(t, *again).Digest()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if first != second {
+		t.Errorf("one build gives %s, another %s", first, second)
+	}
+}
+
+func TestImageHoldsTheProgramAndCertificates(t *testing.T) {
+	index := index(t, *archive)
+	manifest, err := index.IndexManifest()
+	if err != nil {
+		t.Fatal(err)
+	}
+	machines := map[string]elf.Machine{"amd64": elf.EM_X86_64, "arm64": elf.EM_AARCH64}
+	for _, descriptor := range manifest.Manifests {
+		platform := descriptor.Platform
+		t.Run(platform.String(), func(t *testing.T) {
+			machine, ok := machines[platform.Architecture]
+			if !ok || platform.OS != "linux" {
+				t.Fatalf("there is an image for %s", platform)
+			}
+			delete(machines, platform.Architecture)
+			image, err := index.Image(descriptor.Digest)
+			if err != nil {
+				t.Fatal(err)
+			}
+			configuration(t, image, platform.Architecture)
+			files := contents(t, image)
+			if got := slices.Sorted(maps.Keys(files)); !slices.Equal(got, []string{certificates, program}) {
+				t.Fatalf("the image holds %q", got)
+			}
+			if !x509.NewCertPool().AppendCertsFromPEM(files[certificates]) {
+				t.Error("the certificates are none")
+			}
+			static(t, files[program], machine)
+			if platform.Architecture == runtime.GOARCH {
+				same(t, files[program])
+			}
+		})
+	}
+	if len(machines) != 0 {
+		t.Errorf("there is no image for %v", slices.Collect(maps.Keys(machines)))
+	}
+}
+
+func configuration(t *testing.T, image v1.Image, architecture string) {
+	t.Helper()
+	file, err := image.ConfigFile()
+	if err != nil {
+		t.Fatal(err)
+	}
+	config := file.Config
+	if file.OS != "linux" || file.Architecture != architecture {
+		t.Errorf("the image says it is for %s/%s", file.OS, file.Architecture)
+	}
+	if config.User != "65532:65532" {
+		t.Errorf("runs as %q", config.User)
+	}
+	if !slices.Equal(config.Entrypoint, []string{"/" + program}) || !slices.Equal(config.Cmd, []string{"run"}) {
+		t.Errorf("runs %q %q", config.Entrypoint, config.Cmd)
+	}
+	if got := config.Labels["org.opencontainers.image.version"]; got != *version {
+		t.Errorf("calls itself version %q, not %q", got, *version)
+	}
+}
+
+// contents are the regular files of an image; there may be directories besides, and nothing else.
+func contents(t *testing.T, image v1.Image) map[string][]byte {
+	t.Helper()
+	flat := mutate.Extract(image)
+	defer flat.Close()
+	files := map[string][]byte{}
+	for reader := tar.NewReader(flat); ; {
+		header, err := reader.Next()
+		if errors.Is(err, io.EOF) {
+			return files
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		switch header.Typeflag {
+		case tar.TypeDir:
+		case tar.TypeReg:
+			data, err := io.ReadAll(reader)
+			if err != nil {
+				t.Fatal(err)
+			}
+			name := strings.TrimPrefix(header.Name, "/")
+			files[name] = data
+			if header.Mode&0o004 == 0 || header.Mode&0o022 != 0 || name == program && header.Mode&0o001 == 0 {
+				t.Errorf("%s has mode %o: any user must be able to use it, and none to change it", name, header.Mode)
+			}
+		default:
+			t.Errorf("%s is neither file nor directory", header.Name)
+		}
+	}
+}
+
+// static wants a program that no file of a distribution is needed for.
+func static(t *testing.T, data []byte, machine elf.Machine) {
+	t.Helper()
+	file, err := elf.NewFile(bytes.NewReader(data))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if file.Machine != machine {
+		t.Errorf("the program is for %s", file.Machine)
+	}
+	for _, segment := range file.Progs {
+		if segment.Type == elf.PT_INTERP || segment.Type == elf.PT_DYNAMIC {
+			t.Errorf("the program is linked dynamically (%s)", segment.Type)
+		}
+	}
+}
+
+// same wants the program that make build made, which tells its version.
+func same(t *testing.T, data []byte) {
+	t.Helper()
+	built, err := os.ReadFile(*agent)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !bytes.Equal(built, data) {
+		t.Errorf("make build gives another program, of %d bytes, not %d", len(built), len(data))
+	}
+	path := filepath.Join(t.TempDir(), program)
+	if err := os.WriteFile(path, data, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	told, err := exec.Command(path, "version").Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if want := program + " " + *version + " "; !strings.HasPrefix(string(told), want) {
+		t.Errorf("it says %q, not %q", told, want)
+	}
+}

@@ -1,0 +1,2 @@
+// Package agentimage looks at the archives that image.sh makes of the agent.
+package agentimage

@@ -1,0 +1,79 @@
+package bench
+
+import (
+	"context"
+	"fmt"
+
+	authenticationv1 "k8s.io/api/authentication/v1"
+	corev1 "k8s.io/api/core/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+// CreateAccount creates a ServiceAccount that may do what the rules say, in the whole cluster.
+func (b *Bench) CreateAccount(ctx context.Context, name string, rules ...rbacv1.PolicyRule) error {
+	account := corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Name: name}}
+	if err := b.Kube.Create(ctx, "/api/v1/namespaces/"+b.Namespace+"/serviceaccounts", account); err != nil {
+		return fmt.Errorf("create service account: %w", err)
+	}
+	if len(rules) == 0 {
+		return nil
+	}
+	meta, err := b.clusterMeta(ctx, name)
+	if err != nil {
+		return err
+	}
+	if err := b.Kube.Create(ctx, rbacPath+"clusterroles", rbacv1.ClusterRole{ObjectMeta: meta, Rules: rules}); err != nil {
+		return fmt.Errorf("create the role of service account %s: %w", name, err)
+	}
+	return b.BindAccount(ctx, name, meta.Name)
+}
+
+const rbacPath = "/apis/rbac.authorization.k8s.io/v1/"
+
+// BindAccount gives a service account of the bench a ClusterRole.
+func (b *Bench) BindAccount(ctx context.Context, account, role string) error {
+	meta, err := b.clusterMeta(ctx, account+"-"+role)
+	if err != nil {
+		return err
+	}
+	binding := rbacv1.ClusterRoleBinding{
+		ObjectMeta: meta,
+		RoleRef:    rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: role},
+		Subjects:   []rbacv1.Subject{{Kind: rbacv1.ServiceAccountKind, Namespace: b.Namespace, Name: account}},
+	}
+	if err := b.Kube.Create(ctx, rbacPath+"clusterrolebindings", binding); err != nil {
+		return fmt.Errorf("bind role %s to service account %s: %w", role, account, err)
+	}
+	return nil
+}
+
+// clusterMeta is for an object that is in no namespace and goes with that of the bench all the same.
+func (b *Bench) clusterMeta(ctx context.Context, name string) (metav1.ObjectMeta, error) {
+	var namespace corev1.Namespace
+	if err := b.Kube.Get(ctx, "/api/v1/namespaces/"+b.Namespace, &namespace); err != nil {
+		return metav1.ObjectMeta{}, fmt.Errorf("get the namespace: %w", err)
+	}
+	return metav1.ObjectMeta{Name: b.Namespace + ":" + name, OwnerReferences: []metav1.OwnerReference{
+		{APIVersion: "v1", Kind: "Namespace", Name: namespace.Name, UID: namespace.UID},
+	}}, nil
+}
+
+// Token is one of a service account, as kubelet mounts it into a pod: it names that pod and the pod's node, and ends
+// with the pod. Without a pod it names neither.
+func (b *Bench) Token(ctx context.Context, account, pod string) (string, error) {
+	request := authenticationv1.TokenRequest{}
+	if pod != "" {
+		var object corev1.Pod
+		if err := b.Kube.Get(ctx, b.podPath(pod), &object); err != nil {
+			return "", fmt.Errorf("get the token's pod: %w", err)
+		}
+		request.Spec.BoundObjectRef = &authenticationv1.BoundObjectReference{APIVersion: "v1", Kind: "Pod", Name: pod, UID: object.UID}
+	}
+	path := "/api/v1/namespaces/" + b.Namespace + "/serviceaccounts/" + account + "/token"
+	var created authenticationv1.TokenRequest
+	if err := b.Kube.CreateInto(ctx, path, request, &created); err != nil {
+		return "", fmt.Errorf("request a token: %w", err)
+	}
+	return created.Status.Token, nil
+}

@@ -1,0 +1,48 @@
+package build
+
+import (
+	"context"
+	"fmt"
+	"path/filepath"
+)
+
+// receiverModule has code of its own, beside what it pins.
+const receiverModule = "tools/otlp"
+
+// Receiver returns the path of the program that takes traces and metrics over OTLP, and builds it where the cache lacks it.
+// It is apart from the other tools: few scenarios need it.
+func (b Builder) Receiver(ctx context.Context) (string, error) {
+	version, err := b.goVersion(ctx)
+	if err != nil {
+		return "", err
+	}
+	key, err := receiverKey(b.Source, version)
+	if err != nil {
+		return "", err
+	}
+	const name = "otlp-receiver"
+	g := group{module: receiverModule, cgo: "0", programs: []program{{name, modulePath + "/" + receiverModule}}}
+	dir := filepath.Join(b.Cache, "otlp-"+key)
+	if exists(dir) {
+		return filepath.Join(dir, name), nil
+	}
+	unlock, err := b.claim(ctx)
+	if err != nil {
+		return "", err
+	}
+	defer unlock()
+	return filepath.Join(dir, name), b.fill(ctx, dir, []group{g})
+}
+
+// receiverKey identifies the cached receiver, by its source and its dependencies' versions.
+func receiverKey(source, goVersion string) (string, error) {
+	files := []string{receiverModule + "/go.mod", receiverModule + "/go.sum"}
+	found, err := filepath.Glob(filepath.Join(source, receiverModule, "*.go"))
+	if err != nil {
+		return "", fmt.Errorf("list the receiver's sources: %w", err)
+	}
+	for _, path := range found {
+		files = append(files, receiverModule+"/"+filepath.Base(path))
+	}
+	return keyOf(source, files, goVersion)
+}

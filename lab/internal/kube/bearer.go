@@ -1,0 +1,58 @@
+package kube
+
+import (
+	"crypto/tls"
+	"crypto/x509"
+	"errors"
+	"fmt"
+	"net/http"
+	"os"
+	"path/filepath"
+	"time"
+)
+
+// NewBearer makes a client of https://ADDRESS that shows a token and more headers instead of a certificate.
+func NewBearer(address, certificates, token string, headers http.Header) (*Client, error) {
+	pool, err := authority(certificates)
+	if err != nil {
+		return nil, err
+	}
+	headers = headers.Clone()
+	if headers == nil {
+		headers = http.Header{}
+	}
+	headers.Set("Authorization", "Bearer "+token)
+	transport := &http.Transport{
+		TLSClientConfig:   &tls.Config{RootCAs: pool, MinVersion: tls.VersionTLS12},
+		ForceAttemptHTTP2: true, IdleConnTimeout: 30 * time.Second,
+	}
+	return &Client{base: "https://" + address, http: &http.Client{Transport: withHeaders{transport, headers}}}, nil
+}
+
+// withHeaders adds headers to every request.
+type withHeaders struct {
+	*http.Transport
+	headers http.Header
+}
+
+// RoundTrip implements http.RoundTripper.
+func (t withHeaders) RoundTrip(request *http.Request) (*http.Response, error) {
+	request = request.Clone(request.Context())
+	for name, values := range t.headers {
+		request.Header[name] = values
+	}
+	return t.Transport.RoundTrip(request)
+}
+
+// authority reads the certificate authority in a directory of the lab's.
+func authority(certificates string) (*x509.CertPool, error) {
+	text, err := os.ReadFile(filepath.Join(certificates, "ca.crt"))
+	if err != nil {
+		return nil, fmt.Errorf("read certificate authority: %w", err)
+	}
+	pool := x509.NewCertPool()
+	if !pool.AppendCertsFromPEM(text) {
+		return nil, errors.New("read certificate authority: no certificate in ca.crt")
+	}
+	return pool, nil
+}

@@ -1,0 +1,178 @@
+package manifests
+
+import (
+	"encoding/json"
+	"fmt"
+	"maps"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	authenticationv1 "k8s.io/api/authentication/v1"
+	corev1 "k8s.io/api/core/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+// The manifests know the agent: its settings, and what it asks of the API server.
+func TestManifestsFitTheAgent(t *testing.T) {
+	agent := filepath.Join(t.TempDir(), "podlapse-agent")
+	build := exec.Command("go", "build", "-trimpath", "-buildvcs=false", "-o", agent, "./cmd/agent") // as make build does: cached
+	build.Dir = filepath.Dir(directory(t))
+	build.Env = append(os.Environ(), "CGO_ENABLED=0", "GOWORK=off")
+	if out, err := build.CombinedOutput(); err != nil {
+		t.Fatalf("build the agent: %v\n%s", err, out)
+	}
+	help, err := exec.Command(agent, "run", "--help").Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	var variables []string
+	for _, match := range regexp.MustCompile(`else from ([A-Z_]+)`).FindAllStringSubmatch(string(help), -1) {
+		variables = append(variables, match[1])
+	}
+	if len(variables) == 0 {
+		t.Fatalf("no variables in:\n%s", help)
+	}
+
+	t.Run("settings", func(t *testing.T) {
+		for component := range asValues {
+			c := container(t, compose(t, component))
+			if !slices.Equal(c.Args, []string{"run"}) {
+				t.Errorf("%s: arguments %q: flags go before variables, which then would not do", component, c.Args)
+			}
+			for _, variable := range c.Env {
+				if !slices.Contains(variables, variable.Name) {
+					t.Errorf("%s: podlapse-agent run knows no %s", component, variable.Name)
+				}
+			}
+		}
+	})
+	t.Run("access", func(t *testing.T) {
+		compareAccess(t, asked(t, agent), compose(t))
+	})
+	t.Run("access as the node", func(t *testing.T) {
+		compareAccess(t, asked(t, agent, "--impersonate-node=on"), compose(t, "node-impersonation"))
+	})
+}
+
+// compareAccess wants the agent's role to allow what was asked for, and nothing that was not.
+func compareAccess(t *testing.T, asked []string, objects []object) {
+	t.Helper()
+	var allowed []string
+	for _, rule := range find[*rbacv1.ClusterRole](t, objects, "podlapse-agent").Rules {
+		if len(rule.ResourceNames)+len(rule.NonResourceURLs) > 0 {
+			t.Errorf("this test does not understand %+v", rule)
+		}
+		for _, group := range rule.APIGroups {
+			for _, resource := range rule.Resources {
+				for _, verb := range rule.Verbs {
+					allowed = append(allowed, strings.TrimSpace(verb+" "+resource+" "+group))
+				}
+			}
+		}
+	}
+	slices.Sort(allowed)
+	if !slices.Equal(asked, allowed) {
+		t.Errorf("the agent asks for  %q\nits role allows     %q", asked, allowed)
+	}
+}
+
+// asked runs the agent against an API server with one pod that waits, until it has watched pods and Events, and returns
+// what it needs the right to do: "verb resource", or "verb resource group".
+func asked(t *testing.T, agent string, flags ...string) []string {
+	t.Helper()
+	const node = "node-1"
+	var mu sync.Mutex
+	rights := map[string]bool{}
+	watched := make(chan struct{}, 64) // one for each watch that is opened; the agent opens a few
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		resource := r.URL.Path[strings.LastIndex(r.URL.Path, "/")+1:]
+		verb := "list"
+		if r.URL.Query().Get("watch") != "" {
+			verb = "watch"
+		}
+		mu.Lock()
+		switch user := r.Header.Get(authenticationv1.ImpersonateUserHeader); user {
+		case "":
+			rights[verb+" "+resource] = true
+		case "system:node:" + node: // constrained impersonation, KEP-5284
+			rights["impersonate-on:associated-node:"+verb+" "+resource] = true
+			rights["impersonate:associated-node nodes authentication.k8s.io"] = true
+		default:
+			rights["impersonate "+user] = true
+		}
+		mu.Unlock()
+		switch {
+		case r.Method != http.MethodGet || !strings.HasPrefix(r.URL.Path, "/api/v1/"):
+			t.Errorf("the agent asks for %s %s", r.Method, r.URL)
+			http.NotFound(w, r)
+		case r.URL.Query().Get("sendInitialEvents") != "": // an API server without streaming lists
+			http.Error(w, "unknown parameter", http.StatusUnprocessableEntity)
+		case verb == "watch":
+			w.Header().Set("Content-Type", "application/json")
+			w.(http.Flusher).Flush()
+			select {
+			case watched <- struct{}{}:
+			default:
+			}
+			<-r.Context().Done()
+		default:
+			w.Header().Set("Content-Type", "application/json")
+			_ = json.NewEncoder(w).Encode(waitingPod(node))
+		}
+	}))
+	defer server.Close()
+
+	kubeconfig := filepath.Join(t.TempDir(), "kubeconfig")
+	text := fmt.Sprintf("{apiVersion: v1, kind: Config, current-context: c, contexts: [{name: c, context: {cluster: c, user: u}}], "+
+		"users: [{name: u}], clusters: [{name: c, cluster: {server: %q}}]}", server.URL)
+	if err := os.WriteFile(kubeconfig, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	run := exec.CommandContext(t.Context(), agent, append([]string{"run", "--node-name=" + node, "--kubeconfig=" + kubeconfig,
+		"--cri-endpoint=off", "--listen-address=127.0.0.1:0", "--records=none"}, flags...)...)
+	var log strings.Builder
+	run.Stderr = &log
+	if err := run.Start(); err != nil {
+		t.Fatal(err)
+	}
+	for range 2 { // pods, and the Events of the pod
+		select {
+		case <-watched:
+		case <-time.After(30 * time.Second):
+			t.Error("the agent did not watch pods and Events")
+		}
+	}
+	_ = run.Process.Signal(os.Interrupt)
+	if err := run.Wait(); err != nil {
+		t.Errorf("the agent: %v\n%s", err, &log)
+	}
+	mu.Lock()
+	defer mu.Unlock()
+	return slices.Sorted(maps.Keys(rights))
+}
+
+// waitingPod has been waiting for its sandbox.
+func waitingPod(node string) corev1.PodList {
+	now := metav1.Now()
+	return corev1.PodList{
+		TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "PodList"},
+		ListMeta: metav1.ListMeta{ResourceVersion: "1"},
+		Items: []corev1.Pod{{
+			ObjectMeta: metav1.ObjectMeta{Name: "p", Namespace: "n", UID: "u", ResourceVersion: "1", CreationTimestamp: now},
+			Spec:       corev1.PodSpec{NodeName: node, Containers: []corev1.Container{{Name: "c", Image: "i"}}},
+			Status: corev1.PodStatus{Phase: corev1.PodPending, StartTime: &now, Conditions: []corev1.PodCondition{
+				{Type: corev1.PodScheduled, Status: corev1.ConditionTrue, LastTransitionTime: now},
+			}},
+		}},
+	}
+}

@@ -1,0 +1,54 @@
+package manifests
+
+import (
+	"fmt"
+	"maps"
+	"path"
+	"slices"
+	"strings"
+
+	"helm.sh/helm/v4/pkg/chart/common"
+	"helm.sh/helm/v4/pkg/chart/common/util"
+	"helm.sh/helm/v4/pkg/chart/v2/loader"
+	"helm.sh/helm/v4/pkg/engine"
+)
+
+const notesName = "NOTES.txt"
+
+// Rendered is a chart with its values filled in.
+type Rendered struct {
+	Objects string // YAML documents
+	Notes   string // what Helm prints after it installed
+}
+
+// Chart renders the chart in a directory for a release, as helm template does: values, in YAML, go before the chart's
+// own. Values that the chart's schema refuses are an error that names them.
+func Chart(dir, release, namespace, values string) (Rendered, error) {
+	chart, err := loader.Load(dir)
+	if err != nil {
+		return Rendered{}, fmt.Errorf("load chart: %w", err)
+	}
+	given, err := common.ReadValues([]byte(values))
+	if err != nil {
+		return Rendered{}, fmt.Errorf("read values: %w", err)
+	}
+	all, err := util.ToRenderValues(chart, given, common.ReleaseOptions{Name: release, Namespace: namespace, Revision: 1, IsInstall: true}, nil)
+	if err != nil {
+		return Rendered{}, err
+	}
+	texts, err := engine.Engine{Strict: true}.Render(chart, all)
+	if err != nil {
+		return Rendered{}, fmt.Errorf("render chart: %w", err)
+	}
+	var rendered Rendered
+	var objects strings.Builder
+	for _, name := range slices.Sorted(maps.Keys(texts)) {
+		if path.Base(name) == notesName {
+			rendered.Notes = texts[name]
+			continue
+		}
+		objects.WriteString("---\n" + texts[name] + "\n")
+	}
+	rendered.Objects = objects.String()
+	return rendered, nil
+}

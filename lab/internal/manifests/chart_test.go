@@ -1,0 +1,191 @@
+package manifests
+
+import (
+	"encoding/json"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"helm.sh/helm/v4/pkg/chart/v2/loader"
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
+	"sigs.k8s.io/yaml"
+)
+
+func TestValuesThatTheSchemaRefuses(t *testing.T) {
+	for _, test := range []struct{ values, want string }{
+		{"nodeimpersonation: {enabled: true}", "'nodeimpersonation'"},
+		{"nodeImpersonation: true", "/nodeImpersonation': got boolean, want object"},
+		{"nodeImpersonation: {enabled: \"yes\"}", "/nodeImpersonation/enabled': got string, want boolean"},
+		{"runtime: docker", "/runtime': value must be one of '', 'containerd', 'crio', 'k3s', 'microk8s'"},
+		{"runtimeSocket: run/containerd.sock", "/runtimeSocket': 'run/containerd.sock' does not match pattern"},
+		{"runtimeSocket: unix:///run/containerd/containerd.sock", "/runtimeSocket'"},
+		{"runtimeSocket: /containerd.sock", "/runtimeSocket'"}, // the whole host would be mounted
+		{"events: always", "/events': value must be one of 'auto', 'cluster', 'off'"},
+		{"env: {RECORDS_PARTIAL: on}", "/env/RECORDS_PARTIAL': got boolean, want string"},
+		{"env: {NODE_NAME: other}", "invalid propertyName 'NODE_NAME'"},
+		{"env: {otel: x}", "invalid propertyName 'otel'"},
+		{"image: {tag: 1.2}", "/image/tag': got number, want string"},
+		{"image: {digest: \"sha256:abc\"}", "/image/digest'"},
+		{"image: {pullPolicy: always}", "/image/pullPolicy': value must be one of"},
+		{"networkPolicy: {apiServerPorts: [https]}", "/networkPolicy/apiServerPorts/0': got string, want integer"},
+		{"networkPolicy: {apiServerPorts: [65536]}", "/networkPolicy/apiServerPorts/0': maximum"},
+		{"networkPolicy: {apiServerPorts: []}", "/networkPolicy/apiServerPorts': minItems"},
+		{"podMonitor: {interval: 30}", "/podMonitor/interval': got number, want string"},
+		{"stateDir: {path: state}", "/stateDir/path'"},
+		{"maxUnavailable: 0", "/maxUnavailable'"},
+		{"resources: {limit: {cpu: 1}}", "'limit'"},
+	} {
+		_, err := Chart(chartDirectory(t), "podlapse", "podlapse", test.values)
+		if err == nil || !strings.Contains(err.Error(), test.want) {
+			t.Errorf("%s: want an error with %q, got: %v", test.values, test.want, err)
+		}
+	}
+}
+
+// Every value that the schema knows has a default in values.yaml, where people look for it; the other way round the
+// schema sees to it.
+func TestEveryValueIsListed(t *testing.T) {
+	var schema struct {
+		Properties map[string]struct{ Properties map[string]any }
+	}
+	if err := json.Unmarshal(read(t, chartDirectory(t), "values.schema.json"), &schema); err != nil {
+		t.Fatal(err)
+	}
+	var values map[string]any
+	if err := yaml.UnmarshalStrict(read(t, chartDirectory(t), "values.yaml"), &values); err != nil {
+		t.Fatal(err)
+	}
+	delete(schema.Properties, "global") // Helm's own
+	for name, property := range schema.Properties {
+		value, ok := values[name]
+		if !ok {
+			t.Errorf("values.yaml has no %s", name)
+		}
+		for inner := range property.Properties {
+			if _, ok := value.(map[string]any)[inner]; !ok && name != "resources" {
+				t.Errorf("values.yaml has no %s.%s", name, inner)
+			}
+		}
+	}
+}
+
+func TestChartGoesItsOwnWay(t *testing.T) {
+	t.Run("an image by digest, and of another registry", func(t *testing.T) {
+		digest := "sha256:" + strings.Repeat("0a", 32)
+		for values, want := range map[string]string{
+			"image: {repository: registry.example/podlapse, digest: " + digest + ", tag: v9}": "registry.example/podlapse@" + digest,
+			"image: {tag: v9}": "ghcr.io/podlapse/podlapse:v9",
+		} {
+			if got := container(t, ofChart(t, values)).Image; got != want {
+				t.Errorf("%s: image %s", values, got)
+			}
+		}
+	})
+	t.Run("no events", func(t *testing.T) {
+		for _, values := range []string{"events: off", `events: "off"`} { // the first is a boolean in YAML
+			objects := ofChart(t, values)
+			if env := environment(container(t, objects)); env["EVENTS"] != "off" {
+				t.Errorf("%s: EVENTS=%s", values, env["EVENTS"])
+			}
+			for _, rule := range find[*rbacv1.ClusterRole](t, objects, "podlapse-agent").Rules {
+				if slices.Contains(rule.Resources, "events") {
+					t.Errorf("%s: may %v events", values, rule.Verbs)
+				}
+			}
+		}
+	})
+	t.Run("settings and OTEL_* as they are", func(t *testing.T) {
+		env := environment(container(t, ofChart(t, `env: {OTEL_EXPORTER_OTLP_ENDPOINT: "http://c.o11y:4318", OTEL_METRIC_EXPORT_INTERVAL: "10000000"}`)))
+		if env["OTEL_EXPORTER_OTLP_ENDPOINT"] != "http://c.o11y:4318" || env["OTEL_METRIC_EXPORT_INTERVAL"] != "10000000" {
+			t.Errorf("environment %v", env)
+		}
+	})
+	t.Run("a socket elsewhere", func(t *testing.T) {
+		objects := ofChart(t, "runtime: k3s\nruntimeSocket: /srv/k3s/c.sock")
+		if got := environment(container(t, objects))["CONTAINER_RUNTIME_ENDPOINT"]; got != "unix:///srv/k3s/c.sock" {
+			t.Errorf("endpoint %s", got)
+		}
+		pod := find[*appsv1.DaemonSet](t, objects, "").Spec.Template.Spec
+		if got := mountedOfHost(t, pod); !slices.Equal(got, []string{"ro /srv/k3s"}) {
+			t.Errorf("mounts %v", got)
+		}
+	})
+	t.Run("no namespace unless asked for, since Helm makes it before", func(t *testing.T) {
+		rendered, err := Chart(chartDirectory(t), "podlapse", "monitoring", "")
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, o := range decode(t, rendered.Objects) {
+			if _, ok := o.(*corev1.Namespace); ok {
+				t.Error("has a namespace")
+			}
+			if namespace := o.GetNamespace(); namespace != "" && namespace != "monitoring" {
+				t.Errorf("%s is in another namespace than the release", key(o))
+			}
+			if binding, ok := o.(*rbacv1.ClusterRoleBinding); ok && binding.Subjects[0].Namespace != "monitoring" {
+				t.Errorf("%s binds %+v", key(o), binding.Subjects[0])
+			}
+		}
+	})
+}
+
+func TestNotes(t *testing.T) {
+	for values, want := range map[string][]string{
+		"": {"pod-security.kubernetes.io/enforce=privileged", "nodeImpersonation.enabled limits", "metricsAuth.enabled", "explain"},
+		"metricsAuth: {enabled: true}\nnodeImpersonation: {enabled: true}\nnamespace: {create: true}": {"Secret podlapse-metrics-reader"},
+	} {
+		rendered, err := Chart(chartDirectory(t), "podlapse", "podlapse", values)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, word := range want {
+			if !strings.Contains(rendered.Notes, word) {
+				t.Errorf("with %q the notes do not say %q:\n%s", values, word, rendered.Notes)
+			}
+		}
+		if values != "" && strings.Contains(rendered.Notes, "nodeImpersonation.enabled limits") {
+			t.Errorf("the notes advise what was done:\n%s", rendered.Notes)
+		}
+	}
+}
+
+// The image's name and version are in base/kustomization.yaml, and where Helm and make want them.
+func TestOneNameAndVersion(t *testing.T) {
+	var base struct {
+		Images []struct{ Name, NewTag string }
+	}
+	if err := yaml.Unmarshal(read(t, directory(t), "base", "kustomization.yaml"), &base); err != nil {
+		t.Fatal(err)
+	}
+	chart, err := loader.Load(filepath.Clean(chartDirectory(t)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if tag := base.Images[0].NewTag; chart.Metadata.AppVersion != tag || "v"+chart.Metadata.Version != tag {
+		t.Errorf("the chart has version %s and appVersion %s, the base %s", chart.Metadata.Version, chart.Metadata.AppVersion, tag)
+	}
+	name := base.Images[0].Name
+	if got := chart.Values["image"].(map[string]any)["repository"]; got != name {
+		t.Errorf("the chart's image is %s, the base's %s", got, name)
+	}
+	if line := "IMAGE   ?= " + name + "\n"; !strings.Contains(string(read(t, directory(t), "..", "Makefile")), line) {
+		t.Errorf("the Makefile has no %q", line)
+	}
+}
+
+func container(t *testing.T, objects []object) corev1.Container {
+	t.Helper()
+	return find[*appsv1.DaemonSet](t, objects, "").Spec.Template.Spec.Containers[0]
+}
+
+// environment is the variables with values of their own.
+func environment(c corev1.Container) map[string]string {
+	env := map[string]string{}
+	for _, variable := range c.Env {
+		env[variable.Name] = variable.Value
+	}
+	return env
+}

@@ -1,0 +1,133 @@
+package manifests
+
+import (
+	"bufio"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+	"testing"
+
+	monitoringv1 "github.com/prometheus-operator/prometheus-operator/pkg/apis/monitoring/v1"
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	networkingv1 "k8s.io/api/networking/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/runtime/serializer"
+	"k8s.io/apimachinery/pkg/util/yaml"
+)
+
+// object is a rendered object in its Go type.
+type object interface {
+	runtime.Object
+	metav1.Object
+}
+
+// scheme knows every kind that the manifests have.
+func scheme(t *testing.T) *runtime.Scheme {
+	t.Helper()
+	s := runtime.NewScheme()
+	for _, add := range []func(*runtime.Scheme) error{
+		corev1.AddToScheme, appsv1.AddToScheme, rbacv1.AddToScheme, networkingv1.AddToScheme, monitoringv1.AddToScheme,
+	} {
+		if err := add(s); err != nil {
+			t.Fatal(err)
+		}
+	}
+	s.AddKnownTypeWithName(schema.GroupVersionKind{Group: "security.openshift.io", Version: "v1", Kind: "SecurityContextConstraints"},
+		&securityContextConstraints{})
+	return s
+}
+
+// decode reads YAML documents into Kubernetes' own types. A field that the type does not have, or one given twice, fails
+// the test; so does an object given twice. The objects come ordered by kind and name.
+func decode(t *testing.T, text string) []object {
+	t.Helper()
+	strict := serializer.NewCodecFactory(scheme(t), serializer.EnableStrict).UniversalDeserializer()
+	documents := yaml.NewYAMLReader(bufio.NewReader(strings.NewReader(text)))
+	var objects []object
+	for {
+		document, err := documents.Read()
+		if errors.Is(err, io.EOF) {
+			break
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		if strings.TrimSpace(string(document)) == "" {
+			continue
+		}
+		decoded, _, err := strict.Decode(document, nil, nil)
+		if err != nil {
+			t.Fatalf("decode: %v\n%s", err, document)
+		}
+		objects = append(objects, decoded.(object))
+	}
+	slices.SortFunc(objects, func(a, b object) int { return strings.Compare(key(a), key(b)) })
+	for i := 1; i < len(objects); i++ {
+		if key(objects[i-1]) == key(objects[i]) {
+			t.Errorf("%s is there twice", key(objects[i]))
+		}
+	}
+	return objects
+}
+
+func key(o object) string {
+	return fmt.Sprintf("%s %s/%s", o.GetObjectKind().GroupVersionKind().Kind, o.GetNamespace(), o.GetName())
+}
+
+// find returns the one object of a type; name may be empty.
+func find[T object](t *testing.T, objects []object, name string) T {
+	t.Helper()
+	var found []T
+	for _, o := range objects {
+		if typed, ok := o.(T); ok && (name == "" || o.GetName() == name) {
+			found = append(found, typed)
+		}
+	}
+	if len(found) != 1 {
+		t.Fatalf("%d objects of type %T %q", len(found), *new(T), name)
+	}
+	return found[0]
+}
+
+// securityContextConstraints are those of OpenShift's security.openshift.io/v1, as far as the manifests go: its module
+// has no release to build against.
+type securityContextConstraints struct {
+	metav1.TypeMeta
+	metav1.ObjectMeta `json:"metadata"`
+
+	AllowHostDirVolumePlugin bool     `json:"allowHostDirVolumePlugin"`
+	AllowHostIPC             bool     `json:"allowHostIPC"`
+	AllowHostNetwork         bool     `json:"allowHostNetwork"`
+	AllowHostPID             bool     `json:"allowHostPID"`
+	AllowHostPorts           bool     `json:"allowHostPorts"`
+	AllowPrivilegeEscalation *bool    `json:"allowPrivilegeEscalation"`
+	AllowPrivilegedContainer bool     `json:"allowPrivilegedContainer"`
+	AllowedCapabilities      []string `json:"allowedCapabilities"`
+	DefaultAddCapabilities   []string `json:"defaultAddCapabilities"`
+	RequiredDropCapabilities []string `json:"requiredDropCapabilities"`
+	ReadOnlyRootFilesystem   bool     `json:"readOnlyRootFilesystem"`
+	FSGroup                  strategy `json:"fsGroup"`
+	RunAsUser                strategy `json:"runAsUser"`
+	SELinuxContext           strategy `json:"seLinuxContext"`
+	SupplementalGroups       strategy `json:"supplementalGroups"`
+	SeccompProfiles          []string `json:"seccompProfiles"`
+	Volumes                  []string `json:"volumes"`
+	Users                    []string `json:"users"`
+	Groups                   []string `json:"groups"`
+}
+
+type strategy struct {
+	Type string `json:"type"`
+}
+
+// DeepCopyObject implements runtime.Object; a shallow copy does for objects that are only read.
+func (s *securityContextConstraints) DeepCopyObject() runtime.Object {
+	shallow := *s
+	return &shallow
+}

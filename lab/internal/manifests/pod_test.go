@@ -1,0 +1,197 @@
+package manifests
+
+import (
+	"fmt"
+	"slices"
+	"testing"
+	"time"
+
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+	"k8s.io/pod-security-admission/api"
+	"k8s.io/pod-security-admission/policy"
+)
+
+// endsWithin is how long the agent takes to end, at most.
+const endsWithin = 5 * time.Second
+
+// hostPaths is what of the host a component mounts, with ro or rw; "" is the base.
+var hostPaths = map[string][]string{
+	"":          {"ro /run/containerd"},
+	"crio":      {"ro /run/crio"},
+	"openshift": {"ro /run/crio"},
+	"k3s":       {"ro /run/k3s/containerd"},
+	"microk8s":  {"ro /var/snap/microk8s/common/run"},
+	"state-dir": {"ro /run/containerd", "rw /var/lib/podlapse"},
+}
+
+// volumes is how Pod Security's level restricted calls the hostPath of the socket.
+const volumes = "restricted volume types"
+
+// moreRights is what that level finds besides in a component's pod.
+var moreRights = map[string][]string{
+	"host-network": {"host namespaces"},
+	"microk8s":     {"runAsNonRoot != true", "runAsUser=0"},
+	"state-dir":    {"runAsNonRoot != true", "runAsUser=0"},
+	"openshift":    {"seLinuxOptions"},
+}
+
+func TestWhatThePodMayDo(t *testing.T) {
+	checks, err := policy.NewEvaluator(policy.DefaultChecks(), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	restricted := api.LevelVersion{Level: api.LevelRestricted, Version: api.LatestVersion()}
+	for _, component := range append(names(t, directory(t)+"/components"), "") {
+		t.Run("base "+component, func(t *testing.T) {
+			var components []string
+			if component != "" {
+				components = []string{component}
+			}
+			template := find[*appsv1.DaemonSet](t, compose(t, components...), "").Spec.Template
+			pod := template.Spec
+			if len(pod.Containers) != 1 || len(pod.InitContainers) != 0 {
+				t.Fatalf("%d containers, %d init containers", len(pod.Containers), len(pod.InitContainers))
+			}
+
+			want := hostPaths[component]
+			if want == nil {
+				want = hostPaths[""]
+			}
+			if got := mountedOfHost(t, pod); !slices.Equal(got, want) {
+				t.Errorf("of the host it mounts %v, not %v", got, want)
+			}
+
+			var refused []string
+			for _, result := range checks.EvaluatePod(restricted, &template.ObjectMeta, &pod) {
+				if !result.Allowed {
+					refused = append(refused, result.ForbiddenReason)
+				}
+			}
+			rights := append([]string{volumes}, moreRights[component]...)
+			slices.Sort(rights)
+			slices.Sort(refused)
+			if !slices.Equal(refused, rights) {
+				t.Errorf("restricted refuses %q, not %q", refused, rights)
+			}
+
+			// Pod Security looks at none of these.
+			container := pod.Containers[0]
+			if readOnly := container.SecurityContext.ReadOnlyRootFilesystem; readOnly == nil || !*readOnly {
+				t.Error("its root file system can be written to")
+			}
+			if added := container.SecurityContext.Capabilities.Add; len(added) != 0 {
+				t.Errorf("it has capabilities %v", added)
+			}
+			if pod.SecurityContext.RunAsUser == nil || pod.SecurityContext.RunAsGroup == nil {
+				t.Error("the user is left to the image")
+			}
+			if pod.HostPID || pod.HostIPC || pod.ShareProcessNamespace != nil {
+				t.Error("it shares processes")
+			}
+		})
+	}
+}
+
+func mountedOfHost(t *testing.T, pod corev1.PodSpec) []string {
+	t.Helper()
+	var mounted []string
+	for _, mount := range pod.Containers[0].VolumeMounts {
+		i := slices.IndexFunc(pod.Volumes, func(v corev1.Volume) bool { return v.Name == mount.Name })
+		if i < 0 {
+			t.Fatalf("mount %s has no volume", mount.Name)
+		}
+		source := pod.Volumes[i].HostPath
+		if source == nil {
+			continue
+		}
+		if source.Path != mount.MountPath {
+			t.Errorf("%s is mounted at %s: messages would name a path that the node does not have", source.Path, mount.MountPath)
+		}
+		mode := "rw"
+		if mount.ReadOnly {
+			mode = "ro"
+		}
+		mounted = append(mounted, mode+" "+source.Path)
+	}
+	slices.Sort(mounted)
+	for _, v := range pod.Volumes {
+		if !slices.ContainsFunc(pod.Containers[0].VolumeMounts, func(m corev1.VolumeMount) bool { return m.Name == v.Name }) {
+			t.Errorf("volume %s is mounted nowhere", v.Name)
+		}
+	}
+	return mounted
+}
+
+func TestTokenIsProjectedAndNothingElse(t *testing.T) {
+	objects := compose(t)
+	if mounts := find[*corev1.ServiceAccount](t, objects, "").AutomountServiceAccountToken; mounts == nil || *mounts {
+		t.Error("the ServiceAccount mounts its token into every pod")
+	}
+	pod := find[*appsv1.DaemonSet](t, objects, "").Spec.Template.Spec
+	if pod.AutomountServiceAccountToken == nil || *pod.AutomountServiceAccountToken {
+		t.Error("the token is mounted twice")
+	}
+	var got []string
+	for _, v := range pod.Volumes {
+		if v.Projected == nil {
+			continue
+		}
+		for _, source := range v.Projected.Sources {
+			switch {
+			case source.ServiceAccountToken != nil && source.ServiceAccountToken.Audience == "":
+				got = append(got, fmt.Sprintf("%s for %ds", source.ServiceAccountToken.Path, *source.ServiceAccountToken.ExpirationSeconds))
+			case source.ConfigMap != nil && len(source.ConfigMap.Items) == 1:
+				got = append(got, source.ConfigMap.Name+" "+source.ConfigMap.Items[0].Path)
+			default:
+				t.Errorf("projects %+v", source)
+			}
+		}
+	}
+	// What rest.InClusterConfig reads; 3600 s is the shortest that kubelet renews without complaint.
+	if want := []string{"token for 3600s", "kube-root-ca.crt ca.crt"}; !slices.Equal(got, want) {
+		t.Errorf("projects %q, not %q", got, want)
+	}
+}
+
+func TestDaemonSetRunsEverywhereAndStays(t *testing.T) {
+	daemonSet := find[*appsv1.DaemonSet](t, compose(t), "")
+	pod := daemonSet.Spec.Template.Spec
+	if len(pod.Tolerations) != 1 || pod.Tolerations[0] != (corev1.Toleration{Operator: corev1.TolerationOpExists}) {
+		t.Errorf("tolerates %v", pod.Tolerations)
+	}
+	if pod.PriorityClassName != "system-node-critical" {
+		t.Errorf("priority class %q", pod.PriorityClassName)
+	}
+	quota := find[*corev1.ResourceQuota](t, compose(t), "")
+	if !slices.Equal(quota.Spec.ScopeSelector.MatchExpressions[0].Values, []string{pod.PriorityClassName}) {
+		t.Errorf("the quota is for %v", quota.Spec.ScopeSelector.MatchExpressions[0].Values)
+	}
+	if daemonSet.Spec.UpdateStrategy.Type != appsv1.RollingUpdateDaemonSetStrategyType {
+		t.Errorf("updates by %s", daemonSet.Spec.UpdateStrategy.Type)
+	}
+	if grace := time.Duration(*pod.TerminationGracePeriodSeconds) * time.Second; grace <= endsWithin {
+		t.Errorf("%s are too short for an agent that ends within %s", grace, endsWithin)
+	}
+
+	container := pod.Containers[0]
+	if container.LivenessProbe.HTTPGet.Path != "/livez" || container.ReadinessProbe.HTTPGet.Path != "/readyz" {
+		t.Errorf("probes %s and %s", container.LivenessProbe.HTTPGet.Path, container.ReadinessProbe.HTTPGet.Path)
+	}
+	port := container.Ports[0]
+	if port.Name != "metrics" || port.ContainerPort != 9717 || port.HostPort != 0 {
+		t.Errorf("port %+v", port)
+	}
+	// The budget of resident memory; what a container is charged with besides is its page cache, which yields.
+	budget := resource.MustParse("45Mi")
+	if got := container.Resources.Requests.Memory(); got.Cmp(budget) != 0 {
+		t.Errorf("requests %s of memory, the budget is %s", got, &budget)
+	}
+	if got := container.Resources.Limits.Memory(); got.Value() < budget.Value()*3/2 || got.Value() > budget.Value()*3 {
+		t.Errorf("a memory limit of %s for a budget of %s", got, &budget)
+	}
+	if container.Resources.Requests.Cpu().IsZero() || container.Resources.Limits.Cpu().IsZero() {
+		t.Error("CPU is neither asked for nor limited")
+	}
+}

@@ -1,0 +1,136 @@
+package manifests
+
+import (
+	"cmp"
+	"maps"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	gocmp "github.com/google/go-cmp/cmp"
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/equality"
+)
+
+// asValues says which of the chart's values do what a component does.
+var asValues = map[string]string{
+	"node-impersonation": "nodeImpersonation: {enabled: true}",
+	"host-network":       "hostNetwork: {enabled: true}",
+	"pod-monitor":        "podMonitor: {enabled: true}",
+	"rules":              "rules: {enabled: true}",
+	"dashboard":          "dashboard: {enabled: true}",
+	"network-policy":     "networkPolicy: {enabled: true}",
+	"metrics-auth":       "metricsAuth: {enabled: true}",
+	"state-dir":          "stateDir: {enabled: true}",
+	"crio":               "runtime: crio",
+	"k3s":                "runtime: k3s",
+	"microk8s":           "runtime: microk8s",
+	"openshift":          "openshift: {enabled: true}",
+}
+
+// overlays says which components an overlay has.
+var overlays = map[string][]string{
+	"prometheus":      {"pod-monitor", "rules", "dashboard"},
+	"least-privilege": {"node-impersonation", "pod-monitor", "metrics-auth", "network-policy"},
+	"crio":            {"crio"},
+	"k3s":             {"k3s"},
+	"microk8s":        {"microk8s"},
+	"openshift":       {"openshift", "pod-monitor", "rules"},
+}
+
+func valuesOf(components []string) string {
+	var lines []string
+	for _, name := range components {
+		lines = append(lines, asValues[name])
+	}
+	return strings.Join(lines, "\n")
+}
+
+func TestEveryComponentAndOverlayIsHeldAgainstTheChart(t *testing.T) {
+	if got, want := names(t, filepath.Join(directory(t), "components")), slices.Sorted(maps.Keys(asValues)); !slices.Equal(got, want) {
+		t.Errorf("components are %v, the chart is compared with %v", got, want)
+	}
+	if got, want := names(t, filepath.Join(directory(t), "overlays")), slices.Sorted(maps.Keys(overlays)); !slices.Equal(got, want) {
+		t.Errorf("overlays are %v, the chart is compared with %v", got, want)
+	}
+}
+
+func TestChartSaysWhatKustomizeSays(t *testing.T) {
+	combinations := [][]string{
+		nil,
+		{"node-impersonation", "host-network", "pod-monitor", "rules", "dashboard", "network-policy", "metrics-auth", "state-dir", "k3s"},
+		{"openshift", "host-network", "pod-monitor", "rules", "dashboard", "network-policy", "metrics-auth", "state-dir"},
+	}
+	for name := range asValues {
+		combinations = append(combinations, []string{name})
+	}
+	for _, components := range combinations {
+		t.Run("base "+strings.Join(components, " "), func(t *testing.T) {
+			same(t, compose(t, components...), ofChart(t, valuesOf(components)))
+		})
+	}
+	for name, components := range overlays {
+		t.Run("overlay "+name, func(t *testing.T) {
+			text, err := Kustomize(filepath.Join(directory(t), "overlays", name))
+			if err != nil {
+				t.Fatal(err)
+			}
+			same(t, decode(t, text), ofChart(t, valuesOf(components)))
+		})
+	}
+}
+
+// same compares object by object, apart from Helm's own labels and the order of what Kubernetes merges by name.
+func same(t *testing.T, kustomized, charted []object) {
+	t.Helper()
+	inChart := map[string]object{}
+	for _, o := range charted {
+		inChart[key(o)] = o
+	}
+	for _, o := range kustomized {
+		other, ok := inChart[key(o)]
+		delete(inChart, key(o))
+		if !ok {
+			t.Errorf("the chart lacks %s", key(o))
+			continue
+		}
+		withoutHelm(t, other)
+		order(o)
+		order(other)
+		if !equality.Semantic.DeepEqual(o, other) {
+			t.Errorf("%s, - kustomize, + chart:\n%s", key(o), gocmp.Diff(o, other))
+		}
+	}
+	for left := range inChart {
+		t.Errorf("only the chart has %s", left)
+	}
+}
+
+// withoutHelm takes the labels off by which Helm knows its objects, and wants them to be there.
+func withoutHelm(t *testing.T, o object) {
+	t.Helper()
+	labels := maps.Clone(o.GetLabels())
+	for _, name := range []string{"helm.sh/chart", "app.kubernetes.io/managed-by", "app.kubernetes.io/instance"} {
+		if labels[name] == "" {
+			t.Errorf("%s of the chart has no label %s", key(o), name)
+		}
+		delete(labels, name)
+	}
+	o.SetLabels(labels)
+}
+
+func order(o object) {
+	daemonSet, ok := o.(*appsv1.DaemonSet)
+	if !ok {
+		return
+	}
+	pod := &daemonSet.Spec.Template.Spec
+	slices.SortFunc(pod.Volumes, func(a, b corev1.Volume) int { return cmp.Compare(a.Name, b.Name) })
+	for i := range pod.Containers {
+		container := &pod.Containers[i]
+		slices.SortFunc(container.Env, func(a, b corev1.EnvVar) int { return cmp.Compare(a.Name, b.Name) })
+		slices.SortFunc(container.VolumeMounts, func(a, b corev1.VolumeMount) int { return cmp.Compare(a.MountPath, b.MountPath) })
+	}
+}

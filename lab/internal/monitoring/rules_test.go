@@ -1,0 +1,163 @@
+package monitoring
+
+import (
+	"bytes"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"gopkg.in/yaml.v3"
+)
+
+// runbookBase is where the runbooks are read. Who reads them elsewhere changes it here and in rules.yaml.
+const runbookBase = "https://github.com/podlapse/podlapse/blob/main/docs/runbooks/"
+
+// Recorded series are called level:metric:operation, and the level is the labels that they have.
+func TestRecordedNames(t *testing.T) {
+	known := everything(t)
+	recorded := regexp.MustCompile(`^([a-z_]+):[a-z0-9_]+:[a-z0-9]+$`)
+	for _, r := range rules(t) {
+		if r.Record == "" {
+			continue
+		}
+		m := recorded.FindStringSubmatch(r.Record)
+		if m == nil {
+			t.Errorf("%s is not level:metric:operation", r.Record)
+			continue
+		}
+		if m[1] == "podlapse" || m[1] == "fleet" { // tables, and everything together
+			continue
+		}
+		for level := range strings.SplitSeq(m[1], "_") {
+			if !known[r.Record].labels[level] {
+				t.Errorf("%s has no label %s", r.Record, level)
+			}
+		}
+	}
+}
+
+var templateLabel = regexp.MustCompile(`\$labels\.(\w+)`)
+
+func TestAlertsSayWhatIsNeeded(t *testing.T) {
+	known := everything(t)
+	for _, r := range alerts(t) {
+		if wait, err := time.ParseDuration(r.For); err != nil || wait <= 0 {
+			t.Errorf("%s: for %q: %v", r.Alert, r.For, err)
+		}
+		if !slices.Contains([]string{"warning", "critical"}, r.Labels["severity"]) {
+			t.Errorf("%s: severity %q", r.Alert, r.Labels["severity"])
+		}
+		if want := runbookBase + r.Alert + ".md"; r.Annotations["runbook_url"] != want {
+			t.Errorf("%s: runbook_url %s, want %s", r.Alert, r.Annotations["runbook_url"], want)
+		}
+		have := known.labelsOf(parse(t, r.Expr))
+		for _, name := range []string{"summary", "description"} {
+			if !strings.Contains(r.Annotations[name], "{{") {
+				t.Errorf("%s: the %s names nothing", r.Alert, name)
+			}
+			for _, m := range templateLabel.FindAllStringSubmatch(r.Annotations[name], -1) {
+				if !have[m[1]] {
+					t.Errorf("%s: the %s uses label %s; there are only %s", r.Alert, name, m[1], have)
+				}
+			}
+		}
+	}
+}
+
+func TestEveryAlertHasItsPage(t *testing.T) {
+	var names, have []string
+	for _, r := range alerts(t) {
+		names = append(names, r.Alert)
+	}
+	for _, path := range pages(t) {
+		name := strings.TrimSuffix(filepath.Base(path), ".md")
+		have = append(have, name)
+		text := string(read(t, path))
+		for _, heading := range []string{"# " + name, "## What it means", "## Confirm", "## What to do", "## When it is wrong"} {
+			if !strings.Contains("\n"+text, "\n"+heading+"\n") {
+				t.Errorf("%s has no %q", path, heading)
+			}
+		}
+		if !promqlBlock.MatchString(text) {
+			t.Errorf("%s has no query to confirm with", path)
+		}
+	}
+	slices.Sort(names)
+	if !slices.Equal(names, have) {
+		t.Errorf("alerts %v, pages %v", names, have)
+	}
+}
+
+// unitTests are the files with tests of rules in promtool's format.
+func unitTests(t *testing.T) []string {
+	t.Helper()
+	paths, err := filepath.Glob(filepath.Join(manifests, "tests", "*.yaml"))
+	if err != nil || len(paths) == 0 {
+		t.Fatal("no unit tests of rules", err)
+	}
+	return paths
+}
+
+// Every alert is seen to fire and not to fire, and what tests play is what agents expose.
+func TestUnitTestsCoverEveryAlert(t *testing.T) {
+	known := exposed(t)
+	fires, silent := map[string]bool{}, map[string]bool{}
+	for _, path := range unitTests(t) {
+		var file struct {
+			Tests []struct {
+				InputSeries []struct{ Series string } `yaml:"input_series"`
+				AlertTests  []struct {
+					Name   string           `yaml:"alertname"`
+					Alerts []map[string]any `yaml:"exp_alerts"`
+				} `yaml:"alert_rule_test"`
+			}
+		}
+		if err := yaml.NewDecoder(bytes.NewReader(read(t, path))).Decode(&file); err != nil {
+			t.Fatalf("%s: %v", path, err)
+		}
+		for _, test := range file.Tests {
+			for _, series := range test.InputSeries {
+				known.check(parse(t, series.Series), func(format string, arguments ...any) {
+					t.Errorf("%s: "+format, append([]any{path}, arguments...)...)
+				})
+			}
+			for _, a := range test.AlertTests {
+				if len(a.Alerts) > 0 {
+					fires[a.Name] = true
+				} else {
+					silent[a.Name] = true
+				}
+			}
+		}
+	}
+	for _, r := range alerts(t) {
+		if !fires[r.Alert] || !silent[r.Alert] {
+			t.Errorf("%s: a test in which it fires: %t, one in which it does not: %t", r.Alert, fires[r.Alert], silent[r.Alert])
+		}
+	}
+}
+
+func TestPromtool(t *testing.T) {
+	promtool, err := exec.LookPath("promtool")
+	if given := os.Getenv("PROMTOOL"); given != "" {
+		promtool, err = given, nil
+	}
+	if err != nil {
+		t.Skip("no promtool (2.42 or later): install Debian's package prometheus, or name it in PROMTOOL")
+	}
+	for _, arguments := range [][]string{
+		{"check", "rules", filepath.Join(manifests, "rules.yaml")},
+		append([]string{"test", "rules"}, unitTests(t)...),
+	} {
+		t.Run(arguments[0], func(t *testing.T) {
+			if out, err := exec.CommandContext(t.Context(), promtool, arguments...).CombinedOutput(); err != nil {
+				t.Errorf("promtool %s: %v\n%s", strings.Join(arguments[:2], " "), err, out)
+			}
+		})
+	}
+}

@@ -1,0 +1,107 @@
+package node
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/podlapse/podlapse/lab/internal/layout"
+	"github.com/podlapse/podlapse/lab/internal/prereq"
+	"github.com/podlapse/podlapse/lab/internal/process"
+)
+
+// ScrapeInterval is how often a Prometheus asks the agent for its metrics.
+const ScrapeInterval = time.Second
+
+// scrapeConfig has Prometheus scrape the agent and take its labels as they are.
+const scrapeConfig = `global:
+  scrape_interval: %[1]s
+  scrape_timeout: %[1]s
+scrape_configs:
+- job_name: podlapse
+  honor_labels: true
+  static_configs:
+  - targets: [%[2]q]
+`
+
+// StartPrometheus starts two servers that scrape the agent, and waits until they are ready. Debian's 2.42 takes of a
+// histogram either its classic buckets or, with the feature switched on, its native ones, for all that it scrapes: so there is
+// one for each.
+func (n Node) StartPrometheus(ctx context.Context) error {
+	if err := n.StopPrometheus(); err != nil { // of a scenario that was killed
+		return err
+	}
+	programs, err := prereq.Prometheus(ctx, n.Report, n.Cache)
+	if err != nil {
+		return err
+	}
+	config := n.In("prometheus.yml")
+	text := fmt.Sprintf(scrapeConfig, ScrapeInterval, layout.Address(layout.AgentPort))
+	if err := os.WriteFile(config, []byte(text), 0o600); err != nil {
+		return fmt.Errorf("write Prometheus' configuration: %w", err)
+	}
+	servers := []component{
+		n.prometheus(prometheusName, programs, config, layout.PrometheusPort, "exemplar-storage"),
+		n.prometheus(nativeName, programs, config, layout.NativePort, "exemplar-storage,native-histograms"),
+	}
+	for _, c := range servers {
+		if err := n.ensure(c); err != nil {
+			return err
+		}
+	}
+	for _, c := range servers {
+		if err := n.await(ctx, c); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (n Node) prometheus(name, programs, config string, port int, features string) component {
+	return component{
+		Spec: process.Spec{Name: name, Path: filepath.Join(programs, "prometheus"), Args: []string{
+			"--config.file=" + config, "--web.listen-address=" + layout.Address(port),
+			"--storage.tsdb.path=" + n.In(name), "--storage.tsdb.retention.time=1h",
+			"--enable-feature=" + features, "--log.level=warn",
+		}, Inputs: []string{config}},
+		ports: []int{port},
+		ready: func(ctx context.Context) error { return get(ctx, "http://"+layout.Address(port)+"/-/ready") },
+		limit: startLimit,
+	}
+}
+
+// StopPrometheus ends the servers, if there are any, and removes what they stored.
+func (n Node) StopPrometheus() error {
+	if err := n.stop(2*time.Second, prometheusName, nativeName); err != nil {
+		return err
+	}
+	for _, name := range []string{prometheusName, nativeName} {
+		if err := os.RemoveAll(n.In(name)); err != nil {
+			return fmt.Errorf("remove data of %s: %w", name, err)
+		}
+	}
+	return nil
+}
+
+// LintMetrics has promtool judge metrics in Prometheus' text format, and returns what it complains of.
+func (n Node) LintMetrics(ctx context.Context, text string) (string, error) {
+	programs, err := prereq.Prometheus(ctx, n.Report, n.Cache)
+	if err != nil {
+		return "", err
+	}
+	cmd := exec.CommandContext(ctx, filepath.Join(programs, "promtool"), "check", "metrics")
+	cmd.Stdin = strings.NewReader(text)
+	out, err := cmd.CombinedOutput()
+	if _, failed := err.(*exec.ExitError); err != nil && !failed {
+		return "", fmt.Errorf("run promtool: %w", err)
+	}
+	complaint := strings.TrimSpace(string(out))
+	if err != nil && complaint == "" {
+		complaint = err.Error()
+	}
+	return complaint, nil
+}

@@ -1,0 +1,20 @@
+package node
+
+import (
+	"net/http"
+
+	"github.com/podlapse/podlapse/lab/internal/kube"
+	"github.com/podlapse/podlapse/lab/internal/layout"
+	"github.com/podlapse/podlapse/lab/internal/pki"
+)
+
+// KubeAs is a client of the API server for who has a token, with more headers.
+func (n Node) KubeAs(token string, headers http.Header) (*kube.Client, error) {
+	return kube.NewBearer(layout.Address(layout.APIServerPort), n.certificates(), token, headers)
+}
+
+// TokenKubeconfig writes a kubeconfig for who has a token, and returns its path.
+func (n Node) TokenKubeconfig(name, token string) (string, error) {
+	path := n.Kubeconfig(name)
+	return path, pki.WriteTokenKubeconfig(path, "https://"+layout.Address(layout.APIServerPort), n.certificates(), name, token)
+}

@@ -1,0 +1,71 @@
+package prereq
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+
+	"github.com/podlapse/podlapse/lab/internal/progress"
+)
+
+// Prometheus returns the directory with prometheus and promtool. Debian's package is unpacked into the cache and not
+// installed: its installation would add a user, and enable and start a server that nobody asked for. Where there is no
+// apt-get, those on PATH are taken.
+func Prometheus(ctx context.Context, report *progress.Reporter, cache string) (string, error) {
+	dir := filepath.Join(cache, "prometheus")
+	programs := filepath.Join(dir, "usr/bin")
+	if file(filepath.Join(programs, "promtool"))() {
+		return programs, nil
+	}
+	if !program("apt-get")() || !program("dpkg-deb")() {
+		return onPath()
+	}
+	report.Say("unpacking Debian's prometheus into %s", dir)
+	half := dir + "-new"
+	if err := errors.Join(os.RemoveAll(half), os.MkdirAll(half, 0o755)); err != nil {
+		return "", fmt.Errorf("create directory for prometheus: %w", err)
+	}
+	defer os.RemoveAll(half)
+	if err := unpack(ctx, "prometheus", half); err != nil {
+		return "", err
+	}
+	_ = os.RemoveAll(dir) // without promtool it is none
+	if err := os.Rename(filepath.Join(half, "root"), dir); err != nil {
+		return "", fmt.Errorf("keep prometheus: %w", err)
+	}
+	return programs, nil
+}
+
+func onPath() (string, error) {
+	server, err := exec.LookPath("prometheus")
+	_, toolErr := exec.LookPath("promtool")
+	if errors.Join(err, toolErr) != nil {
+		return "", describe([]requirement{{pkg: "prometheus", why: "2.42 or newer, with promtool: scrapes the agent"}})
+	}
+	return filepath.Dir(server), nil
+}
+
+// unpack downloads a package into dir and unpacks its files below dir/root, without running anything of it.
+func unpack(ctx context.Context, pkg, dir string) error {
+	if _, err := apt(ctx, dir, "download", pkg); err != nil { // the lists of packages may be missing or old
+		if out, err := apt(ctx, dir, "update"); err != nil {
+			return fmt.Errorf("update the lists of packages: %w:\n%s", err, out)
+		}
+		if out, err := apt(ctx, dir, "download", pkg); err != nil {
+			return fmt.Errorf("download package %s: %w:\n%s", pkg, err, out)
+		}
+	}
+	found, err := filepath.Glob(filepath.Join(dir, pkg+"_*.deb"))
+	if err != nil || len(found) != 1 {
+		return fmt.Errorf("download package %s: %d files came", pkg, len(found))
+	}
+	out, err := exec.CommandContext(ctx, "dpkg-deb", "-x", found[0], filepath.Join(dir, "root")).CombinedOutput()
+	if err != nil {
+		return fmt.Errorf("unpack package %s: %w:\n%s", pkg, err, strings.TrimSpace(string(out)))
+	}
+	return nil
+}

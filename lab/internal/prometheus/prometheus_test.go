@@ -1,0 +1,41 @@
+package prometheus
+
+import (
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+	"time"
+)
+
+func serve(t *testing.T, answer string) Client {
+	t.Helper()
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { _, _ = w.Write([]byte(answer)) }))
+	t.Cleanup(server.Close)
+	return Client{Server: server.URL}
+}
+
+func TestQuery(t *testing.T) {
+	client := serve(t, `{"status":"success","data":{"resultType":"vector","result":[{"metric":{"job":"a"},"value":[1.5,"+Inf"]},{"metric":{},"value":[1.5,"3"]}]}}`)
+	samples, err := client.Query(t.Context(), "up")
+	if err != nil || len(samples) != 2 || samples[0].Labels["job"] != "a" || samples[1].Value != 3 {
+		t.Errorf("%+v, %v", samples, err)
+	}
+	for answer, want := range map[string]string{
+		`{"status":"error","error":"bad expression"}`:                        "bad expression",
+		`{"status":"success","data":{"resultType":"scalar","result":[1,2]}}`: "",
+		`none`: "",
+	} {
+		if _, err := serve(t, answer).Query(t.Context(), "up"); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: error %v", answer, err)
+		}
+	}
+}
+
+func TestExemplars(t *testing.T) {
+	client := serve(t, `{"status":"success","data":[{"seriesLabels":{},"exemplars":[{"labels":{"trace_id":"ab"},"value":"2.5","timestamp":1}]},{"exemplars":[]}]}`)
+	exemplars, err := client.Exemplars(t.Context(), "x", time.Minute)
+	if err != nil || len(exemplars) != 1 || exemplars[0].Labels["trace_id"] != "ab" || exemplars[0].Value != "2.5" {
+		t.Errorf("%+v, %v", exemplars, err)
+	}
+}

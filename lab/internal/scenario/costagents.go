@@ -1,0 +1,164 @@
+package scenario
+
+import (
+	"context"
+	"fmt"
+	"math"
+	"time"
+
+	"github.com/podlapse/podlapse/lab/internal/agent"
+	"github.com/podlapse/podlapse/lab/internal/metrics"
+	"github.com/podlapse/podlapse/lab/internal/synthetic"
+)
+
+// agentsUsage is what all agents of a run used, and what one of the twins was sent.
+type agentsUsage struct {
+	cpu      time.Duration
+	memory   int64   // bytes of the largest, resident at the end
+	requests float64 // to the API server
+	podBytes float64 // of pod watches
+	twin     float64 // bytes
+}
+
+func (u agentsUsage) minus(before agentsUsage) agentsUsage {
+	return agentsUsage{u.cpu - before.cpu, u.memory, u.requests - before.requests, u.podBytes - before.podBytes, u.twin - before.twin}
+}
+
+func (u agentsUsage) plus(other agentsUsage) agentsUsage {
+	return agentsUsage{u.cpu + other.cpu, max(u.memory, other.memory), u.requests + other.requests, u.podBytes + other.podBytes, u.twin + other.twin}
+}
+
+func (c *costRun) agentsUsage(ctx context.Context) (u agentsUsage, err error) {
+	for guest := range c.kind.agents {
+		text, err := c.bench.Node.Guest(guest).Metrics(ctx)
+		if err != nil {
+			return u, err
+		}
+		requests, err := metrics.Sum(text, "podlapse_apiserver_requests_total")
+		if err != nil {
+			return u, err
+		}
+		bytes, err := metrics.Sum(text, "podlapse_apiserver_received_bytes_total", `resource="pods"`, `verb="watch"`)
+		if err != nil {
+			return u, err
+		}
+		used, err := c.bench.Node.GuestUsage(guest)
+		if err != nil {
+			return u, err
+		}
+		u = u.plus(agentsUsage{cpu: used.CPU, memory: used.Memory, requests: requests, podBytes: bytes})
+	}
+	u.twin = float64(c.twin.Load())
+	return u, nil
+}
+
+// countWatches counts the Event watches of all agents.
+func (c *costRun) countWatches(ctx context.Context) (all watches, err error) {
+	for guest := range c.kind.agents {
+		one, err := countWatches(ctx, c.bench, c.bench.Node.Guest(guest))
+		if err != nil {
+			return watches{}, err
+		}
+		one.opened, one.agentOpen, one.openSeconds = one.opened+all.opened, one.agentOpen+all.agentOpen, one.openSeconds+all.openSeconds
+		one.received, one.itUsed = one.received+all.received, one.itUsed+all.itUsed
+		all = one
+	}
+	return all, nil
+}
+
+// judgeAgents judges what the agents asked the API server for in the blocks on their node, in which it was told events.
+func (c *costRun) judgeAgents(u agentsUsage, w watches, events int) error {
+	v, kind := c.verdict, c.kind
+	pods := float64(kind.pairs * kind.pods * kind.agents)
+	v.Note("%s: an agent used %.2f ms of CPU per start itself, and %d MiB at most; %d agents opened %v Event watches (%v by the API server) for %.1f s, and received %v of %d Events each, of which they used %v",
+		kind.name, milliseconds(u.cpu)/pods, u.memory>>20, kind.agents, w.opened, w.served(), w.openSeconds, w.received/float64(kind.agents), events, w.itUsed)
+	if kind.cold {
+		v.Compared++
+		if w.received < float64(events*kind.agents) {
+			v.Problem("%s: of %d Events, %d agents received %v together", kind.name, events, kind.agents, w.received)
+		}
+		return nil
+	}
+	v.Compared += 3
+	if w.served() > 0 {
+		v.Problem("%s: the API server served %v Event watches for pods whose images are there", kind.name, w.served())
+	}
+	if u.requests > 0 {
+		v.Problem("%s: the agent sent %v requests while pods started: a pod watch is not all that it costs", kind.name, u.requests)
+	}
+	const bookmarks = 0.01 // come when they come
+	if one := u.podBytes / float64(kind.agents); one == 0 || math.Abs(one-u.twin) > bookmarks*one {
+		v.Problem("%s: the agent's pod watch brought %.0f bytes and one without an agent %.0f: they are not the same", kind.name, one, u.twin)
+	}
+	return nil
+}
+
+// judgeTold wants each agent to have told of every pod of a block.
+func (c *costRun) judgeTold(ctx context.Context, namespace string, started []synthetic.Started) error {
+	for guest := range c.kind.agents {
+		told, err := c.told(ctx, namespace, guest, len(started))
+		if err != nil {
+			c.verdict.Problem("%v", err)
+		}
+		for _, s := range started {
+			before := len(c.verdict.Problems)
+			if c.judgePod(s, told); len(c.verdict.Problems) > before && told[s.Name].Raw != nil {
+				if err := keep(c.bench, told[s.Name]); err != nil {
+					return err
+				}
+			}
+		}
+	}
+	return nil
+}
+
+// told waits for the records of all pods of a namespace: who misses an Event waits for it.
+func (c *costRun) told(ctx context.Context, namespace string, guest, pods int) (told map[string]agent.Timeline, err error) {
+	err = c.bench.Node.Report.Wait(ctx, "the records of "+namespace, 40*time.Second, 500*time.Millisecond, func(context.Context) error {
+		records, err := agent.ReadRecords(c.bench.Node.GuestRecords(guest), namespace)
+		if err != nil {
+			return err
+		}
+		told = make(map[string]agent.Timeline)
+		for _, timeline := range records.Timelines {
+			told[timeline.Name] = timeline
+		}
+		if len(told) < pods {
+			return fmt.Errorf("%d of %d pods are told of", len(told), pods)
+		}
+		return nil
+	})
+	return told, err
+}
+
+// judgePod wants every pull of a pod told and timed: that takes all Events about it.
+func (c *costRun) judgePod(s synthetic.Started, told map[string]agent.Timeline) {
+	v := c.verdict
+	v.Compared++
+	timeline, there := told[s.Name]
+	if !there {
+		return // said already
+	}
+	want := agent.Downloaded
+	if s.Pulls == nil {
+		want = agent.Present
+	}
+	for i := range costContainers {
+		container := fmt.Sprintf("c%d", i+1)
+		pull, there := timeline.PullOf(container)
+		if !there || pull.Outcome != want {
+			v.Problem("%s %s: the outcome is %s, the agent says %q", s.Name, container, want, pull.Outcome)
+			continue
+		}
+		if s.Pulls == nil {
+			continue
+		}
+		length, err := agent.Nanoseconds(pull.PullSeconds)
+		if off := length - s.Pulls[i]; err != nil || off.Abs() > exact {
+			v.Problem("%s %s: the pull took %s, the agent says %q", s.Name, container, seconds(s.Pulls[i]), pull.PullSeconds)
+		}
+	}
+	if len(timeline.LostEvents) > 0 {
+		v.Problem("%s: no Event was lost, the agent says %q", s.Name, timeline.LostEvents)
+	}
+}

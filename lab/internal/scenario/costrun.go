@@ -1,0 +1,166 @@
+package scenario
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+
+	"github.com/podlapse/podlapse/lab/internal/bench"
+	"github.com/podlapse/podlapse/lab/internal/synthetic"
+)
+
+// costRun measures one kind of load.
+type costRun struct {
+	bench   *bench.Bench
+	verdict *Verdict
+	runtime *synthetic.Runtime
+	kind    costKind
+	twin    *byteCount // of the last of the twins
+}
+
+// block is what one block cost.
+type block struct {
+	apiServer time.Duration // CPU
+	agents    agentsUsage
+	events    int // that were sent
+}
+
+// measure plays the pairs of blocks with agents and twins in place, and judges what they tell.
+func (c *costRun) measure(ctx context.Context) (err error) {
+	if err := c.bench.Node.StartGuests(ctx, costNode, c.kind.agents); err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, c.bench.Node.StopGuests()) }()
+	watching, end := context.WithCancel(ctx)
+	twins, watching := errgroup.WithContext(watching)
+	defer func() { end(); err = errors.Join(err, twins.Wait()) }()
+	for range c.kind.twins {
+		c.twin = new(byteCount)
+		if err := followNode(watching, twins, c.bench, costNode, c.twin); err != nil {
+			return err
+		}
+	}
+	const settling = 5 * time.Second // then an agent takes what arrives for news
+	if err := sleep(ctx, settling); err != nil {
+		return err
+	}
+	// The first block finds caches cold; nobody measures it.
+	if _, err := c.play(ctx, "warm", costNode); err != nil {
+		return err
+	}
+	before, err := c.countWatches(ctx)
+	if err != nil {
+		return err
+	}
+	var differences, without []time.Duration
+	var agents agentsUsage
+	var events int
+	for i := range c.kind.pairs {
+		order := []string{costNode, plainNode}
+		if i%2 == 1 {
+			order = []string{plainNode, costNode}
+		}
+		blocks := make(map[string]block)
+		for j, node := range order {
+			if blocks[node], err = c.play(ctx, fmt.Sprint(2*i+j+1), node); err != nil {
+				return err
+			}
+		}
+		per := func(d time.Duration) time.Duration { return d / time.Duration(c.kind.pods) }
+		differences = append(differences, per(blocks[costNode].apiServer-blocks[plainNode].apiServer)/time.Duration(c.kind.times()))
+		without = append(without, per(blocks[plainNode].apiServer))
+		agents = agents.plus(blocks[costNode].agents)
+		events += blocks[costNode].events
+	}
+	after, err := c.countWatches(ctx)
+	if err != nil {
+		return err
+	}
+	cost, load := pair(differences), pair(without)
+	c.verdict.Note("%s: a start costs the API server %.2f ms of CPU without an agent, standard error %.2f, and an agent adds %.3f ms, standard error %.3f, so at most %.3f with 95 %% confidence (%d pairs of blocks of %d starts, %d times; the pairs: %v)",
+		c.kind.name, milliseconds(load.mean), milliseconds(load.standardError), milliseconds(cost.mean), milliseconds(cost.standardError),
+		milliseconds(cost.atMost()), c.kind.pairs, c.kind.pods, c.kind.times(), differences)
+	judgeCost(c.verdict, c.kind, cost)
+	return c.judgeAgents(agents, after.minus(before), events)
+}
+
+// play plays one block in a namespace of its own, which is gone when it returns.
+func (c *costRun) play(ctx context.Context, name, node string) (l block, err error) {
+	namespace := c.bench.Namespace + "-" + c.kind.name + "-" + name
+	if err := c.bench.Kube.CreateNamespace(ctx, c.bench.Node.Report, namespace, purpose); err != nil {
+		return l, err
+	}
+	defer func() {
+		removal := c.bench.Kube.DeleteNamespace(context.WithoutCancel(ctx), c.bench.Node.Report, namespace)
+		err = errors.Join(err, removal)
+	}()
+	// What deleting the block before has left to do is not this one's.
+	const pause = 2 * time.Second
+	if err := sleep(ctx, pause); err != nil {
+		return l, err
+	}
+	agents, err := c.agentsUsage(ctx)
+	if err != nil {
+		return l, err
+	}
+	before, err := c.bench.Node.APIServerUsage()
+	if err != nil {
+		return l, err
+	}
+	begunAt := time.Now()
+	started, err := c.start(ctx, namespace, node)
+	if err != nil {
+		return l, err
+	}
+	if err := sleep(ctx, time.Duration(c.kind.pods)*time.Second/costRate+c.kind.tail-time.Since(begunAt)); err != nil {
+		return l, err
+	}
+	after, err := c.bench.Node.APIServerUsage()
+	if err != nil {
+		return l, err
+	}
+	l.apiServer = after.CPU - before.CPU
+	usage, err := c.agentsUsage(ctx)
+	if err != nil {
+		return l, err
+	}
+	l.agents = usage.minus(agents)
+	for _, s := range started {
+		l.events += s.Events
+	}
+	if node == costNode {
+		err = c.judgeTold(ctx, namespace, started)
+	}
+	return l, err
+}
+
+// start starts the pods at their rate and returns when the last one runs.
+func (c *costRun) start(ctx context.Context, namespace, node string) ([]synthetic.Started, error) {
+	kubelet := synthetic.Kubelet{Kube: c.bench.Kube, Runtime: c.runtime, Node: node}
+	started := make([]synthetic.Started, c.kind.pods)
+	all, together := errgroup.WithContext(ctx)
+	begunAt := time.Now()
+	for i := range started {
+		all.Go(func() error {
+			if err := sleep(together, time.Until(begunAt.Add(time.Duration(i)*time.Second/costRate))); err != nil {
+				return err
+			}
+			images := make([]string, costContainers)
+			for j := range images {
+				images[j] = fmt.Sprintf("images.invalid/%s/image-%d:1", namespace, j+1)
+				if c.kind.cold { // its own, which nobody has pulled for it
+					images[j] = fmt.Sprintf("images.invalid/%s/image-%d-%d:1", namespace, i+1, j+1)
+				} else {
+					c.runtime.AddImage(images[j])
+				}
+			}
+			var err error
+			started[i], err = kubelet.Start(together, namespace, fmt.Sprintf("pod-%d", i+1), images, c.kind.cold)
+			return err
+		})
+	}
+	return started, all.Wait()
+}

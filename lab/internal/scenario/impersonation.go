@@ -1,0 +1,216 @@
+package scenario
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"os/exec"
+	"strings"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
+
+	"github.com/podlapse/podlapse/lab/internal/bench"
+	"github.com/podlapse/podlapse/lab/internal/kube"
+	"github.com/podlapse/podlapse/lab/internal/layout"
+	"github.com/podlapse/podlapse/lab/internal/node"
+)
+
+// nodeImpersonation runs the agent with a token that names a pod on the node, as kubelet would give it one, and
+// with no rule for pods but those of node impersonation. It has to tell of a start-up as ever. The same token is
+// then tried on what it must not open; the real API server refuses that.
+func nodeImpersonation(ctx context.Context, b *bench.Bench, v *Verdict) error {
+	const account, home = "agent", "home"
+	err := b.CreateAccount(ctx, account,
+		rbacv1.PolicyRule{APIGroups: []string{"authentication.k8s.io"}, Resources: []string{"nodes"}, Verbs: []string{"impersonate:associated-node"}},
+		rbacv1.PolicyRule{APIGroups: []string{""}, Resources: []string{"pods"}, Verbs: []string{
+			"impersonate-on:associated-node:list", "impersonate-on:associated-node:watch"}},
+		rbacv1.PolicyRule{APIGroups: []string{""}, Resources: []string{"events"}, Verbs: []string{"watch"}})
+	if err != nil {
+		return err
+	}
+	if err := b.CreateSecret(ctx, "secret"); err != nil {
+		return err
+	}
+	err = b.CreatePod(ctx, home, corev1.PodSpec{
+		ServiceAccountName: account, Containers: []corev1.Container{{Name: mainName, Image: b.BaseImage}},
+		// The Node authorizer lets a node read its pods' secrets, so that this one is refused by impersonation alone.
+		Volumes: []corev1.Volume{bench.SecretVolume("secret")},
+	})
+	if err != nil {
+		return err
+	}
+	if err := b.AwaitReady(ctx, home, startLimit); err != nil {
+		return err
+	}
+	token, err := b.Token(ctx, account, home)
+	if err != nil {
+		return err
+	}
+	kubeconfig, err := b.Node.TokenKubeconfig("scenario-agent", token)
+	if err != nil {
+		return err
+	}
+	flags := []string{"--kubeconfig=" + kubeconfig, "--impersonate-node=on"}
+	if err := b.Node.RestartAgentWith(ctx, node.AgentChange{Flags: flags}); err != nil {
+		return err
+	}
+	timeline, err := startPlain(ctx, b, "mine", b.BaseImage)
+	if err != nil {
+		return err
+	}
+	v.Contract(timeline)
+	check(ctx, b, v, append(flags, "--node-name="+layout.NodeName, "--cri-endpoint=unix://"+b.Node.ContainerdSocket()),
+		"node impersonation is in force")
+	return tryToken(ctx, b, v, token)
+}
+
+// check runs podlapse-agent check, which has to find nothing wrong and to say this.
+func check(ctx context.Context, b *bench.Bench, v *Verdict, flags []string, want string) {
+	output, err := exec.CommandContext(ctx, b.Node.Agent(), append([]string{"check"}, flags...)...).CombinedOutput()
+	v.Compared++
+	if err != nil || !strings.Contains(string(output), want) {
+		v.Problem("podlapse-agent check: %v, want %q in\n%s", err, want, output)
+	}
+	for line := range strings.Lines(string(output)) {
+		v.Note("check: %s", strings.TrimSuffix(line, "\n"))
+	}
+}
+
+// tryToken asks the API server for what the token must open and for what it must not.
+func tryToken(ctx context.Context, b *bench.Bench, v *Verdict, token string) error {
+	const here, elsewhere = "system:node:" + layout.NodeName, "system:node:node-2"
+	pods, mine := "/api/v1/pods", "/api/v1/pods?fieldSelector=spec.nodeName%3D"+layout.NodeName
+	secrets := "/api/v1/namespaces/" + b.Namespace + "/secrets"
+	as := func(user string, groups ...string) http.Header {
+		headers := http.Header{"Impersonate-User": {user}}
+		if len(groups) > 0 {
+			headers["Impersonate-Group"] = groups
+		}
+		return headers
+	}
+	for _, attempt := range []struct {
+		what    string
+		path    string
+		headers http.Header
+		allowed bool
+	}{
+		{"its node's pods", mine, as(here), true},
+		{"Events under its own name", "/api/v1/events?watch=true&timeoutSeconds=1", nil, true},
+		{"pods without a selector", pods, as(here), false},
+		{"another node's pods", "/api/v1/pods?fieldSelector=spec.nodeName%3Dnode-2", as(here), false},
+		{"pods of a namespace", "/api/v1/namespaces/" + b.Namespace + "/pods", as(here), false},
+		{"secrets", "/api/v1/secrets", as(here), false},
+		{"a secret of a pod on its node", secrets + "/secret", as(here), false},
+		{"its node", "/api/v1/nodes/" + layout.NodeName, as(here), false},
+		{"a pod on its node by name", "/api/v1/namespaces/" + b.Namespace + "/pods/mine", as(here), false},
+		{"Events as its node", "/api/v1/events?watch=true&timeoutSeconds=1", as(here), false},
+		{"another node's pods as that node", "/api/v1/pods?fieldSelector=spec.nodeName%3Dnode-2", as(elsewhere), false},
+		{"all pods as another user", pods, as("system:kube-scheduler"), false},
+		{"all pods as an administrator", pods, as(here, "system:masters"), false},
+		{"its node's pods under its own name", mine, nil, false},
+		{"secrets under its own name", "/api/v1/secrets", nil, false},
+	} {
+		err := getAs(ctx, b, token, attempt.headers, attempt.path)
+		v.Compared++
+		var status *kube.StatusError
+		refused := errors.As(err, &status) && status.Code == http.StatusForbidden
+		switch {
+		case attempt.allowed && err != nil:
+			v.Problem("%s: %v, want it allowed", attempt.what, err)
+		case !attempt.allowed && !refused:
+			v.Problem("%s: %v, want it forbidden", attempt.what, err)
+		default:
+			v.Note("%s: %s", attempt.what, answerOf(err))
+		}
+	}
+	return nil
+}
+
+func getAs(ctx context.Context, b *bench.Bench, token string, headers http.Header, path string) error {
+	client, err := b.Node.KubeAs(token, headers)
+	if err != nil {
+		return err
+	}
+	defer client.Close()
+	return client.Get(ctx, path, nil)
+}
+
+func answerOf(err error) string {
+	var status *kube.StatusError
+	if errors.As(err, &status) {
+		return fmt.Sprintf("%d %s", status.Code, status.Message)
+	}
+	return "allowed"
+}
+
+// metricsAuth asks the agent for its metrics as one who may read them, as one who may not, and as nobody.
+func metricsAuth(ctx context.Context, b *bench.Bench, v *Verdict) error {
+	const agent, scraper, reader, stranger = "agent", "scraper", "reader", "stranger"
+	read := rbacv1.PolicyRule{APIGroups: []string{""}, Resources: []string{"pods", "events"}, Verbs: []string{"list", "watch"}}
+	failures := []error{
+		b.CreateAccount(ctx, agent, read),
+		b.BindAccount(ctx, agent, "system:auth-delegator"),
+		b.CreateAccount(ctx, scraper, rbacv1.PolicyRule{NonResourceURLs: []string{"/metrics"}, Verbs: []string{"get"}}),
+		b.CreateAccount(ctx, reader, rbacv1.PolicyRule{NonResourceURLs: []string{"/podlapse/api/*"}, Verbs: []string{"get"}}),
+		b.CreateAccount(ctx, stranger),
+	}
+	if err := errors.Join(failures...); err != nil {
+		return err
+	}
+	tokens := map[string]string{"nobody": "", "who made a token up": "made.up.token"}
+	for _, account := range []string{agent, scraper, reader, stranger} {
+		token, err := b.Token(ctx, account, "")
+		if err != nil {
+			return err
+		}
+		tokens[account] = token
+	}
+	kubeconfig, err := b.Node.TokenKubeconfig("scenario-agent", tokens[agent])
+	if err != nil {
+		return err
+	}
+	if err := b.Node.RestartAgentWith(ctx, node.AgentChange{Flags: []string{"--kubeconfig=" + kubeconfig, "--web-auth=kubernetes"}}); err != nil {
+		return err
+	}
+	for _, attempt := range []struct {
+		who, path string
+		want      int
+	}{
+		{scraper, "/metrics", http.StatusOK}, {scraper, "/metrics", http.StatusOK}, {scraper, "/api/v1/pods", http.StatusForbidden},
+		{reader, "/api/v1/pods", http.StatusOK}, {reader, "/metrics", http.StatusForbidden}, {reader, "/debug/observations", http.StatusForbidden},
+		// Every account may get /api/* of the API server (ClusterRole system:discovery).
+		{stranger, "/metrics", http.StatusForbidden}, {stranger, "/api/v1/pods", http.StatusForbidden}, {"nobody", "/metrics", http.StatusUnauthorized},
+		{"who made a token up", "/metrics", http.StatusUnauthorized}, {"nobody", "/readyz", http.StatusOK}, {"nobody", "/livez", http.StatusOK},
+	} {
+		status, err := askAgent(ctx, b.Agent.Server+attempt.path, tokens[attempt.who])
+		if err != nil {
+			return err
+		}
+		v.Compared++
+		if status != attempt.want {
+			v.Problem("%s asks for %s: %d, want %d", attempt.who, attempt.path, status, attempt.want)
+		}
+		v.Note("%s asks for %s: %d", attempt.who, attempt.path, status)
+	}
+	return nil
+}
+
+func askAgent(ctx context.Context, url, token string) (status int, err error) {
+	ctx, cancel := context.WithTimeout(ctx, 10*time.Second)
+	defer cancel()
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
+	if err != nil {
+		return 0, err
+	}
+	if token != "" {
+		request.Header.Set("Authorization", "Bearer "+token)
+	}
+	response, err := http.DefaultClient.Do(request)
+	if err != nil {
+		return 0, err
+	}
+	return response.StatusCode, response.Body.Close()
+}

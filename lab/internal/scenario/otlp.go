@@ -1,0 +1,387 @@
+package scenario
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"strings"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"golang.org/x/sync/errgroup"
+
+	"github.com/podlapse/podlapse/lab/internal/agent"
+	"github.com/podlapse/podlapse/lab/internal/bench"
+	"github.com/podlapse/podlapse/lab/internal/metrics"
+	"github.com/podlapse/podlapse/lab/internal/node"
+	"github.com/podlapse/podlapse/lab/internal/otlp"
+	"github.com/podlapse/podlapse/lab/internal/workload"
+)
+
+// traces has the OpenTelemetry collector's receiver take what the agent sends, over HTTP first and then over gRPC.
+func traces(ctx context.Context, b *bench.Bench, v *Verdict) error {
+	if err := startReceiver(ctx, b); err != nil {
+		return err
+	}
+	if err := b.Node.RestartAgentWith(ctx, node.AgentChange{Environment: sendingOverHTTP()}); err != nil {
+		return err
+	}
+	if err := settleAgent(ctx, b); err != nil {
+		return err
+	}
+	t := &tracedRun{bench: b, verdict: v}
+	if err := t.whole(ctx); err != nil {
+		return err
+	}
+	if err := t.kinds(ctx); err != nil {
+		return err
+	}
+	if err := t.again(ctx); err != nil {
+		return err
+	}
+	if err := t.deaf(ctx); err != nil {
+		return err
+	}
+	return t.pushedMetrics(ctx)
+}
+
+// tracedRun collects traces and judges them.
+type tracedRun struct {
+	bench   *bench.Bench
+	verdict *Verdict
+}
+
+// told waits until a pod is told on standard output and sent, and judges the one by the other.
+func (t *tracedRun) told(ctx context.Context, pod string) (agent.Timeline, otlp.Report, error) {
+	timeline, err := t.bench.AwaitSettled(ctx, pod)
+	if err != nil {
+		return agent.Timeline{}, otlp.Report{}, err
+	}
+	if err := keep(t.bench, timeline); err != nil {
+		return agent.Timeline{}, otlp.Report{}, err
+	}
+	report, err := awaitTrace(ctx, t.bench, pod, 1)
+	if err != nil {
+		return agent.Timeline{}, otlp.Report{}, err
+	}
+	t.verdict.trace(report, timeline)
+	return timeline, report, nil
+}
+
+// whole starts a pod with an init container and a slow pull, and holds its trace against the truth.
+func (t *tracedRun) whole(ctx context.Context) error {
+	p := plan{name: "whole", initRun: time.Second, readyAfter: 1500 * time.Millisecond, throttled: true, networkDelay: time.Second}
+	images, err := coldImages(ctx, t.bench, []plan{p})
+	if err != nil {
+		return err
+	}
+	if err := injectInto(ctx, t.bench, []plan{p}); err != nil {
+		return err
+	}
+	sightings, stop := t.bench.Watch(ctx)
+	c, err := p.carryOut(ctx, t.bench, sightings, images[0])
+	if err := errors.Join(err, stop()); err != nil {
+		return err
+	}
+	timeline, report, err := t.told(ctx, p.name)
+	if err != nil {
+		return err
+	}
+	truth, err := p.ask(ctx, t.bench, sightings.Of(p.name), c)
+	if err != nil {
+		return err
+	}
+	t.verdict.Contract(timeline)
+	truth.marks = nil // a trace has no intervals
+	var counted tally
+	counted.add(timelineIn(report), truth)
+	counted.judgeExactness(t.verdict)
+	for _, kind := range []string{"startup", "phase", "container", "pull", "queue", "download", "unpack", "layer"} {
+		if len(report.Kind(kind)) == 0 {
+			t.verdict.Problem("the trace of pod %s has no span of kind %s", p.name, kind)
+		}
+	}
+	return t.bench.ResetFaults(ctx)
+}
+
+// traceparent is what a deployment tool may have left in a pod.
+const (
+	parentTrace = "4bf92f3577b34da6a3ce929d0e0e4736"
+	parentSpan  = "00f067aa0ba902b7"
+)
+
+// kinds starts one pod that fails, one with a parent, and one of a Deployment.
+func (t *tracedRun) kinds(ctx context.Context) error {
+	const failing, child, owned = "failing", "child", "owned"
+	fails := bench.InitContainer(initName, t.bench.BaseImage, 500*time.Millisecond)
+	fails.Env = append(fails.Env, corev1.EnvVar{Name: workload.ExitCode, Value: "3"})
+	plain := corev1.PodSpec{Containers: []corev1.Container{bench.MainContainer(mainName, t.bench.BaseImage, time.Second)}}
+	annotations := map[string]string{"traceparent": "00-" + parentTrace + "-" + parentSpan + "-01"}
+	var replicas []string
+	create, together := errgroup.WithContext(ctx)
+	create.Go(func() error {
+		return t.bench.CreatePod(together, failing, corev1.PodSpec{RestartPolicy: corev1.RestartPolicyNever,
+			InitContainers: []corev1.Container{fails}, Containers: plain.Containers})
+	})
+	create.Go(func() error { return t.bench.CreateAnnotatedPod(together, child, annotations, plain) })
+	create.Go(func() (err error) {
+		replicas, err = t.bench.CreateDeployment(together, owned, 1, plain)
+		return err
+	})
+	if err := create.Wait(); err != nil {
+		return err
+	}
+	for _, pod := range replicas {
+		if !strings.HasPrefix(pod, owned+"-") {
+			continue // a bare pod of the same namespace
+		}
+		if err := t.judgeOwned(ctx, pod, owned); err != nil {
+			return err
+		}
+	}
+	if err := t.judgeFailing(ctx, failing); err != nil {
+		return err
+	}
+	return t.judgeChild(ctx, child)
+}
+
+func (t *tracedRun) judgeFailing(ctx context.Context, pod string) error {
+	timeline, report, err := t.told(ctx, pod)
+	if err != nil {
+		return err
+	}
+	root := rootOf(report)
+	if timeline.State != agent.Failed || !root.Failed || root.Message == "" || root.Attributes["error.type"] == "" {
+		t.verdict.Problem("pod %s failed: its record says %s, its trace has the status error %t, %q, error.type %q",
+			pod, timeline.State, root.Failed, root.Message, root.Attributes["error.type"])
+	}
+	return nil
+}
+
+func (t *tracedRun) judgeChild(ctx context.Context, pod string) error {
+	_, report, err := t.told(ctx, pod)
+	if err != nil {
+		return err
+	}
+	if root := rootOf(report); root.TraceID != parentTrace || root.Parent != parentSpan {
+		t.verdict.Problem("pod %s is span %s of trace %s, not a child of %s in %s", pod, root.SpanID, root.TraceID, parentSpan, parentTrace)
+	}
+	return nil
+}
+
+func (t *tracedRun) judgeOwned(ctx context.Context, pod, deployment string) error {
+	timeline, report, err := t.told(ctx, pod)
+	if err != nil {
+		return err
+	}
+	root := rootOf(report)
+	revision := strings.Split(strings.TrimPrefix(pod, deployment+"-"), "-")[0]
+	rollout := rolloutTrace(t.bench.Namespace, deployment, revision)
+	if root.Attributes["k8s.deployment.name"] != deployment || root.Attributes["podlapse.rollout.trace_id"] != rollout ||
+		len(root.Links) != 1 || root.Links[0] != rollout {
+		t.verdict.Problem("pod %s is of Deployment %s, revision %s: its trace has the attributes %v and the links %v",
+			pod, deployment, revision, root.Attributes, root.Links)
+	}
+	if root.TraceID != ownTrace(timeline.UID) || root.Parent != "" {
+		t.verdict.Problem("pod %s is span %s under %q in trace %s, which is not that of its UID", pod, root.SpanID, root.Parent, root.TraceID)
+	}
+	return nil
+}
+
+// again kills the agent before it has told of a pod, and again when it has, and then has it forget that it did: what is sent
+// twice has to be the same spans. The agent that comes back sends over gRPC.
+func (t *tracedRun) again(ctx context.Context) error {
+	const ready = 4 * time.Second
+	p := plan{name: "again", initRun: 500 * time.Millisecond, readyAfter: ready}
+	images, err := coldImages(ctx, t.bench, []plan{p})
+	if err != nil {
+		return err
+	}
+	sightings, stop := t.bench.Watch(ctx)
+	carried := make(chan error, 1)
+	go func() {
+		_, err := p.carryOut(ctx, t.bench, sightings, images[0])
+		carried <- err
+	}()
+	killed := t.killWhileStarting(ctx, p.name)
+	if err := errors.Join(<-carried, stop(), killed); err != nil {
+		return err
+	}
+	timeline, first, err := t.told(ctx, p.name)
+	if err != nil {
+		return err
+	}
+	t.verdict.Contract(timeline)
+	if id := rootOf(first).TraceID; id != ownTrace(timeline.UID) {
+		t.verdict.Problem("pod %s was sent as trace %s, which is not that of its UID", p.name, id)
+	}
+	if err := t.forgetAndRestart(ctx); err != nil {
+		return err
+	}
+	second, err := awaitTrace(ctx, t.bench, p.name, 2)
+	if err != nil {
+		return err
+	}
+	t.verdict.sameSpans(first, second)
+	return nil
+}
+
+// startsSaved is the state that an agent had when a pod was starting.
+func (t *tracedRun) startsSaved() string { return t.bench.Node.AgentState() + "-earlier" }
+
+// killWhileStarting kills the agent when the pod's main container runs, keeps its state beside, and starts it again.
+func (t *tracedRun) killWhileStarting(ctx context.Context, pod string) error {
+	err := t.bench.Node.Report.Wait(ctx, "the agent to hear that pod "+pod+" runs", startLimit, 100*time.Millisecond, func(ctx context.Context) error {
+		timeline, err := t.bench.Agent.Timeline(ctx, t.bench.Namespace, pod)
+		if err != nil {
+			return err
+		}
+		if _, runs := timeline.Mark("running", mainName); !runs {
+			return errors.New("it has not")
+		}
+		return nil
+	})
+	if err != nil {
+		return err
+	}
+	const saved = 500 * time.Millisecond // the state is written five times a second
+	if err := sleep(ctx, saved); err != nil {
+		return err
+	}
+	if err := t.bench.Node.KillAgent(); err != nil {
+		return err
+	}
+	if err := os.RemoveAll(t.startsSaved()); err != nil { // of a scenario that was killed
+		return fmt.Errorf("keep the agent's state: %w", err)
+	}
+	if err := os.CopyFS(t.startsSaved(), os.DirFS(t.bench.Node.AgentState())); err != nil {
+		return fmt.Errorf("keep the agent's state: %w", err)
+	}
+	if reports, err := tracesOf(t.bench, pod); err != nil || len(reports) > 0 {
+		return errors.Join(err, fmt.Errorf("pod %s was sent %d times before the agent was killed: it proves nothing", pod, len(reports)))
+	}
+	return t.bench.Node.RestartAgentWith(ctx, node.AgentChange{Environment: sendingOverGRPC()})
+}
+
+// forgetAndRestart kills the agent and starts it with the state that it had before it told of the pod.
+func (t *tracedRun) forgetAndRestart(ctx context.Context) error {
+	if err := t.bench.Node.KillAgent(); err != nil {
+		return err
+	}
+	if err := os.RemoveAll(t.bench.Node.AgentState()); err != nil {
+		return fmt.Errorf("have the agent forget: %w", err)
+	}
+	if err := os.Rename(t.startsSaved(), t.bench.Node.AgentState()); err != nil {
+		return fmt.Errorf("have the agent forget: %w", err)
+	}
+	return t.bench.Node.RestartAgentWith(ctx, node.AgentChange{Environment: sendingOverGRPC()})
+}
+
+// deaf ends the receiver while a pod starts, which has to be told on standard output all the same, and counted as dropped;
+// once the receiver is back the next one is sent.
+func (t *tracedRun) deaf(ctx context.Context) error {
+	spec := corev1.PodSpec{Containers: []corev1.Container{{Name: mainName, Image: t.bench.BaseImage}}}
+	if err := settleAgent(ctx, t.bench); err != nil {
+		return err
+	}
+	before, err := t.counted(ctx)
+	if err != nil {
+		return err
+	}
+	if err := t.bench.Node.StopReceiver(); err != nil {
+		return err
+	}
+	const unheard, heard = "unheard", "heard"
+	if err := t.bench.CreatePod(ctx, unheard, spec); err != nil {
+		return err
+	}
+	if _, err := t.bench.AwaitSettled(ctx, unheard); err != nil {
+		return err
+	}
+	during, err := t.awaitCounted(ctx, func(c delivered) bool { return c.dropped > before.dropped })
+	if err != nil {
+		return err
+	}
+	health, err := t.bench.Agent.Health(ctx)
+	if err != nil {
+		return err
+	}
+	if !strings.Contains(health, "[-]otlp down") || !strings.Contains(health, "readyz check passed") {
+		t.verdict.Problem("without a receiver /readyz?verbose says %q", health)
+	}
+	if err := t.bench.Node.StartReceiver(ctx); err != nil {
+		return err
+	}
+	if err := t.bench.CreatePod(ctx, heard, spec); err != nil {
+		return err
+	}
+	if _, _, err := t.told(ctx, heard); err != nil {
+		return err
+	}
+	after, err := t.awaitCounted(ctx, func(c delivered) bool { return c.sent > during.sent })
+	if err != nil {
+		return err
+	}
+	t.verdict.Compared += 2
+	if want := (delivered{before.sent, before.dropped + 1, before.printed + 1}); during != want {
+		t.verdict.Problem("one pod started without a receiver: counted are %+v, want %+v", during, want)
+	}
+	if want := (delivered{before.sent + 1, before.dropped + 1, before.printed + 2}); after != want {
+		t.verdict.Problem("one more pod started with a receiver: counted are %+v, want %+v", after, want)
+	}
+	if lost, err := tracesOf(t.bench, unheard); err != nil || len(lost) > 0 {
+		t.verdict.Problem("pod %s counts as dropped and came %d times, %v", unheard, len(lost), err)
+	}
+	return nil
+}
+
+// delivered is what the agent counts of start-ups.
+type delivered struct{ sent, dropped, printed float64 }
+
+func (t *tracedRun) counted(ctx context.Context) (delivered, error) {
+	text, err := t.bench.Agent.Metrics(ctx)
+	if err != nil {
+		return delivered{}, err
+	}
+	sent, err := metrics.Sum(text, "podlapse_sink_sent_total", `sink="otlp"`)
+	dropped, droppedErr := metrics.Sum(text, "podlapse_sink_dropped_total", `sink="otlp"`)
+	printed, printedErr := metrics.Sum(text, "podlapse_sink_sent_total", `sink="records"`)
+	return delivered{sent, dropped, printed}, errors.Join(err, droppedErr, printedErr)
+}
+
+func (t *tracedRun) awaitCounted(ctx context.Context, enough func(delivered) bool) (counted delivered, err error) {
+	err = t.bench.Node.Report.Wait(ctx, "the agent to count", deliveryLimit+5*time.Second, 100*time.Millisecond, func(ctx context.Context) error {
+		var err error
+		if counted, err = t.counted(ctx); err == nil && !enough(counted) {
+			err = fmt.Errorf("it counts %+v", counted)
+		}
+		return err
+	})
+	return counted, err
+}
+
+// pushedMetrics wants the metrics that are sent to be those that are shown.
+func (t *tracedRun) pushedMetrics(ctx context.Context) error {
+	text, err := t.bench.Agent.Metrics(ctx)
+	if err != nil {
+		return err
+	}
+	shown, err := metrics.Sum(text, startupHistogram+"_count")
+	if err != nil {
+		return err
+	}
+	t.verdict.Compared++
+	err = t.bench.Node.Report.Wait(ctx, "the agent to send its metrics", 10*time.Second, 200*time.Millisecond, func(context.Context) error {
+		sent, ok, err := otlp.Count(t.bench.Node.OTLP(), startupHistogram)
+		if err == nil && (!ok || float64(sent) != shown) {
+			err = fmt.Errorf("it shows %v start-ups, sent are %d, %t", shown, sent, ok)
+		}
+		return err
+	})
+	if err != nil {
+		t.verdict.Problem("%v", err)
+	}
+	return nil
+}

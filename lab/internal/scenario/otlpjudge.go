@@ -1,0 +1,207 @@
+package scenario
+
+import (
+	"encoding/json"
+	"strconv"
+	"strings"
+
+	"github.com/podlapse/podlapse/lab/internal/agent"
+	"github.com/podlapse/podlapse/lab/internal/layout"
+	"github.com/podlapse/podlapse/lab/internal/otlp"
+)
+
+// rootOf is the whole start-up's span.
+func rootOf(r otlp.Report) otlp.Span {
+	if roots := r.Kind("startup"); len(roots) == 1 {
+		return roots[0]
+	}
+	return otlp.Span{}
+}
+
+// timelineIn reads the timeline out of a trace, so that it can be judged as one.
+func timelineIn(r otlp.Report) agent.Timeline {
+	root := rootOf(r)
+	length := func(s otlp.Span) json.Number { return number(s.EndAt.Sub(s.StartAt)) }
+	t := agent.Timeline{Namespace: r.Namespace, Name: r.Pod, UID: r.UID, State: root.Attributes["podlapse.state"],
+		CreatedAt: root.StartAt, SettledAt: root.EndAt, TotalSeconds: length(root), TotalError: json.Number(root.Attributes["podlapse.error_seconds"])}
+	for _, s := range r.Kind("phase") {
+		phase := agent.Phase{Phase: s.Name, Container: s.Attributes["k8s.container.name"], Cause: s.Attributes["podlapse.cause"],
+			StartAt: s.StartAt, EndAt: s.EndAt, Seconds: length(s), Error: json.Number(s.Attributes["podlapse.error_seconds"])}
+		if merged := s.Attributes["podlapse.merged_with"]; merged != "" {
+			phase.MergedWith = strings.Split(merged, ",")
+		}
+		t.Phases = append(t.Phases, phase)
+	}
+	return t
+}
+
+// trace holds the trace of a start-up against its form and against the record of the same.
+func (v *Verdict) trace(r otlp.Report, t agent.Timeline) {
+	v.Compared++
+	v.tree(r)
+	for _, span := range r.Spans {
+		v.attributes(span, t)
+	}
+	root := rootOf(r)
+	if !root.StartAt.Equal(t.CreatedAt) || !root.EndAt.Equal(t.SettledAt) {
+		v.Problem("trace of %s: from %s to %s, the record says from %s to %s", r.Pod, root.StartAt, root.EndAt, t.CreatedAt, t.SettledAt)
+	}
+	if root.Attributes["podlapse.state"] != t.State || root.Attributes["podlapse.startup.id"] != t.ID {
+		v.Problem("trace of %s: %s is %s, the record says %s is %s", r.Pod, root.Attributes["podlapse.startup.id"],
+			root.Attributes["podlapse.state"], t.ID, t.State)
+	}
+	if failed := t.State == agent.Failed; root.Failed != failed {
+		v.Problem("trace of %s: the start-up is %s, its status is error: %t", r.Pod, t.State, root.Failed)
+	}
+	v.phases(r, t)
+	v.pulls(r, t)
+}
+
+// tree wants one root, and every other span under one that is there: phases, containers and pulls under the root, what a pull
+// is made of under the pull.
+func (v *Verdict) tree(r otlp.Report) {
+	root := rootOf(r)
+	if root.SpanID == "" {
+		v.Problem("trace of %s: %d roots", r.Pod, len(r.Kind("startup")))
+		return
+	}
+	of := make(map[string]otlp.Span)
+	for _, s := range r.Spans {
+		if _, twice := of[s.SpanID]; twice {
+			v.Problem("trace of %s: two spans %s", r.Pod, s.SpanID)
+		}
+		of[s.SpanID] = s
+	}
+	for _, s := range r.Spans {
+		if s.TraceID != root.TraceID || s.EndAt.Before(s.StartAt) {
+			v.Problem("trace of %s: span %s is in trace %s, from %s to %s", r.Pod, s.Name, s.TraceID, s.StartAt, s.EndAt)
+		}
+		parent := of[s.Parent].Attributes["podlapse.kind"]
+		switch kind := s.Attributes["podlapse.kind"]; kind {
+		case "startup":
+		case "phase", "container", "pull":
+			if parent != "startup" {
+				v.Problem("trace of %s: %s %s is under %q", r.Pod, kind, s.Name, parent)
+			}
+		case "queue", "download", "unpack", "layer":
+			if parent != "pull" {
+				v.Problem("trace of %s: %s is under %q", r.Pod, kind, parent)
+			}
+		default:
+			v.Problem("trace of %s: span %s is of no kind: %q", r.Pod, s.Name, kind)
+		}
+	}
+}
+
+func (v *Verdict) attributes(s otlp.Span, t agent.Timeline) {
+	wants := map[string]string{"k8s.namespace.name": t.Namespace, "k8s.pod.name": t.Name, "k8s.pod.uid": t.UID, "k8s.node.name": layout.NodeName}
+	for key, want := range wants {
+		if s.Attributes[key] != want {
+			v.Problem("trace of %s: span %s has %s=%q, want %q", t.Name, s.Name, key, s.Attributes[key], want)
+		}
+	}
+	for key, want := range map[string]string{"service.name": "podlapse-agent", "service.instance.id": layout.NodeName, "k8s.node.name": layout.NodeName} {
+		if s.Resource[key] != want {
+			v.Problem("trace of %s: the resource has %s=%q, want %q", t.Name, key, s.Resource[key], want)
+		}
+	}
+	switch s.Attributes["podlapse.kind"] {
+	case "container", "pull":
+		for _, key := range []string{"k8s.container.name", "container.image.name"} {
+			if s.Attributes[key] == "" {
+				v.Problem("trace of %s: span %s has no %s", t.Name, s.Name, key)
+			}
+		}
+	}
+}
+
+// phases wants a span for each phase of the record, in their order, with the same ends.
+func (v *Verdict) phases(r otlp.Report, t agent.Timeline) {
+	spans := timelineIn(r).Phases
+	if len(spans) != len(t.Phases) {
+		v.Problem("trace of %s: %d phases, the record has %d", r.Pod, len(spans), len(t.Phases))
+		return
+	}
+	for i, p := range t.Phases {
+		s := spans[i]
+		if s.Phase != p.Phase || s.Container != p.Container || s.Cause != p.Cause || !s.StartAt.Equal(p.StartAt) || !s.EndAt.Equal(p.EndAt) {
+			v.Problem("trace of %s: phase %d is %s %s of %s from %s to %s, the record says %s %s of %s from %s to %s", r.Pod, i,
+				s.Phase, s.Container, s.Cause, s.StartAt, s.EndAt, p.Phase, p.Container, p.Cause, p.StartAt, p.EndAt)
+		}
+	}
+}
+
+// pulls wants a span for each pull of which the record knows both ends, and in it a span for each of its layers.
+func (v *Verdict) pulls(r otlp.Report, t agent.Timeline) {
+	spans := r.Kind("pull")
+	for _, p := range t.Pulls {
+		from := p.RequestedAt
+		if from.IsZero() {
+			from = p.StartedAt
+		}
+		if from.IsZero() || p.FinishedAt.IsZero() {
+			continue
+		}
+		if len(spans) == 0 {
+			v.Problem("trace of %s: no span for the pull of %s", r.Pod, p.Container)
+			return
+		}
+		s := spans[0]
+		spans = spans[1:]
+		if s.Attributes["podlapse.image"] != p.Image || s.Attributes["podlapse.outcome"] != p.Outcome || !s.StartAt.Equal(from) ||
+			!s.EndAt.Equal(p.FinishedAt) || s.Failed != (p.Outcome == agent.Failed) {
+			v.Problem("trace of %s: a pull of %s, %s, from %s to %s, the record says of %s, %s, from %s to %s", r.Pod,
+				s.Attributes["podlapse.image"], s.Attributes["podlapse.outcome"], s.StartAt, s.EndAt, p.Image, p.Outcome, from, p.FinishedAt)
+		}
+		layers := 0
+		for _, part := range r.Kind("layer") {
+			if part.Parent == s.SpanID {
+				layers++
+			}
+		}
+		if layers != len(p.Layers) {
+			v.Problem("trace of %s: %d layers of %s, the record has %d", r.Pod, layers, p.Image, len(p.Layers))
+		}
+	}
+	if len(spans) > 0 {
+		v.Problem("trace of %s: %d more pulls than the record has", r.Pod, len(spans))
+	}
+}
+
+// sameSpans wants a start-up that was sent twice to be the same spans: those with the same ID are the same, and what is in both has
+// the same ID. The second agent may know less, so that one may have spans that the other has not.
+func (v *Verdict) sameSpans(first, second otlp.Report) {
+	v.Compared++
+	named := make(map[string]string) // what a span is → its IDs
+	for _, s := range identified(first) {
+		named[s.identity] = s.ids
+	}
+	same := 0
+	for _, s := range identified(second) {
+		switch ids, known := named[s.identity]; {
+		case !known:
+		case ids == s.ids:
+			same++
+		default:
+			v.Problem("pod %s: %s was sent as %s and as %s", first.Pod, s.identity, ids, s.ids)
+		}
+	}
+	v.Note("pod %s was sent twice, with %d and %d spans, of which %d are the same", first.Pod, len(first.Spans), len(second.Spans), same)
+	if 10*same < 9*len(first.Spans) {
+		v.Problem("pod %s was sent twice, and only %d of %d spans are the same", first.Pod, same, len(first.Spans))
+	}
+}
+
+// spanIdentity is what a span is, and the IDs that it has.
+type spanIdentity struct{ identity, ids string }
+
+func identified(r otlp.Report) (all []spanIdentity) {
+	times := make(map[string]int)
+	for _, s := range r.Spans {
+		identity := strings.Join([]string{s.Attributes["podlapse.kind"], s.Name, s.Attributes["k8s.container.name"],
+			s.Attributes["podlapse.attempt"], s.Attributes["podlapse.digest"], s.Parent}, " ")
+		times[identity]++ // a phase comes back
+		all = append(all, spanIdentity{identity + " " + strconv.Itoa(times[identity]), s.TraceID + " " + s.SpanID})
+	}
+	return all
+}

@@ -1,0 +1,41 @@
+package scenario
+
+import (
+	"testing"
+	"time"
+)
+
+func TestPaired(t *testing.T) {
+	// The mean of 1, 2 and 6 is 3; the squares of what they are off, 4, 1 and 9, are 14 together; √(14/2/3) is 1.5275.
+	p := pair([]time.Duration{time.Second, 2 * time.Second, 6 * time.Second})
+	if p.mean != 3*time.Second || p.standardError.Round(time.Millisecond) != 1528*time.Millisecond {
+		t.Errorf("got %+v", p)
+	}
+	if got := p.atMost().Round(time.Millisecond); got != 7460*time.Millisecond { // 3 + 2.920 · 1.5275
+		t.Errorf("at most %v", got)
+	}
+	if even := pair([]time.Duration{-time.Second, -time.Second}); even.atMost() != -time.Second {
+		t.Errorf("got %+v", even)
+	}
+}
+
+func TestCostThatCannotBeToldFailsAsWell(t *testing.T) {
+	const target = 200 * time.Microsecond
+	for name, test := range map[string]struct {
+		differences []time.Duration
+		problems    int
+	}{
+		"little, and sure":      {[]time.Duration{90, 100, 110}, 0},
+		"little, but not sure":  {[]time.Duration{-400, 100, 600}, 1},
+		"more than it may cost": {[]time.Duration{290, 300, 310}, 1},
+	} {
+		var v Verdict
+		for i := range test.differences {
+			test.differences[i] *= time.Microsecond
+		}
+		judgeCost(&v, costKind{name: name, target: target}, pair(test.differences))
+		if len(v.Problems) != test.problems || v.Compared != 1 {
+			t.Errorf("%s: %+v", name, v)
+		}
+	}
+}

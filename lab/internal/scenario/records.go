@@ -1,0 +1,62 @@
+package scenario
+
+import (
+	"os"
+	"path/filepath"
+
+	"github.com/podlapse/podlapse/lab/internal/agent"
+	"github.com/podlapse/podlapse/lab/internal/bench"
+	"github.com/podlapse/podlapse/lab/internal/build"
+)
+
+// judgeRecords holds all that the agent printed about the scenario's pods against the records' schemas, and transition records
+// against the timelines that they were printed with.
+func judgeRecords(b *bench.Bench, v *Verdict) error {
+	source, err := build.FindSource()
+	if err != nil {
+		return err
+	}
+	schemas, err := agent.ReadSchemas(filepath.Dir(source), os.LookupEnv)
+	if err != nil {
+		return err
+	}
+	records, err := b.Records()
+	if err != nil {
+		return err
+	}
+	v.records(records, schemas)
+	return nil
+}
+
+func (v *Verdict) records(records agent.Records, schemas agent.Schemas) {
+	transitions := 0
+	for _, timeline := range records.Timelines {
+		if err := agent.Validate(schemas.Timeline, timeline.Raw); err != nil {
+			v.Problem("timeline record of %s: %v", timeline.Name, err)
+		}
+		transitions += len(timeline.Transitions)
+		for _, record := range timeline.Transitions {
+			if schemas.Transition == nil {
+				break
+			}
+			if err := agent.Validate(schemas.Transition, record.Raw); err != nil {
+				v.Problem("transition record of %s: %v", timeline.Name, err)
+			}
+		}
+		if timeline.Cut {
+			continue
+		}
+		for _, problem := range timeline.Disagreements() {
+			v.Problem("the records of %s disagree: %s", timeline.Name, problem)
+		}
+	}
+	if records.Strays > 0 {
+		v.Problem("%d transition records do not follow the timeline of their pod", records.Strays)
+	}
+	if schemas.Transition == nil {
+		v.Note("%d timeline records were held against their schema; %d transition records were not: it is not at %s, and %s names no other place",
+			len(records.Timelines), transitions, schemas.Absent, agent.TransitionSchemaVariable)
+		return
+	}
+	v.Note("%d timeline records and %d transition records were held against their schemas and each other", len(records.Timelines), transitions)
+}

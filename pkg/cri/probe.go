@@ -1,0 +1,21 @@
+package cri
+
+import (
+	"context"
+	"time"
+
+	"go.uber.org/zap"
+
+	"github.com/podlapse/podlapse/pkg/health"
+)
+
+// Probe finds the runtime as a Source would, and tells where it is and its name and version. It keeps no connection.
+func Probe(ctx context.Context, endpoint Endpoint) (address, runtime string, err error) {
+	var report health.Report = func(bool, string) {}
+	session, err := New(Config{Endpoint: endpoint, Now: time.Now, Logger: zap.NewNop(), Report: report}).connectAny(ctx)
+	if err != nil {
+		return "", "", err
+	}
+	defer session.close()
+	return session.client.conn.Target(), session.runtime, nil
+}

@@ -1,0 +1,36 @@
+package export
+
+import "github.com/prometheus/client_golang/prometheus"
+
+// Reconstructed counts start-ups that were pieced together after the fact, by how.
+type Reconstructed struct {
+	Over     uint64 // over before the agent's time: shown, in no other metric
+	Restored uint64 // went on across a restart of the agent, which handed over what it had observed
+	Late     uint64 // first told of by a list: part of it was before the agent looked
+}
+
+// reconstructed asks for the counts at each scrape.
+type reconstructed struct {
+	read func() Reconstructed
+	desc *prometheus.Desc
+}
+
+// NewReconstructed makes the collector of start-ups that nobody watched from their beginning.
+func NewReconstructed(read func() Reconstructed) prometheus.Collector {
+	return &reconstructed{read: read, desc: prometheus.NewDesc("podlapse_evidence_reconstructed_total",
+		"Start-ups whose timeline was pieced together after the fact, when they ended, by how: over when the agent came (over; those are in "+
+			"no other metric), going on across a restart of the agent with --state-dir (restored), or told of by a list first and not by the "+
+			"running watch (late).",
+		[]string{"how"}, nil)}
+}
+
+// Describe implements prometheus.Collector.
+func (c *reconstructed) Describe(descs chan<- *prometheus.Desc) { descs <- c.desc }
+
+// Collect implements prometheus.Collector; it may run on several goroutines at once.
+func (c *reconstructed) Collect(metrics chan<- prometheus.Metric) {
+	now := c.read()
+	for how, count := range map[string]uint64{"over": now.Over, "restored": now.Restored, "late": now.Late} {
+		metrics <- prometheus.MustNewConstMetric(c.desc, prometheus.CounterValue, float64(count), how)
+	}
+}

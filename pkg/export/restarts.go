@@ -1,0 +1,34 @@
+package export
+
+import "github.com/prometheus/client_golang/prometheus"
+
+// Restarts is how often containers of a kind were started again for a reason.
+type Restarts struct {
+	Kind, Reason string
+	Count        uint64
+}
+
+// restarts asks for the counts at each scrape.
+type restarts struct {
+	read func() []Restarts
+	desc *prometheus.Desc
+}
+
+// NewRestarts makes the collector of the restarts of containers; read lists every kind and reason.
+func NewRestarts(read func() []Restarts) prometheus.Collector {
+	return &restarts{read: read, desc: prometheus.NewDesc("podlapse_container_restarts_total",
+		"Times that kubelet started a container of this node's pods again, since the agent first saw the pod, during start-up and after; "+
+			"by kind (init, sidecar, main) and by why the run before ended, as the pod's last termination says: signal is a crash, or "+
+			"kubelet that killed it, as after a failed probe; unknown a run whose end nobody saw.",
+		[]string{"kind", "reason"}, nil)}
+}
+
+// Describe implements prometheus.Collector.
+func (c *restarts) Describe(descs chan<- *prometheus.Desc) { descs <- c.desc }
+
+// Collect implements prometheus.Collector; it may run on several goroutines at once.
+func (c *restarts) Collect(metrics chan<- prometheus.Metric) {
+	for _, r := range c.read() {
+		metrics <- prometheus.MustNewConstMetric(c.desc, prometheus.CounterValue, float64(r.Count), r.Kind, r.Reason)
+	}
+}

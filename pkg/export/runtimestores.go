@@ -1,0 +1,35 @@
+package export
+
+import "github.com/prometheus/client_golang/prometheus"
+
+// runtimeStores asks which stores the runtime has at each scrape.
+type runtimeStores struct {
+	served func() map[string]bool
+	desc   *prometheus.Desc
+}
+
+// NewRuntimeStores makes the collector of podlapse_runtime_store_served; while there is no connection to a runtime there
+// is no sample.
+func NewRuntimeStores(served func() map[string]bool) prometheus.Collector {
+	return &runtimeStores{
+		served: served,
+		desc: prometheus.NewDesc("podlapse_runtime_store_served",
+			"Whether the container runtime has one of containerd's own stores (1) or not (0); without one timelines lose precision: "+
+				"sandboxes dates volumes and network, images the end of pulls, content layers, snapshots unpacking.",
+			[]string{"store"}, nil),
+	}
+}
+
+// Describe implements prometheus.Collector.
+func (c *runtimeStores) Describe(descs chan<- *prometheus.Desc) { descs <- c.desc }
+
+// Collect implements prometheus.Collector; it may run on several goroutines at once.
+func (c *runtimeStores) Collect(metrics chan<- prometheus.Metric) {
+	for store, served := range c.served() {
+		value := 0.0
+		if served {
+			value = 1
+		}
+		metrics <- prometheus.MustNewConstMetric(c.desc, prometheus.GaugeValue, value, store)
+	}
+}

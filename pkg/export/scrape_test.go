@@ -1,0 +1,316 @@
+package export
+
+import (
+	"bytes"
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"regexp"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/collectors"
+	"github.com/prometheus/client_golang/prometheus/promhttp"
+	"github.com/prometheus/client_golang/prometheus/testutil"
+	dto "github.com/prometheus/client_model/go"
+	"github.com/prometheus/common/expfmt"
+
+	"github.com/podlapse/podlapse/pkg/imagepull"
+	"github.com/podlapse/podlapse/pkg/timeline"
+)
+
+// What a scrape may cost.
+const (
+	maxSeries    = 1500      // of a node with 110 pods, kubelet's default, with default flags
+	maxGzipBytes = 100 << 10 // of one with 500, with every option on
+)
+
+// manyRegistries are more than have a label of their own.
+const manyRegistries = 2 * maxRegistries
+
+// node is a registry in which every metric has every value of its labels that so many pods and registries can give it, and
+// histograms have observations of all lengths.
+type node struct {
+	pods, registries int
+	podSeries        bool // --metrics-pod-labels
+	trace            TraceOf
+}
+
+func (n node) registry() *prometheus.Registry {
+	registry := prometheus.NewRegistry()
+	metrics := NewMetrics(registry, n.trace)
+	NewJSONLines(JSONLinesConfig{Registerer: registry})
+	for i := range n.pods {
+		metrics.Observe(n.pod(i))
+	}
+	var starting []timeline.Timeline
+	for i := range n.pods {
+		starting = append(starting, n.starting(i))
+	}
+	registry.MustRegister(
+		NewGoRuntime(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}),
+		NewBuildInfo(Build{Version: "v1.2.3", Revision: strings.Repeat("a", 40), GoVersion: "go1.26"}),
+		NewSources(func() (all []Source) {
+			for _, name := range []timeline.Source{timeline.SourcePodWatch, timeline.SourceEventWatch, timeline.SourceCRI} {
+				all = append(all, Source{Name: string(name), Up: true, ObservedAt: createdAt})
+			}
+			return all
+		}),
+		NewClockSkew(func() timeline.Skew { return timeline.Skew{Least: -time.Millisecond, Most: time.Millisecond} }),
+		NewEventWatches(func() EventWatches { return EventWatches{Opened: 7, Received: 40, Used: 11} }),
+		NewRestarts(func() (all []Restarts) {
+			for _, kind := range []string{"init", "sidecar", "main"} {
+				for reason := range 8 { // as many as podwatch.RestartReasons
+					all = append(all, Restarts{Kind: kind, Reason: fmt.Sprint("reason-", reason), Count: 3})
+				}
+			}
+			return all
+		}),
+		NewRuntimeStores(func() map[string]bool {
+			return map[string]bool{"sandboxes": true, "images": true, "content": true, "snapshots": true}
+		}),
+		NewReconstructed(func() Reconstructed { return Reconstructed{Over: 5, Restored: 1, Late: 2} }),
+		NewTraffic(func() (all []Traffic) {
+			for _, resource := range []string{"pods", "events", "other"} {
+				for _, verb := range []string{"get", "list", "watch"} {
+					all = append(all, Traffic{Resource: resource, Verb: verb, Requests: 12345, Failed: 12, Bytes: 123456789})
+				}
+			}
+			return all
+		}),
+		NewStarting(func() []timeline.Timeline { return starting }),
+		NewLivePulls(func() LivePulls { return LivePulls{Now: after(time.Hour), Starting: starting} }),
+	)
+	if n.podSeries {
+		registry.MustRegister(NewPodSeries(func() []timeline.Timeline { return starting }))
+	}
+	return registry
+}
+
+// pod is a settled start-up: the first pods try each registry with each outcome and each failure, and all of them every phase.
+func (n node) pod(i int) timeline.Timeline {
+	rng := rand.New(rand.NewPCG(1, uint64(i)))
+	anyLength := func() time.Duration { // from 1 ms to 1000 s, each power of ten as likely
+		return time.Duration(math.Pow(10, 6*rng.Float64()) * float64(time.Millisecond))
+	}
+	states := []timeline.State{timeline.StateReady, timeline.StateReady, timeline.StateReady, timeline.StateSucceeded,
+		timeline.StateFailed, timeline.StateDeleted, timeline.StateGivenUp}
+	t := timeline.Timeline{
+		Namespace: "shop", Name: fmt.Sprintf("web-7d4b9c6f5-%05d", i), UID: fmt.Sprint("uid-", i), State: states[i%len(states)],
+		Total: anyLength(), LostEvents: []string{"Pulling/app"}, Missing: []string{"scheduled"},
+	}
+	for mark := timeline.MarkCreated; mark <= lastMark; mark++ {
+		t.Conflicts = append(t.Conflicts, timeline.Conflict{Mark: mark})
+	}
+	at := createdAt
+	for _, phase := range timeline.Phases() {
+		if phase == timeline.PhaseUnattributed && i%2 == 0 {
+			continue // so that the service level indicator is known
+		}
+		end := at.Add(anyLength())
+		t.Phases = append(t.Phases, timeline.Span{Phase: phase, StartAt: at, EndAt: end})
+		at = end
+	}
+	failures, outcomes := imagepull.Failures(), imagepull.Outcomes()
+	for k := range outcomes {
+		pull := timeline.Pull{
+			Registry: n.host(i), Outcome: outcomes[k], Timed: true, QueueTimed: true, Pull: anyLength(), Queue: anyLength(),
+			Layers: []timeline.Layer{{Digest: fmt.Sprint(i, k), SizeBytes: 1 << 20, DownloadedAt: after(time.Second), UnpackedAt: after(2 * time.Second)}},
+			Shared: []bool{false}, StartedAt: createdAt, DownloadedAt: after(time.Second), FinishedAt: after(3 * time.Second),
+		}
+		if pull.Outcome != imagepull.OutcomeFailed {
+			t.Pulls = append(t.Pulls, pull)
+			continue
+		}
+		for _, failure := range failures {
+			pull.Failure = failure
+			t.Pulls = append(t.Pulls, pull)
+		}
+	}
+	return t
+}
+
+// starting is a pod that waits for its image, in each phase in turn.
+func (n node) starting(i int) timeline.Timeline {
+	t := waiting(fmt.Sprintf("web-7d4b9c6f5-%05d", i), fmt.Sprint(n.host(i), "/web:", i), n.host(i), time.Second)
+	t.Owner = timeline.Owner{Kind: "Deployment", Name: "web"}
+	if i == 0 {
+		t.Pulls = append(t.Pulls, timeline.Pull{Container: "proxy", Registry: n.host(i), Outcome: imagepull.OutcomeFailed, Failure: imagepull.FailureDNS})
+	}
+	phases := timeline.Phases()
+	t.Phases = []timeline.Span{{Phase: phases[i%len(phases)], StartAt: createdAt, EndAt: after(time.Second)}}
+	return t
+}
+
+// host is one of the registries, or none.
+func (n node) host(i int) string {
+	i %= n.registries + 1
+	if i == n.registries {
+		return ""
+	}
+	return fmt.Sprintf("registry-%d.eu-central-1.example.com:5000", i)
+}
+
+// documented are the metrics in docs/metrics.md, with their labels.
+func documented(t *testing.T) map[string]string {
+	t.Helper()
+	text, err := os.ReadFile("../../docs/metrics.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	labels := map[string]string{}
+	for _, m := range regexp.MustCompile("(?m)^\\| `(podlapse_[a-z_]+)` \\| [a-z]+ \\| (.*?) ?\\| ").FindAllStringSubmatch(string(text), -1) {
+		labels[m[1]] = m[2]
+	}
+	if len(labels) < 40 {
+		t.Fatalf("read only %d metrics in docs/metrics.md", len(labels))
+	}
+	return labels
+}
+
+// fromElsewhere are the metrics of packages that need this one, so that it cannot have them here. Each has one series.
+func fromElsewhere(t *testing.T) []string {
+	t.Helper()
+	var names []string
+	for name, labels := range documented(t) {
+		if !strings.HasPrefix(name, "podlapse_history_") && !strings.HasPrefix(name, "podlapse_stream_") {
+			continue
+		}
+		if labels != "" {
+			t.Errorf("%s has labels %s, which nobody counts", name, labels)
+		}
+		names = append(names, name)
+	}
+	return names
+}
+
+// TestScrapeIsWhole holds the node of these tests against the list of all metrics, so that none is left out.
+func TestScrapeIsWhole(t *testing.T) {
+	listed := map[string]bool{}
+	for name := range documented(t) {
+		listed[name] = true
+	}
+	for _, name := range fromElsewhere(t) {
+		delete(listed, name)
+	}
+	delete(listed, "podlapse_state_dropped_total") // of package state, with --state-dir
+	registry := node{pods: 110, registries: manyRegistries, podSeries: true}.registry()
+	for _, family := range gather(t, registry) {
+		if strings.HasPrefix(family.GetName(), "podlapse_") && !listed[family.GetName()] {
+			t.Errorf("%s is not in docs/metrics.md", family.GetName())
+		}
+		delete(listed, family.GetName())
+	}
+	for name := range listed {
+		t.Errorf("%s has no series", name)
+	}
+	problems, err := testutil.GatherAndLint(registry)
+	if err != nil || len(problems) > 0 {
+		t.Errorf("%v, %v", problems, err)
+	}
+}
+
+func gather(t testing.TB, registry *prometheus.Registry) []*dto.MetricFamily {
+	t.Helper()
+	families, err := registry.Gather()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return families
+}
+
+// seriesOf counts as a Prometheus does that scrapes text: every bucket, sum and count is a series.
+func seriesOf(t *testing.T, registry *prometheus.Registry) (all int, of map[string]int) {
+	t.Helper()
+	of = map[string]int{}
+	for _, family := range gather(t, registry) {
+		var text bytes.Buffer
+		if _, err := expfmt.MetricFamilyToText(&text, family); err != nil {
+			t.Fatal(err)
+		}
+		for line := range strings.Lines(text.String()) {
+			if !strings.HasPrefix(line, "#") {
+				all++
+				of[family.GetName()]++
+			}
+		}
+	}
+	return all, of
+}
+
+func TestScrapeHasFewSeries(t *testing.T) {
+	all, of := seriesOf(t, node{pods: 110, registries: manyRegistries}.registry())
+	elsewhere := len(fromElsewhere(t))
+	t.Logf("%d series, %d of them of other packages", all+elsewhere, elsewhere)
+	if all+elsewhere > maxSeries {
+		t.Errorf("%d series, want at most %d: %v", all+elsewhere, maxSeries, of)
+	}
+	if more, _ := seriesOf(t, node{pods: 110, registries: 2 * manyRegistries}.registry()); more != all {
+		t.Errorf("%d series with twice as many registries, want no more than %d", more, all)
+	}
+}
+
+// formats are those that a Prometheus asks for.
+var formats = map[string]string{
+	"text":        "text/plain;version=0.0.4",
+	"openmetrics": "application/openmetrics-text;version=1.0.0",
+	"protobuf":    "application/vnd.google.protobuf;proto=io.prometheus.client.MetricFamily;encoding=delimited",
+}
+
+// scrape asks as a Prometheus does, and returns how many bytes come.
+func scrape(tb testing.TB, handler http.Handler, accept string) int {
+	tb.Helper()
+	request := httptest.NewRequestWithContext(tb.Context(), http.MethodGet, "/metrics", nil)
+	request.Header.Set("Accept", accept)
+	request.Header.Set("Accept-Encoding", "gzip")
+	answer := httptest.NewRecorder()
+	handler.ServeHTTP(answer, request)
+	mediaType, _, _ := strings.Cut(accept, ";")
+	if answer.Code != http.StatusOK || answer.Header().Get("Content-Encoding") != "gzip" ||
+		!strings.HasPrefix(answer.Header().Get("Content-Type"), mediaType) {
+		tb.Fatalf("%d, %v", answer.Code, answer.Header())
+	}
+	return answer.Body.Len()
+}
+
+// busiest is a node of 500 pods from more registries than have a name, with every option on.
+func busiest() http.Handler {
+	n := node{pods: 500, registries: maxRegistries + 2, podSeries: true, trace: func(t timeline.Timeline) string {
+		return fmt.Sprintf("%032x", rand.New(rand.NewPCG(7, uint64(len(t.UID)))).Uint64())
+	}}
+	return promhttp.HandlerFor(n.registry(), promhttp.HandlerOpts{EnableOpenMetrics: true})
+}
+
+func TestScrapeIsSmall(t *testing.T) {
+	handler := busiest()
+	for name, accept := range formats {
+		got := scrape(t, handler, accept)
+		t.Logf("%s: %d bytes", name, got)
+		if got > maxGzipBytes {
+			t.Errorf("%s: %d bytes, want at most %d", name, got, maxGzipBytes)
+		}
+	}
+}
+
+// BenchmarkScrape is of 500 pods: with default flags and several registries, and of the busiest node.
+func BenchmarkScrape(b *testing.B) {
+	usual := node{pods: 500, registries: manyRegistries}.registry()
+	for of, handler := range map[string]http.Handler{
+		"default": promhttp.HandlerFor(usual, promhttp.HandlerOpts{EnableOpenMetrics: true}), "busiest": busiest(),
+	} {
+		for name, accept := range formats {
+			b.Run(of+"/"+name, func(b *testing.B) {
+				bytes := 0
+				for b.Loop() {
+					bytes = scrape(b, handler, accept)
+				}
+				b.ReportMetric(float64(bytes), "gzip-B")
+			})
+		}
+	}
+}

@@ -1,0 +1,87 @@
+package kubeauth
+
+import (
+	"context"
+	"fmt"
+
+	authenticationv1 "k8s.io/api/authentication/v1"
+	authorizationv1 "k8s.io/api/authorization/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/runtime/serializer"
+	"k8s.io/client-go/rest"
+)
+
+// Client makes reviews. It knows their two groups alone: the full clientset's scheme costs megabytes.
+type Client struct {
+	authentication, authorization rest.Interface
+}
+
+// NewClient does not connect.
+func NewClient(config *rest.Config) (*Client, error) {
+	scheme := runtime.NewScheme()
+	for _, add := range []func(*runtime.Scheme) error{authenticationv1.AddToScheme, authorizationv1.AddToScheme} {
+		if err := add(scheme); err != nil {
+			return nil, fmt.Errorf("build scheme of reviews: %w", err)
+		}
+	}
+	codecs := serializer.NewCodecFactory(scheme).WithoutConversion()
+	of := func(group schema.GroupVersion) (rest.Interface, error) {
+		config := rest.CopyConfig(config)
+		config.GroupVersion = &group
+		config.APIPath = "/apis"
+		config.NegotiatedSerializer = codecs
+		config.ContentType = runtime.ContentTypeJSON
+		config.QPS = -1 // who asks bounds it
+		client, err := rest.RESTClientFor(config)
+		if err != nil {
+			return nil, fmt.Errorf("build client for %s: %w", group, err)
+		}
+		return client, nil
+	}
+	authentication, err := of(authenticationv1.SchemeGroupVersion)
+	if err != nil {
+		return nil, err
+	}
+	authorization, err := of(authorizationv1.SchemeGroupVersion)
+	if err != nil {
+		return nil, err
+	}
+	return &Client{authentication, authorization}, nil
+}
+
+// Whose tells whose token it is, or that it is nobody's.
+func (c *Client) Whose(ctx context.Context, token string) (user authenticationv1.UserInfo, known bool, err error) {
+	review := authenticationv1.TokenReview{Spec: authenticationv1.TokenReviewSpec{Token: token}}
+	// The answer repeats the token, so that it is not kept.
+	if err := c.authentication.Post().Resource("tokenreviews").Body(&review).Do(ctx).Into(&review); err != nil {
+		return user, false, fmt.Errorf("review a token: %w", err)
+	}
+	return review.Status.User, review.Status.Authenticated, nil
+}
+
+// MayGet tells whether a user may read a path of the agent, which RBAC knows as nonResourceURLs /metrics and /podlapse/….
+func (c *Client) MayGet(ctx context.Context, user authenticationv1.UserInfo, path string) (bool, error) {
+	review := authorizationv1.SubjectAccessReview{Spec: authorizationv1.SubjectAccessReviewSpec{
+		User: user.Username, UID: user.UID, Groups: user.Groups, Extra: map[string]authorizationv1.ExtraValue{},
+		NonResourceAttributes: &authorizationv1.NonResourceAttributes{Verb: "get", Path: nonResourceURL(path)},
+	}}
+	for key, values := range user.Extra {
+		review.Spec.Extra[key] = authorizationv1.ExtraValue(values)
+	}
+	if err := c.authorization.Post().Resource("subjectaccessreviews").Body(&review).Do(ctx).Into(&review); err != nil {
+		return false, fmt.Errorf("review access: %w", err)
+	}
+	return review.Status.Allowed, nil
+}
+
+// MayI tells whether the agent itself may do something with a resource, in any namespace.
+func (c *Client) MayI(ctx context.Context, verb, group, resource string) (bool, error) {
+	review := authorizationv1.SelfSubjectAccessReview{Spec: authorizationv1.SelfSubjectAccessReviewSpec{
+		ResourceAttributes: &authorizationv1.ResourceAttributes{Verb: verb, Group: group, Resource: resource},
+	}}
+	if err := c.authorization.Post().Resource("selfsubjectaccessreviews").Body(&review).Do(ctx).Into(&review); err != nil {
+		return false, fmt.Errorf("review the agent's own access: %w", err)
+	}
+	return review.Status.Allowed, nil
+}

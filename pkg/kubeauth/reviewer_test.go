@@ -1,0 +1,216 @@
+package kubeauth
+
+import (
+	"fmt"
+	"net/http"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"go.uber.org/goleak"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/rest"
+
+	"github.com/podlapse/podlapse/pkg/podwatch/podwatchtest"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+const (
+	scraper = "system:serviceaccount:monitoring:prometheus"
+	nobody  = "system:serviceaccount:shop:default"
+	metrics = "/metrics"
+)
+
+// bench is a Reviewer before an API server where scraper may read /metrics and all of the agent's API.
+type bench struct {
+	*Reviewer
+	t      *testing.T
+	server *podwatchtest.Server
+	now    time.Time
+
+	mu      sync.Mutex
+	up      bool
+	reports []string
+}
+
+func newBench(t *testing.T) *bench {
+	t.Helper()
+	b := &bench{t: t, server: podwatchtest.Start(t), now: time.Unix(1e9, 0)}
+	b.server.KnowToken("good", scraper)
+	b.server.KnowToken("other", nobody)
+	b.server.Authorize(func(a podwatchtest.Attempt) bool {
+		return a.Resource != "" || a.User == scraper && a.Verb == "get" && (a.Path == metrics || strings.HasPrefix(a.Path, "/podlapse/api/"))
+	})
+	transport := &http.Transport{}
+	t.Cleanup(transport.CloseIdleConnections)
+	reviewer, err := New(&rest.Config{Host: b.server.URL(), Transport: transport}, func(up bool, detail string) {
+		b.mu.Lock()
+		defer b.mu.Unlock()
+		b.up, b.reports = up, append(b.reports, detail)
+	}, func() time.Time { return b.now })
+	if err != nil {
+		t.Fatal(err)
+	}
+	b.Reviewer = reviewer
+	return b
+}
+
+func (b *bench) want(token, path string, verdict Verdict) {
+	b.t.Helper()
+	if got, err := b.Review(b.t.Context(), token, path); got != verdict || err != nil {
+		b.t.Errorf("%s for %s: %q, %v, want %q", token, path, got, err, verdict)
+	}
+}
+
+// asked is how often the API server was asked for tokens and for access.
+func (b *bench) asked(tokens, access int) {
+	b.t.Helper()
+	var gotTokens, gotAccess int
+	for _, request := range b.server.Requests() {
+		if strings.Contains(request, "tokenreviews") {
+			gotTokens++
+		} else {
+			gotAccess++
+		}
+	}
+	if gotTokens != tokens || gotAccess != access {
+		b.t.Errorf("reviewed %d tokens and %d times access, want %d and %d", gotTokens, gotAccess, tokens, access)
+	}
+}
+
+func TestVerdictsAreRemembered(t *testing.T) {
+	b := newBench(t)
+	for range 3 {
+		b.want("good", metrics, Allowed)
+		b.want("other", metrics, Denied)
+		b.want("made up", metrics, Unknown)
+	}
+	b.asked(3, 2)
+	b.want("good", "/api/v1/pods", Allowed)
+	b.asked(3, 3) // the token is known, the path is new
+}
+
+// TestDiscoveryIsNotTheAgentsAPI: what every account may ask the API server for is not what it may ask the agent for.
+func TestDiscoveryIsNotTheAgentsAPI(t *testing.T) {
+	b := newBench(t)
+	for _, path := range []string{"/api/v1/pods", "/api/v1/pods/a/b", "/api/v1/pulls", "/debug/observations", "/healthz"} {
+		b.want("other", path, Denied)
+	}
+}
+
+func TestARevokedTokenWorksForTwoMinutesMore(t *testing.T) {
+	b := newBench(t)
+	b.want("good", metrics, Allowed)
+	b.server.KnowToken("good", "")
+	b.now = b.now.Add(acceptedFor)
+	b.want("good", metrics, Allowed)
+	b.now = b.now.Add(time.Nanosecond)
+	b.want("good", metrics, Unknown)
+	b.server.KnowToken("good", scraper)
+	b.now = b.now.Add(refusedFor + time.Nanosecond)
+	b.want("good", metrics, Allowed)
+}
+
+func TestPermissionsAreReadAgain(t *testing.T) {
+	b := newBench(t)
+	b.want("good", metrics, Allowed)
+	b.want("other", metrics, Denied)
+	b.server.Authorize(func(a podwatchtest.Attempt) bool { return a.Resource != "" || a.User == nobody })
+	b.now = b.now.Add(deniedFor + time.Nanosecond)
+	b.want("good", metrics, Allowed)
+	b.want("other", metrics, Allowed)
+	b.now = b.now.Add(allowedFor + time.Nanosecond)
+	b.want("good", metrics, Denied)
+}
+
+func TestWithoutTheAPIServer(t *testing.T) {
+	b := newBench(t)
+	b.want("good", metrics, Allowed)
+	b.server.Refuse(http.StatusInternalServerError, metav1.StatusReasonInternalError, "etcd is away")
+	b.want("good", metrics, Allowed)
+	for _, token := range []string{"secret-token", "good"} {
+		b.now = b.now.Add(acceptedFor + time.Nanosecond)
+		verdict, err := b.Review(t.Context(), token, metrics)
+		if verdict != "" || err == nil || !strings.Contains(err.Error(), "etcd is away") {
+			t.Errorf("%q, %v, want an error that says why", verdict, err)
+		}
+		if text := fmt.Sprint(err, b.reports); strings.Contains(text, "secret-token") {
+			t.Errorf("the token is told: %s", text)
+		}
+	}
+	if b.up {
+		t.Errorf("reports %q", b.reports)
+	}
+	b.server.Heal()
+	b.want("good", metrics, Allowed)
+	if !b.up {
+		t.Errorf("reports %q", b.reports)
+	}
+}
+
+func TestAnAgentThatMayNotReview(t *testing.T) {
+	b := newBench(t)
+	b.server.Authorize(func(a podwatchtest.Attempt) bool { return a.Resource != "subjectaccessreviews" })
+	if verdict, err := b.Review(t.Context(), "good", metrics); verdict != "" || err == nil {
+		t.Errorf("%q, %v", verdict, err)
+	}
+	if last := b.reports[len(b.reports)-1]; b.up || !strings.HasPrefix(last, remedyForbidden) {
+		t.Errorf("reports %q, want the remedy", last)
+	}
+}
+
+// TestAFloodKeepsNoScraperOut: neither made-up tokens nor a pod's own token, which is good for nothing here, use up
+// what the API server is asked for those who may read.
+func TestAFloodKeepsNoScraperOut(t *testing.T) {
+	b := newBench(t)
+	b.want("good", metrics, Allowed)
+	b.now = b.now.Add(allowedFor + time.Second)
+	before := len(b.server.Requests())
+	refused := 0
+	for i := range 5000 {
+		token, path := fmt.Sprint("made up ", i), metrics
+		if i%2 == 0 {
+			token, path = "other", fmt.Sprint("/api/v1/pods/a/", i)
+		}
+		if _, err := b.Review(t.Context(), token, path); err != nil {
+			refused++
+		}
+	}
+	if cost := len(b.server.Requests()) - before; cost > 10 || refused < 4900 {
+		t.Errorf("the flood cost the API server %d reviews, and %d were refused", cost, refused)
+	}
+	b.want("good", metrics, Allowed)
+}
+
+// TestMemoryIsBounded asks slowly enough that every one is reviewed.
+func TestMemoryIsBounded(t *testing.T) {
+	b := newBench(t)
+	for i := range 3 * maxTokens {
+		b.now = b.now.Add(time.Second)
+		token := fmt.Sprint("made up ", i)
+		if i%2 == 0 {
+			b.server.KnowToken(token, scraper)
+		}
+		if _, err := b.Review(t.Context(), token, metrics); err != nil {
+			t.Fatal(err)
+		}
+	}
+	b.want("good", metrics, Allowed)
+	sizes := []int{len(b.tokens.yes.Keys()), len(b.tokens.no.Keys()), len(b.friends.Keys())}
+	if slices.Max(sizes) > maxTokens || len(b.access.yes.Keys()) > maxAccess {
+		t.Errorf("remembers %v tokens and %d accesses", sizes, len(b.access.yes.Keys()))
+	}
+}
+
+func TestDigestsAreKeyedAndTellPartsApart(t *testing.T) {
+	one, two := newDigests(), newDigests()
+	if one.of("token") != one.of("token") || one.of("token") == two.of("token") {
+		t.Error("a digest must be the same within one agent, and another in the next")
+	}
+	if one.of("a", "bc") == one.of("ab", "c") {
+		t.Error("a path that begins with the end of a token is taken for it")
+	}
+}

@@ -1,0 +1,131 @@
+package podwatchtest
+
+import (
+	"encoding/json"
+	"net/http"
+	"slices"
+	"strings"
+	"time"
+
+	authenticationv1 "k8s.io/api/authentication/v1"
+	authorizationv1 "k8s.io/api/authorization/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+// Agent is who asks without a token that the server knows.
+const Agent = "system:serviceaccount:podlapse:podlapse-agent"
+
+// Attempt is what somebody wants to do.
+type Attempt struct {
+	User            string // Agent, whom a known token belongs to, or who is impersonated
+	Verb            string
+	Group, Resource string
+	Path            string // of what is no resource
+	Selector        string // of fields
+}
+
+// Authorize asks a policy about every attempt from now on; without one all is allowed.
+func (s *Server) Authorize(allow func(Attempt) bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.allow = allow
+}
+
+// KnowToken makes TokenReview accept a token as that of a user; an empty user makes it unknown again.
+func (s *Server) KnowToken(token, user string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.tokens == nil {
+		s.tokens = map[string]string{}
+	}
+	s.tokens[token] = user
+}
+
+// Ahead sets the server's clock that much ahead of the test's.
+func (s *Server) Ahead(by time.Duration) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.ahead = by
+}
+
+func (s *Server) allowed(a Attempt) bool {
+	s.mu.Lock()
+	allow := s.allow
+	s.mu.Unlock()
+	return allow == nil || allow(a)
+}
+
+// refusedTo says why a request is forbidden, as the API server with constrained impersonation in the mode
+// associated-node would; empty when it is not.
+func (s *Server) refusedTo(r *http.Request, a Attempt) string {
+	a.User = Agent
+	attempts := []Attempt{a}
+	if node := r.Header.Get("Impersonate-User"); node != "" {
+		asNode := a
+		asNode.User = node
+		on := a
+		on.Verb, on.Selector = "impersonate-on:associated-node:"+a.Verb, ""
+		attempts = []Attempt{
+			{User: Agent, Verb: "impersonate:associated-node", Group: "authentication.k8s.io", Resource: "nodes"}, on, asNode,
+		}
+	}
+	for _, a := range attempts {
+		if !s.allowed(a) {
+			return a.Resource + " is forbidden: User \"" + a.User + "\" cannot " + a.Verb + " resource \"" + a.Resource + "\""
+		}
+	}
+	return ""
+}
+
+// review answers what is asked with POST.
+func (s *Server) review(w http.ResponseWriter, r *http.Request) {
+	switch r.URL.Path {
+	case "/apis/authentication.k8s.io/v1/tokenreviews":
+		answer(s, w, r, func(review *authenticationv1.TokenReview) {
+			s.mu.Lock()
+			defer s.mu.Unlock()
+			if user := s.tokens[review.Spec.Token]; user != "" {
+				review.Status = authenticationv1.TokenReviewStatus{Authenticated: true, User: authenticationv1.UserInfo{Username: user}}
+			}
+		})
+	case "/apis/authorization.k8s.io/v1/subjectaccessreviews":
+		answer(s, w, r, func(review *authorizationv1.SubjectAccessReview) {
+			a := review.Spec.NonResourceAttributes
+			review.Status.Allowed = a != nil && (discovery(a.Path) || s.allowed(Attempt{User: review.Spec.User, Verb: a.Verb, Path: a.Path}))
+		})
+	case "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews":
+		answer(s, w, r, func(review *authorizationv1.SelfSubjectAccessReview) {
+			a := review.Spec.ResourceAttributes
+			review.Status.Allowed = a != nil && s.allowed(Attempt{User: Agent, Verb: a.Verb, Group: a.Group, Resource: a.Resource})
+		})
+	default:
+		writeStatus(w, failure(http.StatusNotFound, metav1.StatusReasonNotFound, "no such resource"))
+	}
+}
+
+// discovery says what ClusterRole system:discovery of every cluster lets every account get.
+func discovery(path string) bool {
+	for _, prefix := range []string{"/api", "/apis", "/openapi"} {
+		if path == prefix || strings.HasPrefix(path, prefix+"/") {
+			return true
+		}
+	}
+	return slices.Contains([]string{"/healthz", "/livez", "/readyz", "/version", "/version/"}, path)
+}
+
+func answer[R any](s *Server, w http.ResponseWriter, r *http.Request, decide func(*R)) {
+	review := new(R)
+	if err := json.NewDecoder(r.Body).Decode(review); err != nil {
+		writeStatus(w, failure(http.StatusBadRequest, metav1.StatusReasonBadRequest, err.Error()))
+		return
+	}
+	resource := r.URL.Path[strings.LastIndex(r.URL.Path, "/")+1:]
+	if !s.allowed(Attempt{User: Agent, Verb: "create", Group: strings.Split(r.URL.Path, "/")[2], Resource: resource}) {
+		writeStatus(w, failure(http.StatusForbidden, metav1.StatusReasonForbidden, resource+" is forbidden"))
+		return
+	}
+	decide(review)
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(http.StatusCreated)
+	_ = json.NewEncoder(w).Encode(review)
+}

@@ -1,0 +1,23 @@
+package podwatch
+
+import apierrors "k8s.io/apimachinery/pkg/api/errors"
+
+// The remedies begin a report, since what the API server says is long and a report is cut.
+const (
+	remedyPods     = "allow the ServiceAccount list and watch of pods, or use --impersonate-node=on"
+	remedyAsNode   = "allow impersonate:associated-node (Kubernetes 1.36 or newer), or use --impersonate-node=off"
+	remedyEvents   = "allow the ServiceAccount watch of events, or use --events=off"
+	remedyTokenBad = "the agent's token is not accepted, see its ServiceAccount"
+	remedyWhoToAsk = " (podlapse-agent check tells more): "
+)
+
+// worded is an error of the API server for people, with the remedy when it is a refusal.
+func worded(err error, remedy string) string {
+	switch {
+	case apierrors.IsForbidden(err):
+		return remedy + remedyWhoToAsk + err.Error()
+	case apierrors.IsUnauthorized(err):
+		return remedyTokenBad + remedyWhoToAsk + err.Error()
+	}
+	return err.Error()
+}

@@ -1,0 +1,140 @@
+package podwatch
+
+import (
+	"context"
+	"maps"
+	"testing"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/podlapse/podlapse/pkg/timeline"
+)
+
+// watched is a store that takes what a test hands it.
+func watched(t *testing.T, list ...any) (*store, *Pods) {
+	t.Helper()
+	pods := NewPods(Config{
+		NodeName: nodeName, Observe: func(context.Context, timeline.Observation) {}, Report: func(bool, string) {}, Now: begun,
+	})
+	s := newStore(t.Context(), pods)
+	if err := s.Replace(list, ""); err != nil {
+		t.Fatal(err)
+	}
+	return s, pods
+}
+
+// crashed is a pod whose containers were started again so often; the run before ended so.
+func crashed(uid string, times int32, reason string, code int32) *corev1.Pod {
+	p := pod("a", uid)
+	p.Status.ContainerStatuses = []corev1.ContainerStatus{{
+		Name: "app", RestartCount: times,
+		LastTerminationState: corev1.ContainerState{Terminated: &corev1.ContainerStateTerminated{Reason: reason, ExitCode: code}},
+	}}
+	return p
+}
+
+func mustCount(t *testing.T, pods *Pods, want map[RestartKey]uint64) {
+	t.Helper()
+	if got := pods.Restarts(); !maps.Equal(got, want) {
+		t.Errorf("counted %v, want %v", got, want)
+	}
+}
+
+func TestRestartReasons(t *testing.T) {
+	for _, test := range []struct {
+		reason string
+		code   int32
+		want   RestartReason
+	}{
+		{"Completed", 0, RestartCompleted},
+		{"Error", 1, RestartError},
+		{"Error", 128, RestartError},
+		{"Error", 129, RestartSignal}, // SIGHUP, the first
+		{"Error", 137, RestartSignal}, // SIGKILL
+		{"Error", 192, RestartSignal}, // the last real-time signal
+		{"Error", 193, RestartError},
+		{"Error", 255, RestartError},
+		{"OOMKilled", 137, RestartOOMKilled},
+		{"StartError", 128, RestartStartError},
+		{"ContainerCannotRun", 127, RestartStartError},
+		{"RestartingAllContainers", 137, RestartAll},
+		{"ContainerStatusUnknown", 137, RestartUnknown},
+		{"", 0, RestartUnknown},
+		{"seccomp killed", 159, RestartOther},
+	} {
+		s, pods := watched(t)
+		if err := s.Update(crashed("1", 1, test.reason, test.code)); err != nil {
+			t.Fatal(err)
+		}
+		mustCount(t, pods, map[RestartKey]uint64{{timeline.KindMain, test.want}: 1})
+	}
+	if got := restartReason(nil); got != RestartUnknown {
+		t.Errorf("nobody saw it end: %s", got)
+	}
+}
+
+// Each restart counts once, however often the pod is told of.
+func TestRestartsCountOnce(t *testing.T) {
+	s, pods := watched(t, crashed("old", 3, "Error", 1))
+	take := func(p *corev1.Pod) {
+		t.Helper()
+		if err := s.Update(p); err != nil {
+			t.Fatal(err)
+		}
+	}
+	mustCount(t, pods, map[RestartKey]uint64{}) // an agent before this one had them
+	take(crashed("old", 3, "Error", 1))
+	mustCount(t, pods, map[RestartKey]uint64{})
+	take(crashed("old", 4, "OOMKilled", 137))
+	take(crashed("old", 4, "OOMKilled", 137))
+	want := map[RestartKey]uint64{{timeline.KindMain, RestartOOMKilled}: 1}
+	mustCount(t, pods, want)
+	take(crashed("old", 0, "", 0)) // kubelet forgot for a moment
+	take(crashed("old", 4, "OOMKilled", 137))
+	mustCount(t, pods, want)
+	take(crashed("old", 7, "Completed", 0)) // two more that nobody saw end
+	want[RestartKey{timeline.KindMain, RestartCompleted}] = 1
+	want[RestartKey{timeline.KindMain, RestartUnknown}] = 2
+	mustCount(t, pods, want)
+
+	// Nobody watched while this one came and crashed; the list that follows tells.
+	if err := s.Replace([]any{crashed("old", 7, "Completed", 0), crashed("new", 1, "Error", 2)}, ""); err != nil {
+		t.Fatal(err)
+	}
+	want[RestartKey{timeline.KindMain, RestartError}] = 1
+	mustCount(t, pods, want)
+
+	mirror := crashed("mirror", 5, "Error", 1) // made again by kubelet: its containers' counts are old
+	mirror.Annotations = map[string]string{mirrorAnnotation: "static"}
+	take(mirror)
+	mustCount(t, pods, want)
+
+	for _, p := range []*corev1.Pod{crashed("old", 7, "Completed", 0), crashed("new", 1, "Error", 2), mirror} {
+		if err := s.Delete(p); err != nil {
+			t.Fatal(err)
+		}
+	}
+	mustCount(t, pods, want)
+	if len(pods.restarts.highest) > 0 {
+		t.Errorf("remembers pods that are gone: %v", pods.restarts.highest)
+	}
+}
+
+func TestRestartsByKind(t *testing.T) {
+	s, pods := watched(t)
+	p := crashed("1", 1, "Error", 1)
+	p.Spec.InitContainers = []corev1.Container{{Name: "setup"}, {Name: "proxy", RestartPolicy: to(corev1.ContainerRestartPolicyAlways)}}
+	for name, times := range map[string]int32{"setup": 1, "proxy": 1} {
+		status := p.Status.ContainerStatuses[0]
+		status.Name, status.RestartCount = name, times
+		p.Status.InitContainerStatuses = append(p.Status.InitContainerStatuses, status)
+	}
+	if err := s.Update(p); err != nil {
+		t.Fatal(err)
+	}
+	want := map[RestartKey]uint64{}
+	for _, kind := range RestartedKinds() {
+		want[RestartKey{kind, RestartError}] = 1
+	}
+	mustCount(t, pods, want)
+}

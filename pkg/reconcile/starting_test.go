@@ -1,0 +1,41 @@
+package reconcile
+
+import (
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/podlapse/podlapse/pkg/timeline"
+)
+
+// Who asks right after another gets the same answer, until there is something new or time has passed.
+func TestStartingIsToldOncePerScrape(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r, observe, stop := start(t, &desk{}, timeline.Scope{})
+		defer stop()
+		ask := func() []timeline.Timeline {
+			t.Helper()
+			all, err := r.Starting(t.Context())
+			if err != nil {
+				t.Fatal(err)
+			}
+			return all
+		}
+		observe(timeline.PodSeen{ArrivedAt: time.Now(), Live: true, Pod: object()})
+		first := ask()
+		time.Sleep(toldFor)
+		if again := ask(); len(first) != 1 || &first[0] != &again[0] {
+			t.Errorf("worked out twice: %d pods", len(first))
+		}
+		time.Sleep(1)
+		if later := ask(); later[0].Total != first[0].Total+toldFor+1 {
+			t.Errorf("%s old after %s", later[0].Total, toldFor+1)
+		}
+		other := object()
+		other.UID, other.Name = "uid-2", "other"
+		observe(timeline.PodSeen{ArrivedAt: time.Now(), Live: true, Pod: other})
+		if all := ask(); len(all) != 2 {
+			t.Errorf("%d pods start, want the new one as well", len(all))
+		}
+	})
+}

@@ -1,0 +1,38 @@
+package state
+
+import (
+	"fmt"
+	"os"
+)
+
+// fileTemporary is a name that the next agent removes, should check be killed before it does.
+const fileTemporary = ".state.jsonl.check-*"
+
+// Probe says whether an agent could keep its state in the directory, which is made if it is absent. What is in it
+// stays as it is. The error is ErrInUse when all is well but that an agent runs with it.
+func Probe(path string) error {
+	d, err := openDir(path)
+	if err != nil {
+		return err
+	}
+	file, err := os.CreateTemp(path, fileTemporary)
+	if err != nil {
+		return fmt.Errorf("make a file: %w", err)
+	}
+	defer func() { _ = os.Remove(file.Name()) }()
+	_, err = file.WriteString("podlapse-agent check\n")
+	if syncErr := file.Sync(); err == nil {
+		err = syncErr
+	}
+	if closeErr := file.Close(); err == nil {
+		err = closeErr
+	}
+	if err != nil {
+		return fmt.Errorf("write a file: %w", err)
+	}
+	locked, err := d.lock()
+	if err != nil {
+		return err
+	}
+	return locked.Close()
+}

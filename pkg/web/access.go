@@ -1,0 +1,62 @@
+package web
+
+import (
+	"context"
+	"net/http"
+	"strings"
+
+	"go.uber.org/zap"
+)
+
+// Access says whether the owner of a bearer token may read a path. An error says that nobody can tell now. It may
+// block until ctx is done, and is called from many goroutines at once.
+type Access func(ctx context.Context, token, path string) (Verdict, error)
+
+// Verdict is an answer of Access.
+type Verdict string
+
+// The verdicts.
+const (
+	Allowed Verdict = "allowed"
+	Unknown Verdict = "unknown" // the token is nobody's
+	Denied  Verdict = "denied"
+)
+
+// guard lets through whom access allows; all when there is none.
+func guard(access Access, logger *zap.Logger, next http.Handler) http.Handler {
+	if access == nil {
+		return next
+	}
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		token, ok := bearer(r)
+		if !ok {
+			w.Header().Set("WWW-Authenticate", "Bearer")
+			writeError(w, http.StatusUnauthorized, "unauthenticated", "a bearer token of the cluster is needed: Authorization: Bearer TOKEN")
+			return
+		}
+		verdict, err := access(r.Context(), token, r.URL.Path)
+		switch {
+		case err != nil:
+			logger.Debug("no verdict on a token", zap.Error(err))
+			writeRetry(w, http.StatusServiceUnavailable, "unavailable", "the API server cannot be asked about the token now; try again")
+		case verdict == Allowed:
+			next.ServeHTTP(w, r)
+		case verdict == Denied:
+			writeError(w, http.StatusForbidden, "forbidden", "the token's user may not get this path: RBAC needs a rule with verb get on nonResourceURLs /metrics or /podlapse/*")
+		default:
+			w.Header().Set("WWW-Authenticate", `Bearer error="invalid_token"`)
+			writeError(w, http.StatusUnauthorized, "unauthenticated", "the API server does not know the token, or no longer")
+		}
+	})
+}
+
+// bearer is the token of a request (RFC 6750).
+func bearer(r *http.Request) (string, bool) {
+	given := r.Header.Values("Authorization")
+	if len(given) != 1 {
+		return "", false
+	}
+	scheme, token, _ := strings.Cut(given[0], " ")
+	token = strings.TrimSpace(token)
+	return token, strings.EqualFold(scheme, "Bearer") && token != "" && !strings.ContainsAny(token, " \t,")
+}
