@@ -59,7 +59,8 @@ func TestMetricsDocument(t *testing.T) {
 
 	var doc strings.Builder
 	doc.WriteString("# Metrics\n\nWhat `/metrics` shows, of this node alone. The list is made from the agent's own registry, with every option on " +
-		"(`go test ./cmd/agent -run MetricsDocument -update`). Beside these there are those of the Go runtime and of the process.\n\n" +
+		"(`go test ./cmd/agent -run MetricsDocument -update`). Beside these there are those of the Go runtime, without the insides of its " +
+		"allocator (`go_memstats_…`), and of the process.\n\n" +
 		"Histograms have classic buckets and native ones; with traces on, their exemplars name the trace of a start-up (`trace_id`). " +
 		"Labels have closed sets of values; values that are known beforehand are there at zero. `registry` has the six registries that were " +
 		"pulled from the most lately, and then `other`; of counters and histograms the series of one that is no longer among them vanish, " +

@@ -46,6 +46,9 @@ type LivePullRecord struct {
 	TotalBytes int64 `json:"total_bytes,omitempty"`
 }
 
+// Pulling says that content comes.
+func (r LivePullRecord) Pulling() bool { return r.State == pullStatePulling }
+
 // LivePullList is the answer to a request for the pulls that go on.
 type LivePullList struct {
 	Items []LivePullRecord `json:"items"`

@@ -103,7 +103,7 @@ func TestReportedPodsAreShownButNotReportedAgain(t *testing.T) {
 		observe(timeline.PodSeen{ArrivedAt: time.Now(), Pod: deleting})
 		time.Sleep(time.Minute)
 		synctest.Wait()
-		all, _ := r.Timelines(t.Context())
+		all := d.known(t, r)
 		if len(d.settled) > 0 || len(all) != 2 || !all[0].Reconstructed || !all[1].Reconstructed {
 			t.Errorf("reported again: %+v, shown: %+v", d.settled, all)
 		}

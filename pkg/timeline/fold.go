@@ -155,7 +155,7 @@ func (f *fold) assemble() Timeline {
 	t.Conflicts = f.conflicts()
 	t.Missing = f.missing()
 	t.Said = f.e.saidUntil(end.estimate().time())
-	t.Revision, t.TraceParent = pod.Revision, pod.TraceParent
+	t.Revision, t.TraceParent, t.Labels = pod.Revision, pod.TraceParent, pod.Labels
 	if pod.Traits != nil {
 		t.Traits = *pod.Traits
 	}
