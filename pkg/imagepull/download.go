@@ -1,7 +1,7 @@
 package imagepull
 
 import (
-	"strings"
+	"net/url"
 	"time"
 )
 
@@ -25,6 +25,6 @@ type Download struct {
 
 // Of says that the download is of the repository that an image reference names.
 func (d Download) Of(ref string) bool {
-	host, _, _ := strings.Cut(Registry(ref), ":")
+	host := (&url.URL{Host: Registry(ref)}).Hostname() // as containerd does: an IPv6 address without its brackets
 	return d.Repository != "" && d.Registry == host && d.Repository == Repository(ref)
 }
