@@ -16,8 +16,6 @@ const (
 	KindPulled         Kind = "pulled"          // the runtime answered that it has the image
 	KindAlreadyPresent Kind = "already_present" // no pull was needed
 	KindPullFailed     Kind = "pull_failed"     // the runtime gave up, or kubelet before it asked
-	KindBackOff        Kind = "back_off"        // kubelet waits before it tries again
-	KindNeverPull      Kind = "never_pull"      // absent, and the pull policy is Never
 )
 
 // Message is what one kubelet Event tells of a pull. The zero time.Duration stands for absent unless
@@ -50,7 +48,9 @@ type Message struct {
 const combinedPrefix = "(combined from similar events): "
 
 // sentences are the forms kubelet uses, from pkg/kubelet/images/image_manager.go of 1.20 to 1.36:
-// reason, the words before the quoted reference, what the words after it begin with, and the kind.
+// reason, the words before the quoted reference, what the words after it begin with, and the kind. "Failed to inspect image",
+// with the reason InspectFailed, is none: the runtime did not say whether the image is there, so no pull was asked for, and
+// kubelet asks again without the back-off of a pull.
 var sentences = []struct {
 	reason, before, after string
 	kind                  Kind
@@ -60,9 +60,6 @@ var sentences = []struct {
 	{"Pulled", "Container image ", " already present on machine", KindAlreadyPresent},
 	{"Failed", "Failed to pull image ", "", KindPullFailed},
 	{"InspectFailed", "Failed to apply default image tag ", "", KindPullFailed},
-	{"InspectFailed", "Failed to inspect image ", "", KindPullFailed},
-	{"BackOff", "Back-off pulling image ", "", KindBackOff},
-	{"ErrImageNeverPull", "Container image ", " is not present with pull policy of Never", KindNeverPull},
 }
 
 // ParseMessage reads a kubelet Event's reason and message. Whatever it does not understand is
@@ -142,10 +139,13 @@ func (m *Message) readLengths(rest string) {
 	m.Unit = unitOf(pull, waiting)
 }
 
+// maxLength is longer than any pull; with what cannot be, sums of stamps and lengths would overflow.
+const maxLength = 365 * 24 * time.Hour
+
 // parseLength reads a Go duration as kubelet prints it, which is never negative.
 func parseLength(text string) (time.Duration, bool) {
 	d, err := time.ParseDuration(text)
-	return d, err == nil && d >= 0
+	return d, err == nil && d >= 0 && d <= maxLength
 }
 
 // unitOf tells a kubelet that cuts to milliseconds from one that does not: of the latter's lengths,
