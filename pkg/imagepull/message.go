@@ -16,6 +16,7 @@ const (
 	KindPulled         Kind = "pulled"          // the runtime answered that it has the image
 	KindAlreadyPresent Kind = "already_present" // no pull was needed
 	KindPullFailed     Kind = "pull_failed"     // the runtime gave up, or kubelet before it asked
+	KindInspectFailed  Kind = "inspect_failed"  // the runtime did not say whether it has the image; no pull was asked for
 )
 
 // Message is what one kubelet Event tells of a pull. The zero time.Duration stands for absent unless
@@ -48,9 +49,7 @@ type Message struct {
 const combinedPrefix = "(combined from similar events): "
 
 // sentences are the forms kubelet uses, from pkg/kubelet/images/image_manager.go of 1.20 to 1.36:
-// reason, the words before the quoted reference, what the words after it begin with, and the kind. "Failed to inspect image",
-// with the reason InspectFailed, is none: the runtime did not say whether the image is there, so no pull was asked for, and
-// kubelet asks again without the back-off of a pull.
+// reason, the words before the quoted reference, what the words after it begin with, and the kind.
 var sentences = []struct {
 	reason, before, after string
 	kind                  Kind
@@ -59,6 +58,7 @@ var sentences = []struct {
 	{"Pulled", "Successfully pulled image ", "", KindPulled},
 	{"Pulled", "Container image ", " already present on machine", KindAlreadyPresent},
 	{"Failed", "Failed to pull image ", "", KindPullFailed},
+	{"InspectFailed", "Failed to inspect image ", "", KindInspectFailed}, // the reference may be empty
 	{"InspectFailed", "Failed to apply default image tag ", "", KindPullFailed},
 }
 
