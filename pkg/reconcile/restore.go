@@ -38,6 +38,9 @@ func (r *Reconciler) restore() {
 		}
 		r.clocks.Observe(o)
 		p.evidence.Apply(o)
+		if event, ok := o.(timeline.EventSeen); ok {
+			r.pulls.Observe(event, p.evidence.Pod()) // others wait for it, or find what it brought
+		}
 		if _, ok := o.(timeline.PodGone); ok {
 			gone[uid] = true
 		}
