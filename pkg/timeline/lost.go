@@ -4,8 +4,9 @@ import "github.com/podlapse/podlapse/pkg/imagepull"
 
 // lostEvents names the Events that kubelet made for certain and that never came, although a watch was open that told all
 // there was: a container runs from its image, so kubelet has decided to pull it or not, and says so each time with a
-// Pulled Event; and before a pull, which the policy Always or what came proves, it says that it pulls. Kubelet drops Events when it makes many of one pod
-// (client-go, tools/record: 25, then one in five minutes), and so does a queue that is full.
+// Pulled Event; and before a pull, which the policy Always or what came proves, it says that it pulls. Kubelet drops
+// Events when it makes many of one pod (client-go, tools/record: 25, then one in five minutes), and so does a queue that
+// is full.
 func (f *fold) lostEvents() []string {
 	e := f.e
 	if e.rewatched <= e.blindAt {

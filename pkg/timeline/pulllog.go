@@ -63,7 +63,7 @@ func (l *PullLog) Observe(o EventSeen, pod Pod) {
 		name = ImageName(m.Image)
 	}
 	logged := loggedPull{
-		told: tellingOf(o, name, m.Image), image: normalized(m.Image), uid: o.UID, fetched: pod.pullsIfAbsent(name),
+		told: tellingOf(o, name, m.Image), uid: o.UID, fetched: pod.pullsIfAbsent(name),
 		blocker: Blocker{pod.Namespace, pod.Name, name, m.Image, 0}, until: told,
 	}
 	if slices.ContainsFunc(l.pulls, func(known loggedPull) bool { return known.told == logged.told }) {
@@ -84,6 +84,7 @@ func (l *PullLog) Observe(o EventSeen, pod Pod) {
 	if len(l.pulls) == maxPullLog {
 		l.pulls = append(l.pulls[:0], l.pulls[1:]...)
 	}
+	logged.image = normalized(m.Image)
 	l.pulls = append(l.pulls, logged)
 }
 
@@ -180,8 +181,8 @@ func normalized(ref string) string {
 	return name
 }
 
-// brought says that the pull brought the image, if it is the one that p asked for: it had begun before, and ended when the image was last
-// known to be absent, when p was in the queue, or while p found its content.
+// brought says that the pull brought the image, if it is the one that p asked for: it had begun before, and ended when the
+// image was last known to be absent, when p was in the queue, or while p found its content.
 func (o loggedPull) brought(p *Pull) bool {
 	absent := at(p.RequestedAt)
 	if p.absentAt != 0 {
