@@ -90,7 +90,7 @@ func (l LivePulls) Records() []LivePullRecord {
 		})
 		if i < 0 {
 			wanted = append(wanted, wantedPull{LivePullRecord: LivePullRecord{
-				Outcome: imagepull.OutcomeExternal, Registry: cmp.Or(d.Registry, registryUnknown)}})
+				Outcome: imagepull.OutcomeExternal, Registry: cmp.Or(d.Registry, imagepull.UnknownRegistry)}})
 			i = len(wanted) - 1
 			if d.Repository != "" {
 				wanted[i].Image = d.Registry + "/" + d.Repository

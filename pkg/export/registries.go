@@ -43,7 +43,7 @@ func (r *Registries) GoOn(pulls []LivePullRecord) {
 }
 
 func (r *Registries) of(name string) *RegistryRecord {
-	name = cmp.Or(name, registryUnknown)
+	name = cmp.Or(name, imagepull.UnknownRegistry)
 	registry := r.byName[name]
 	if registry == nil {
 		registry = &RegistryRecord{Registry: name, Outcomes: map[imagepull.Outcome]int{}, Failures: map[imagepull.Failure]int{}}

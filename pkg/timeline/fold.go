@@ -73,6 +73,9 @@ func (f *fold) gather() {
 		if c.key.mark == MarkPullRequested && c.key.attempt > f.pulls[c.key.container].final {
 			continue
 		}
+		if c.key.mark == MarkInspectFailed && c.latest > f.firstSign(c.key.container) {
+			continue // the back-off after a pull, or a restart, holds it
+		}
 		if c.origin == originControlPlane {
 			c = f.skew.widen(c)
 		}

@@ -19,6 +19,7 @@ const (
 	MarkFailed                      // the pod failed, was rejected or evicted
 	MarkDeleted                     // deletion asked for, or the object gone
 
+	MarkInspectFailed    // the runtime did not say whether it has the image; the first time, before anything was pulled
 	MarkPullRequested    // kubelet wants the image; the pull queue begins
 	MarkPullStarted      // the runtime was asked to pull
 	MarkPullDownloaded   // the last byte of the image had come
@@ -37,7 +38,7 @@ const (
 var markNames = [...]string{
 	"created", "scheduled", "acknowledged", "sandbox_failed", "sandbox_begun", "network_ready", "sandbox_running",
 	"containers_ready", "ready", "succeeded", "failed", "deleted",
-	"pull_requested", "pull_started", "pull_downloaded", "pull_finished", "pull_failed",
+	"inspect_failed", "pull_requested", "pull_started", "pull_downloaded", "pull_finished", "pull_failed",
 	"config_refused", "create_failed", "container_created", "running", "finished", "post_started", "started", "container_ready",
 }
 

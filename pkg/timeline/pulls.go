@@ -74,6 +74,22 @@ func (e *Evidence) usedBy(index int16) instant {
 	return end
 }
 
+// firstSign is when at the latest the runtime had said whether it has a container's image: kubelet had asked for a pull,
+// or used it. It is maxInstant while nothing tells.
+func (f *fold) firstSign(index int16) instant {
+	p, first := f.pulls[index], f.e.usedBy(index)
+	if len(p.failures) > 0 {
+		first = min(first, p.failures[0].latest)
+	}
+	if p.pulled.known() {
+		first = min(first, p.pulled.latest)
+	}
+	if requested, known := f.e.latest(markKey{index, 0, MarkPullRequested}); known {
+		first = min(first, requested)
+	}
+	return first
+}
+
 func (e *Evidence) isVolume(index int16) bool {
 	return slices.ContainsFunc(e.pod.Containers, func(c Container) bool {
 		return c.Kind == KindImageVolume && c.Name == e.containers[index].name

@@ -227,11 +227,16 @@ func (f *fold) isLast(c *Container) bool { return f.containers[len(f.containers)
 // tell, with an Event, when it found it. One that must not be pulled may be refused before it is found.
 func (f *fold) pullSteps(c *Container) []step {
 	index, attempts, wait := f.index(c.Name), f.attemptsOf(c), f.turningTo(c)
+	steps := make([]step, 0, 4*len(attempts)+4) // with those of a run
+	if inspected := (markKey{index, 0, MarkInspectFailed}); f.bounds.find(inspected) != nil {
+		wait.key = inspected
+		steps = append(steps, wait)
+		wait = step{phase: PhaseContainerCreate} // kubelet asks the runtime again until it answers
+	}
 	if c.PullPolicy == PullNever {
 		wait.key, wait.untold = markKey{index, 0, MarkPullRequested}, true
-		return []step{wait}
+		return append(steps, wait)
 	}
-	steps := make([]step, 0, 4*len(attempts)+4) // with those of a run
 	for i, a := range attempts {
 		if i > 0 {
 			wait = step{phase: PhaseImageBackoff}
