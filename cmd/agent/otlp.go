@@ -21,7 +21,7 @@ func tracesOf(c config) export.TraceOf {
 	if !c.otlp.Traces.On {
 		return nil
 	}
-	return otlp.TraceOf
+	return otlp.NewTraceOf()
 }
 
 // newTraces makes the sink of traces, or nil without an endpoint for them.
@@ -41,7 +41,8 @@ func newMetricsPush(ctx context.Context, c config, build export.Build, registry 
 		return nil, nil
 	}
 	return otlp.NewMetrics(ctx, otlp.MetricsConfig{
-		Signal: c.otlp.Metrics, Interval: c.otlp.Interval, Node: c.nodeName, Version: build.Version, Gatherer: registry,
-		Report: board.Register(partMetrics, "not started yet"),
+		Signal: c.otlp.Metrics, Interval: c.otlp.Interval, Exponential: c.otlp.Exponential, Node: c.nodeName, Version: build.Version,
+		Gatherer: registry,
+		Report:   board.Register(partMetrics, "not started yet"),
 	})
 }

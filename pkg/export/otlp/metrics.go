@@ -12,14 +12,16 @@ import (
 	"github.com/podlapse/podlapse/pkg/health"
 )
 
-// MetricsConfig is what Metrics needs; every field is required.
+// MetricsConfig is what Metrics needs; every field but Exponential is required.
 type MetricsConfig struct {
 	Signal   Signal // on
 	Interval time.Duration
-	Node     string
-	Version  string // of the agent
-	Gatherer prometheus.Gatherer
-	Report   health.Report
+	// Exponential sends histograms as exponential ones, without exemplars, rather than with the buckets of /metrics.
+	Exponential bool
+	Node        string
+	Version     string // of the agent
+	Gatherer    prometheus.Gatherer
+	Report      health.Report
 }
 
 // Metrics sends what /metrics shows, time and again. What it could not send the next time has too, since everything is
@@ -28,6 +30,7 @@ type MetricsConfig struct {
 // The SDK's periodic reader would do, but that it tells of failures only to a handler that all of the process shares.
 type Metrics struct {
 	config   MetricsConfig
+	gathered *gathered
 	reader   *sdkmetric.ManualReader
 	provider *sdkmetric.MeterProvider
 	exporter sdkmetric.Exporter
@@ -35,7 +38,7 @@ type Metrics struct {
 
 // NewMetrics makes a sink that connects to nobody until the first interval is over.
 func NewMetrics(ctx context.Context, config MetricsConfig) (*Metrics, error) {
-	from, err := newResource(ctx, config.Node, config.Version)
+	who, err := newResource(ctx, config.Node, config.Version)
 	if err != nil {
 		return nil, err
 	}
@@ -43,10 +46,11 @@ func NewMetrics(ctx context.Context, config MetricsConfig) (*Metrics, error) {
 	if err != nil {
 		return nil, err
 	}
-	reader := sdkmetric.NewManualReader(sdkmetric.WithProducer(bridge.NewMetricProducer(bridge.WithGatherer(config.Gatherer))))
+	from := &gathered{from: config.Gatherer, exponential: config.Exponential}
+	reader := sdkmetric.NewManualReader(sdkmetric.WithProducer(bridge.NewMetricProducer(bridge.WithGatherer(from))))
 	return &Metrics{
-		config: config, reader: reader, exporter: exporter,
-		provider: sdkmetric.NewMeterProvider(sdkmetric.WithReader(reader), sdkmetric.WithResource(from)),
+		config: config, gathered: from, reader: reader, exporter: exporter,
+		provider: sdkmetric.NewMeterProvider(sdkmetric.WithReader(reader), sdkmetric.WithResource(who)),
 	}, nil
 }
 
@@ -80,9 +84,14 @@ func (m *Metrics) send(ctx context.Context) {
 		m.config.Report(false, "gather metrics: "+err.Error())
 		return
 	}
+	decodeTraces(all)
 	err := send(ctx, m.config.Signal.Timeout, func(ctx context.Context) error { return m.exporter.Export(ctx, &all) })
 	if err != nil && !isWarning(err) {
 		m.config.Report(false, err.Error())
+		return
+	}
+	if m.gathered.err != nil {
+		m.config.Report(false, "sent without what could not be gathered: "+m.gathered.err.Error())
 		return
 	}
 	m.config.Report(true, "sending to "+m.config.Signal.Endpoint)
