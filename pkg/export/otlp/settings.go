@@ -141,6 +141,9 @@ func (e *environment) signal(name string, exporters ...string) Signal {
 	}
 	e.checkClientKey(name)
 	_, protocol := e.of(name, "PROTOCOL")
+	if headers, _ := e.of(name, "HEADERS"); headers != "" && protocol == protocolGRPC {
+		e.check(headers, isMetadata)
+	}
 	timeout, _ := e.of(name, "TIMEOUT")
 	return Signal{
 		On: true, Endpoint: endpoint, Protocol: cmp.Or(protocol, protocolHTTP), Timeout: e.duration(defaultTimeout, timeout),

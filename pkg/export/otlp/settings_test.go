@@ -96,6 +96,16 @@ func TestSettingsThatAreWrong(t *testing.T) {
 			}
 		})
 	}
+	for _, headers := range []string{"a!b=c", "a=caf%C3%A9"} { // which HTTP takes
+		variables := map[string]string{endpoint: there, "OTEL_EXPORTER_OTLP_HEADERS": headers}
+		if _, err := from(variables); err != nil {
+			t.Error(err)
+		}
+		variables["OTEL_EXPORTER_OTLP_PROTOCOL"] = protocolGRPC
+		if _, err := from(variables); err == nil || strings.Count(err.Error(), "OTEL_EXPORTER_OTLP_HEADERS: entry 1") != 1 {
+			t.Errorf("%s over gRPC: %v", headers, err)
+		}
+	}
 	if _, err := from(map[string]string{endpoint: there, "OTEL_TRACES_SAMPLER": "parentbased_traceidratio", "OTEL_TRACES_SAMPLER_ARG": "2"}); err == nil {
 		t.Error("a ratio of 2 passes")
 	}

@@ -110,6 +110,20 @@ func isHeaders(value string) error {
 	return isList(value, httpguts.ValidHeaderFieldName, httpguts.ValidHeaderFieldValue)
 }
 
+// isMetadata is isHeaders of what gRPC takes, which is less.
+// (github.com/grpc/grpc/blob/master/doc/PROTOCOL-HTTP2.md, Custom-Metadata)
+func isMetadata(value string) error {
+	return isList(value,
+		func(name string) bool {
+			return !strings.ContainsFunc(name, func(r rune) bool {
+				return !('a' <= r && r <= 'z' || 'A' <= r && r <= 'Z' || '0' <= r && r <= '9' || r == '_' || r == '-' || r == '.')
+			})
+		},
+		func(value string) bool {
+			return !strings.ContainsFunc(value, func(r rune) bool { return r < ' ' || r > '~' })
+		})
+}
+
 func isAttributes(value string) error {
 	return isList(value, func(name string) bool { return utf8.ValidString(name) && !strings.ContainsAny(name, " \t") }, utf8.ValidString)
 }
