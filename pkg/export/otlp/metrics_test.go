@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/testutil"
 	metricpb "go.opentelemetry.io/proto/otlp/metrics/v1"
 )
 
@@ -41,7 +42,7 @@ func newPush(t *testing.T, gatherer prometheus.Gatherer) (*Metrics, func() (bool
 	var last string
 	push, err := NewMetrics(t.Context(), MetricsConfig{
 		Signal: settings.Metrics, Interval: settings.Interval, Exponential: settings.Exponential, Node: "node-a", Version: "v1.2.3",
-		Gatherer: gatherer,
+		Gatherer: gatherer, Registerer: prometheus.NewRegistry(),
 		Report: func(up bool, detail string) {
 			mu.Lock()
 			defer mu.Unlock()
@@ -143,8 +144,8 @@ func TestMetricsOfABrokenCollector(t *testing.T) {
 	if err := push.Run(stopped); err != nil {
 		t.Fatal(err)
 	}
-	if up, detail := health(); up || !strings.Contains(detail, "no such thing") {
-		t.Errorf("%v %s", up, detail)
+	if up, detail := health(); up || !strings.Contains(detail, "no such thing") || testutil.ToFloat64(push.failures) != 1 {
+		t.Errorf("%v %s, %v failures", up, detail, testutil.ToFloat64(push.failures))
 	}
 	if sum := collector.metric(t, "podlapse_pulls_total").GetSum(); sum.GetDataPoints()[0].GetAsDouble() != 3 {
 		t.Errorf("counter %v", sum)
@@ -187,6 +188,9 @@ func TestStopSendsMetricsOnceMore(t *testing.T) {
 			began := time.Now()
 			if err := push.Run(stopped); err != nil || time.Since(began) > time.Second {
 				t.Errorf("ended with %v after %s", err, time.Since(began))
+			}
+			if failed := testutil.ToFloat64(push.failures); failed != 0 != (name != "well") {
+				t.Errorf("counted %v failures", failed)
 			}
 			if up, detail := health(); up != (name == "well") || len(collector.pushes()) > 0 != up {
 				t.Errorf("%v %s", up, detail)
