@@ -208,7 +208,6 @@ func TestExemplarsNameTheTrace(t *testing.T) {
 	registry := prometheus.NewPedanticRegistry()
 	metrics := NewMetrics(registry, func(timeline.Timeline) string { return "0af7651916cd43dd8448eb211c80319c" })
 	metrics.Observe(coldStart())
-	NewMetrics(prometheus.NewPedanticRegistry(), func(timeline.Timeline) string { return "" }).Observe(coldStart()) // one that is not sent
 	families, err := registry.Gather()
 	if err != nil {
 		t.Fatal(err)
@@ -229,6 +228,20 @@ func TestExemplarsNameTheTrace(t *testing.T) {
 	for _, name := range []string{"podlapse_pod_startup_duration_seconds", "podlapse_pod_startup_sli_duration_seconds", "podlapse_pod_phase_duration_seconds", "podlapse_image_pull_duration_seconds"} {
 		if !named[name] {
 			t.Errorf("no exemplar in %s", name)
+		}
+	}
+}
+
+func TestNoExemplarOfATraceThatIsNotSent(t *testing.T) {
+	registry := prometheus.NewPedanticRegistry()
+	NewMetrics(registry, func(timeline.Timeline) string { return "" }).Observe(coldStart())
+	for _, family := range gather(t, registry) {
+		for _, m := range family.GetMetric() {
+			for _, b := range m.GetHistogram().GetBucket() {
+				if b.GetExemplar() != nil {
+					t.Fatalf("%s has %v", family.GetName(), b.GetExemplar())
+				}
+			}
 		}
 	}
 }
