@@ -18,6 +18,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"go.uber.org/zap"
 
+	"github.com/podlapse/podlapse/pkg/export/otlp"
 	"github.com/podlapse/podlapse/pkg/podwatch/podwatchtest"
 )
 
@@ -85,6 +86,7 @@ func TestMetricsDocument(t *testing.T) {
 // everything is the registry of an agent that had every part, and has stopped.
 func everything(t *testing.T) *prometheus.Registry {
 	t.Helper()
+	t.Setenv("OTEL_EXPORTER_OTLP_ENDPOINT", "http://"+nobody(t))
 	a := startInside(t, podwatchtest.Start(t), "--state-dir="+t.TempDir(), "--record-observations="+filepath.Join(t.TempDir(), "o.jsonl"),
 		"--metrics-pod-labels=on", "--cri-endpoint=unix://"+filepath.Join(t.TempDir(), "never.sock"))
 	a.stop()
@@ -103,6 +105,10 @@ func startInside(t testing.TB, cluster *podwatchtest.Server, flags ...string) in
 	var c config
 	args := append([]string{"--node-name=node-a", "--listen-address=127.0.0.1:0", "--kubeconfig=" + kubeconfig(t, cluster.URL())}, flags...)
 	if _, err := settle(c.settings(), args, func(string) string { return "" }, 0); err != nil {
+		t.Fatal(err)
+	}
+	var err error
+	if c.otlp, err = otlp.FromEnvironment(os.Getenv); err != nil {
 		t.Fatal(err)
 	}
 	api, err := newAPIServer(c)

@@ -180,6 +180,18 @@ func TestTextPages(t *testing.T) {
 	}
 }
 
+// Exemplars come only in the format of OpenMetrics, which Prometheus asks for.
+func TestMetricsAsOpenMetrics(t *testing.T) {
+	request := httptest.NewRequestWithContext(t.Context(), http.MethodGet, "/metrics", nil)
+	request.Header.Set("Accept", "application/openmetrics-text;version=1.0.0")
+	answer := httptest.NewRecorder()
+	handlerOf((&fake{}).config()).ServeHTTP(answer, request)
+	if kind := answer.Header().Get("Content-Type"); !strings.HasPrefix(kind, "application/openmetrics-text;") ||
+		!strings.HasSuffix(answer.Body.String(), "\n# EOF\n") {
+		t.Errorf("%d %s", answer.Code, kind)
+	}
+}
+
 func TestListenOnABusyPort(t *testing.T) {
 	var listen net.ListenConfig
 	taken, err := listen.Listen(t.Context(), "tcp", "127.0.0.1:0")
