@@ -78,6 +78,7 @@ type Mark struct {
 	Attempt   int       `json:"attempt"`
 	Earliest  time.Time `json:"earliest"`
 	Latest    time.Time `json:"latest"`
+	Sources   []string  `json:"sources"`
 }
 
 // Starting is the state of a pod that has not settled.
@@ -85,6 +86,9 @@ const Starting = "starting"
 
 // Ready is the state of a pod whose start-up ended well.
 const Ready = "ready"
+
+// GivenUp is the state of a pod that was not ready an hour after the agent first saw it.
+const GivenUp = "given_up"
 
 // Succeeded is the state of a pod whose containers ran to completion.
 const Succeeded = "succeeded"
