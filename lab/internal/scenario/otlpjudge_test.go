@@ -157,6 +157,16 @@ func TestTraceVerdict(t *testing.T) {
 			s[0].Events = s[0].Events[:3]
 			t.LostEvents, s[0].Attributes["podlapse.lost_events"] = []string{"Pulled/main"}, "Pulled/main"
 		}, ""},
+		"Pulled in one with others": {func(_ *agent.Timeline, s []otlp.Span) {
+			s[0].Events[3].Attributes["podlapse.message"], s[0].Events[3].Attributes["k8s.container.name"] = combined+": words", "other"
+		}, ""},
+		"an ephemeral container": {func(t *agent.Timeline, _ []otlp.Span) {
+			t.Marks = append(t.Marks, agent.Mark{Mark: "pull_requested", Container: "debug", Earliest: t.SettledAt, Sources: []string{"event_watch"}})
+		}, ""},
+		"a container after the end": {func(t *agent.Timeline, _ []otlp.Span) {
+			after := t.SettledAt.Add(1)
+			t.Marks = append(t.Marks, agent.Mark{Mark: "running", Container: "late", Earliest: after, Latest: after})
+		}, ""},
 		"a Pulled of another time":    {func(_ *agent.Timeline, s []otlp.Span) { s[0].Events[3].At = s[0].EndAt.Add(-time.Second) }, "no Event Pulled"},
 		"an Event of last year":       {func(_ *agent.Timeline, s []otlp.Span) { s[0].Events[0].At = s[0].StartAt.AddDate(-1, 0, 0) }, "outside of the start-up"},
 		"an Event after it":           {func(_ *agent.Timeline, s []otlp.Span) { s[0].Events[3].At = s[0].EndAt.Add(1) }, "outside of the start-up"},

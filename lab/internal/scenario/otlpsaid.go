@@ -2,6 +2,7 @@ package scenario
 
 import (
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/podlapse/podlapse/lab/internal/agent"
@@ -16,6 +17,9 @@ const (
 	mostEvents   = 32
 	longestWords = 256 // bytes
 )
+
+// combined begins the words of an Event into which kubelet put others, of other containers too.
+const combined = "(combined from similar events)"
 
 // said wants kubelet's Events on the root: those that the record's marks are from, and what kubelet said of any container before
 // the last of these, for until then an Event watch was open.
@@ -40,7 +44,7 @@ func (v *Verdict) said(root otlp.Span, t agent.Timeline) {
 	var until time.Time // an Event watch was open
 	for mark, reason := range map[string]string{"pull_requested": "Pulling", "pull_finished": "Pulled"} {
 		for _, m := range t.Marks {
-			if m.Mark != mark || m.Attempt > 0 || !slices.Contains(m.Sources, "event_watch") || timelineKind(t, m.Container) == agent.Ephemeral {
+			if m.Mark != mark || m.Attempt > 0 || !slices.Contains(m.Sources, "event_watch") || !startsWith(t, m.Container) {
 				continue
 			}
 			v.heard(root, t, m, reason)
@@ -58,11 +62,10 @@ func (v *Verdict) said(root otlp.Span, t agent.Timeline) {
 	}
 }
 
-func timelineKind(t agent.Timeline, container string) string {
-	if pull, ok := t.PullOf(container); ok {
-		return pull.Kind
-	}
-	return ""
+// startsWith says that a container, or the image of a volume, is part of the start-up: an ephemeral container is not.
+func startsWith(t agent.Timeline, container string) bool {
+	pull, known := t.PullOf(container)
+	return known && pull.Kind != agent.Ephemeral
 }
 
 // heard wants an Event that tells of a mark, unless the record says that it was lost.
@@ -74,8 +77,13 @@ func (v *Verdict) heard(root otlp.Span, t agent.Timeline, m agent.Mark, reason s
 	if m.Latest.IsZero() {
 		lies.to = time.Time{}
 	}
+	container := m.Container
+	if strings.HasPrefix(container, volumeImage) { // which kubelet tells of in words alone
+		container = ""
+	}
 	for _, e := range root.Events {
-		if e.Name == reason && e.Attributes["k8s.container.name"] == m.Container && lies.holds(e.At) {
+		if e.Name == reason && e.Attributes["k8s.container.name"] == container && lies.holds(e.At) ||
+			strings.HasPrefix(e.Attributes["podlapse.message"], combined) {
 			return
 		}
 	}

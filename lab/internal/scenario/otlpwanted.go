@@ -103,7 +103,8 @@ func wantedContainers(t agent.Timeline) (all []wanted) {
 		if pulls := t.PullsOf(name); len(pulls) > 0 {
 			imageTexts(texts, pulls[0].Image)
 		}
-		all = append(all, wanted{kind: "container", name: "container " + name, start: l.begunIn, end: end, texts: texts})
+		all = append(all, wanted{kind: "container", name: "container " + name, start: l.begunIn, end: end, texts: texts,
+			doubtful: l.begunIn.to.IsZero() || l.begunIn.to.After(end.from)})
 	}
 	return all
 }
