@@ -30,7 +30,8 @@ func (f *fold) layerClaims(c *Container) []claim {
 	var claims []claim
 	began := maxInstant
 	timed := p.known() && p.lengths.Timed
-	if !timed && final == 0 && !image.Present && image.pulledOnce() && !resolved.IsZero() && at(resolved) >= f.e.turnOf(c) {
+	mayBeOwn := !timed && final == 0 && !image.Present && image.pulledOnce() && f.e.only(c.Image) != nil
+	if mayBeOwn && !resolved.IsZero() && at(resolved) >= f.e.turnOf(c) && !f.e.stillBefore(c, at(resolved)) {
 		// The manifest came when it was this container's turn. What was on the node before, under another name, says nothing. How
 		// long the registry took to send it nobody tells.
 		claims = append(claims, claim{markKey{index, final, MarkPullStarted}, originStore, leanLatest, minInstant, at(resolved)},

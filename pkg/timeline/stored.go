@@ -56,19 +56,25 @@ func (f *fold) storedUntold(index int16, image *imageEvidence) storing {
 	if image.Present || first.IsZero() || used == maxInstant {
 		return storing{}
 	}
-	var own *Container
-	for i := range f.e.pod.Containers {
-		switch c := &f.e.pod.Containers[i]; {
-		case c.Name == f.e.containers[index].name:
-			own = c
-		case c.Image == image.Ref:
-			return storing{at(first), maxInstant} // or that one's pull
-		}
-	}
-	if !image.pulledOnce() || at(last) > used || at(image.last.askedAt) < used || f.e.foundPresent(own, image) || f.e.stillBefore(own, at(last)) || f.inBackoff(index, first) {
+	mayBeOwn := image.pulledOnce() && at(last) <= used && at(image.last.askedAt) >= used
+	if c := f.e.only(image.Ref); !mayBeOwn || c == nil || f.e.foundPresent(c, image) || f.e.stillBefore(c, at(last)) || f.inBackoff(index, first) {
 		return storing{at(first), maxInstant}
 	}
 	return ended(at(last), at(last))
+}
+
+// only is the one container of the pod with an image; nil if there are more, of which any may have pulled it.
+func (e *Evidence) only(image string) (only *Container) {
+	for i := range e.pod.Containers {
+		switch c := &e.pod.Containers[i]; {
+		case c.Image != image:
+		case only != nil:
+			return nil
+		default:
+			only = c
+		}
+	}
+	return only
 }
 
 // stillBefore says that kubelet was at a container before this one then, or that its run had not ended, by whoever tells.
