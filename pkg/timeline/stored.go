@@ -1,6 +1,9 @@
 package timeline
 
-import "time"
+import (
+	"slices"
+	"time"
+)
 
 // answerSlack bounds how long the runtime takes from an image's stamp to its answer: containerd writes the image under
 // its other names, a write to its database each, and reads how large it is (internal/cri/server/images, PullImage).
@@ -50,14 +53,15 @@ func (f *fold) storedBy(index int16) storing {
 }
 
 // storedUntold is that of a pull of which no Event tells: if the image had been pulled once when the container was made, and
-// not before it was the container's turn, that was this pull, unless another container of the pod has the same image.
+// not before it was the container's turn, that was this pull, unless another container of the pod has the same image, or pulls
+// failed: then somebody else may have brought it while kubelet waited to try again.
 func (f *fold) storedUntold(index int16, image *imageEvidence) storing {
 	first, last, used := image.last.FirstPulledAt, image.last.PulledAt, f.e.usedBy(index)
 	if image.Present || first.IsZero() || used == maxInstant {
 		return storing{}
 	}
-	mayBeOwn := image.pulledOnce() && at(last) <= used && at(image.last.askedAt) >= used
-	if c := f.e.only(image.Ref); !mayBeOwn || c == nil || f.e.foundPresent(c, image) || f.e.stillBefore(c, at(last)) || f.inBackoff(index, first) {
+	mayBeOwn := f.pulls[index].final == 0 && image.pulledOnce() && at(last) <= used && at(image.last.askedAt) >= used
+	if c := f.e.only(image.Ref); !mayBeOwn || c == nil || f.e.foundPresent(c, image) || f.e.elsewhere(c, index, at(last)) {
 		return storing{at(first), maxInstant}
 	}
 	return ended(at(last), at(last))
@@ -77,16 +81,26 @@ func (e *Evidence) only(image string) (only *Container) {
 	return only
 }
 
-// stillBefore says that kubelet was at a container before this one then, or that its run had not ended, by whoever tells.
-func (e *Evidence) stillBefore(c *Container, then instant) bool {
+// elsewhere says that kubelet was at another container between then and the making of this one, which it takes from its pull
+// to its start in one go (pkg/kubelet/kuberuntime, startContainer): what came by then was not of the pull that it was made from.
+func (e *Evidence) elsewhere(c *Container, index int16, then instant) bool {
+	used := e.usedBy(index)
 	for _, known := range e.claims {
-		m, of := known.key.mark, known.key.container
-		if (m == MarkRunning || m == MarkFinished) && known.origin <= originStatus && known.earliest > then && e.containers[of].name != c.Name &&
-			e.precedes(e.containers[of].name, c.Name) {
+		if known.key.container == podWide || known.key.container == index || known.origin > originStatus || known.earliest <= then {
+			continue
+		}
+		other := e.containers[known.key.container].name
+		switch {
+		case known.key.mark == MarkRunning && known.latest < used,
+			known.key.mark == MarkFinished && e.precedes(other, c.Name) && e.isInit(other):
 			return true
 		}
 	}
 	return false
+}
+
+func (e *Evidence) isInit(name string) bool {
+	return slices.ContainsFunc(e.pod.Containers, func(c Container) bool { return c.Name == name && c.Kind == KindInit })
 }
 
 // began is when the runtime was asked, by kubelet's length; of old kubelets, when the pull was requested.
