@@ -81,8 +81,9 @@ func (f *fold) gather() {
 		}
 		f.claims = append(f.claims, c)
 	}
-	for i, p := range f.pulls {
-		f.add(pullClaims(int16(i), p, f.e.pulledImage(f.e.containers[i].name), f.e.usedBy(int16(i)))...)
+	for i := range f.pulls {
+		f.pulls[i].stored = f.storedBy(int16(i))
+		f.add(pullClaims(int16(i), f.pulls[i])...)
 	}
 	for i := range f.e.pod.Containers {
 		f.add(f.layerClaims(&f.e.pod.Containers[i])...)

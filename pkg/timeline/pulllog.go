@@ -142,10 +142,10 @@ func (l *PullLog) complete(p *Pull, uid string) {
 	p.Shared = l.layers.sharedBy(p.Layers, uid)
 	var image string // of p, once it is needed
 	for _, o := range l.pulls {
-		if o.uid == uid || !p.Timed || !p.QueueTimed {
+		if o.uid == uid || !p.dated() {
 			continue
 		}
-		if waited := o.during(p.RequestedAt, p.StartedAt); waited >= leastBlocked && (p.BlockedBy == nil || waited > p.BlockedBy.Waited) {
+		if waited := o.during(p.RequestedAt, p.StartedAt); p.QueueTimed && waited >= leastBlocked && (p.BlockedBy == nil || waited > p.BlockedBy.Waited) {
 			b := o.blocker
 			b.Waited = waited
 			p.BlockedBy = &b
@@ -159,6 +159,11 @@ func (l *PullLog) complete(p *Pull, uid string) {
 			p.Outcome = imagepull.OutcomeJoined
 		}
 	}
+}
+
+// dated says that all instants of a pull are known, in their order.
+func (p *Pull) dated() bool {
+	return !p.RequestedAt.IsZero() && !p.StartedAt.Before(p.RequestedAt) && !p.FinishedAt.Before(p.StartedAt) && p.Outcome != imagepull.OutcomePresent
 }
 
 // during is how much of a stretch of time the pull took.

@@ -149,6 +149,7 @@ func (p *pullRun) judgeLossy(ctx context.Context, c pullCase, lost []string, tim
 			p.verdict.Problem("%s: the agent does not say how long it took", want.container)
 		}
 		p.judgeWords(want.container, want, want.outcome, pulls[0])
+		p.judgeBlame(want.container, want.container, truth, timeline)
 		p.judgeLengths(want.container, truth[0], neighbours(log, c.spec, want.container), pulls[0])
 	}
 	p.noteUnseen()
