@@ -59,6 +59,8 @@ type Evidence struct {
 	news       bool      // of the observation that is being applied
 
 	runtimeAskedAt time.Time // of the latest answer
+
+	stands *standing // nil when there is nothing to tell again
 }
 
 // sighting is the first time the agent saw the pod.

@@ -67,7 +67,9 @@ func (f *fold) spans(path []boundary, start, end *bound, state State) []Span {
 			w = waiting{[]Phase{PhaseKubeletSync}, f.name(from.key), from.key.attempt}
 		}
 		last := f.span(from, end, to, w)
-		last.Open = state == StateStarting
+		if last.Open = state == StateStarting; last.Open {
+			f.open = from
+		}
 		spans = append(spans, last)
 	}
 	return spans
