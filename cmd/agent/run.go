@@ -79,6 +79,9 @@ func serve(ctx context.Context, c config, api apiServer, registry *prometheus.Re
 	var progress func(timeline.Timeline)
 	lines := newRecords(c, records, handed, registry, logger)
 	if lines != nil {
+		if discards(records) {
+			logger.Warn("standard output is /dev/null, or was closed: nobody gets the records; --records=none if that is meant")
+		}
 		settled = append(settled, lines.Offer)
 		if c.partial == partialOn {
 			progress = lines.Offer
