@@ -1,9 +1,6 @@
 package timeline
 
-import (
-	"slices"
-	"time"
-)
+import "slices"
 
 // standing is the latest timeline of evidence that nothing was applied to since. Until time alone changes more, it only has to
 // be made longer: a node that comes up full is asked every few seconds where each of its pods is stuck, and a fold costs ten
@@ -38,7 +35,8 @@ func (f *fold) standsUntil(t *Timeline, cut bool) instant {
 	return until
 }
 
-// unbounded says that what lasts since the mark has no error that could be counted.
+// unbounded says that what lasts since the mark has no error that could be counted, or would not have for long: the longest
+// length is 1<<63.
 func (f *fold) unbounded(b *bound) bool { return f.asOf.sub(b.earliest) >= 1<<62 }
 
 // asOf is the timeline at a later moment; false if it must be folded anew. Who gets it may change its phases and its pulls.
@@ -60,16 +58,4 @@ func (s *standing) asOf(now instant, skew Skew) (Timeline, bool) {
 func (t Timeline) detached() Timeline {
 	t.Phases, t.Pulls = slices.Clone(t.Phases), slices.Clone(t.Pulls)
 	return t
-}
-
-// same says that both fold the same: only what is proven widens anything.
-func (s Skew) same(o Skew) bool { return s == o || !s.Proven() && !o.Proven() }
-
-// givesUpAt is when a pod that has not come further is given up.
-func (e *Evidence) givesUpAt() time.Time {
-	givesUp := e.firstSeen.at.Add(giveUpAfter)
-	if resumed := e.scope.ResumedAt.Add(eventGrace); resumed.After(givesUp) {
-		return resumed
-	}
-	return givesUp
 }

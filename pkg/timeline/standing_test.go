@@ -67,14 +67,14 @@ func TestToldAgainLikeFoldedAnew(t *testing.T) {
 		}
 	}
 	for _, s := range Scripts(t) {
-		for seed := range uint64(50) {
+		for seed := range uint64(10) {
 			check(s.Name, seed, s.Scope, s.Observations)
 		}
 	}
-	for seed := range uint64(2000) {
+	for seed := range uint64(1300) {
 		check("nonsense", seed, Scope{Runtime: true, Events: true}, RandomObservations(seed))
 	}
-	for seed := range uint64(300) {
+	for seed := range uint64(60) {
 		for _, s := range sights {
 			random := rand.New(rand.NewPCG(seed, 12))
 			w := &witness{life: live(rand.New(rand.NewPCG(seed, 11))), random: random, loss: s.loss(random)}

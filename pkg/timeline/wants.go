@@ -68,6 +68,15 @@ func (e *Evidence) givenUp(now time.Time) bool {
 	return !over && e.PodSeen() && !now.Before(e.givesUpAt())
 }
 
+// givesUpAt is when a pod that has not come further is given up.
+func (e *Evidence) givesUpAt() time.Time {
+	givesUp := e.firstSeen.at.Add(giveUpAfter)
+	if resumed := e.scope.ResumedAt.Add(eventGrace); resumed.After(givesUp) {
+		return resumed
+	}
+	return givesUp
+}
+
 // before says that the pod was there, and its start-up over, before the agent's time.
 func (e *Evidence) before() bool {
 	return e.firstSeen.over && !e.firstSeen.live && !e.inScope() || e.mirrorsOld()
