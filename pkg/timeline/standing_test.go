@@ -28,7 +28,7 @@ func TestToldAgainLikeFoldedAnew(t *testing.T) {
 					skew = skews[random.IntN(len(skews))]
 				case 3: // again at the same instant
 				case 4: // what dates nothing, and may be of a moment that is yet to come
-					e.Apply(EventSeen{ArrivedAt: now, Reason: "FailedMount", Message: "no such disk",
+					e.Apply(EventSeen{ArrivedAt: now, Reason: "FailedMount", Message: "no such disk", FirstAt: now, LastAt: now,
 						NamedAt: now.Add(time.Duration(random.Int64N(int64(3 * time.Second))))})
 				default:
 					now = now.Add(time.Duration(random.Int64N(int64(2 * time.Second))))
@@ -110,6 +110,20 @@ func TestAPodThatWaitsIsNotFoldedAgain(t *testing.T) {
 			e.Timeline(later, s.skew)
 		}); allocations > 2 {
 			t.Errorf("after %d observations: %.0f allocations to tell again, want those of its phases and its pulls", i, allocations)
+		}
+	}
+}
+
+// TestWhatIsSaidOfALaterMomentIsToldThen is of a stamp ahead of the agent's clock.
+func TestWhatIsSaidOfALaterMomentIsToldThen(t *testing.T) {
+	e := NewEvidence(Scope{Said: true})
+	e.Apply(PodSeen{ArrivedAt: base.Add(time.Second), Live: true, Pod: Pod{UID: "u", CreatedAt: base}})
+	e.Apply(EventSeen{UID: "u", ArrivedAt: base.Add(time.Second), Reason: "FailedMount", Message: "no such disk", FirstAt: base, LastAt: base,
+		NamedAt: base.Add(3 * time.Second)})
+	for want := range 2 {
+		now := base.Add(time.Duration(2+want) * time.Second)
+		if tl, _ := e.Timeline(now, Skew{}); len(tl.Said) != want || e.stands == nil {
+			t.Errorf("at %s: %d said, want %d; stands %t", now, len(tl.Said), want, e.stands != nil)
 		}
 	}
 }
