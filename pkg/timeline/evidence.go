@@ -169,12 +169,20 @@ func (e *Evidence) arrivalOf(k markKey) (instant, bool) {
 	return e.claims[i].latest, true
 }
 
+// indexOf is the place of a container's evidence; podWide when there is none.
+func (e *Evidence) indexOf(container string) int16 {
+	for i := range e.containers {
+		if e.containers[i].name == container {
+			return int16(i)
+		}
+	}
+	return podWide
+}
+
 // container finds or adds the container's evidence; nil when the pod has too many names.
 func (e *Evidence) container(name string) (int16, *containerEvidence) {
-	for i := range e.containers {
-		if e.containers[i].name == name {
-			return int16(i), &e.containers[i]
-		}
+	if i := e.indexOf(name); i != podWide {
+		return i, &e.containers[i]
 	}
 	if len(e.containers) == maxContainers {
 		e.overflows()

@@ -33,7 +33,7 @@ func (f *fold) layerClaims(c *Container) []claim {
 	began := maxInstant
 	timed := p.known() && p.lengths.Timed
 	mayBeOwn := !timed && final == 0 && !image.Present && image.pulledOnce() && f.e.only(c.Image) != nil
-	if mayBeOwn && !resolved.IsZero() && at(resolved) >= f.e.turnOf(c) && !f.e.elsewhere(c, index, at(resolved)) {
+	if mayBeOwn && !resolved.IsZero() && at(resolved) >= f.e.turnOf(c) && (p.known() || !f.mayTurnLater(c, index, at(image.last.PulledAt))) {
 		// The manifest came when it was this container's turn. What was on the node before, under another name, says nothing. How
 		// long the registry took to send it nobody tells.
 		claims = append(claims, claim{markKey{index, final, MarkPullStarted}, originStore, leanLatest, minInstant, at(resolved)},

@@ -26,7 +26,7 @@ func (f *fold) lostEvents() []string {
 		if f.wasPulled(c, index) && !f.toldOfRequest(index) && e.toldOfPull(index) == &e.containers[index] {
 			lost = append(lost, "Pulling/"+c.Name)
 		}
-		if !pulled.known() {
+		if !pulled.known() && !f.pulls[index].unsure {
 			lost = append(lost, "Pulled/"+c.Name)
 		}
 	}

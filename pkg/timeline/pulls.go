@@ -12,6 +12,7 @@ import (
 type pullEvidence struct {
 	failures []failedPull
 	pulled   pulledEvent
+	unsure   bool    // there is such an Event, which may be about a restart
 	final    uint16  // the attempt that succeeded or goes on: one more than failed, or the last one asked for
 	layers   []Layer // that came with it; nil when the runtime does not tell
 	stored   storing // when it ended, by the runtime's stamps
@@ -28,7 +29,11 @@ func (e *Evidence) pullEvidence(index int16) pullEvidence {
 	evidence := e.toldOfPull(index)
 	end := e.usedBy(index)
 	var p pullEvidence
-	if evidence.pulled.earliest <= end {
+	switch {
+	case evidence.pulled.earliest > end:
+	case e.mayBeOfRestart(index, evidence.pulled):
+		p.unsure = true
+	default:
 		p.pulled = evidence.pulled
 	}
 	if p.pulled.known() {
@@ -59,6 +64,17 @@ func (e *Evidence) pullEvidence(index int16) pullEvidence {
 		}
 	}
 	return p
+}
+
+// mayBeOfRestart says that kubelet's word that an image was there may as well be about the second run of a container, since
+// nobody tells to the nanosecond when the first one was made. Then kubelet's word about that one was lost.
+func (e *Evidence) mayBeOfRestart(index int16, p pulledEvent) bool {
+	if !p.present || p.latest <= e.madeSince(index) {
+		return false
+	}
+	return slices.ContainsFunc(e.claims, func(c claim) bool {
+		return c.key.container == index && c.key.attempt > 0 && (c.key.mark == MarkContainerCreated || c.key.mark == MarkRunning)
+	})
 }
 
 // usedBy is when at the latest something was made from the image of a container, or of a volume: it was there then.
@@ -92,9 +108,18 @@ func (f *fold) firstSign(index int16) instant {
 }
 
 func (e *Evidence) isVolume(index int16) bool {
-	return slices.ContainsFunc(e.pod.Containers, func(c Container) bool {
-		return c.Kind == KindImageVolume && c.Name == e.containers[index].name
-	})
+	c := e.specOf(index)
+	return c != nil && c.Kind == KindImageVolume
+}
+
+// specOf is the container of the pod that evidence is about; nil if the pod has none of that name.
+func (e *Evidence) specOf(index int16) *Container {
+	for i := range e.pod.Containers {
+		if e.pod.Containers[i].Name == e.containers[index].name {
+			return &e.pod.Containers[i]
+		}
+	}
+	return nil
 }
 
 // toldOfPull is whose Events tell of a container's pulls: its own, or those that tell of its image alone, if no
@@ -105,10 +130,8 @@ func (e *Evidence) toldOfPull(index int16) *containerEvidence {
 		return own
 	}
 	var image string
-	for i := range e.pod.Containers {
-		if e.pod.Containers[i].Name == own.name {
-			image = e.pod.Containers[i].Image
-		}
+	if c := e.specOf(index); c != nil {
+		image = c.Image
 	}
 	shared := 0
 	for i := range e.pod.Containers {
@@ -308,57 +331,25 @@ func (f *fold) untoldOutcome(c *Container, index int16, image *imageEvidence) im
 		return imagepull.OutcomeUnknown // another pull had begun; whether kubelet's next one still found work to do
 	case image.nothingCameSince(f.e.turnOf(c)):
 		return imagepull.OutcomeVerified // it was there, under another name
-	case image.pulledOnce():
+	case image.pulledOnce() && !f.mayTurnLater(c, index, at(image.last.FirstPulledAt)):
 		return imagepull.OutcomeDownloaded
 	}
 	return imagepull.OutcomeUnknown // by whom, a runtime does not tell; or more than once since, by this pod among others
 }
 
 // inBackoff says that kubelet waited between two attempts to pull a container's image: whatever came then, others
-// brought. That the latest failure was at its latest instant is no more than likely, so the wait is taken to be shorter.
+// brought. Of a failure that a status alone tells of nothing is known but that it came soon after, if it came live.
 func (f *fold) inBackoff(index int16, t time.Time) bool {
 	failures := f.pulls[index].failures
 	if len(failures) == 0 || t.IsZero() {
 		return false
 	}
 	last := failures[len(failures)-1]
-	again := last.latest + instant(imagepull.Backoff(int(last.attempt)+1)-statusPatience)
-	return last.latest < at(t) && at(t) < again
-}
-
-// foundPresent says that somebody brought the image before kubelet turned to the container, and looked.
-func (e *Evidence) foundPresent(c *Container, image *imageEvidence) bool {
-	first := image.last.FirstPulledAt
-	return c.PullPolicy != PullAlways && !first.IsZero() && at(first) < e.turnOf(c)
-}
-
-// turnOf is when kubelet turned to a container at the earliest, by the runtime's stamps: the one before it ran then, or
-// the sandbox.
-func (e *Evidence) turnOf(c *Container) instant {
-	turn := minInstant
-	for _, known := range e.claims {
-		if known.origin > originStore || known.key.attempt > 0 {
-			continue
-		}
-		before := known.key.mark == MarkSandboxRunning
-		if known.key.mark == MarkRunning && e.containers[known.key.container].name != c.Name {
-			before = e.precedes(e.containers[known.key.container].name, c.Name)
-		}
-		if before {
-			turn = max(turn, known.earliest)
-		}
+	failed := last.earliest
+	if failed == minInstant && last.lean == leanLatest {
+		failed = last.latest - instant(statusPatience)
 	}
-	return turn
-}
-
-// precedes says that kubelet works on a container before another one.
-func (e *Evidence) precedes(name, other string) bool {
-	for _, c := range e.pod.Containers {
-		if c.Name == name || c.Name == other {
-			return c.Name == name
-		}
-	}
-	return false
+	return last.latest < at(t) && failed != minInstant && at(t) < failed+instant(imagepull.Backoff(int(last.attempt)+1))
 }
 
 // broughtByOther says that the image was complete before this pull began: while it waited in the queue,
