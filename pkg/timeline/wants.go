@@ -12,6 +12,8 @@ const (
 	// (client-go, tools/record).
 	runtimeGrace = 3 * time.Second
 	eventGrace   = 15 * time.Second
+	// layersGrace is how long stores are asked again that do not tell in time of the layers of an image that just came.
+	layersGrace = 15 * time.Second
 	// reaskAfter is how long after an answer that did not hold what the pod object tells the runtime is
 	// asked again.
 	reaskAfter = time.Second
@@ -32,23 +34,28 @@ func (e *Evidence) Wants(now time.Time) Wants {
 	if !e.PodSeen() || e.gone {
 		return Wants{}
 	}
-	end, over := e.over()
-	if end.Before(e.scope.ResumedAt) {
-		end = e.scope.ResumedAt
-	}
-	late := func(grace time.Duration) bool { return over && now.Sub(end) > grace }
+	late := func(grace time.Duration) bool { return e.late(now, grace) }
 	var w Wants
 	switch {
-	case !e.scope.Runtime || late(runtimeGrace):
+	case !e.scope.Runtime || late(runtimeGrace) && !e.awaitsLayers(now):
 	case e.before():
 		w.Runtime = e.runtimeAskedAt.IsZero()
 	default:
-		w.Images, w.Layers = e.wantedImages()
+		w.Images, w.Layers = e.wantedImages(now)
 		w.Runtime = len(w.Images) > 0 || e.podSeenAt.After(e.runtimeAskedAt) && !e.runtimeComplete() ||
 			e.runtimeBehind() && now.Sub(e.runtimeAskedAt) > reaskAfter
 	}
 	w.Events = e.scope.Events && !e.before() && !late(eventGrace) && (e.wantsEvents() || e.wantsSandboxEvents(now))
 	return w
+}
+
+// late says that start-up has been over for longer than a grace.
+func (e *Evidence) late(now time.Time, grace time.Duration) bool {
+	end, over := e.over()
+	if end.Before(e.scope.ResumedAt) {
+		end = e.scope.ResumedAt
+	}
+	return over && now.Sub(end) > grace
 }
 
 // Settled says that start-up is over and nothing more that matters will come: every want is met or its
@@ -58,7 +65,7 @@ func (e *Evidence) Settled(now time.Time) bool {
 		return e.givenUp(now)
 	}
 	w := e.Wants(now)
-	return !w.Runtime && !w.Events
+	return !w.Runtime && !w.Events && !e.awaitsLayers(now)
 }
 
 // givenUp says that the pod has been starting for too long. What it came to while no agent was there, the
@@ -143,7 +150,7 @@ func (e *Evidence) over() (learnedAt time.Time, over bool) {
 
 // wantedImages are the references whose presence says whether kubelet pulls: each is asked about once,
 // and once more after a pull, for what it brought. Of those layers are wanted as well.
-func (e *Evidence) wantedImages() (refs, layers []string) {
+func (e *Evidence) wantedImages(now time.Time) (refs, layers []string) {
 	for _, c := range e.pod.Containers {
 		image := e.image(c.Image)
 		switch {
@@ -155,7 +162,7 @@ func (e *Evidence) wantedImages() (refs, layers []string) {
 			if image.mayHaveNewLayers() {
 				layers = append(layers, c.Image)
 			}
-		case image.last.Present && image.mayHaveNewLayers():
+		case image.last.Present && image.mayHaveNewLayers(), image.layersUntold() && now.Sub(image.last.askedAt) > reaskAfter:
 			refs, layers = append(refs, c.Image), append(layers, c.Image)
 		}
 	}
@@ -166,6 +173,18 @@ func (e *Evidence) wantedImages() (refs, layers []string) {
 // when it pulled does not tell of layers either.
 func (i *imageEvidence) mayHaveNewLayers() bool {
 	return i.layered == nil && (!i.Present || i.last.Digest != i.Digest) && (!i.last.Present || !i.last.PulledAt.IsZero())
+}
+
+// layersUntold says that the runtime had not the time to tell all of an image's layers, and that another answer may: the disk is
+// busy for some time after a pull. It is asked as long as that takes at most.
+func (i *imageEvidence) layersUntold() bool {
+	return i.layered != nil && i.layered.Untold && i.last.askedAt.Sub(i.last.PulledAt) < layersGrace
+}
+
+// awaitsLayers says that the runtime will be asked again for layers that it did not tell in time.
+func (e *Evidence) awaitsLayers(now time.Time) bool {
+	return e.scope.Runtime && !e.before() && !e.late(now, layersGrace) &&
+		slices.ContainsFunc(e.images, func(i imageEvidence) bool { return i.layersUntold() })
 }
 
 // pulledSince says that the image was pulled after the last answer about it.
