@@ -7,6 +7,7 @@ import (
 	"reflect"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -276,13 +277,13 @@ func TestSlowStoresTellFirstWhatMatters(t *testing.T) {
 			pulled(fake, "overlayfs", critest.Layers{Source: "docker.io/library/app", Names: []string{"a", "b", "c", "d"}})
 			l, _ := newLookUp(t, fake)
 			l.client.timeout = 300 * time.Millisecond
-			calls := 0 // those that are in time
+			var calls atomic.Int32 // those that are in time
 			fake.Fault(func(ctx context.Context, method string) error {
 				if test.slow == "" || !strings.HasPrefix(method, test.slow) {
 					return nil
 				}
-				calls++
-				if test.slow == content && calls <= 3 || test.slow == snapshots && calls <= 2 { // the first blob is the manifest
+				n := calls.Add(1)
+				if test.slow == content && n <= 3 || test.slow == snapshots && n <= 2 { // the first blob is the manifest
 					return nil
 				}
 				return critest.Hang(ctx, method)

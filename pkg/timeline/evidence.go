@@ -208,12 +208,22 @@ func (e *Evidence) image(ref string) *imageEvidence {
 func (e *Evidence) pulledImage(container string) *imageEvidence {
 	for i := range e.pod.Containers {
 		if e.pod.Containers[i].Name == container {
-			if image := e.image(e.pod.Containers[i].Image); image != nil && (!image.Present || image.pulledAgain()) {
+			if image := e.image(e.pod.Containers[i].Image); image != nil && (image.wasAbsent() || image.pulledAgain()) {
 				return image
 			}
 		}
 	}
 	return nil
+}
+
+// wasAbsent says that an image was not on the node at first, or not any more when somebody pulled it.
+func (i *imageEvidence) wasAbsent() bool { return !i.Present || i.removed() }
+
+// removed says that an image that was there when the runtime was asked first went from the node, as kubelet's garbage collection
+// makes it, and came anew: until then its first stamp stays.
+func (i *imageEvidence) removed() bool {
+	first := i.last.FirstPulledAt
+	return i.Present && !i.FirstPulledAt.IsZero() && !first.Equal(i.FirstPulledAt) && first.After(i.askedAt)
 }
 
 // pulledAgain says that an image that was there has been pulled since.

@@ -25,14 +25,14 @@ func (f *fold) layerClaims(c *Container) []claim {
 		return nil
 	}
 	p, final := f.pulls[index].pulled, f.pulls[index].final
-	if p.present || !p.known() && (image.Present || f.e.foundPresent(c, image)) {
+	if p.present || !p.known() && (!image.wasAbsent() || f.e.foundPresent(c, image)) {
 		return nil
 	}
 	resolved := image.layered.ResolvedAt
 	var claims []claim
 	began := maxInstant
 	timed := p.known() && p.lengths.Timed
-	mayBeOwn := !timed && final == 0 && !image.Present && image.pulledOnce() && f.e.only(c.Image) != nil
+	mayBeOwn := !timed && final == 0 && image.wasAbsent() && image.pulledOnce() && f.e.only(c.Image) != nil
 	if mayBeOwn && !resolved.IsZero() && at(resolved) >= f.e.turnOf(c) && (p.known() || !f.mayTurnLater(c, index, at(image.last.PulledAt))) {
 		// The manifest came when it was this container's turn. What was on the node before, under another name, says nothing. How
 		// long the registry took to send it nobody tells.

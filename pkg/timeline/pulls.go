@@ -248,7 +248,7 @@ func (f *fold) describe(pulls []Pull, c *Container) []Pull {
 // lastOutcome decides how the last attempt ended, from what was seen only.
 func lastOutcome(f *fold, c *Container, index int16) imagepull.Outcome {
 	pulled, final, image := f.pulls[index].pulled, f.pulls[index].final, f.e.image(c.Image)
-	there := image != nil && image.Present && image.beforeSandbox
+	there := image != nil && !image.wasAbsent() && image.beforeSandbox
 	switch {
 	case pulled.present:
 		return imagepull.OutcomePresent
@@ -256,7 +256,7 @@ func lastOutcome(f *fold, c *Container, index int16) imagepull.Outcome {
 		return f.pulledOutcome(c, index, image)
 	case f.e.usedBy(index) == maxInstant && f.bounds.find(markKey{index, final, MarkPullRequested}) != nil:
 		return imagepull.OutcomePulling
-	case f.e.usedBy(index) != maxInstant && image != nil && !image.Present:
+	case f.e.usedBy(index) != maxInstant && image != nil && image.wasAbsent():
 		return f.untoldOutcome(c, index, image)
 	case there && image.pulledAgain():
 		switch {
@@ -281,7 +281,7 @@ func (f *fold) pulledOutcome(c *Container, index int16, image *imageEvidence) im
 	pulled, started := f.pulls[index].pulled, markKey{index, f.pulls[index].final, MarkPullStarted}
 	nothingCame := image != nil && pulled.lengths.Timed &&
 		image.nothingCameSince(pulled.latest-instant(pulled.lengths.Pull+pulled.lengths.Unit+durationSlack))
-	absent := image != nil && !image.Present || c.PullPolicy == PullIfNotPresent && !f.wasThere(image, index)
+	absent := image != nil && image.wasAbsent() || c.PullPolicy == PullIfNotPresent && !f.wasThere(image, index)
 	switch {
 	case f.wasThere(image, index) && image.last.askedAt.After(pulled.latest.time()) && image.Digest != "":
 		if image.last.Digest == image.Digest {
@@ -302,7 +302,7 @@ func (f *fold) pulledOutcome(c *Container, index int16, image *imageEvidence) im
 
 // wasThere says that the runtime had an image when it was asked about it before kubelet wanted it pulled.
 func (f *fold) wasThere(image *imageEvidence, index int16) bool {
-	if image == nil || !image.Present {
+	if image == nil || image.wasAbsent() {
 		return false
 	}
 	requested := f.bounds.find(markKey{index, 0, MarkPullRequested})
@@ -367,11 +367,13 @@ func (f *fold) broughtByOther(image *imageEvidence, started markKey) bool {
 
 // pulledBefore says that the image's latest pull ended before the pod was here at all.
 func (e *Evidence) pulledBefore(image *imageEvidence) bool {
-	if image != nil && image.Present && !image.PulledAt.IsZero() && e.firstSeen.live && e.firstSeen.new && at(image.PulledAt) < at(e.firstSeen.at)-liveSlack {
+	if image == nil || image.wasAbsent() || image.PulledAt.IsZero() {
+		return false
+	}
+	if e.firstSeen.live && e.firstSeen.new && at(image.PulledAt) < at(e.firstSeen.at)-liveSlack {
 		return true // kubelet has heard of the pod no sooner than the agent
 	}
-	return image != nil && image.Present && !image.PulledAt.IsZero() && !e.pod.AcknowledgedAt.IsZero() &&
-		image.PulledAt.Before(e.pod.AcknowledgedAt)
+	return !e.pod.AcknowledgedAt.IsZero() && image.PulledAt.Before(e.pod.AcknowledgedAt)
 }
 
 // pull fills in the instants that are known of one attempt.

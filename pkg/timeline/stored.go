@@ -36,7 +36,7 @@ func (f *fold) storedBy(index int16) storing {
 	}
 	of := func(stamp time.Time) bool { return !stamp.IsZero() && began <= at(stamp) && at(stamp) <= p.latest }
 	first, last := image.last.FirstPulledAt, image.last.PulledAt
-	ofFirst := of(first) && !image.Present
+	ofFirst := of(first) && image.wasAbsent()
 	switch {
 	case of(last) && !p.present && at(image.last.askedAt) >= p.latest: // no later pull is in there, so this one is
 		if ofFirst && !image.pulledOnce() {
@@ -56,7 +56,7 @@ func (f *fold) storedBy(index int16) storing {
 // failed: then somebody else may have brought it while kubelet waited to try again.
 func (f *fold) storedUntold(index int16, image *imageEvidence) storing {
 	first, last, used := image.last.FirstPulledAt, image.last.PulledAt, f.e.usedBy(index)
-	if image.Present || first.IsZero() || used == maxInstant {
+	if !image.wasAbsent() || first.IsZero() || used == maxInstant {
 		return storing{}
 	}
 	mayBeOwn := f.pulls[index].final == 0 && image.pulledOnce() && at(last) <= used && at(image.last.askedAt) >= used

@@ -20,6 +20,8 @@ const (
 	// statusPatience is how long kubelet may take from a container's start to the status that says so: it lists what
 	// runs once a second (pleg/generic.go), and limits how often it writes.
 	statusPatience = 2 * time.Second
+	// presentPatience is how long kubelet may take to make a container whose image is there.
+	presentPatience = 2 * time.Second
 	// giveUpAfter is how long after its first sight a start-up is followed: what takes longer is no slow start but
 	// one that somebody has to mend, and belongs into the records as it stands.
 	giveUpAfter = time.Hour
@@ -172,7 +174,7 @@ func (e *Evidence) wantedImages(now time.Time) (refs, layers []string) {
 // mayHaveNewLayers says that a pull may have brought layers that nobody has asked about. A runtime that does not tell
 // when it pulled does not tell of layers either.
 func (i *imageEvidence) mayHaveNewLayers() bool {
-	return i.layered == nil && (!i.Present || i.last.Digest != i.Digest) && (!i.last.Present || !i.last.PulledAt.IsZero())
+	return i.layered == nil && (i.wasAbsent() || i.last.Digest != i.Digest) && (!i.last.Present || !i.last.PulledAt.IsZero())
 }
 
 // layersUntold says that the runtime had not the time to tell all of an image's layers, and that another answer may: the disk is
@@ -201,7 +203,14 @@ func (e *Evidence) pulledSince(c Container, image *imageEvidence) bool {
 		return used != maxInstant
 	}
 	// Whether it was pulled again, its stamp tells, if the runtime has one.
-	return c.PullPolicy == PullAlways && !image.PulledAt.IsZero() && used != maxInstant && at(image.last.askedAt) <= used
+	return !image.PulledAt.IsZero() && used != maxInstant && at(image.last.askedAt) <= used && (c.PullPolicy == PullAlways || e.mayBeRemoved(&c, index))
+}
+
+// mayBeRemoved says that a container was made so long after its turn that an image that had been there may have been removed and
+// pulled meanwhile, as after kubelet's garbage collection. Who finds its image makes it at once.
+func (e *Evidence) mayBeRemoved(c *Container, index int16) bool {
+	made := e.madeSince(index)
+	return c.PullPolicy == PullIfNotPresent && made != maxInstant && !e.wasRefused(index) && made-max(e.turnOf(c), at(e.firstSeen.at)) > instant(presentPatience)
 }
 
 // runtimeComplete says that the runtime has told all it can of the way to readiness.
@@ -306,7 +315,7 @@ func (e *Evidence) mayBePulled(c Container) bool {
 		return true
 	case image == nil:
 		return false // the answer will tell
-	case !image.Present:
+	case image.wasAbsent():
 		return true
 	}
 	return !image.beforeSandbox && !e.pulledBefore(image)
