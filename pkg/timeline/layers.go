@@ -42,9 +42,6 @@ func (f *fold) layerClaims(c *Container) []claim {
 	}
 	if timed {
 		began = p.latest - instant(p.lengths.Pull+p.lengths.Unit+durationSlack)
-		if first := image.last.FirstPulledAt; final == 0 && !first.IsZero() && at(first) < began {
-			return claims // it was complete by then
-		}
 	}
 	if image.layered.undatedSince(began) {
 		f.pulls[index].undated = true // the latest of the others may not be the last

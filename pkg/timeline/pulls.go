@@ -283,6 +283,8 @@ func (f *fold) pulledOutcome(c *Container, index int16, image *imageEvidence) im
 		image.nothingCameSince(pulled.latest-instant(pulled.lengths.Pull+pulled.lengths.Unit+durationSlack))
 	absent := image != nil && image.wasAbsent() || c.PullPolicy == PullIfNotPresent && !f.wasThere(image, index)
 	switch {
+	case len(f.pulls[index].layers) > 0:
+		return imagepull.OutcomeDownloaded // whoever else had brought the image by then, its tag was moved or it was removed
 	case f.wasThere(image, index) && image.last.askedAt.After(pulled.latest.time()) && image.Digest != "":
 		if image.last.Digest == image.Digest {
 			return imagepull.OutcomeVerified
