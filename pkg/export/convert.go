@@ -32,6 +32,7 @@ func NewRecord(t timeline.Timeline) Record {
 		Conflicts:     convert(t.Conflicts, conflictRecord),
 		Missing:       convert(t.Missing, same),
 		LostEvents:    t.LostEvents,
+		Events:        eventRecords(t.Said),
 		ClockSkew:     skewRecord(t.Skew),
 	}
 }
@@ -122,6 +123,16 @@ func markRecord(m timeline.MarkEvidence) MarkRecord {
 		Latest:    instantOf(m.Latest),
 		Sources:   convert(m.Sources, same),
 	}
+}
+
+// eventRecords is nil when there are none.
+func eventRecords(said []timeline.Said) []EventRecord {
+	if len(said) == 0 {
+		return nil
+	}
+	return convert(said, func(s timeline.Said) EventRecord {
+		return EventRecord{At: instantOf(s.At), Container: s.Container, Reason: s.Reason, Message: s.Message}
+	})
 }
 
 func conflictRecord(c timeline.Conflict) ConflictRecord {
