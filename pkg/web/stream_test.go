@@ -16,7 +16,6 @@ import (
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus/testutil"
-	"go.uber.org/zap"
 
 	"github.com/podlapse/podlapse/pkg/export"
 	"github.com/podlapse/podlapse/pkg/export/exporttest"

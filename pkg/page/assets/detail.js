@@ -39,7 +39,7 @@ export class Detail {
   get of() { return this.#of; }
 
   #place(anchor) {
-    if (window.innerWidth < 720) { // the style puts it at the bottom
+    if (window.innerWidth < 800) { // the style puts it at the bottom
       lay(this.root, 'left', '');
       lay(this.root, 'top', '');
       return;

@@ -6,7 +6,7 @@ import { Detail } from './detail.js';
 import { element, lay, mark, restyle, say, sync } from './dom.js';
 import { brief, bytes, clock, exact, exactError, percent, rate, running, stamp } from './format.js';
 import { perFrame } from './frame.js';
-import { blame } from './startup.js';
+import { blame, startUpOf, stuckIn, stuckText } from './startup.js';
 import { rows, table } from './table.js';
 import { message, visible } from './text.js';
 import { Waterfall } from './waterfall.js';
@@ -135,7 +135,9 @@ export class PodView {
     say(this.#name, visible(r.name));
     restyle(this.#state, 'badge state-' + stateStyle(r.state));
     say(this.#state, stateSign(r.state) + ' ' + stateName(visible(r.state)) + (going ? ' ' + running(chart.total) : ''));
-    say(this.#verdict, visible(r.verdict, 600));
+    const s = startUpOf(r, this.#toldAt);
+    const now = performance.now();
+    say(this.#verdict, going ? capital(stuckText(s, now, running)) + ': charged to ' + charged(visible(stuckIn(s, now)?.cause)) + '.' : s.verdict);
     say(this.#facts, [r.owner && 'owned by ' + visible(r.owner.kind) + '/' + visible(r.owner.name), 'on node ' + visible(r.node), 'created ' + stamp(chart.createdAt),
       'took ' + exact(chart.total) + ' ' + exactError(r.total_error_seconds) + (going ? ' so far' : '')].filter(Boolean).join(' · '));
     const uid = '?uid=' + encodeURIComponent(r.uid);
@@ -210,6 +212,8 @@ function link(text) {
 function section(name, ...children) { return element('div', 'section panel', element('h2', '', name), ...children); }
 
 function folded(name, ...children) { return element('details', 'section panel', element('summary', '', name), ...children); }
+
+function capital(text) { return text.charAt(0).toUpperCase() + text.slice(1); }
 
 function list(host, texts) {
   host.hidden = texts.length === 0;

@@ -130,7 +130,7 @@ export class StartUpsView {
     const oldest = going.reduce((a, b) => (age(b, now) > age(a, now) ? b : a));
     const stretch = stuckIn(oldest, now);
     say(this.#verdict, count(going.length, 'pod is', 'pods are') + ' starting' + (going.length > 1 ? '; the longest, ' : ': ') + oldest.shownName + ', for ' + running(age(oldest, now)) +
-      (stretch ? ', ' + stuckText(oldest, now, running) + ': charged to ' + charged(stretch.cause) : '') + '.');
+      (stretch ? ', is ' + stuckText(oldest, now, running) + ': charged to ' + charged(visible(stretch.cause)) : '') + '.');
     const phases = new Map();
     for (const s of going) {
       const phase = visible(s.stretches.at(-1)?.phase ?? 'nothing known');
@@ -205,7 +205,7 @@ export class StartUpsView {
     say(p.causeName, visible(cause).replaceAll('_', ' '));
     say(p.verdict, going ? stuckText(s, now, running) : withoutTotal(s.verdict));
     mark(p.verdict, 'title', s.verdict);
-    say(p.ended, ago((this.#clock() - (s.settledAt || s.createdAt)) / 1000));
+    say(p.ended, going ? '' : ago((this.#clock() - (s.settledAt || s.createdAt)) / 1000));
   }
 
   #walk(event) {

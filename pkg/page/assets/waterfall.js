@@ -35,16 +35,18 @@ export class Waterfall {
 
   isOpen(row) { return this.#open.has(row.key); }
 
-  // forget closes what was opened, before another start-up is shown.
+  // forget is for before another start-up is shown.
   forget() {
     this.#open.clear();
+    this.#rows.replaceChildren();
+    this.#events.replaceChildren();
     this.#detail.hide();
   }
 
   draw(chart) {
     this.#chart = chart;
     const { total } = chart;
-    const all = ticks(total, window.innerWidth < 720 ? 4 : 8);
+    const all = ticks(total, window.innerWidth < 800 ? 4 : 8);
     sync(this.#axis, all, (t) => t, () => element('span', 'tick'), (node, t) => {
       say(node, tickText(t, total));
       lay(node, 'left', percentOf(t, total));
@@ -126,7 +128,7 @@ function fillRow(node, r, total, open) {
   say(p.of, phase ? r.container + (r.attempt > 0 ? ' #' + (r.attempt + 1) : '') : '');
   say(p.length, Number.isFinite(r.seconds) ? exact(r.seconds) : '–');
   say(p.error, phase ? exactError(r.error) : '');
-  say(p.causeName, phase ? r.cause.slice(0, 40).replaceAll('_', ' ') : '');
+  say(p.causeName, phase ? r.cause.replaceAll('_', ' ') : '');
   place(p.bar, r.from / total, r.to / total);
   const spread = phase && r.error > 0 ? r.error : 0;
   p.whisker.hidden = spread === 0;

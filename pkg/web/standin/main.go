@@ -31,27 +31,26 @@ func main() {
 	pods := flag.Int("pods", 500, "start-ups to tell of")
 	changes := flag.Int("changes", 0, "changes a second; 0 for none")
 	hostile := flag.Bool("hostile", false, "have names and messages that are up to something")
-	webConfig := flag.String("web-config-file", "", "as the agent's flag")
+	listen := flag.String("listen-address", "127.0.0.1:0", "where to serve")
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM, os.Interrupt)
 	defer stop()
-	if err := run(ctx, *pods, *changes, *hostile, *webConfig, os.Stdout); err != nil {
+	if err := run(ctx, *listen, *pods, *changes, *hostile, os.Stdout); err != nil {
 		fmt.Fprintln(os.Stderr, "standin:", err)
 		os.Exit(1)
 	}
 }
 
 // run serves until ctx ends, and writes its address in one line when it does.
-func run(ctx context.Context, count, changes int, hostile bool, webConfig string, out io.Writer) error {
+func run(ctx context.Context, listen string, count, changes int, hostile bool, out io.Writer) error {
 	pods := livetest.New()
 	for _, t := range startUps(count, hostile) {
 		pods.Set(t)
 	}
-	config, err := serving(pods)
+	config, err := serving(listen, pods)
 	if err != nil {
 		return err
 	}
-	config.WebConfigFile = webConfig
 	server, err := web.Listen(ctx, config)
 	if err != nil {
 		return err
@@ -93,13 +92,13 @@ func startUps(count int, hostile bool) []timeline.Timeline {
 	return all
 }
 
-func serving(pods *livetest.Pods) (web.Config, error) {
+func serving(listen string, pods *livetest.Pods) (web.Config, error) {
 	shown, err := page.New()
 	if err != nil {
 		return web.Config{}, err
 	}
 	return web.Config{
-		ListenAddress: "127.0.0.1:0", Timelines: pods.All, Page: shown, Gatherer: pods.Registry, Logger: zap.NewNop(),
+		ListenAddress: listen, Timelines: pods.All, Page: shown, Gatherer: pods.Registry, Logger: zap.NewNop(),
 		Pulls:    func(context.Context) (export.LivePulls, error) { return export.LivePulls{Now: time.Now()}, nil },
 		Statuses: func() []health.Status { return []health.Status{{Part: "pod_watch", Up: true, Since: time.Now()}} },
 		Required: []string{"pod_watch"},
