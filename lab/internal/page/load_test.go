@@ -58,6 +58,19 @@ func TestLoad(t *testing.T) {
 	quiet(t, tab)
 }
 
+// TestBusyIsMeasured holds that a page that does something is seen to.
+func TestBusyIsMeasured(t *testing.T) {
+	s := standIn(t, "--pods=1")
+	tab := open(t, wide)
+	must(t, tab.Go("http://"+s.address+"/"))
+	ask[int](t, tab, `setInterval(() => { const began = performance.now(); while (performance.now() - began < 30); }, 100)`)
+	busy, err := tab.Busy(2 * time.Second)
+	must(t, err)
+	if busy < 0.1 || busy > 0.5 { // less where the machine is short of processors
+		t.Errorf("a page that works for 30 %% of the time is said to be busy for %.1f %%", 100*busy)
+	}
+}
+
 func usage(t *testing.T, p *os.Process) time.Duration {
 	t.Helper()
 	id, err := process.Identify(p.Pid)

@@ -11,6 +11,7 @@ export class Aggregate {
   #askedAt = -Infinity;
   #asking = null;
   #later = 0;
+  #again = false; // something has changed since the question
 
   constructor(path, least, takes, fails) {
     this.#path = path;
@@ -21,6 +22,7 @@ export class Aggregate {
 
   // want asks as soon as it may.
   want() {
+    if (this.#asking) this.#again = true;
     if (this.#later || this.#asking) return;
     this.#later = setTimeout(() => {
       this.#later = 0;
@@ -34,6 +36,7 @@ export class Aggregate {
     this.#later = 0;
     this.#asking?.abort();
     this.#asking = null;
+    this.#again = false;
   }
 
   async #ask() {
@@ -42,12 +45,17 @@ export class Aggregate {
     this.#askedAt = performance.now();
     try {
       const answer = await ask(this.#path, asking.signal);
+      if (asking.signal.aborted) return;
       this.#asking = null;
       this.#takes(answer);
     } catch (error) {
       if (asking.signal.aborted) return;
       this.#asking = null;
       this.#fails(error);
+    }
+    if (this.#again) {
+      this.#again = false;
+      this.want();
     }
   }
 }

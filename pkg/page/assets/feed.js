@@ -89,9 +89,11 @@ export class Feed {
     this.#known.expectList();
     try {
       const pulls = await ask('api/v1/pulls?limit=1', listing.signal);
+      if (listing.signal.aborted) return; // another list is under way
       this.#known.pulling(pulls.items, performance.now());
       for (let page = ''; ;) {
         const list = await ask('api/v1/pods?limit=' + PAGE + (page ? '&continue=' + encodeURIComponent(page) : ''), listing.signal);
+        if (listing.signal.aborted) return;
         this.#known.tellSome(list.items, performance.now());
         page = list.continue ?? '';
         if (!page) break;

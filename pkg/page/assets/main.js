@@ -23,7 +23,7 @@ const clock = () => health.now();
 const complain = (error) => { trouble = visible(error.message, 600); drawHealth(); };
 
 const views = {
-  startups: new StartUpsView(known, clock, (address) => { history.replaceState(null, '', address); follow(); }),
+  startups: new StartUpsView(known, clock, readdress),
   pod: new PodView(known),
   pulls: new PullsView(known, clock, complain),
   registries: new RegistriesView(known, clock, complain),
@@ -31,6 +31,16 @@ const views = {
 };
 let view = null;
 let cameFromList = false;
+
+// readdress puts what was chosen into the address, without a step back for each letter.
+function readdress(address) {
+  try {
+    history.replaceState(null, '', address);
+    follow();
+  } catch { // some browsers allow so many a minute
+    location.replace(address);
+  }
+}
 
 // follow shows what the address says.
 function follow() {

@@ -36,7 +36,6 @@ export class StartUpsView {
     this.#clock = clock;
     this.#go = go;
     const host = element('div', 'rows');
-    host.setAttribute('role', 'list');
     this.#rows = new Rows(host, { row: '--row', heading: '--heading' },
       (kind) => (kind === 'heading' ? heading() : startUpRow()), (node, item) => this.#fill(node, item));
     this.root.append(element('div', 'now', this.#verdict, this.#stuck), this.#tools(), this.#heads, this.#empty, host);
@@ -235,7 +234,6 @@ function startUpRow() {
   const node = element('a', 'row',
     element('span', 'cell pod', p.name, p.of), element('span', 'cell state', p.sign, p.state, p.note), element('span', 'cell took', p.took, p.error),
     element('span', 'cell where', p.bar, p.cause), p.ended, element('span', 'cell why', p.verdict));
-  node.setAttribute('role', 'listitem');
   node.parts = p;
   return node;
 }

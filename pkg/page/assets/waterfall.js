@@ -20,7 +20,7 @@ export class Waterfall {
   constructor(detail, again) {
     this.#detail = detail;
     this.#again = again;
-    this.#rows.setAttribute('role', 'list');
+    this.#rows.setAttribute('role', 'tree');
     this.#rows.setAttribute('aria-label', 'Phases');
     const events = element('div', 'wf-row wf-said', element('span', 'wf-label', 'Events'), element('div', 'wf-track', this.#events));
     this.root.append(element('div', 'wf-head', element('span', 'wf-label', 'Phase'), element('div', 'wf-track', this.#axis), element('span', 'wf-length', 'Time'), element('span', 'wf-error', 'Error'), element('span', 'wf-cause', 'Charged to')),
@@ -110,7 +110,7 @@ function makeRow() {
   const node = element('div', 'wf-row', element('span', 'wf-label', parts.sign, parts.name, parts.of),
     element('div', 'wf-track', parts.bar, parts.whisker, parts.came), parts.length, parts.error, element('span', 'wf-cause', element('i', 'swatch'), parts.causeName));
   node.tabIndex = -1;
-  node.setAttribute('role', 'listitem');
+  node.setAttribute('role', 'treeitem');
   node.setAttribute('aria-describedby', 'detail');
   node.parts = parts;
   return node;
@@ -122,6 +122,7 @@ function fillRow(node, r, total, open) {
   const phase = r.kind === 'phase';
   const canOpen = phase && r.pull && opens(r);
   restyle(node, 'wf-row wf-' + r.kind + ' c-' + causeStyle(r.cause ?? 'registry') + (r.open ? ' goes-on' : '') + (canOpen ? ' can-open' : ''));
+  mark(node, 'aria-level', phase ? '1' : '2');
   if (canOpen) mark(node, 'aria-expanded', String(open));
   say(p.sign, canOpen ? (open ? '▾' : '▸') : '');
   say(p.name, nameOf(r));
