@@ -61,7 +61,7 @@ func TestVisible(t *testing.T) {
 	for text, want := range map[string]string{
 		"web-0":                                 "web-0",
 		"":                                      "",
-		"a\x1b[31mb\x00\r\n\x7f":                "a␛[31mb␀␍␊␡",
+		"a\x1b[31mb\x00\r\n\x7f":                "a⟨001B⟩[31mb⟨0000⟩⟨000D⟩⟨000A⟩⟨007F⟩",
 		"a\u202eb\u2066\u200b":                  "a⟨202E⟩b⟨2066⟩⟨200B⟩",
 		"\u009b\ufeff":                          "⟨009B⟩⟨FEFF⟩",
 		"\U000e0041":                            "⟨E0041⟩",

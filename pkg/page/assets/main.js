@@ -36,10 +36,11 @@ let cameFromList = false;
 function readdress(address) {
   try {
     history.replaceState(null, '', address);
-    follow();
   } catch { // some browsers allow so many a minute
-    location.replace(address);
+    location.replace(address); // follows by itself
+    return;
   }
+  follow();
 }
 
 // follow shows what the address says.

@@ -9,6 +9,8 @@ import { ofPod } from './address.js';
 import { rows, table } from './table.js';
 import { visible } from './text.js';
 
+const MOST_LANES = 8; // more say no more than their number
+
 export class PullsView {
   root = element('section', 'pulls-view');
   #known;
@@ -76,7 +78,7 @@ export class PullsView {
 
   #drawNow(live) {
     const waiting = live.filter((p) => p.state === 'queued');
-    say(this.#verdict, live.length === 0 ? 'No image is pulled.' : count(live.length - waiting.length, 'image is', 'images are') + ' pulled' +
+    say(this.#verdict, live.length === 0 ? 'No image is being pulled.' : count(live.length - waiting.length, 'image is', 'images are') + ' being pulled' +
       (waiting.length > 0 ? ', ' + waiting.length + ' wait in the queue, the longest for ' + running(Math.max(...waiting.map((p) => p.age))) : '') + '.');
     this.#now.hidden = live.length === 0;
     sync(this.#now, live, (p, i) => [p.namespace, p.pod, p.container, p.image, i].join(' '), makePulling, (node, p) => {
@@ -102,7 +104,7 @@ export class PullsView {
     const lanes = lanesOf(burst);
     say(this.#span, count(burst.length, 'pull', 'pulls') + ' in ' + brief(length / 1000) + ', from ' + clock(from) + ' UTC, ' +
       (lanes.length > 1 ? 'up to ' + lanes.length + ' at once.' : 'one at a time.'));
-    sync(this.#lanes, lanes, (l, i) => i, () => element('div', 'lane'), (node, lane) => {
+    sync(this.#lanes, lanes.slice(0, MOST_LANES), (l, i) => i, () => element('div', 'lane'), (node, lane) => {
       sync(node, lane, (p) => p.key, () => element('i'), (block, p) => {
         restyle(block, p.failed ? 'c-backoff' : 'c-registry');
         place(block, (p.startedAt - from) / length, (p.to - from) / length);

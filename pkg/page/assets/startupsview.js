@@ -115,14 +115,14 @@ export class StartUpsView {
   }
 
   #emptyText(all) {
-    if (!this.#known.listed && all.length === 0) return 'Asking the agent …';
+    if (!this.#known.listed && all.length === 0) return '';
     return all.length === 0 ? 'The agent knows of no start-up on this node yet.' : 'No start-up is like that. Press Esc in the search, or choose another state or cause.';
   }
 
   #drawVerdict(all, now) {
     const going = all.filter(starts);
     if (going.length === 0) {
-      say(this.#verdict, this.#known.listed ? 'Nothing is starting.' : '…');
+      say(this.#verdict, this.#known.listed ? 'Nothing is starting.' : 'Asking the agent …');
       say(this.#stuck, this.#lately(all));
       return;
     }

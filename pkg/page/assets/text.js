@@ -9,12 +9,7 @@ const hidden = /[\u0000-\u001f\u007f-\u009f\u00ad\u061c\u115f\u1160\u17b4\u17b5\
 // More marks than any language puts on a letter would paint over the lines above.
 const piled = /(\p{M}{4})\p{M}+/gu;
 
-function show(character) {
-  const code = character.codePointAt(0);
-  if (code < 0x20) return String.fromCharCode(0x2400 + code); // ␛ and its kin
-  if (code === 0x7f) return '␡';
-  return '⟨' + code.toString(16).toUpperCase().padStart(4, '0') + '⟩';
-}
+function show(character) { return '⟨' + character.codePointAt(0).toString(16).toUpperCase().padStart(4, '0') + '⟩'; }
 
 // visible is a text of at most so many characters and a note of how many more there were.
 export function visible(text, most = NAMES) {
