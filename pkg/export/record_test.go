@@ -9,6 +9,7 @@ import (
 	"os"
 	"path/filepath"
 	"reflect"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -126,5 +127,23 @@ func TestRecordPhasesAddUp(t *testing.T) {
 		if sum.Cmp(total) != 0 {
 			t.Fatalf("phases add up to %s, total is %s", sum.FloatString(12), total.FloatString(12))
 		}
+	}
+}
+
+func TestWhatKubeletSaidIsInTheRecord(t *testing.T) {
+	tl := coldStart()
+	if events := NewRecord(tl).Events; events != nil {
+		t.Errorf("nothing was said, and the record has %v", events)
+	}
+	tl.Said = []timeline.Said{
+		{At: createdAt, Reason: "Scheduled", Message: "Successfully assigned"},
+		{At: createdAt.Add(time.Second), Container: "app", Reason: "Failed", Message: "Error: <b>\x1b[31m"},
+	}
+	want := []EventRecord{
+		{At: Instant{createdAt}, Reason: "Scheduled", Message: "Successfully assigned"},
+		{At: Instant{createdAt.Add(time.Second)}, Container: "app", Reason: "Failed", Message: "Error: <b>\x1b[31m"},
+	}
+	if got := NewRecord(tl).Events; !slices.Equal(got, want) {
+		t.Errorf("got %v, want %v", got, want)
 	}
 }
