@@ -125,16 +125,6 @@ func markRecord(m timeline.MarkEvidence) MarkRecord {
 	}
 }
 
-// eventRecords is nil when there are none.
-func eventRecords(said []timeline.Said) []EventRecord {
-	if len(said) == 0 {
-		return nil
-	}
-	return convert(said, func(s timeline.Said) EventRecord {
-		return EventRecord{At: instantOf(s.At), Container: s.Container, Reason: s.Reason, Message: s.Message}
-	})
-}
-
 func conflictRecord(c timeline.Conflict) ConflictRecord {
 	return ConflictRecord{Mark: c.Mark.String(), Container: c.Container, Detail: c.Detail}
 }

@@ -151,7 +151,7 @@ type EventRecord struct {
 	At        Instant `json:"at"`
 	Container string  `json:"container,omitempty"`
 	Reason    string  `json:"reason"`
-	Message   string  `json:"message"` // at most 256 bytes
+	Message   string  `json:"message"` // at most 256 bytes; see eventMessage
 }
 
 // ConflictRecord is a contradiction between sources.
