@@ -48,7 +48,7 @@ func (p *Pods) Set(t timeline.Timeline) {
 func (p *Pods) All(context.Context) ([]timeline.Timeline, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	return slices.SortedFunc(maps.Values(p.pods), timeline.Compare), nil
+	return timeline.Sorted(slices.Collect(maps.Values(p.pods))), nil
 }
 
 func (p *Pods) some(_ context.Context, uids []string) ([]timeline.Timeline, error) {
