@@ -49,6 +49,7 @@ type pageRun struct {
 	browser *browser.Browser
 	tab     *browser.Tab // shows the list from before any pod was made, and is never loaded anew
 	shop    []string     // pods of the Deployment
+	cold    string       // the one of them that brought the image
 }
 
 // The pods beside those of the Deployment.

@@ -20,6 +20,10 @@ func (p *pageRun) judgeWaterfalls(ctx context.Context) error {
 			return err
 		}
 	}
+	p.verdict.Compared++
+	if p.cold == "" {
+		p.verdict.Problem("no pod's pull has layers: the scenario proves nothing of them")
+	}
 	return nil
 }
 
@@ -61,7 +65,7 @@ func (p *pageRun) judgeWaterfall(ctx context.Context, pod string) error {
 		at += length
 		p.judgeBar(pod, bars[i], want)
 	}
-	return p.judgeDetail(timeline)
+	return p.judgePull(timeline)
 }
 
 func (p *pageRun) judgeBar(pod string, got, want page.Bar) {
@@ -76,8 +80,8 @@ func (p *pageRun) judgeBar(pod string, got, want page.Bar) {
 	}
 }
 
-// judgeDetail wants what is told of a phase beside the pointer, and the layers of a pull that brought some.
-func (p *pageRun) judgeDetail(timeline agent.Timeline) error {
+// judgePull wants what is told of a phase beside the pointer, and the layers of a pull that brought some.
+func (p *pageRun) judgePull(timeline agent.Timeline) error {
 	i := slices.IndexFunc(timeline.Phases, func(phase agent.Phase) bool { return phase.Phase == "pull" })
 	if i < 0 {
 		return nil
@@ -100,6 +104,7 @@ func (p *pageRun) judgeDetail(timeline agent.Timeline) error {
 	if j < 0 || len(timeline.Pulls[j].Layers) == 0 {
 		return nil
 	}
+	p.cold = timeline.Name
 	layers, err := browser.Ask[int](p.tab, `(`+row+`.click(), new Promise((resolve) => setTimeout(() => resolve(document.querySelectorAll('.wf-layer').length), 300)))`)
 	if err != nil {
 		return err

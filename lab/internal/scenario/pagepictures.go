@@ -8,16 +8,17 @@ import (
 
 // pictures keeps every view, for a person to look at.
 func (p *pageRun) pictures(context.Context) error {
-	pod := "#/pods/" + p.bench.Namespace + "/" + p.shop[0]
+	pod := "#/pods/" + p.bench.Namespace + "/" + p.cold
 	desk, phone := browser.Look{Width: deskWidth, Height: deskHeight}, browser.Look{Width: phoneWidth, Height: phoneHeight, Phone: true}
+	const layers = `(document.querySelector('.can-open[aria-expanded=false]')?.click(), document.querySelector('.wf-layer'))`
 	dark := func(l browser.Look) browser.Look { l.Dark = true; return l }
 	for _, shot := range []struct {
 		name, fragment, shown string
 		look                  browser.Look
 	}{
-		{"pod-dark", pod, `document.querySelectorAll('.wf-phase').length > 5`, dark(desk)},
-		{"pod-light", pod, `document.querySelectorAll('.wf-phase').length > 5`, desk},
-		{"pod-phone", pod, `document.querySelectorAll('.wf-phase').length > 5`, dark(phone)},
+		{"pod-dark", pod, layers, dark(desk)},
+		{"pod-light", pod, layers, desk},
+		{"pod-phone", pod, layers, dark(phone)},
 		{"list-light", "#/", `document.querySelector('.row')`, desk},
 		{"list-phone", "#/", `document.querySelector('.row')`, phone},
 		{"pulls", "#/pulls", `document.querySelector('.wait')`, dark(desk)},

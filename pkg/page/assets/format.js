@@ -25,7 +25,8 @@ export function running(seconds) {
 }
 
 export function ago(seconds) {
-  if (!(seconds >= 1)) return 'now';
+  if (Number.isNaN(seconds)) return '–';
+  if (seconds < 1) return 'now';
   if (seconds < 60) return Math.floor(seconds) + ' s ago';
   if (seconds < 3600) return Math.floor(seconds / 60) + ' m ago';
   if (seconds < 86400) return Math.floor(seconds / 3600) + ' h ago';

@@ -137,7 +137,7 @@ export class PodView {
     say(this.#state, stateSign(r.state) + ' ' + stateName(visible(r.state)) + (going ? ' ' + running(chart.total) : ''));
     const s = startUpOf(r, this.#toldAt);
     const now = performance.now();
-    say(this.#verdict, going ? capital(stuckText(s, now, running)) + ': charged to ' + charged(visible(stuckIn(s, now)?.cause)) + '.' : s.verdict);
+    say(this.#verdict, going ? capital(stuckText(s, now, running)) + ', charged to ' + charged(visible(stuckIn(s, now)?.cause)) + '.' : s.verdict);
     say(this.#facts, [r.owner && 'owned by ' + visible(r.owner.kind) + '/' + visible(r.owner.name), 'on node ' + visible(r.node), 'created ' + stamp(chart.createdAt),
       'took ' + exact(chart.total) + ' ' + exactError(r.total_error_seconds) + (going ? ' so far' : '')].filter(Boolean).join(' · '));
     const uid = '?uid=' + encodeURIComponent(r.uid);

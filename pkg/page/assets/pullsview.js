@@ -67,11 +67,11 @@ export class PullsView {
     const live = items.map((p) => ({ ...p, age: p.age_seconds + grown }));
     this.#drawNow(live);
     this.#drawLanes(live);
-    rows(this.#table, this.#recent.map((p) => ({
+    rows(this.#table, this.#recent.filter((p) => Number.isFinite(endedAt(p))).map((p) => ({
       key: p.uid + ' ' + p.container + ' ' + p.attempt,
       cells: [visible(p.namespace) + '/' + visible(p.pod) + ' ' + visible(p.container), visible(p.image, 400), outcome(p), seconds(p.queue_seconds), seconds(p.pull_seconds),
         p.error_seconds === undefined ? '–' : exactError(p.error_seconds), bytes(p.size_bytes), rate(p.download?.bytes, p.download?.seconds),
-        ago((this.#clock() - Date.parse(p.finished_at ?? p.started_at ?? p.requested_at ?? '')) / 1000)],
+        ago((this.#clock() - endedAt(p)) / 1000)],
       note: p.blocked_by ? 'behind ' + visible(p.blocked_by.image, 400) : '',
     })));
   }
@@ -79,7 +79,7 @@ export class PullsView {
   #drawNow(live) {
     const waiting = live.filter((p) => p.state === 'queued');
     say(this.#verdict, live.length === 0 ? 'No image is being pulled.' : count(live.length - waiting.length, 'image is', 'images are') + ' being pulled' +
-      (waiting.length > 0 ? ', ' + waiting.length + ' wait in the queue, the longest for ' + running(Math.max(...waiting.map((p) => p.age))) : '') + '.');
+      (waiting.length > 0 ? ', ' + waiting.length + (waiting.length === 1 ? ' waits in the queue, for ' : ' wait in the queue, the longest for ') + running(Math.max(...waiting.map((p) => p.age))) : '') + '.');
     this.#now.hidden = live.length === 0;
     sync(this.#now, live, (p, i) => [p.namespace, p.pod, p.container, p.image, i].join(' '), makePulling, (node, p) => {
       const [who, image, bar, much] = node.children;
@@ -116,15 +116,19 @@ export class PullsView {
       const [wait, pull] = track.children;
       say(who, p.who);
       mark(who, 'title', p.image);
-      const startedAt = Number.isFinite(p.startedAt) ? p.startedAt : p.to;
+      const startedAt = Number.isFinite(p.startedAt) ? p.startedAt : p.failed ? p.from : p.to;
       place(wait, (p.from - from) / length, (startedAt - from) / length);
       place(pull, (startedAt - from) / length, (p.to - from) / length);
       restyle(pull, (p.failed ? 'c-backoff' : 'c-registry') + (p.goes ? ' goes-on' : ''));
       const queued = (startedAt - p.from) / 1000;
-      say(long, (queued >= 0.05 ? brief(queued) + ' queued, ' : '') + (startedAt < p.to ? brief((p.to - startedAt) / 1000) + ' pull' : 'still waits'));
+      const pulled = p.failed ? 'failed after ' + brief((p.to - startedAt) / 1000) : startedAt < p.to ? brief((p.to - startedAt) / 1000) + ' pull' : p.goes ? 'still waits' : '';
+      say(long, [queued >= 0.05 && brief(queued) + ' queued', pulled].filter(Boolean).join(', '));
     });
   }
 }
+
+// endedAt is the last that is known of a pull; of one that nobody has told of yet there is nothing.
+function endedAt(p) { return Date.parse(p.finished_at ?? p.started_at ?? p.requested_at ?? ''); }
 
 function makePulling() { return element('li', '', element('a'), element('span', 'image'), element('span', 'progress', element('i')), element('span', 'much')); }
 

@@ -16,11 +16,17 @@ export function startUpOf(record, toldAt) {
     total: record.total_seconds, error: record.total_error_seconds, verdict: visible(record.verdict, VERDICT),
     stretches: record.phases.map((p) => ({ phase: p.phase, cause: p.cause, container: visible(p.container), attempt: p.attempt ?? 0, seconds: p.seconds })),
     conflicts: record.conflicts.length, missing: record.missing.length, lost: record.lost_events?.length ?? 0,
-    reconstructed: record.reconstructed === true, toldAt,
+    reconstructed: record.reconstructed === true, refused: refusal(record), toldAt,
   };
   s.blame = blame(s.stretches);
   s.found = [s.shownNamespace + '/' + s.shownName, owner, s.reason, s.state, s.verdict].join(' ').toLowerCase();
   return s;
+}
+
+// refusal is why the last pull failed, and where: what a pod in back-off waits for.
+function refusal(record) {
+  const last = record.pulls.findLast((p) => p.kind !== 'ephemeral' && p.outcome === 'failed');
+  return last?.failure ? visible(last.registry) + ': ' + visible(last.failure).replaceAll('_', ' ') : '';
 }
 
 export function starts(s) { return s.state === 'starting'; }
@@ -40,8 +46,8 @@ export function stuckIn(s, now) {
 export function stuckText(s, now, length) {
   const stretch = stuckIn(s, now);
   if (!stretch) return 'nothing is known yet';
-  return 'in ' + phaseName(visible(stretch.phase)) + (stretch.container ? ' of ' + stretch.container : '') + ' for ' + length(stretch.seconds) +
-    (s.reason ? ' · ' + s.reason : '') + (stretch.attempt > 0 ? ' · attempt ' + (stretch.attempt + 1) : '');
+  const why = [s.reason, stretch.attempt > 0 && 'attempt ' + (stretch.attempt + 1), stretch.phase === 'image_backoff' && s.refused].filter(Boolean).join(', ');
+  return 'in ' + phaseName(visible(stretch.phase)) + (stretch.container ? ' of ' + stretch.container : '') + ' for ' + length(stretch.seconds) + (why ? ' (' + why + ')' : '');
 }
 
 // blame adds up stretches by cause, the most first.

@@ -128,8 +128,9 @@ export class StartUpsView {
     }
     const oldest = going.reduce((a, b) => (age(b, now) > age(a, now) ? b : a));
     const stretch = stuckIn(oldest, now);
-    say(this.#verdict, count(going.length, 'pod is', 'pods are') + ' starting' + (going.length > 1 ? '; the longest, ' : ': ') + oldest.shownName + ', for ' + running(age(oldest, now)) +
-      (stretch ? ', is ' + stuckText(oldest, now, running) + ': charged to ' + charged(visible(stretch.cause)) : '') + '.');
+    const since = running(age(oldest, now));
+    say(this.#verdict, (going.length > 1 ? going.length + ' pods are starting; the longest, ' + oldest.shownName + ', for ' + since : oldest.shownName + ' is starting, for ' + since) +
+      (stretch ? ': ' + stuckText(oldest, now, running) + ', charged to ' + charged(visible(stretch.cause)) : '') + '.');
     const phases = new Map();
     for (const s of going) {
       const phase = visible(s.stretches.at(-1)?.phase ?? 'nothing known');
