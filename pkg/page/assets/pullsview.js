@@ -121,7 +121,7 @@ export class PullsView {
       place(pull, (startedAt - from) / length, (p.to - from) / length);
       restyle(pull, (p.failed ? 'c-backoff' : 'c-registry') + (p.goes ? ' goes-on' : ''));
       const queued = (startedAt - p.from) / 1000;
-      const pulled = p.failed ? 'failed after ' + brief((p.to - startedAt) / 1000) : startedAt < p.to ? brief((p.to - startedAt) / 1000) + ' pull' : p.goes ? 'still waits' : '';
+      const pulled = p.failed ? 'failed' : startedAt < p.to ? brief((p.to - startedAt) / 1000) + ' pull' : p.goes ? 'still waits' : '';
       say(long, [queued >= 0.05 && brief(queued) + ' queued', pulled].filter(Boolean).join(', '));
     });
   }
