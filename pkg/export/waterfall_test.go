@@ -7,19 +7,22 @@ import (
 	"unicode/utf8"
 
 	"github.com/podlapse/podlapse/pkg/imagepull"
+	"github.com/podlapse/podlapse/pkg/terminal"
 	"github.com/podlapse/podlapse/pkg/timeline"
 )
 
+var page110 = terminal.Page{Columns: 110}
+
 func TestWaterfall(t *testing.T) {
-	golden(t, "cold-start.txt", Waterfall(NewRecord(coldStart()), 110))
-	golden(t, "still-pulling.txt", Waterfall(NewRecord(stillPulling()), 110))
+	golden(t, "cold-start.txt", Waterfall(NewRecord(coldStart()), page110))
+	golden(t, "still-pulling.txt", Waterfall(NewRecord(stillPulling()), page110))
 }
 
 func TestWaterfallKeepsToItsWidth(t *testing.T) {
 	record := NewRecord(coldStart())
 	record.Pulls = nil
 	for _, columns := range []int{95, 110, 200} {
-		for line := range strings.Lines(Waterfall(record, columns)) {
+		for line := range strings.Lines(Waterfall(record, terminal.Page{Columns: columns})) {
 			if got := utf8.RuneCountInString(strings.TrimSuffix(line, "\n")); got > columns {
 				t.Errorf("%d columns: a line of %d: %s", columns, got, line)
 			}
@@ -46,7 +49,7 @@ func TestWaterfallOfHostileRecords(t *testing.T) {
 	for _, total := range []Seconds{0, -1, 1, Seconds(time.Hour)} {
 		for _, columns := range []int{-5, 0, 40, 120} {
 			record.Total = total
-			for _, text := range []string{Waterfall(record, columns), Summary([]Record{record})} {
+			for _, text := range []string{Waterfall(record, terminal.Page{Columns: columns}), Summary([]Record{record}, terminal.Page{})} {
 				if strings.ContainsAny(text, "\x1b\u202e\u200d\r\u2028") || !utf8.ValidString(text) {
 					t.Fatalf("hostile characters survive in %q", text)
 				}
@@ -62,7 +65,7 @@ func TestWaterfallTellsOfFailuresAndLosses(t *testing.T) {
 		{Container: "app", Attempt: 1, Outcome: imagepull.OutcomeDownloaded, Pull: new(Seconds(2 * time.Second)), Error: new(Seconds(time.Second))},
 	}
 	record.LostEvents = []string{"Pulled/app"}
-	text := Waterfall(record, 120)
+	text := Waterfall(record, terminal.Page{Columns: 120})
 	for _, want := range []string{"failed: dns", "2.000 s  ±1.000 s", "EVENTS THAT KUBELET MADE AND NOBODY GOT\n  Pulled/app\n"} {
 		if !strings.Contains(text, want) {
 			t.Errorf("no %q in\n%s", want, text)
@@ -71,7 +74,7 @@ func TestWaterfallTellsOfFailuresAndLosses(t *testing.T) {
 }
 
 func TestSummary(t *testing.T) {
-	golden(t, "summary.txt", Summary([]Record{NewRecord(coldStart()), NewRecord(stillPulling()), {Name: "new"}}))
+	golden(t, "summary.txt", Summary([]Record{NewRecord(coldStart()), NewRecord(stillPulling()), {Name: "new"}}, terminal.Page{}))
 }
 
 func TestBarsTouch(t *testing.T) {
@@ -89,11 +92,5 @@ func TestBarsTouch(t *testing.T) {
 		if got := a.bar(after(test.from), after(test.to), test.open); got != test.want {
 			t.Errorf("%s to %s: got %q, want %q", test.from, test.to, got, test.want)
 		}
-	}
-}
-
-func TestCellsOfWideText(t *testing.T) {
-	if got := cells("漢a"); got != 3 {
-		t.Errorf("got %d, want 3", got)
 	}
 }
