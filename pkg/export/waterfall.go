@@ -90,8 +90,8 @@ func writePhases(out *strings.Builder, record Record, page terminal.Page) {
 	layout.StyleRow(0, terminal.Dim)
 	for i, phase := range record.Phases {
 		layout.Set(i+1, barColumn, axis.bar(phase.StartAt.Time, phase.EndAt.Time, phase.Open))
-		layout.Style(i+1, barColumn, causeStyle(phase.Cause))
-		layout.Style(i+1, causeColumn, causeStyle(phase.Cause))
+		layout.Style(i+1, barColumn, CauseStyle(phase.Cause))
+		layout.Style(i+1, causeColumn, CauseStyle(phase.Cause))
 	}
 	layout.Write(out, page)
 }
@@ -103,21 +103,27 @@ func writePulls(out *strings.Builder, pulls []PullRecord, page terminal.Page) {
 	layout.Add("IMAGE OF", "OUTCOME", "QUEUE", "PULL", "ERROR", "SIZE", "IMAGE")
 	layout.StyleRow(0, terminal.Dim)
 	for _, pull := range pulls {
-		queue, length, bound := "-", "-", "-"
-		if pull.Queue != nil {
-			queue = secondsText(pull.Queue.Duration())
-		}
-		if pull.Pull != nil && pull.Error != nil {
-			length, bound = secondsText(pull.Pull.Duration()), errorText(pull.Error.Duration())
-		}
-		outcome := string(pull.Outcome)
-		if pull.Failure != "" {
-			outcome += ": " + string(pull.Failure)
-		}
-		layout.Add(attemptText(pull.Container, pull.Attempt), terminal.Clean(outcome),
+		outcome, queue, length, bound := pullTexts(pull)
+		layout.Add(attemptText(pull.Container, pull.Attempt), outcome,
 			queue, length, bound, sizeText(pull.SizeBytes), terminal.Clean(pull.Image))
 	}
 	layout.Write(out, page)
+}
+
+// pullTexts are the cells that a pull has in every table.
+func pullTexts(pull PullRecord) (outcome, queue, length, bound string) {
+	queue, length, bound = "-", "-", "-"
+	if pull.Queue != nil {
+		queue = secondsText(pull.Queue.Duration())
+	}
+	if pull.Pull != nil && pull.Error != nil {
+		length, bound = secondsText(pull.Pull.Duration()), errorText(pull.Error.Duration())
+	}
+	outcome = string(pull.Outcome)
+	if pull.Failure != "" {
+		outcome += ": " + string(pull.Failure)
+	}
+	return terminal.Clean(outcome), queue, length, bound
 }
 
 // attemptText names a container and, from its second attempt on, which attempt this is.
@@ -143,8 +149,8 @@ func sizeText(bytes int64) string {
 
 func asString[S ~string](s S) string { return string(s) }
 
-// causeStyle is the same colour wherever a cause is shown.
-func causeStyle(cause timeline.Cause) terminal.Style {
+// CauseStyle is the same colour wherever a cause is shown.
+func CauseStyle(cause timeline.Cause) terminal.Style {
 	switch cause {
 	case timeline.CauseApp:
 		return terminal.Green

@@ -30,6 +30,19 @@ func (t *Table) Rows() int { return len(t.rows) }
 // Set replaces a cell.
 func (t *Table) Set(row, column int, text string) { t.rows[row][column] = text }
 
+// DropFirst takes the first column away.
+func (t *Table) DropFirst() {
+	t.Columns = t.Columns[1:]
+	for i := range t.rows {
+		t.rows[i] = t.rows[i][1:]
+	}
+	styles := map[[2]int]Style{}
+	for at, style := range t.styles {
+		styles[[2]int{at[0], at[1] - 1}] = style
+	}
+	t.styles = styles
+}
+
 // Style gives a cell a style, where the page has colours.
 func (t *Table) Style(row, column int, style Style) {
 	if t.styles == nil {
