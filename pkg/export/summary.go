@@ -26,10 +26,10 @@ func phaseText(phase PhaseRecord) string {
 	return text
 }
 
-// Summary lists records, one line each, in their order.
-func Summary(records []Record, page terminal.Page) string {
-	layout := terminal.Table{Columns: []terminal.Column{{Shorten: terminal.Clip}, {}, {Right: true}, {Right: true}, {Shorten: terminal.Clip}}}
-	layout.Add("POD", "STATE", "TOTAL", "ERROR", "LONGEST PHASE")
+// Summary lists records, one line each, in their order, if wanted with their nodes.
+func Summary(records []Record, nodes bool, page terminal.Page) string {
+	layout := terminal.Table{Columns: []terminal.Column{{Shorten: terminal.Clip}, {Shorten: terminal.Clip}, {}, {Right: true}, {Right: true}, {Shorten: terminal.Clip}}}
+	layout.Add("NODE", "POD", "STATE", "TOTAL", "ERROR", "LONGEST PHASE")
 	layout.StyleRow(0, terminal.Dim)
 	for _, record := range records {
 		longest := "-"
@@ -40,8 +40,11 @@ func Summary(records []Record, page terminal.Page) string {
 		if record.Reconstructed {
 			state += " (reconstructed)"
 		}
-		layout.Add(terminal.Clean(record.Namespace+"/"+record.Name), state,
+		layout.Add(terminal.Clean(record.Node), terminal.Clean(record.Namespace+"/"+record.Name), state,
 			secondsText(record.Total.Duration()), errorText(record.TotalError.Duration()), longest)
+	}
+	if !nodes {
+		layout.DropFirst()
 	}
 	var out strings.Builder
 	layout.Write(&out, page)

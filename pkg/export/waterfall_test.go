@@ -49,7 +49,7 @@ func TestWaterfallOfHostileRecords(t *testing.T) {
 	for _, total := range []Seconds{0, -1, 1, Seconds(time.Hour)} {
 		for _, columns := range []int{-5, 0, 40, 120} {
 			record.Total = total
-			for _, text := range []string{Waterfall(record, terminal.Page{Columns: columns}), Summary([]Record{record}, terminal.Page{})} {
+			for _, text := range []string{Waterfall(record, terminal.Page{Columns: columns}), Summary([]Record{record}, true, terminal.Page{})} {
 				if strings.ContainsAny(text, "\x1b\u202e\u200d\r\u2028") || !utf8.ValidString(text) {
 					t.Fatalf("hostile characters survive in %q", text)
 				}
@@ -74,7 +74,7 @@ func TestWaterfallTellsOfFailuresAndLosses(t *testing.T) {
 }
 
 func TestSummary(t *testing.T) {
-	golden(t, "summary.txt", Summary([]Record{NewRecord(coldStart()), NewRecord(stillPulling()), {Name: "new"}}, terminal.Page{}))
+	golden(t, "summary.txt", Summary([]Record{NewRecord(coldStart()), NewRecord(stillPulling()), {Name: "new"}}, false, terminal.Page{}))
 }
 
 func TestBarsTouch(t *testing.T) {

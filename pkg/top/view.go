@@ -84,16 +84,16 @@ func (b *Board) headline(starting, over int) string {
 	} else {
 		text = fmt.Sprintf("%d nodes: ", len(b.agents)) + text
 	}
-	pulling := 0
+	pulls, crowded := 0, false
 	for _, a := range b.agents {
-		pulling += len(a.pulls)
-		if a.crowded {
-			text += ", and more that start than can be kept"
-			break
-		}
+		pulls += len(a.pulls)
+		crowded = crowded || a.crowded
 	}
-	if pulling > 0 {
-		text += fmt.Sprintf(", %d pulling", pulling)
+	if pulls > 0 {
+		text += fmt.Sprintf(", %d pulls go on", pulls)
+	}
+	if crowded {
+		text += fmt.Sprintf("; more than %d start, which are too many to show", maxStarting)
 	}
 	return text
 }
