@@ -19,10 +19,11 @@ type NodePulls struct {
 // PullTables lists the pulls that go on and, below, those that are over, with the node of each if the nodes have names.
 func PullTables(nodes []NodePulls, page terminal.Page) string {
 	going := terminal.Table{Columns: []terminal.Column{
-		{Shorten: terminal.Clip}, {Shorten: terminal.Clip}, {Shorten: terminal.Clip}, {}, {Right: true}, {Right: true}, {Shorten: terminal.ClipStart},
+		{Shorten: terminal.Clip}, {Shorten: terminal.ClipStart}, {Shorten: terminal.Clip}, {Shorten: terminal.Clip}, {Right: true}, {Right: true}, {Shorten: terminal.ClipStart},
 	}}
 	over := terminal.Table{Columns: []terminal.Column{
-		{Shorten: terminal.Clip}, {Shorten: terminal.Clip}, {Shorten: terminal.Clip}, {}, {Right: true}, {Right: true}, {Right: true}, {Right: true},
+		{Shorten: terminal.Clip}, {Shorten: terminal.ClipStart}, {Shorten: terminal.Clip}, {Shorten: terminal.Clip}, {Right: true}, {Right: true}, {Right: true},
+		{Right: true},
 		{Shorten: terminal.ClipStart},
 	}}
 	going.Add("NODE", "POD", "CONTAINER", "STATE", "AGE", "DONE", "IMAGE")
@@ -90,7 +91,7 @@ func ProgressText(pull LivePullRecord) string {
 	switch {
 	case pull.TotalBytes > 0:
 		share := float64(pull.DoneBytes) / float64(pull.TotalBytes) * 100
-		return fmt.Sprintf("%s of %s (%.0f %%)", sizeText(max(pull.DoneBytes, 1)), sizeText(pull.TotalBytes), min(share, 100))
+		return fmt.Sprintf("%.1f of %s (%.0f %%)", float64(pull.DoneBytes)/mebibyte, sizeText(pull.TotalBytes), max(min(share, 100), 0))
 	case pull.DoneBytes > 0:
 		return sizeText(pull.DoneBytes)
 	}

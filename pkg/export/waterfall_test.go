@@ -16,6 +16,7 @@ var page110 = terminal.Page{Columns: 110}
 func TestWaterfall(t *testing.T) {
 	golden(t, "cold-start.txt", Waterfall(NewRecord(coldStart()), page110))
 	golden(t, "still-pulling.txt", Waterfall(NewRecord(stillPulling()), page110))
+	golden(t, "cold-start-80-columns.txt", Waterfall(NewRecord(coldStart()), terminal.Page{Columns: 80, Fit: true, Colour: true}))
 }
 
 func TestWaterfallKeepsToItsWidth(t *testing.T) {
@@ -46,14 +47,39 @@ func TestWaterfallOfHostileRecords(t *testing.T) {
 		Conflicts:  []ConflictRecord{{Mark: evil, Container: evil, Detail: evil}},
 		Missing:    []string{evil},
 	}
+	evilPulls := PullList{
+		Items:  []LivePullRecord{{Namespace: evil, Pod: evil, Container: evil, Image: evil, Registry: evil, Outcome: imagepull.Outcome(evil), State: evil, DoneBytes: -1, TotalBytes: 1}},
+		Recent: []RecentPullRecord{{Namespace: evil, Pod: evil, PullRecord: record.Pulls[0]}},
+	}
 	for _, total := range []Seconds{0, -1, 1, Seconds(time.Hour)} {
 		for _, columns := range []int{-5, 0, 40, 120} {
 			record.Total = total
-			for _, text := range []string{Waterfall(record, terminal.Page{Columns: columns}), Summary([]Record{record}, true, terminal.Page{})} {
+			for _, text := range []string{
+				Waterfall(record, terminal.Page{Columns: columns}), Waterfall(record, terminal.Page{Columns: columns, Fit: true}),
+				Summary([]Record{record}, true, terminal.Page{}),
+				PullTables([]NodePulls{{Node: evil, PullList: evilPulls}}, terminal.Page{}),
+			} {
 				if strings.ContainsAny(text, "\x1b\u202e\u200d\r\u2028") || !utf8.ValidString(text) {
 					t.Fatalf("hostile characters survive in %q", text)
 				}
 			}
+		}
+	}
+}
+
+// An Event's text can be a megabyte, and what a container is called as long as an address.
+func TestWaterfallOfEndlessRecords(t *testing.T) {
+	endless := strings.Repeat("<b>\x1b[31mlong \u202e", 1<<16)
+	record := NewRecord(stillPulling())
+	record.Verdict, record.Phases[1].Container, record.Conflicts[0].Detail, record.Pulls[0].Image = endless, endless, endless, endless
+	page := terminal.Page{Columns: 100, Fit: true}
+	text := Waterfall(record, page)
+	if len(text) > 16<<10 {
+		t.Errorf("%d bytes", len(text))
+	}
+	for line := range strings.Lines(text) {
+		if got := terminal.Cells(strings.TrimSuffix(line, "\n")); got > page.Columns {
+			t.Errorf("a line of %d cells: %.200s", got, line)
 		}
 	}
 }

@@ -5,7 +5,7 @@ import "strings"
 const columnGap = "  "
 
 // leastColumn is how narrow a column is shortened at most, in cells.
-const leastColumn = 6
+const leastColumn = 10
 
 // Column is how a table shows one of its columns.
 type Column struct {

@@ -72,7 +72,7 @@ func TestTable(t *testing.T) {
 			"a-name  10 MiB\n"},
 		{Page{Colour: true, Fit: true, Columns: 5}, "" + // which nothing fits into
 			"\x1b[1mNAME\x1b[0m      \x1b[1mSIZE\x1b[0m  \x1b[1mIMAGE\x1b[0m\n" +
-			"漢字         1  …web:1\n" +
+			"漢字         1  …hop/web:1\n" +
 			"a-name  10 MiB\n"},
 	} {
 		var out strings.Builder

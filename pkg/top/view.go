@@ -124,7 +124,7 @@ func (b *Board) startingTable(rows []row, now time.Time, page terminal.Page) []s
 	if len(rows) == 0 {
 		return []string{page.Paint(terminal.Dim, "no pod starts now")}
 	}
-	layout := terminal.Table{Columns: []terminal.Column{{Shorten: terminal.Clip}, {Shorten: terminal.Clip}, {Right: true}, {}, {Right: true}, {Shorten: terminal.Clip}}}
+	layout := terminal.Table{Columns: []terminal.Column{{Shorten: terminal.Clip}, {Shorten: terminal.ClipStart}, {Right: true}, {Shorten: terminal.Clip}, {Right: true}, {Shorten: terminal.Clip}}}
 	layout.Add("NODE", "STARTING", "AGE", "PHASE", "FOR", "WHERE")
 	layout.StyleRow(0, terminal.Dim)
 	for i, r := range rows {
@@ -179,7 +179,7 @@ func (b *Board) overTable(rows []row, now time.Time, page terminal.Page) []strin
 	if len(rows) == 0 {
 		return []string{page.Paint(terminal.Dim, "no pod has started lately")}
 	}
-	layout := terminal.Table{Columns: []terminal.Column{{Shorten: terminal.Clip}, {Shorten: terminal.Clip}, {}, {Right: true}, {Right: true}, {Shorten: terminal.Clip}}}
+	layout := terminal.Table{Columns: []terminal.Column{{Shorten: terminal.Clip}, {Shorten: terminal.ClipStart}, {Shorten: terminal.Clip}, {Right: true}, {Right: true}, {Shorten: terminal.Clip}}}
 	layout.Add("NODE", "STARTED", "STATE", "TOOK", "AGO", "VERDICT")
 	layout.StyleRow(0, terminal.Dim)
 	for i, r := range rows {
