@@ -106,7 +106,7 @@ func ofAgents[A any](ctx context.Context, a asking, ask func(context.Context, cl
 
 // ofNode says which node's agent an error is about.
 func ofNode(agent agents.Agent, err error) error {
-	if agent.Node == "" {
+	if err == nil || agent.Node == "" {
 		return err
 	}
 	return fmt.Errorf("node %s: %w", agent.Node, err)

@@ -94,12 +94,17 @@ func (s *APIServer) serve(w http.ResponseWriter, r *http.Request) {
 
 func (s *APIServer) list(w http.ResponseWriter, r *http.Request, pods []Pod, name func(Pod) string) {
 	items := []any{}
+	known := map[string]bool{}
 	for _, p := range pods {
 		node, chosen := strings.CutPrefix(r.URL.Query().Get("fieldSelector"), "spec.nodeName=")
 		if chosen && node != p.Node || r.URL.Query().Get("labelSelector") != "" && p.Port == 0 {
 			continue
 		}
+		if name != nil && known[name(p)] {
+			continue
+		}
 		if name != nil {
+			known[name(p)] = true
 			items = append(items, map[string]any{"metadata": map[string]any{"name": name(p)}})
 			continue
 		}
