@@ -130,7 +130,7 @@ func (a asking) liveTop(ctx context.Context, c topConfig, file *os.File) (code i
 	}
 	err = f.show(ctx, screen, func() terminal.Page {
 		page := c.page(file, a.getenv)
-		page.Colour = page.Colour || c.color == colorAlways
+		page.Cut = true
 		return page
 	})
 	if closed := screen.Close(); err == nil {

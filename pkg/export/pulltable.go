@@ -100,10 +100,10 @@ func ProgressText(pull LivePullRecord) string {
 
 // LengthText is a length of time for people who watch it: exact enough to see it grow.
 func LengthText(d time.Duration) string {
-	d = max(d, 0)
+	d = max(d, 0).Round(100 * time.Millisecond)
 	switch {
 	case d < time.Minute:
-		return fmt.Sprintf("%.1f s", d.Truncate(100*time.Millisecond).Seconds())
+		return fmt.Sprintf("%.1f s", d.Seconds())
 	case d < time.Hour:
 		return fmt.Sprintf("%dm%02ds", d/time.Minute, d/time.Second%60)
 	}

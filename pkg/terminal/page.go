@@ -6,6 +6,7 @@ import "strings"
 type Page struct {
 	Columns int  // terminal cells
 	Fit     bool // tables are shortened to Columns; else they are as wide as what is in them
+	Cut     bool // rows that are wider all the same end at Columns: a screen has nowhere to go on
 	Colour  bool
 }
 

@@ -104,7 +104,7 @@ func (t *Table) Write(out *strings.Builder, page Page) {
 		t.fit(widths, page.Columns)
 	}
 	for row, cells := range t.rows {
-		line, blank := "", "" // blanks are written when something follows them
+		line, blank, used := "", "", 0 // blanks are written when something follows them
 		for i, text := range cells {
 			if shorten := t.Columns[i].Shorten; shorten != nil {
 				text = shorten(text, widths[i])
@@ -114,7 +114,12 @@ func (t *Table) Write(out *strings.Builder, page Page) {
 				blank, padding = blank+padding, ""
 			}
 			shown := strings.TrimRight(text, " ")
+			if room := page.Columns - used - len(blank); page.Cut && Cells(shown) > room {
+				line += blank[:min(len(blank), max(0, page.Columns-used))] + page.Paint(t.styles[[2]int{row, i}], Clip(shown, room))
+				break
+			}
 			if shown != "" {
+				used += len(blank) + Cells(shown)
 				line += blank + page.Paint(t.styles[[2]int{row, i}], shown)
 				blank = ""
 			}

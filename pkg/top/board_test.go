@@ -162,7 +162,7 @@ func TestViewOfHostileRecords(t *testing.T) {
 	b.Lose("x", errors.New(evil))
 	for columns := range 200 {
 		for _, lines := range []int{1, 3, 24} {
-			view := b.View(noon, terminal.Page{Columns: columns, Fit: true}, lines)
+			view := b.View(noon, terminal.Page{Columns: columns, Fit: true, Cut: true}, lines)
 			if len(view) > lines {
 				t.Fatalf("%d lines of %d", len(view), lines)
 			}
@@ -170,7 +170,7 @@ func TestViewOfHostileRecords(t *testing.T) {
 				if terminal.Clean(line) != line {
 					t.Fatalf("%q", line)
 				}
-				if columns > 100 && terminal.Cells(line) > columns {
+				if terminal.Cells(line) > columns {
 					t.Fatalf("%d columns: %q", columns, line)
 				}
 			}
