@@ -43,12 +43,17 @@ type pod struct {
 }
 
 func (r *Reconciler) timeline(p *pod, now time.Time) (timeline.Timeline, bool) {
+	return r.timelineWith(p, now, r.clocks.Skew())
+}
+
+// timelineWith is for who asks for many at once and has asked for the skew.
+func (r *Reconciler) timelineWith(p *pod, now time.Time, skew timeline.Skew) (timeline.Timeline, bool) {
 	if p.evidence == nil {
 		t := p.settled
 		t.Debug = r.debugPulls(p, now)
 		return t, true
 	}
-	t, ok := p.evidence.Timeline(now, r.clocks.Skew())
+	t, ok := p.evidence.Timeline(now, skew)
 	t.Reconstructed = t.Reconstructed || p.reported
 	t.Partial = true
 	r.pulls.Complete(&t)
@@ -225,11 +230,12 @@ func (r *Reconciler) settle(p *pod, now time.Time) {
 	r.config.Settled(p.settled)
 }
 
-// settleEnded is for the end of the agent: late evidence will not come any more.
+// settleEnded is for the end of the agent: late Events will not come any more. What the runtime has yet to tell of is left to the
+// agent after this one, if there is one that knows.
 func (r *Reconciler) settleEnded() {
 	now := r.config.Now()
 	for _, p := range r.pods {
-		if p.evidence != nil && p.evidence.Ended() {
+		if p.evidence != nil && p.evidence.Ended() && (r.config.Keep == nil || !p.evidence.Wants(now).Runtime) {
 			r.settle(p, now)
 		}
 	}
