@@ -68,7 +68,7 @@ func Set(ctx context.Context, n node.Node, namespace, purpose string) (*Bench, e
 	if b.base, err = image.Base(n.Programs.Workload()); err != nil {
 		return b, err
 	}
-	if err := b.ResetFaults(ctx); err != nil {
+	if err := errors.Join(b.ResetFaults(ctx), n.ForgetAgentLogs()); err != nil {
 		return b, err
 	}
 	return b, b.Kube.CreateNamespace(ctx, n.Report, namespace, purpose)

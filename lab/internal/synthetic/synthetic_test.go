@@ -41,7 +41,7 @@ func TestRuntimeTellsOfOnePod(t *testing.T) {
 	client, images := runtimeapi.NewRuntimeServiceClient(connection), runtimeapi.NewImageServiceClient(connection)
 	p := example()
 	createdAt := time.Unix(0, 1000)
-	r.addSandbox(p, createdAt)
+	r.addSandbox(p, sandboxStamps{}, createdAt)
 	id := r.addContainer(p, "c1", "r/a:1", createdAt, createdAt.Add(5))
 	r.AddImage("r/a:1")
 
