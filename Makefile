@@ -14,8 +14,9 @@ RACE    := $(if $(shell command -v gcc),-race)
 NODE    := $(shell [ "$$(uname -s)" = Linux ] && [ "$$(id -u)" = 0 ] && echo yes)
 # How long `make test` looks for input that breaks a parser or the fold; more finds more.
 FUZZTIME ?= 5s
-# The scenarios that `make test` runs on the real node.
-SCENARIOS := first-light network-failure serial-queue accuracy restart pulls pulls-no-events pulls-no-runtime \
+# The scenarios that `make test` runs on the real node: first those for which the agent is the DaemonSet, so that it changes
+# only once.
+SCENARIOS := rollout install alerts first-light network-failure serial-queue accuracy restart pulls pulls-no-events pulls-no-runtime \
 	lost-events unpack no-watch prometheus otlp node-impersonation metrics-auth
 
 .DEFAULT_GOAL := help
@@ -29,12 +30,21 @@ build: ## build bin/podlapse-agent
 
 image: ## build the image for amd64 and arm64 as an OCI archive, bin/podlapse-image.tar
 	./image.sh $(IMAGE):$(VERSION) $(VERSION) $(REVISION) $(ARCHIVE)
+	@echo '$(NAMED)' >bin/.image
+
+# The image, unless it is there and nothing that it is made of has changed: its files, and its name.
+NAMED := $(IMAGE):$(VERSION) $(REVISION)
+$(ARCHIVE): Dockerfile .dockerignore image.sh go.mod go.sum $(shell find cmd pkg -type f -not -name '*_test.go') \
+		$(if $(filter-out $(shell cat bin/.image 2>/dev/null),$(NAMED)),FORCE)
+	@$(MAKE) --no-print-directory image
+.PHONY: FORCE
+FORCE:
 
 lab: ## build bin/lab, the program that runs a real node on loopback
 	cd lab && CGO_ENABLED=0 go build -trimpath -o ../$(LAB) .
 
-up: build lab ## start a real node with the agent on it and a sample workload (root on Linux)
-	$(LAB) up --agent $(AGENT) --sample
+up: build lab $(ARCHIVE) ## start a real node with the agent on it and a sample workload (root on Linux)
+	$(LAB) up --agent $(AGENT) --image $(ARCHIVE) --sample
 
 down: lab ## stop the node and leave nothing behind
 	$(LAB) down
@@ -45,9 +55,9 @@ status: lab ## tell what runs and where
 list: lab ## list the scenarios
 	@$(LAB) list
 
-scenario: build lab ## run one scenario on the real node: make scenario NAME=first-light
+scenario: build lab $(ARCHIVE) ## run one scenario on the real node: make scenario NAME=first-light
 	@[ -n "$(NAME)" ] || { echo "name a scenario: make scenario NAME=first-light; make list shows them all" >&2; exit 2; }
-	$(LAB) scenario $(NAME) --agent $(AGENT)
+	$(LAB) scenario $(NAME) --agent $(AGENT) --image $(ARCHIVE)
 
 test: check unit fuzz image-test node-test ## run everything
 
@@ -83,10 +93,10 @@ else
 	@echo "skipped the test of the image: it needs root on Linux"
 endif
 
-node-test: build lab ## the scenarios on a real node
+node-test: build lab $(if $(NODE),$(ARCHIVE)) ## the scenarios on a real node
 ifeq ($(NODE),yes)
-	@set -e; trap '$(LAB) down' EXIT; $(LAB) down; $(LAB) up --agent $(AGENT) --sample; \
-	for name in $(SCENARIOS); do $(LAB) scenario $$name --agent $(AGENT); done
+	@set -e; trap '$(LAB) down' EXIT; $(LAB) down; $(LAB) up --agent $(AGENT) --image $(ARCHIVE) --sample; \
+	for name in $(SCENARIOS); do $(LAB) scenario $$name --agent $(AGENT) --image $(ARCHIVE); done
 else
 	@echo "skipped the tests on a real node: they need root on Linux"
 endif

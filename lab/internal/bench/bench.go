@@ -111,7 +111,7 @@ func (b *Bench) Clear(ctx context.Context) error {
 	if runtime, err := b.Node.Runtime(); err != nil {
 		failures = append(failures, err)
 	} else {
-		failures = append(failures, runtime.RemoveImages(ctx, b.imagePrefix()))
+		failures = append(failures, runtime.RemoveImages(ctx, b.imagePrefix()), runtime.RemoveImages(ctx, b.Elsewhere(b.imagePrefix())))
 		runtime.Close()
 	}
 	failures = append(failures, b.Registry.Forget(ctx, b.Namespace+"/*"))

@@ -18,13 +18,9 @@ import (
 // gives no more are removed. A field that the API server does not know is an error. With dryRun the API server does all of
 // it but keeps nothing.
 func (c *Client) Apply(ctx context.Context, manager string, document []byte, dryRun bool) error {
-	body, err := yaml.YAMLToJSONStrict(document)
+	object, body, err := read(document)
 	if err != nil {
-		return fmt.Errorf("read what is to be applied: %w", err)
-	}
-	var object metav1.PartialObjectMetadata
-	if err := json.Unmarshal(body, &object); err != nil {
-		return fmt.Errorf("read what is to be applied: %w", err)
+		return err
 	}
 	path, err := c.pathOf(ctx, object)
 	if err != nil {
@@ -38,6 +34,41 @@ func (c *Client) Apply(ctx context.Context, manager string, document []byte, dry
 		return fmt.Errorf("apply %s %s: %w", object.Kind, object.Name, err)
 	}
 	return nil
+}
+
+// Remove deletes the object that a YAML document names, if it is there.
+func (c *Client) Remove(ctx context.Context, document []byte) error {
+	object, _, err := read(document)
+	if err != nil {
+		return err
+	}
+	path, err := c.pathOf(ctx, object)
+	if err == nil {
+		err = c.Delete(ctx, path)
+	}
+	if err != nil && !IsNotFound(err) {
+		return fmt.Errorf("delete %s %s: %w", object.Kind, object.Name, err)
+	}
+	return nil
+}
+
+// Knows returns nil when the API server knows the kind of a YAML document.
+func (c *Client) Knows(ctx context.Context, document []byte) error {
+	object, _, err := read(document)
+	if err == nil {
+		_, err = c.pathOf(ctx, object)
+	}
+	return err
+}
+
+func read(document []byte) (object metav1.PartialObjectMetadata, body []byte, err error) {
+	if body, err = yaml.YAMLToJSONStrict(document); err == nil {
+		err = json.Unmarshal(body, &object)
+	}
+	if err != nil {
+		return object, nil, fmt.Errorf("read an object: %w", err)
+	}
+	return object, body, nil
 }
 
 // pathOf asks the API server where objects of a kind are.

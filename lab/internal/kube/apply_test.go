@@ -38,6 +38,13 @@ func TestApply(t *testing.T) {
 		t.Errorf("asked %s, %v", asked, err)
 	}
 
+	if err := client.Remove(t.Context(), []byte(daemonSet)); err != nil || !strings.HasPrefix(asked, "DELETE /apis/apps/v1/namespaces/ns/daemonsets/d ") {
+		t.Errorf("asked %s, %v", asked, err)
+	}
+	if err := client.Knows(t.Context(), []byte(daemonSet)); err != nil {
+		t.Error(err)
+	}
+
 	for document, want := range map[string]string{
 		"apiVersion: apps/v1\nkind: DaemonSet\nmetadata: {name: d}\n":  "in no namespace",
 		"apiVersion: apps/v1\nkind: Other\nmetadata: {name: d}\n":      "does not know this kind",

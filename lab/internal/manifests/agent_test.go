@@ -44,7 +44,7 @@ func TestManifestsFitTheAgent(t *testing.T) {
 	}
 
 	t.Run("settings", func(t *testing.T) {
-		for component := range asValues {
+		for component := range asValues() {
 			c := container(t, compose(t, component))
 			if !slices.Equal(c.Args, []string{"run"}) {
 				t.Errorf("%s: arguments %q: flags go before variables, which then would not do", component, c.Args)

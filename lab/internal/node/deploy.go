@@ -263,6 +263,35 @@ func agentPods(ctx context.Context, client *kube.Client) ([]corev1.Pod, error) {
 	return pods.Items, nil
 }
 
+// UninstallAgent takes the DaemonSet's agent off the node and removes what DeployAgent applied, but for the namespace.
+func (n Node) UninstallAgent(ctx context.Context) error {
+	rendered, err := n.agentManifests()
+	if err != nil {
+		return err
+	}
+	documents, err := manifests.Documents(rendered)
+	if err != nil {
+		return err
+	}
+	client, err := n.Kube()
+	if err != nil {
+		return err
+	}
+	defer client.Close()
+	if err := n.withdrawAgent(ctx, client); err != nil {
+		return err
+	}
+	for _, document := range documents {
+		if strings.Contains("\n"+string(document), "\nkind: Namespace\n") {
+			continue
+		}
+		if err := client.Remove(ctx, document); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
 // AgentPod is the pod that the DaemonSet has on the node.
 func (n Node) AgentPod(ctx context.Context) (corev1.Pod, error) {
 	client, err := n.Kube()

@@ -57,6 +57,12 @@ scrape_configs:
 	return text.String()
 }
 
+// FindPrometheus returns an error that names the remedy where StartMonitoring would find no program.
+func (n Node) FindPrometheus(ctx context.Context) error {
+	_, err := prereq.Prometheus(ctx, n.Report, n.Cache)
+	return err
+}
+
 // StartMonitoring starts a Prometheus that knows nothing yet, and waits until it has scraped every target.
 func (n Node) StartMonitoring(ctx context.Context, m Monitoring) (prometheus.Client, error) {
 	client := prometheus.Client{Server: "http://" + layout.Address(layout.PrometheusPort)}

@@ -73,19 +73,18 @@ func Show(ctx context.Context, n node.Node, out, log io.Writer) error {
 }
 
 // monitor starts a Prometheus that scrapes the agent, with the rules as they are, for a person to look at. Where there is
-// none, there is a sample all the same.
+// none on the machine, there is a sample all the same.
 func monitor(ctx context.Context, n node.Node) error {
+	if err := n.FindPrometheus(ctx); err != nil {
+		n.Report.Say("no Prometheus scrapes the agent: %v", err)
+		return nil
+	}
 	rules, err := node.Rules()
 	if err != nil {
 		return err
 	}
-	if _, err := n.StartMonitoring(ctx, node.Monitoring{Interval: scrapeInterval, Rules: rules}); err != nil {
-		if ctx.Err() != nil {
-			return err
-		}
-		n.Report.Say("no Prometheus: %v", err)
-	}
-	return nil
+	_, err = n.StartMonitoring(ctx, node.Monitoring{Interval: scrapeInterval, Rules: rules})
+	return err
 }
 
 // start deploys the sample and returns its pods when the agent calls them ready. The registry is

@@ -1,0 +1,87 @@
+package scenario
+
+import (
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+
+	"github.com/podlapse/podlapse/lab/internal/agent"
+	"github.com/podlapse/podlapse/lab/internal/bench"
+)
+
+// rollout restarts the DaemonSet, as kubectl rollout restart does, while pods start, and wants each of them told once. An agent that
+// is asked to end has the time to write down what it told: not even a record with the same id may come again.
+func rollout(ctx context.Context, b *bench.Bench, v *Verdict) error {
+	const (
+		restarts = 3
+		podCount = 24
+		apart    = 9 * time.Second
+	)
+	random := rand.New(rand.NewPCG(b.Seed, 0))
+	agents := make(map[string]bool)
+	var took []time.Duration
+	records, err := startDisturbed(ctx, b, v, random, disturbance{pods: podCount, lasting: (restarts + 1) * apart,
+		disturb: func(ctx context.Context) error {
+			for i := range restarts + 1 {
+				pod, err := b.Node.AgentPod(ctx)
+				if err != nil {
+					return err
+				}
+				agents[pod.Name] = true
+				if i == restarts {
+					return nil
+				}
+				if err := sleep(ctx, apart); err != nil {
+					return err
+				}
+				begunAt := time.Now()
+				if err := restartAndKeep(ctx, b); err != nil {
+					return err
+				}
+				took = append(took, time.Since(begunAt))
+			}
+			return nil
+		}})
+	if err != nil {
+		return err
+	}
+	judgeRollout(v, records, restarts, len(agents), took)
+	return nil
+}
+
+// restartAndKeep keeps what the old agent prints to its end, which kubelet removes with its pod.
+func restartAndKeep(ctx context.Context, b *bench.Bench) error {
+	keeping, end := context.WithCancel(ctx)
+	work, together := errgroup.WithContext(keeping)
+	work.Go(func() error {
+		for sleep(together, 50*time.Millisecond) == nil {
+			if err := b.Node.KeepAgentLogs(); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	work.Go(func() error {
+		defer end()
+		return b.Node.RestartDeployed(ctx)
+	})
+	return work.Wait()
+}
+
+// judgeRollout adds what judgeRestarts does not ask for: that there was something to tell again, and nobody did.
+func judgeRollout(v *Verdict, records agent.Records, restarts, agents int, took []time.Duration) {
+	v.Compared++
+	if agents != restarts+1 {
+		v.Problem("%d restarts had %d agents", restarts, agents)
+	}
+	if again := len(records.Timelines) - len(agent.Once(records.Timelines)); again > 0 {
+		v.Problem("%d records came again", again)
+	}
+	if records.Torn > 0 {
+		v.Problem("%d records were torn", records.Torn)
+	}
+	v.Note("%d restarts of the DaemonSet took %s", restarts, fmt.Sprint(took))
+}
