@@ -20,7 +20,7 @@ SCENARIOS := rollout install alerts first-light network-failure serial-queue acc
 	lost-events unpack no-watch prometheus otlp node-impersonation metrics-auth
 
 .DEFAULT_GOAL := help
-.PHONY: help build image lab up down status list scenario test check unit fuzz image-test node-test bench clean
+.PHONY: FORCE help build image lab up down status list scenario test check unit fuzz image-test node-test bench clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -28,16 +28,15 @@ help: ## list the targets
 build: ## build bin/podlapse-agent
 	CGO_ENABLED=0 go build -trimpath -buildvcs=false -ldflags '$(LDFLAGS)' -o $(AGENT) ./cmd/agent
 
-image: ## build the image for amd64 and arm64 as an OCI archive, bin/podlapse-image.tar
+image: bin/.image ## build the image for amd64 and arm64 as an OCI archive, bin/podlapse-image.tar
 	./image.sh $(IMAGE):$(VERSION) $(VERSION) $(REVISION) $(ARCHIVE)
-	@echo '$(NAMED)' >bin/.image
 
-# The image, unless it is there and nothing that it is made of has changed: its files, and its name.
-NAMED := $(IMAGE):$(VERSION) $(REVISION)
-$(ARCHIVE): Dockerfile .dockerignore image.sh go.mod go.sum $(shell find cmd pkg -type f -not -name '*_test.go') \
-		$(if $(filter-out $(shell cat bin/.image 2>/dev/null),$(NAMED)),FORCE)
-	@$(MAKE) --no-print-directory image
-.PHONY: FORCE
+# The image, unless it is there and neither its files nor its name have changed.
+$(ARCHIVE): Dockerfile .dockerignore image.sh go.mod go.sum $(shell find cmd pkg -type f -not -name '*_test.go') bin/.image
+	./image.sh $(IMAGE):$(VERSION) $(VERSION) $(REVISION) $(ARCHIVE)
+
+bin/.image: FORCE
+	@mkdir -p bin; echo '$(IMAGE):$(VERSION) $(REVISION)' | cmp -s - $@ || echo '$(IMAGE):$(VERSION) $(REVISION)' >$@
 FORCE:
 
 lab: ## build bin/lab, the program that runs a real node on loopback
