@@ -87,7 +87,7 @@ func (b *Bench) clusterMeta(ctx context.Context, name string) (metav1.ObjectMeta
 // with the pod. Without a pod it names neither.
 func (b *Bench) Token(ctx context.Context, account, pod string) (string, error) {
 	if pod == "" {
-		return b.requestToken(ctx, b.Namespace, account, authenticationv1.TokenRequest{})
+		return b.AccountToken(ctx, b.Namespace, account)
 	}
 	var object corev1.Pod
 	if err := b.Kube.Get(ctx, b.podPath(pod), &object); err != nil {
@@ -101,6 +101,11 @@ func (b *Bench) TokenOf(ctx context.Context, pod corev1.Pod) (string, error) {
 	request := authenticationv1.TokenRequest{}
 	request.Spec.BoundObjectRef = &authenticationv1.BoundObjectReference{APIVersion: "v1", Kind: "Pod", Name: pod.Name, UID: pod.UID}
 	return b.requestToken(ctx, pod.Namespace, pod.Spec.ServiceAccountName, request)
+}
+
+// AccountToken is one of a service account of any namespace, which names no pod.
+func (b *Bench) AccountToken(ctx context.Context, namespace, account string) (string, error) {
+	return b.requestToken(ctx, namespace, account, authenticationv1.TokenRequest{})
 }
 
 func (b *Bench) requestToken(ctx context.Context, namespace, account string, request authenticationv1.TokenRequest) (string, error) {

@@ -90,6 +90,7 @@ type securityContextConstraints struct {
 	metav1.TypeMeta
 	metav1.ObjectMeta `json:"metadata"`
 
+	Priority                 *int32   `json:"priority"`
 	AllowHostDirVolumePlugin bool     `json:"allowHostDirVolumePlugin"`
 	AllowHostIPC             bool     `json:"allowHostIPC"`
 	AllowHostNetwork         bool     `json:"allowHostNetwork"`

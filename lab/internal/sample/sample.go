@@ -24,7 +24,7 @@ const Namespace = "sample"
 const replicas = 2
 
 // scrapeInterval is short, so that nobody waits for what is to be seen.
-const scrapeInterval = 5 * time.Second
+const scrapeInterval = 2 * time.Second
 
 // Show starts the sample anew, waits until the agent has settled its pods, and runs the agent's own
 // explanation of each, whose output goes to out.

@@ -151,10 +151,14 @@ func startOnBoth(ctx context.Context, b *bench.Bench, other synthetic.Kubelet, a
 	if err := a.inject(ctx, b, slow); err != nil {
 		return err
 	}
+	const apart = 500 * time.Millisecond // a burst would make any node slow
 	work, together := errgroup.WithContext(ctx)
 	for i, image := range images {
 		name := fmt.Sprintf("%s-%d", a.what, i+1)
 		work.Go(func() error {
+			if err := sleep(together, time.Duration(i)*apart); err != nil {
+				return err
+			}
 			spec := corev1.PodSpec{Containers: []corev1.Container{{Name: mainName, Image: image}}}
 			if err := b.CreatePod(together, name, spec); err != nil {
 				return err
@@ -166,8 +170,7 @@ func startOnBoth(ctx context.Context, b *bench.Bench, other synthetic.Kubelet, a
 			return err
 		})
 		work.Go(func() error {
-			const every = 500 * time.Millisecond
-			if err := sleep(together, time.Duration(i)*every); err != nil {
+			if err := sleep(together, time.Duration(i)*apart); err != nil {
 				return err
 			}
 			_, err := other.Start(together, b.Namespace, name+"-elsewhere", []string{b.Reference(name)}, true)
