@@ -82,7 +82,7 @@ fuzz: ## each fuzz target for FUZZTIME
 image-test: build ## the image: the same twice, and nothing but the program and certificates in it
 ifeq ($(NODE),yes)
 	@set -e; copy="$$(mktemp -d)"; trap 'rm -rf "$$copy"' EXIT; \
-	cp -r Dockerfile .dockerignore image.sh go.mod go.sum cmd pkg "$$copy"; \
+	cp -r Dockerfile .dockerignore image.sh go.mod go.sum cmd pkg docs "$$copy"; \
 	export SOURCE_DATE_EPOCH="$$(git log -1 --format=%ct 2>/dev/null || echo 0)"; \
 	$(MAKE) --no-print-directory image; \
 	"$$copy/image.sh" $(IMAGE):$(VERSION) $(VERSION) $(REVISION) "$$copy/again.tar"; \

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"go.uber.org/zap/zapcore"
+	"k8s.io/apimachinery/pkg/api/resource"
 	"k8s.io/apimachinery/pkg/util/validation"
 
 	"github.com/podlapse/podlapse/pkg/cri"
@@ -34,6 +35,9 @@ type config struct {
 
 	podSeries bool // metrics with a series for each pod
 
+	historyBytes int  // of memory for pods that are gone
+	serveObjects bool // the pod objects as well
+
 	stateDir string // empty: nothing survives a restart
 
 	recordObservations string // a file; empty for none
@@ -43,7 +47,7 @@ type config struct {
 }
 
 // The values of --events, --log-format, --records, --records-partial, --debug-observations, --metrics-pod-labels,
-// --impersonate-node and --web-auth.
+// --serve-objects, --impersonate-node and --web-auth.
 const (
 	eventsAuto        = "auto"
 	eventsOff         = "off"
@@ -60,6 +64,8 @@ const (
 	debugOff          = "off"
 	podLabelsOn       = "on"
 	podLabelsOff      = "off"
+	objectsOn         = "on"
+	objectsOff        = "off"
 	asNodeOn          = "on"
 	asNodeOff         = "off"
 	webAuthNone       = "none"
@@ -135,6 +141,16 @@ func (c *config) settings() []setting {
 			set:  onOff(&c.podSeries, podLabelsOn, podLabelsOff),
 		},
 		{
+			flag: "history-limit", variable: "HISTORY_LIMIT", value: "SIZE", def: "4MiB",
+			help: "how much memory the start-ups of pods that are gone may take, of which the API goes on telling, the latest 1000 " +
+				"at most; about 2 KiB each; 0 keeps none", set: c.setHistoryLimit,
+		},
+		{
+			flag: "serve-objects", variable: "SERVE_OBJECTS", value: "on|off", def: objectsOff, alone: objectsOn,
+			help: "keep the pod objects of the node and serve them at /api/v1/objects/pods, without what can be a secret; about " +
+				"2 KiB of memory each", set: onOff(&c.serveObjects, objectsOn, objectsOff),
+		},
+		{
 			flag: "state-dir", variable: "STATE_DIR", value: "DIR",
 			help: "keep what must survive a restart in a file of at most 16 MiB in this directory, which no other agent " +
 				"uses, so that every start-up is reported; without it, those in flight are lost with the agent",
@@ -183,6 +199,19 @@ func (c *config) setListenAddress(value string) error {
 		return fmt.Errorf("%q has a host that is neither an IP address nor a DNS name", value)
 	}
 	c.listenAddress = value
+	return nil
+}
+
+// maxHistory bounds --history-limit, in bytes: an agent is to be small.
+const maxHistory = 64 << 20
+
+func (c *config) setHistoryLimit(value string) error {
+	quantity, err := resource.ParseQuantity(strings.TrimSuffix(value, "B"))
+	bytes, exact := quantity.AsInt64()
+	if err != nil || !exact || bytes < 0 || bytes > maxHistory {
+		return fmt.Errorf("%q is no size: want 0 to 64MiB, such as 4MiB or 512KiB", value)
+	}
+	c.historyBytes = int(bytes)
 	return nil
 }
 

@@ -18,7 +18,7 @@ func TestConfigFrom(t *testing.T) {
 	defaults := config{
 		nodeName: "node-a", events: eventsAuto, listenAddress: ":9717", logLevel: zapcore.InfoLevel,
 		logFormat: formatJSON, records: recordsTimeline, partial: partialOff, debugObservations: debugOff,
-		webAuth: webAuthNone,
+		historyBytes: 4 << 20, webAuth: webAuthNone,
 	}
 	for name, test := range map[string]struct {
 		args string
@@ -32,7 +32,8 @@ func TestConfigFrom(t *testing.T) {
 			env: environment{
 				"NODE_NAME": "b.example", "KUBECONFIG": "/k", "CONTAINER_RUNTIME_ENDPOINT": "off", "EVENTS": "cluster",
 				"LISTEN_ADDRESS": "[::1]:0", "LOG_LEVEL": "warn", "LOG_FORMAT": "console", "RECORDS": "none",
-				"RECORDS_PARTIAL":     "on",
+				"RECORDS_PARTIAL": "on",
+				"HISTORY_LIMIT":   "0", "SERVE_OBJECTS": "on",
 				"RECORD_OBSERVATIONS": "/o", "DEBUG_OBSERVATIONS": "on",
 				"IMPERSONATE_NODE": "on", "WEB_AUTH": "kubernetes",
 			},
@@ -41,6 +42,7 @@ func TestConfigFrom(t *testing.T) {
 				c.logLevel, c.logFormat, c.records = zapcore.WarnLevel, formatConsole, recordsNone
 				c.partial = partialOn
 				c.events = eventsCluster
+				c.historyBytes, c.serveObjects = 0, true
 				c.recordObservations, c.debugObservations = "/o", debugOn
 				c.asNode, c.webAuth = true, webAuthKubernetes
 			},
@@ -106,6 +108,11 @@ func TestConfigRefuses(t *testing.T) {
 		{"--nod-name a", nil, "--nod-name: no such flag"},
 		{"--node-name", nil, "--node-name: needs a value"},
 		{"--node-name --log-level=info", nil, "--node-name: needs a value"},
+		{"--node-name a --history-limit 1GiB", nil, "--history-limit: \"1GiB\" is no size: want 0 to 64MiB"},
+		{"--node-name a --history-limit -1", nil, "--history-limit: "},
+		{"--node-name a --history-limit 1.5", nil, "--history-limit: "},
+		{"--node-name a --history-limit much", nil, "such as 4MiB or 512KiB"},
+		{"--node-name a --serve-objects yes", nil, "--serve-objects: "},
 		{"--node-name a stray", nil, `unexpected argument "stray"`},
 		{"--node-name a -- --records", nil, `unexpected argument "--records"`},
 	} {
@@ -113,6 +120,15 @@ func TestConfigRefuses(t *testing.T) {
 		_, err := settle(c.settings(), strings.Fields(test.args), test.env.get, 0)
 		if err == nil || !strings.Contains(err.Error(), test.want) {
 			t.Errorf("%q %v: got %v, want %q", test.args, test.env, err, test.want)
+		}
+	}
+}
+
+func TestHistoryLimit(t *testing.T) {
+	for value, want := range map[string]int{"0": 0, "512KiB": 512 << 10, "64MiB": 64 << 20, "1Mi": 1 << 20, "1MB": 1_000_000, "100": 100} {
+		var c config
+		if err := c.setHistoryLimit(value); err != nil || c.historyBytes != want {
+			t.Errorf("%s: %d, %v; want %d", value, c.historyBytes, err, want)
 		}
 	}
 }

@@ -2,24 +2,17 @@ package main
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
-	"net/http"
 	"net/url"
 	"os"
 	"strconv"
 	"strings"
-	"time"
 	"unicode"
 
+	"github.com/podlapse/podlapse/pkg/client"
 	"github.com/podlapse/podlapse/pkg/export"
-)
-
-const (
-	askTimeout = 10 * time.Second
-	maxAnswer  = 16 << 20 // bytes; the answer about a full node is a tenth of it
 )
 
 // explainConfig is what to ask, of whom.
@@ -27,6 +20,10 @@ type explainConfig struct {
 	server *url.URL
 	token  string // shown to an agent that wants one; empty for none
 	width  int    // terminal cells
+}
+
+func (c explainConfig) client() client.Client {
+	return client.Client{Server: c.server.String(), Token: c.token}
 }
 
 // settings is the table of the explain command's flags.
@@ -118,14 +115,17 @@ func runExplain(ctx context.Context, args []string, getenv func(string) string, 
 }
 
 func explainAll(ctx context.Context, c explainConfig) (string, error) {
-	var list export.RecordList
-	if err := ask(ctx, c.server.JoinPath("api", "v1", "pods"), c.token, &list); err != nil {
-		return "", err
+	var records []export.Record
+	for record, err := range c.client().Pods(ctx, client.Filter{}) {
+		if err != nil {
+			return "", c.worded(err)
+		}
+		records = append(records, record)
 	}
-	if len(list.Items) == 0 {
+	if len(records) == 0 {
 		return "the agent knows no pods on its node yet\n", nil
 	}
-	return export.Summary(list.Items), nil
+	return export.Summary(records), nil
 }
 
 // podName names one pod on the command line.
@@ -141,58 +141,23 @@ func (p *podName) set(value string) error {
 }
 
 func explainPod(ctx context.Context, c explainConfig, pod podName) (string, error) {
-	address := c.server.JoinPath("api", "v1", "pods", url.PathEscape(pod.namespace), url.PathEscape(pod.name))
-	var record export.Record
-	if err := ask(ctx, address, c.token, &record); err != nil {
-		return "", err
+	record, err := c.client().Pod(ctx, pod.namespace, pod.name)
+	if err != nil {
+		return "", c.worded(err)
 	}
 	return export.Waterfall(record, c.width), nil
 }
 
-// ask gets one answer of the agent's API. Its error is a sentence for people.
-func ask(ctx context.Context, address *url.URL, token string, answer any) error {
-	ctx, cancel := context.WithTimeout(ctx, askTimeout)
-	defer cancel()
-	request, err := http.NewRequestWithContext(ctx, http.MethodGet, address.String(), nil)
-	if err != nil {
-		return fmt.Errorf("make request: %w", err)
-	}
-	if token != "" {
-		request.Header.Set("Authorization", "Bearer "+token)
-	}
-	response, err := http.DefaultClient.Do(request)
-	if err != nil {
-		return fmt.Errorf("ask the agent (--server): %w", err)
-	}
-	defer response.Body.Close()
-	body, err := io.ReadAll(io.LimitReader(response.Body, maxAnswer+1))
+// worded words an error for people, with the flag that helps.
+func (c explainConfig) worded(err error) error {
+	var refused *client.Refusal
 	switch {
-	case err != nil:
-		return fmt.Errorf("read the agent's answer: %w", err)
-	case len(body) > maxAnswer:
-		return fmt.Errorf("read the agent's answer: longer than %d bytes", maxAnswer)
-	case response.StatusCode != http.StatusOK:
-		return refusal(address, response, body)
+	case errors.As(err, &refused) && refused.Wants == client.WantsToken:
+		return fmt.Errorf("%w; see --token-file", err)
+	case errors.As(err, &refused) && refused.Wants == client.WantsPassword:
+		return fmt.Errorf("%w: --server=%s://USER:PASSWORD@%s", err, c.server.Scheme, c.server.Host)
+	case refused != nil, errors.Is(err, client.ErrNotAnAgent):
+		return err
 	}
-	if err := json.Unmarshal(body, answer); err != nil {
-		return fmt.Errorf("read the answer of %s: %w; is that a podlapse agent?", address.Host, err)
-	}
-	return nil
-}
-
-// refusal words an answer that is an error, with the agent's own reason when it gave one.
-func refusal(address *url.URL, response *http.Response, body []byte) error {
-	var problem struct {
-		Reason string `json:"reason"`
-	}
-	wants := response.Header.Get("WWW-Authenticate")
-	switch err := json.Unmarshal(body, &problem); {
-	case err == nil && problem.Reason != "" && strings.HasPrefix(wants, "Bearer"):
-		return fmt.Errorf("the agent says: %q; see --token-file", problem.Reason)
-	case strings.HasPrefix(wants, "Basic"):
-		return fmt.Errorf("%s wants a password: --server=%s://USER:PASSWORD@%s", address.Host, address.Scheme, address.Host)
-	case err != nil || problem.Reason == "":
-		return fmt.Errorf("%s answers %q; is that a podlapse agent?", address.Host, response.Status)
-	}
-	return fmt.Errorf("the agent says: %q", problem.Reason)
+	return fmt.Errorf("--server: %w", err)
 }

@@ -61,7 +61,7 @@ func TestExplainFails(t *testing.T) {
 		"another server":     {http.StatusNotFound, "404 page not found", "is that a podlapse agent?"},
 		"not JSON":           {http.StatusOK, "<html>", "is that a podlapse agent?"},
 		"a hostile reason":   {http.StatusNotFound, `{"reason":"\u001b[2J"}`, `\x1b[2J`},
-		"an endless answer":  {http.StatusOK, strings.Repeat(" ", maxAnswer+1), "longer than"},
+		"an endless answer":  {http.StatusOK, strings.Repeat(" ", 64<<20+1), "longer than"},
 		"an impossible time": {http.StatusOK, `{"total_seconds":1e99}`, "plain decimal"},
 	} {
 		code, stdout, stderr, _ := explain(t, test.status, test.body, "a/b")
@@ -82,7 +82,7 @@ func TestExplainWithoutAgent(t *testing.T) {
 	server.Close()
 	var stdout, stderr bytes.Buffer
 	code := run(context.Background(), []string{"explain", "--server", server.URL}, environment{}.get, &stdout, &stderr)
-	if code != exitFailed || !strings.Contains(stderr.String(), "ask the agent (--server)") {
+	if code != exitFailed || !strings.Contains(stderr.String(), "--server: ask the agent") {
 		t.Errorf("exit %d, %s", code, stderr.String())
 	}
 }

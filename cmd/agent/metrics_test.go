@@ -18,6 +18,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"go.uber.org/zap"
 
+	"github.com/podlapse/podlapse/pkg/export/otlp"
 	"github.com/podlapse/podlapse/pkg/podwatch/podwatchtest"
 )
 
@@ -59,7 +60,8 @@ func TestMetricsDocument(t *testing.T) {
 
 	var doc strings.Builder
 	doc.WriteString("# Metrics\n\nWhat `/metrics` shows, of this node alone. The list is made from the agent's own registry, with every option on " +
-		"(`go test ./cmd/agent -run MetricsDocument -update`). Beside these there are those of the Go runtime and of the process.\n\n" +
+		"(`go test ./cmd/agent -run MetricsDocument -update`). Beside these there are those of the Go runtime, without the insides of its " +
+		"allocator (`go_memstats_…`), and of the process.\n\n" +
 		"Histograms have classic buckets and native ones; with traces on, their exemplars name the trace of a start-up (`trace_id`). " +
 		"Labels have closed sets of values; values that are known beforehand are there at zero. `registry` has the six registries that were " +
 		"pulled from the most lately, and then `other`; of counters and histograms the series of one that is no longer among them vanish, " +
@@ -84,6 +86,7 @@ func TestMetricsDocument(t *testing.T) {
 // everything is the registry of an agent that had every part, and has stopped.
 func everything(t *testing.T) *prometheus.Registry {
 	t.Helper()
+	t.Setenv("OTEL_EXPORTER_OTLP_ENDPOINT", "http://"+nobody(t))
 	a := startInside(t, podwatchtest.Start(t), "--state-dir="+t.TempDir(), "--record-observations="+filepath.Join(t.TempDir(), "o.jsonl"),
 		"--metrics-pod-labels=on", "--cri-endpoint=unix://"+filepath.Join(t.TempDir(), "never.sock"))
 	a.stop()
@@ -102,6 +105,10 @@ func startInside(t testing.TB, cluster *podwatchtest.Server, flags ...string) in
 	var c config
 	args := append([]string{"--node-name=node-a", "--listen-address=127.0.0.1:0", "--kubeconfig=" + kubeconfig(t, cluster.URL())}, flags...)
 	if _, err := settle(c.settings(), args, func(string) string { return "" }, 0); err != nil {
+		t.Fatal(err)
+	}
+	var err error
+	if c.otlp, err = otlp.FromEnvironment(os.Getenv); err != nil {
 		t.Fatal(err)
 	}
 	api, err := newAPIServer(c)

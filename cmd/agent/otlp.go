@@ -21,7 +21,7 @@ func tracesOf(c config) export.TraceOf {
 	if !c.otlp.Traces.On {
 		return nil
 	}
-	return otlp.TraceOf
+	return otlp.NewTraceOf()
 }
 
 // newTraces makes the sink of traces, or nil without an endpoint for them.
@@ -36,12 +36,13 @@ func newTraces(ctx context.Context, c config, build export.Build, registry prome
 }
 
 // newMetricsPush makes the sink of metrics, or nil without an endpoint for them.
-func newMetricsPush(ctx context.Context, c config, build export.Build, registry prometheus.Gatherer, board *health.Board) (*otlp.Metrics, error) {
+func newMetricsPush(ctx context.Context, c config, build export.Build, registry *prometheus.Registry, board *health.Board) (*otlp.Metrics, error) {
 	if !c.otlp.Metrics.On {
 		return nil, nil
 	}
 	return otlp.NewMetrics(ctx, otlp.MetricsConfig{
-		Signal: c.otlp.Metrics, Interval: c.otlp.Interval, Node: c.nodeName, Version: build.Version, Gatherer: registry,
+		Signal: c.otlp.Metrics, Interval: c.otlp.Interval, Exponential: c.otlp.Exponential, Node: c.nodeName, Version: build.Version,
+		Gatherer: registry, Registerer: registry,
 		Report: board.Register(partMetrics, "not started yet"),
 	})
 }

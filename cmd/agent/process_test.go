@@ -248,3 +248,9 @@ func ready(pod *corev1.Pod, at time.Time) *corev1.Pod {
 	}}
 	return pod
 }
+
+func TestRunsOnOneProcessor(t *testing.T) {
+	p := start(t, "--cri-endpoint=off", "--kubeconfig", kubeconfig(t, nobody(t)))
+	p.poll("/metrics", "\ngo_sched_gomaxprocs_threads 1\n")
+	p.mustEndCleanly()
+}

@@ -62,7 +62,7 @@ func serve(ctx context.Context, c config, api apiServer, registry *prometheus.Re
 	build := thisBuild()
 
 	registry.MustRegister(
-		collectors.NewGoCollector(),
+		export.NewGoRuntime(),
 		collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}),
 		export.NewBuildInfo(build),
 	)
@@ -122,11 +122,12 @@ func serve(ctx context.Context, c config, api apiServer, registry *prometheus.Re
 		}
 	}
 
+	served := newServed(c, func() *reconcile.Reconciler { return reconciler }, registry, logger)
 	pods := podwatch.NewPods(podwatch.Config{
 		Client: api.pods, AsNode: c.asNode, NodeName: c.nodeName, Observe: observe, Now: time.Now,
 		Report: board.Register(string(timeline.SourcePodWatch), "not connected to the API server yet"),
 		Known:  kept.known(),
-		Traits: c.records == recordsTransition || c.records == recordsBoth,
+		Traits: c.records == recordsTransition || c.records == recordsBoth, Objects: served.objects,
 	})
 	watchEvents, unwatchEvents := func(timeline.EventWatch) {}, func(string) {}
 	events := newEvents(c, api.own, observe, board)
@@ -156,12 +157,14 @@ func serve(ctx context.Context, c config, api apiServer, registry *prometheus.Re
 				sink(t)
 			}
 		},
-		Debugged: metrics.ObserveDebug,
-		Progress: progress,
-		Logger:   logger.Named("reconcile"),
-		Restored: reconcile.Restored{InFlight: kept.left.InFlight, Reported: kept.left.Reported},
-		Keep:     kept.keep,
-		Gone:     kept.gone,
+		Debugged:  metrics.ObserveDebug,
+		Progress:  progress,
+		Changed:   served.live.Changed,
+		Forgotten: served.forgotten,
+		Logger:    logger.Named("reconcile"),
+		Restored:  reconcile.Restored{InFlight: kept.left.InFlight, Reported: kept.left.Reported},
+		Keep:      kept.keep,
+		Gone:      kept.gone,
 	})
 	kept.left = state.Contents{} // reconcile lets go of it as well
 
@@ -186,6 +189,7 @@ func serve(ctx context.Context, c config, api apiServer, registry *prometheus.Re
 		}))
 	}
 	pulls := livePulls(reconciler, runtime)
+	served.pulls = pulls
 	registry.MustRegister(export.NewLivePulls(func() export.LivePulls {
 		now, _ := pulls(ctx) // none while the agent stops
 		return now
@@ -204,12 +208,13 @@ func serve(ctx context.Context, c config, api apiServer, registry *prometheus.Re
 		ListenAddress: c.listenAddress,
 		WebConfigFile: c.webConfigFile,
 		Access:        access,
-		Timelines:     reconciler.Timelines,
+		Timelines:     reconciler.Present,
 		Pulls:         pulls,
 		Statuses:      board.Statuses,
 		Required:      []string{string(timeline.SourcePodWatch)},
 		Gatherer:      registry,
 		Observations:  latest,
+		API:           served.api(c, build, reconciler.Skew),
 		Logger:        logger.Named("web"),
 	})
 	if err != nil {
@@ -244,6 +249,7 @@ func serve(ctx context.Context, c config, api apiServer, registry *prometheus.Re
 	if recorder != nil {
 		sinks.start("recording", recorder.Run)
 	}
+	rest.start("stream", served.live.Run)
 	core.start("reconcile", reconciler.Run)
 	if runtime != nil {
 		sources.start("cri", runtime.Run)

@@ -1,6 +1,7 @@
 package export
 
 import (
+	"bytes"
 	"slices"
 
 	"github.com/podlapse/podlapse/pkg/imagepull"
@@ -26,7 +27,7 @@ func NewRecord(t timeline.Timeline) Record {
 		Verdict:       t.Verdict(),
 		Reconstructed: t.Reconstructed,
 		Phases:        convert(t.Phases, phaseRecord),
-		Pulls:         convert(slices.Concat(t.Pulls, t.Debug), pullRecord),
+		Pulls:         PullRecords(t),
 		Marks:         convert(t.Marks, markRecord),
 		Conflicts:     convert(t.Conflicts, conflictRecord),
 		Missing:       convert(t.Missing, same),
@@ -40,11 +41,6 @@ func skewRecord(s timeline.Skew) *SkewRecord {
 		return nil
 	}
 	return &SkewRecord{Seconds(s.Least), Seconds(s.Most)}
-}
-
-// NewRecordList prints timelines in their order.
-func NewRecordList(timelines []timeline.Timeline) RecordList {
-	return RecordList{Items: convert(timelines, NewRecord)}
 }
 
 func phaseRecord(s timeline.Span) PhaseRecord {
@@ -99,6 +95,11 @@ func pullRecord(p timeline.Pull) PullRecord {
 	return r
 }
 
+// PullRecords prints the pulls alone.
+func PullRecords(t timeline.Timeline) []PullRecord {
+	return convert(slices.Concat(t.Pulls, t.Debug), pullRecord)
+}
+
 func addLayers(r *PullRecord, p timeline.Pull) {
 	r.Layers = convert(p.Layers, func(l timeline.Layer) LayerRecord {
 		return LayerRecord{Digest: l.Digest, SizeBytes: l.SizeBytes, DownloadedAt: instantOf(l.DownloadedAt), UnpackedAt: instantOf(l.UnpackedAt)}
@@ -137,3 +138,12 @@ func convert[A, B any](list []A, one func(A) B) []B {
 }
 
 func same[A any](a A) A { return a }
+
+// EncodeLine is a value as JSON in one line, without its break.
+func EncodeLine(value any) ([]byte, error) {
+	var line bytes.Buffer
+	if err := encodeLine(&line, value); err != nil {
+		return nil, err
+	}
+	return bytes.TrimSuffix(line.Bytes(), []byte("\n")), nil
+}

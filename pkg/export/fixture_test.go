@@ -41,6 +41,10 @@ func coldStart() timeline.Timeline {
 		SettledAt:  after(12*time.Second + 1),
 		Total:      12*time.Second + 1,
 		TotalError: time.Second,
+		Reached: timeline.Reached{Containers: []timeline.ContainerReached{
+			{Name: "setup", Image: "registry.example/tools:1", Kind: timeline.KindInit},
+			{Name: "app", Image: "registry.example/web:2", Kind: timeline.KindMain, RunningAt: after(10 * time.Second)},
+		}},
 		Phases: []timeline.Span{
 			span(timeline.PhaseScheduling, "", 500*ms, time.Second, watch),
 			span(timeline.PhaseKubeletPickup, "", 250*ms, 250*ms, watch),

@@ -8,14 +8,17 @@ import (
 	"github.com/podlapse/podlapse/pkg/timeline"
 )
 
-// TraceOf names the trace that a start-up is told in, for exemplars; nil where there are no traces.
+// TraceOf names the trace that a start-up is told in, for exemplars; empty where it is told in none. It is nil where there are no
+// traces at all.
 type TraceOf func(timeline.Timeline) string
 
 // observe adds a length of a start-up to a histogram, with the start-up's trace as the exemplar if it has one.
 func (of TraceOf) observe(h prometheus.Observer, t timeline.Timeline, length time.Duration) {
 	if exemplars, ok := h.(prometheus.ExemplarObserver); ok && of != nil {
-		exemplars.ObserveWithExemplar(length.Seconds(), prometheus.Labels{"trace_id": of(t)})
-		return
+		if trace := of(t); trace != "" {
+			exemplars.ObserveWithExemplar(length.Seconds(), prometheus.Labels{"trace_id": trace})
+			return
+		}
 	}
 	h.Observe(length.Seconds())
 }

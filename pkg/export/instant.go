@@ -14,5 +14,6 @@ func instantOf(t time.Time) Instant { return Instant{t.Round(0).UTC()} }
 
 // MarshalJSON implements json.Marshaler. Reading any RFC 3339 time is time.Time's own.
 func (i Instant) MarshalJSON() ([]byte, error) {
-	return []byte(`"` + i.UTC().Format(instantLayout) + `"`), nil
+	text := append(make([]byte, 0, len(instantLayout)+2), '"')
+	return append(i.UTC().AppendFormat(text, instantLayout), '"'), nil
 }

@@ -254,6 +254,9 @@ func TestJSONLinesThroughASlowPipe(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer reader.Close()
+	if err := reader.SetReadDeadline(time.Now().Add(20 * time.Second)); err != nil { // it waits for ever for what never comes
+		t.Fatal(err)
+	}
 	lines := newLinesWith(JSONLinesConfig{Out: writer, Kinds: []Lines{TransitionLines}})
 	const (
 		startUps = 200 // more than a pipe holds
@@ -269,7 +272,7 @@ func TestJSONLinesThroughASlowPipe(t *testing.T) {
 	for piece := make([]byte, 777); lines.sent(t) < startUps || bytes.Count(got, []byte("\n")) < each*startUps; {
 		n, err := reader.Read(piece)
 		if err != nil {
-			t.Fatal(err)
+			t.Fatalf("%d lines of %d: %v", bytes.Count(got, []byte("\n")), each*startUps, err)
 		}
 		got = append(got, piece[:n]...)
 	}

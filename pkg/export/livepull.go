@@ -46,6 +46,9 @@ type LivePullRecord struct {
 	TotalBytes int64 `json:"total_bytes,omitempty"`
 }
 
+// Pulling says that content comes.
+func (r LivePullRecord) Pulling() bool { return r.State == pullStatePulling }
+
 // LivePullList is the answer to a request for the pulls that go on.
 type LivePullList struct {
 	Items []LivePullRecord `json:"items"`
@@ -87,7 +90,7 @@ func (l LivePulls) Records() []LivePullRecord {
 		})
 		if i < 0 {
 			wanted = append(wanted, wantedPull{LivePullRecord: LivePullRecord{
-				Outcome: imagepull.OutcomeExternal, Registry: cmp.Or(d.Registry, registryUnknown)}})
+				Outcome: imagepull.OutcomeExternal, Registry: cmp.Or(d.Registry, imagepull.UnknownRegistry)}})
 			i = len(wanted) - 1
 			if d.Repository != "" {
 				wanted[i].Image = d.Registry + "/" + d.Repository

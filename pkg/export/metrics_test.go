@@ -225,9 +225,23 @@ func TestExemplarsNameTheTrace(t *testing.T) {
 			}
 		}
 	}
-	for _, name := range []string{"podlapse_pod_startup_duration_seconds", "podlapse_pod_phase_duration_seconds", "podlapse_image_pull_duration_seconds"} {
+	for _, name := range []string{"podlapse_pod_startup_duration_seconds", "podlapse_pod_startup_sli_duration_seconds", "podlapse_pod_phase_duration_seconds", "podlapse_image_pull_duration_seconds"} {
 		if !named[name] {
 			t.Errorf("no exemplar in %s", name)
+		}
+	}
+}
+
+func TestNoExemplarOfATraceThatIsNotSent(t *testing.T) {
+	registry := prometheus.NewPedanticRegistry()
+	NewMetrics(registry, func(timeline.Timeline) string { return "" }).Observe(coldStart())
+	for _, family := range gather(t, registry) {
+		for _, m := range family.GetMetric() {
+			for _, b := range m.GetHistogram().GetBucket() {
+				if b.GetExemplar() != nil {
+					t.Fatalf("%s has %v", family.GetName(), b.GetExemplar())
+				}
+			}
 		}
 	}
 }

@@ -1,8 +1,6 @@
 package export
 
 import (
-	"strings"
-
 	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/podlapse/podlapse/pkg/timeline"
@@ -43,7 +41,7 @@ func (c *podSeries) Collect(metrics chan<- prometheus.Metric) {
 	type podName struct{ namespace, name string }
 	told := map[podName]bool{} // the latest of a name comes first
 	for _, t := range c.pods() {
-		name := podName{t.Namespace, t.Name}
+		name := podName{labelValue(t.Namespace, maxName), labelValue(t.Name, maxName)}
 		if told[name] {
 			continue
 		}
@@ -53,7 +51,7 @@ func (c *podSeries) Collect(metrics chan<- prometheus.Metric) {
 		}
 		told[name] = true
 		metrics <- prometheus.MustNewConstMetric(c.startup, prometheus.GaugeValue, t.Total.Seconds(),
-			t.Namespace, t.Name, t.Owner.Kind, strings.ToValidUTF8(t.Owner.Name, ""), string(t.State))
+			name.namespace, name.name, labelValue(t.Owner.Kind, maxKind), labelValue(t.Owner.Name, maxName), string(t.State))
 	}
 	c.dropped.Collect(metrics)
 }

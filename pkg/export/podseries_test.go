@@ -27,6 +27,19 @@ podlapse_pod_startup_seconds{namespace="shop",pod="web-0",state="ready",workload
 	if err := testutil.GatherAndCompare(registry, strings.NewReader(want), "podlapse_pod_startup_seconds"); err != nil {
 		t.Error(err)
 	}
+	// Nobody checks what a pod's metadata says of its owner.
+	foreign := coldStart()
+	foreign.Owner = timeline.Owner{Kind: "K\xff" + strings.Repeat("k", 100), Name: "n\xff" + strings.Repeat("é", 1000)}
+	pods = []timeline.Timeline{foreign, stillPulling()}
+	cut := `# HELP podlapse_pod_startup_seconds How long the start-up of a pod that is on this node took, or takes so far.
+# TYPE podlapse_pod_startup_seconds gauge
+podlapse_pod_startup_seconds{namespace="shop",pod="batch",state="starting",workload="",workload_kind=""} 4
+podlapse_pod_startup_seconds{namespace="shop",pod="web-0",state="ready",workload="n` + strings.Repeat("é", 125) +
+		`",workload_kind="K` + strings.Repeat("k", 61) + `"} 12.000000001
+`
+	if err := testutil.GatherAndCompare(registry, strings.NewReader(cut), "podlapse_pod_startup_seconds"); err != nil {
+		t.Error(err)
+	}
 	pods = nil // they are gone
 	if n, err := testutil.GatherAndCount(registry, "podlapse_pod_startup_seconds"); err != nil || n != 0 {
 		t.Errorf("%d series of pods that are gone, %v", n, err)

@@ -23,7 +23,8 @@ type Record struct {
 
 	CreatedAt  Instant `json:"created_at"`
 	SettledAt  Instant `json:"settled_at,omitzero"`
-	Total      Seconds `json:"total_seconds"` // the age so far while starting
+	GoneAt     Instant `json:"gone_at,omitzero"` // the agent heard that the object is gone; the API goes on telling for a while
+	Total      Seconds `json:"total_seconds"`    // the age so far while starting
 	TotalError Seconds `json:"total_error_seconds"`
 	Verdict    string  `json:"verdict"` // one sentence for people; its wording may change
 	// Reconstructed says that the agent came after the start-up was over; see timeline.Timeline.
@@ -45,11 +46,6 @@ type Record struct {
 type SkewRecord struct {
 	Least Seconds `json:"least_seconds"`
 	Most  Seconds `json:"most_seconds"`
-}
-
-// RecordList is the answer to a request for all pods.
-type RecordList struct {
-	Items []Record `json:"items"`
 }
 
 // OwnerRecord is the controller that owns the pod.

@@ -5,6 +5,8 @@ import (
 	"maps"
 	"slices"
 	"strings"
+
+	"github.com/podlapse/podlapse/pkg/imagepull"
 )
 
 const (
@@ -19,10 +21,7 @@ const (
 	halveAfter = 1024
 )
 
-const (
-	registryOther   = "other"   // not among the maxRegistries that are pulled from the most
-	registryUnknown = "unknown" // the image reference does not tell
-)
+const registryOther = "other" // not among the maxRegistries that are pulled from the most
 
 // registryLabels gives the registries that are pulled from the most a label value of their own. What a registry without
 // one counted under other stays there, and the series of one that loses its label are to be deleted: no counter ever
@@ -49,8 +48,8 @@ func newRegistryLabels() *registryLabels {
 // label is the label for one pull from a registry. If that takes its label from another one, that is lost; else empty.
 func (l *registryLabels) label(registry string) (label, lost string) {
 	registry = strings.ToValidUTF8(registry, "") // a label value must be
-	if registry == "" || registry == registryUnknown {
-		return registryUnknown, ""
+	if registry == "" || registry == imagepull.UnknownRegistry {
+		return imagepull.UnknownRegistry, ""
 	}
 	c := l.count(registry)
 	if c.own {
@@ -117,7 +116,7 @@ func (l *registryLabels) fewer(a, b string) bool {
 func momentLabels(registries []string) func(registry string) string {
 	occur := map[string]int{}
 	for _, registry := range registries {
-		if registry = strings.ToValidUTF8(registry, ""); registry != "" && registry != registryUnknown {
+		if registry = strings.ToValidUTF8(registry, ""); registry != "" && registry != imagepull.UnknownRegistry {
 			occur[registry]++
 		}
 	}
@@ -128,8 +127,8 @@ func momentLabels(registries []string) func(registry string) string {
 	return func(registry string) string {
 		registry = strings.ToValidUTF8(registry, "")
 		switch {
-		case registry == "" || registry == registryUnknown:
-			return registryUnknown
+		case registry == "" || registry == imagepull.UnknownRegistry:
+			return imagepull.UnknownRegistry
 		case slices.Contains(names, registry):
 			return registry
 		}

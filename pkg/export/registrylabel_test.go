@@ -43,8 +43,8 @@ func TestTheMostUsedRegistriesHaveLabels(t *testing.T) {
 	if len(l.counted) > maxCandidates {
 		t.Errorf("%d registries are counted", len(l.counted))
 	}
-	for _, registry := range []string{"", registryUnknown} {
-		if label, _ := l.label(registry); label != registryUnknown {
+	for _, registry := range []string{"", imagepull.UnknownRegistry} {
+		if label, _ := l.label(registry); label != imagepull.UnknownRegistry {
 			t.Errorf("%q is labelled %s", registry, label)
 		}
 	}
@@ -123,10 +123,10 @@ func TestLabelsOfAMoment(t *testing.T) {
 	for i := range 2 * maxRegistries {
 		registries = append(registries, fmt.Sprintf("once-%02d", i))
 	}
-	registries = append(registries, "twice", "twice", "", registryUnknown)
+	registries = append(registries, "twice", "twice", "", imagepull.UnknownRegistry)
 	label := momentLabels(registries)
-	for registry, want := range map[string]string{"twice": "twice", "once-00": "once-00", "once-31": registryOther, "": registryUnknown,
-		registryUnknown: registryUnknown, fmt.Sprintf("once-%02d", maxRegistries-2): fmt.Sprintf("once-%02d", maxRegistries-2),
+	for registry, want := range map[string]string{"twice": "twice", "once-00": "once-00", "once-31": registryOther, "": imagepull.UnknownRegistry,
+		imagepull.UnknownRegistry: imagepull.UnknownRegistry, fmt.Sprintf("once-%02d", maxRegistries-2): fmt.Sprintf("once-%02d", maxRegistries-2),
 		fmt.Sprintf("once-%02d", maxRegistries-1): registryOther} {
 		if got := label(registry); got != want {
 			t.Errorf("%q is labelled %s, want %s", registry, got, want)

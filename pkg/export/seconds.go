@@ -1,6 +1,7 @@
 package export
 
 import (
+	"bytes"
 	"fmt"
 	"math"
 	"strconv"
@@ -18,20 +19,26 @@ const nanosPerSecond = uint64(time.Second)
 func (s Seconds) Duration() time.Duration { return time.Duration(s) }
 
 // String returns the decimal without unit and without trailing zeros.
-func (s Seconds) String() string {
-	sign, n := "", uint64(s)
+func (s Seconds) String() string { return string(s.text()) }
+
+func (s Seconds) text() []byte {
+	text, n := make([]byte, 0, len("-9223372036.854775808")), uint64(s)
 	if s < 0 {
-		sign, n = "-", -n // two's complement: also right for the least int64
+		text, n = append(text, '-'), -n // two's complement: also right for the least int64
 	}
-	text := sign + strconv.FormatUint(n/nanosPerSecond, 10)
-	if fraction := n % nanosPerSecond; fraction != 0 {
-		text += "." + strings.TrimRight(fmt.Sprintf("%09d", fraction), "0")
+	text = strconv.AppendUint(text, n/nanosPerSecond, 10)
+	fraction := n % nanosPerSecond
+	if fraction == 0 {
+		return text
 	}
-	return text
+	end := len(text)
+	text = strconv.AppendUint(text, nanosPerSecond+fraction, 10) // a digit and nine decimals
+	text[end] = '.'
+	return bytes.TrimRight(text, "0")
 }
 
 // MarshalJSON implements json.Marshaler.
-func (s Seconds) MarshalJSON() ([]byte, error) { return []byte(s.String()), nil }
+func (s Seconds) MarshalJSON() ([]byte, error) { return s.text(), nil }
 
 // UnmarshalJSON implements json.Unmarshaler. It takes plain decimals of at most nine digits after
 // the point and refuses whatever it could not keep exactly.

@@ -10,36 +10,63 @@ import (
 // its containers were started, without image pulls and without the run of init containers. It is not known where a stretch
 // that may hold a pull or such a run cannot be told apart from others, and false then.
 // (kubernetes/community, sig-scalability/slos/pod_startup_latency.md)
-func sliDuration(t timeline.Timeline) (sum time.Duration, known bool) {
-	var open time.Duration // since the last container was started
+//
+// It ends when the last container was started for the first time: what crashes afterwards, or goes with its sandbox, was
+// started. An init container that crashes keeps the others from it: its back-off counts, its runs do not.
+func sliDuration(t timeline.Timeline) (time.Duration, bool) {
+	end, known := allStarted(t.Containers)
+	if !known || end.Before(t.CreatedAt) {
+		return 0, false
+	}
+	var sum time.Duration
 	for _, s := range t.Phases {
-		if s.Phase == timeline.PhaseUnattributed && anyExcluded(s.MergedWith) {
+		length := min(s.Duration(), end.Sub(s.StartAt))
+		if length <= 0 {
+			continue
+		}
+		may := mayHold(s)
+		switch left := countExcluded(may); left {
+		case 0:
+			sum += length
+		case len(may):
+		default:
 			return 0, false
 		}
-		if !excluded(s.Phase) {
-			open += s.Duration()
-		}
-		if s.Phase == timeline.PhaseContainerStart {
-			sum, open, known = sum+open, 0, true
-		}
 	}
-	return sum, known
+	return sum, true
 }
 
-// excluded says that the indicator leaves the phase out.
-func excluded(p timeline.Phase) bool {
-	switch p {
-	case timeline.PhasePullQueue, timeline.PhasePull, timeline.PhaseUnpack, timeline.PhaseImageBackoff, timeline.PhaseInitRun:
-		return true
+// allStarted is when the last of the containers that make a pod run was started for the first time.
+func allStarted(containers []timeline.ContainerReached) (last time.Time, known bool) {
+	for _, c := range containers {
+		if c.Kind != timeline.KindMain && c.Kind != timeline.KindSidecar {
+			continue
+		}
+		if c.RunningAt.IsZero() {
+			return time.Time{}, false
+		}
+		if c.RunningAt.After(last) {
+			last = c.RunningAt
+		}
 	}
-	return false
+	return last, !last.IsZero()
 }
 
-func anyExcluded(phases []timeline.Phase) bool {
+// mayHold are the phases that a stretch may be made of.
+func mayHold(s timeline.Span) []timeline.Phase {
+	if s.Phase == timeline.PhaseUnattributed && len(s.MergedWith) > 0 {
+		return s.MergedWith
+	}
+	return append([]timeline.Phase{s.Phase}, s.MergedWith...)
+}
+
+// countExcluded counts the phases that the indicator leaves out.
+func countExcluded(phases []timeline.Phase) (n int) {
 	for _, p := range phases {
-		if excluded(p) {
-			return true
+		switch p {
+		case timeline.PhasePullQueue, timeline.PhasePull, timeline.PhaseUnpack, timeline.PhaseImageBackoff, timeline.PhaseInitRun:
+			n++
 		}
 	}
-	return false
+	return n
 }

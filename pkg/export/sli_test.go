@@ -8,31 +8,64 @@ import (
 )
 
 func TestSLI(t *testing.T) {
-	pod := func(phases ...any) (t timeline.Timeline) {
-		at := createdAt
-		for i := 0; i < len(phases); i += 2 {
-			end := at.Add(time.Duration(phases[i+1].(int)) * time.Second)
-			t.Phases = append(t.Phases, timeline.Span{Phase: phases[i].(timeline.Phase), StartAt: at, EndAt: end})
-			at = end
-		}
-		return t
+	const (
+		scheduling = timeline.PhaseScheduling
+		volumes    = timeline.PhaseVolumes
+		sync       = timeline.PhaseKubeletSync
+		queue      = timeline.PhasePullQueue
+		pull       = timeline.PhasePull
+		create     = timeline.PhaseContainerCreate
+		start      = timeline.PhaseContainerStart
+		unknown    = timeline.PhaseUnattributed
+	)
+	seconds := func(n int) time.Duration { return time.Duration(n) * time.Second }
+	span := func(length int, phase timeline.Phase, merged ...timeline.Phase) timeline.Span {
+		return timeline.Span{Phase: phase, MergedWith: merged, EndAt: time.Time{}.Add(seconds(length))}
 	}
-	common := []any{timeline.PhaseScheduling, 1, timeline.PhaseVolumes, 2, timeline.PhasePullQueue, 30, timeline.PhasePull, 20, timeline.PhaseUnpack, 5,
-		timeline.PhaseContainerStart, 1, timeline.PhaseInitRun, 60, timeline.PhaseKubeletSync, 1, timeline.PhaseContainerStart, 2}
-	whole := pod(append(common, timeline.PhaseReadinessProbe, 100)...)
-	if got, known := sliDuration(whole); !known || got != 7*time.Second {
-		t.Errorf("%s, %t", got, known)
+	running := func(kind timeline.ContainerKind, at int) timeline.ContainerReached {
+		return timeline.ContainerReached{Kind: kind, RunningAt: after(seconds(at))}
 	}
-	vague := pod(append([]any{timeline.PhaseUnattributed, 3}, common...)...)
-	vague.Phases[0].MergedWith = []timeline.Phase{timeline.PhaseVolumes, timeline.PhaseNetwork}
-	if got, known := sliDuration(vague); !known || got != 10*time.Second {
-		t.Errorf("volumes or network: %s, %t", got, known)
-	}
-	vague.Phases[0].MergedWith = []timeline.Phase{timeline.PhaseKubeletSync, timeline.PhasePull}
-	if _, known := sliDuration(vague); known {
-		t.Error("a stretch that may be a pull is counted")
-	}
-	if _, known := sliDuration(pod(timeline.PhaseScheduling, 3)); known {
-		t.Error("a pod that never started is counted")
+	type spans = []timeline.Span
+	type containers = []timeline.ContainerReached
+	for name, test := range map[string]struct {
+		phases     spans
+		containers containers
+		want       int // seconds; negative when it is not known
+	}{
+		"all that it leaves out": {
+			spans{
+				span(1, scheduling), span(2, volumes), span(30, queue), span(20, pull), span(5, timeline.PhaseUnpack), span(1, start),
+				span(60, timeline.PhaseInitRun), span(10, timeline.PhaseImageBackoff), span(1, sync), span(2, start),
+				span(100, timeline.PhaseReadinessProbe),
+			},
+			containers{{Kind: timeline.KindImageVolume}, running(timeline.KindInit, 59), running(timeline.KindSidecar, 59), running(timeline.KindMain, 132)},
+			7,
+		},
+		"volumes or network":  {spans{span(3, unknown, volumes, timeline.PhaseNetwork), span(1, start)}, containers{running(timeline.KindMain, 4)}, 4},
+		"sync or pull":        {spans{span(3, unknown, sync, pull), span(1, start)}, containers{running(timeline.KindMain, 4)}, -1},
+		"queue or pull":       {spans{span(3, unknown, queue, pull), span(1, start)}, containers{running(timeline.KindMain, 4)}, 1},
+		"create or start":     {spans{span(1, scheduling), span(5, pull), span(2, create, start)}, containers{running(timeline.KindMain, 8)}, 3},
+		"sync or start":       {spans{span(1, start), span(2, sync, create, start)}, containers{running(timeline.KindSidecar, 1), running(timeline.KindMain, 3)}, 3},
+		"crash loop":          {spans{span(1, start), span(3, timeline.PhaseFailedRun), span(10, timeline.PhaseCrashBackoff), span(1, start)}, containers{running(timeline.KindMain, 1)}, 1},
+		"crash, then a pull":  {spans{span(1, start), span(9, unknown, sync, pull)}, containers{running(timeline.KindMain, 1)}, 1},
+		"init container's":    {spans{span(1, start), span(3, timeline.PhaseInitRun), span(10, timeline.PhaseCrashBackoff), span(1, start), span(3, timeline.PhaseInitRun), span(1, start)}, containers{running(timeline.KindInit, 1), running(timeline.KindMain, 19)}, 13},
+		"within a stretch":    {spans{span(4, start), span(9, sync)}, containers{running(timeline.KindMain, 6)}, 6},
+		"one never started":   {spans{span(3, start)}, containers{running(timeline.KindMain, 3), {Kind: timeline.KindMain}}, -1},
+		"no container":        {spans{span(3, scheduling)}, nil, -1},
+		"before its creation": {spans{span(3, start)}, containers{running(timeline.KindMain, -1)}, -1},
+	} {
+		t.Run(name, func(t *testing.T) {
+			pod := timeline.Timeline{CreatedAt: createdAt, Reached: timeline.Reached{Containers: test.containers}}
+			at := createdAt
+			for _, s := range test.phases {
+				s.StartAt, s.EndAt = at, at.Add(s.EndAt.Sub(time.Time{}))
+				at = s.EndAt
+				pod.Phases = append(pod.Phases, s)
+			}
+			got, known := sliDuration(pod)
+			if known != (test.want >= 0) || known && got != seconds(test.want) {
+				t.Errorf("%s, %t; want %d s", got, known, test.want)
+			}
+		})
 	}
 }

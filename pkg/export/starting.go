@@ -1,7 +1,8 @@
 package export
 
 import (
-	"time"
+	"cmp"
+	"slices"
 
 	"github.com/prometheus/client_golang/prometheus"
 
@@ -34,18 +35,35 @@ func (c *starting) Describe(descs chan<- *prometheus.Desc) {
 
 // Collect implements prometheus.Collector; it may run on several goroutines at once.
 func (c *starting) Collect(metrics chan<- prometheus.Metric) {
-	pods := map[timeline.Phase]int{}
-	oldest := map[timeline.Phase]time.Duration{}
-	for _, t := range c.now() {
+	in := map[timeline.Phase]StartingRecord{}
+	for _, r := range StartingRecords(c.now()) {
+		in[r.Phase] = r
+	}
+	for _, phase := range timeline.Phases() {
+		r := in[phase]
+		metrics <- prometheus.MustNewConstMetric(c.pods, prometheus.GaugeValue, float64(r.Pods), string(phase))
+		metrics <- prometheus.MustNewConstMetric(c.oldest, prometheus.GaugeValue, r.Oldest.Duration().Seconds(), string(phase))
+	}
+}
+
+// StartingRecords are the phases that pods are in that start, the one that lasts longest first.
+func StartingRecords(timelines []timeline.Timeline) []StartingRecord {
+	records := []StartingRecord{}
+	for _, t := range timelines {
 		if t.State != timeline.StateStarting || len(t.Phases) == 0 {
 			continue
 		}
 		last := t.Phases[len(t.Phases)-1]
-		pods[last.Phase]++
-		oldest[last.Phase] = max(oldest[last.Phase], last.Duration())
+		i := slices.IndexFunc(records, func(r StartingRecord) bool { return r.Phase == last.Phase })
+		if i < 0 {
+			i = len(records)
+			records = append(records, StartingRecord{Phase: last.Phase, Cause: timeline.CauseOf(last.Phase)})
+		}
+		records[i].Pods++
+		records[i].Oldest = max(records[i].Oldest, Seconds(last.Duration()))
 	}
-	for _, phase := range timeline.Phases() {
-		metrics <- prometheus.MustNewConstMetric(c.pods, prometheus.GaugeValue, float64(pods[phase]), string(phase))
-		metrics <- prometheus.MustNewConstMetric(c.oldest, prometheus.GaugeValue, oldest[phase].Seconds(), string(phase))
-	}
+	slices.SortStableFunc(records, func(a, b StartingRecord) int {
+		return cmp.Or(cmp.Compare(b.Oldest, a.Oldest), cmp.Compare(a.Phase, b.Phase))
+	})
+	return records
 }

@@ -25,6 +25,15 @@ type Download struct {
 
 // Of says that the download is of the repository that an image reference names.
 func (d Download) Of(ref string) bool {
-	host, _, _ := strings.Cut(Registry(ref), ":")
-	return d.Repository != "" && d.Registry == host && d.Repository == Repository(ref)
+	return d.Repository != "" && d.Registry == hostname(Registry(ref)) && d.Repository == Repository(ref)
+}
+
+// hostname is a registry without its port, and an IPv6 address without its brackets, as containerd notes it.
+func hostname(registry string) string {
+	if address, bracketed := strings.CutPrefix(registry, "["); bracketed {
+		address, _, _ = strings.Cut(address, "]")
+		return address
+	}
+	host, _, _ := strings.Cut(registry, ":")
+	return host
 }

@@ -18,13 +18,13 @@ const (
 	FailureRateLimited        Failure = "rate_limited"
 	FailureTimeout            Failure = "timeout"
 	FailureDNS                Failure = "dns"
-	FailureConnectionRefused  Failure = "connection_refused"
+	FailureConnectionRefused  Failure = "connection_refused" // or there was no way to it
 	FailureTLS                Failure = "tls"
 	FailureNoSpace            Failure = "no_space"
 	FailureNoMatchingPlatform Failure = "no_matching_platform"
 	FailureInvalidReference   Failure = "invalid_reference"
 	FailureSignature          Failure = "signature"
-	FailureCancelled          Failure = "cancelled"
+	FailureCancelled          Failure = "cancelled"      // the node broke it off: the runtime ended, or was not there
 	FailureRegistryError      Failure = "registry_error" // it answered with a fault of its own, or broke off
 	FailureOther              Failure = "other"
 )
@@ -32,11 +32,14 @@ const (
 // failureTable is the words by which a failure is known, in lower case; of several rows that match the first
 // counts, so what says why comes before what merely says that. The words are those of containerd 1.6 to 2.4
 // (core/remotes/docker, core/images), CRI-O (containers/image), Go's net, crypto/tls and net/http, the codes of
-// the distribution specification, and kubelet (pkg/kubelet/images).
+// the distribution specification, and kubelet (pkg/kubelet/images). What kubelet's own connection to the runtime says (gRPC over
+// a Unix socket) comes first: a runtime that dies amid a pull breaks off as a registry would, and is none.
 var failureTable = []struct {
 	failure Failure
 	words   []string
 }{
+	{FailureCancelled, []string{"error reading from server", "connection error: desc = ", "transport is closing", "closing transport due to",
+		"dial unix ", "read unix ", "write unix ", "server is not initialized yet"}},
 	{FailureNoSpace, []string{"no space left on device", "disk quota exceeded"}},
 	{FailureSignature, []string{"signaturevalidationfailed", "signature was required", "signature validation failed",
 		"invalid signature", "source image rejected"}},
@@ -46,10 +49,11 @@ var failureTable = []struct {
 		"no image found in manifest list"}},
 	{FailureRateLimited, []string{"429 too many requests", "toomanyrequests", "rate limit", "pull qps exceeded"}},
 	{FailureDNS, []string{"no such host", "server misbehaving", "dial tcp: lookup ", "temporary failure in name resolution", "name or service not known"}},
-	{FailureConnectionRefused, []string{"connection refused"}},
+	{FailureConnectionRefused, []string{"connection refused", "no route to host", "network is unreachable"}},
 	{FailureTLS, []string{"x509:", "tls: ", "certificate signed by unknown authority", "server gave http response to https client",
 		"remote error: tls"}},
-	{FailureForbidden, []string{"403 forbidden", "denied: ", "code = permissiondenied"}},
+	{FailureForbidden, []string{"403 forbidden", "denied: ", "requested access to the resource is denied",
+		"code = permissiondenied"}},
 	{FailureUnauthorized, []string{"401 unauthorized", "authorization failed", "unauthorized: ", "authentication required",
 		"no basic auth credentials", "pull access denied", "code = unauthenticated"}},
 	{FailureTimeout, []string{"i/o timeout", "deadline exceeded", "timeout exceeded", "tls handshake timeout", "timeout awaiting",

@@ -38,7 +38,20 @@ func TestClassifyFailure(t *testing.T) {
 		`unexpected status from HEAD request to http://r/v2/x/manifests/1: 500 Internal Server Error`:                                                                 FailureRegistryError,
 		`failed to copy: httpReadSeeker: failed open: server closed idle connection`:                                                                                  FailureRegistryError,
 		`failed to copy: read tcp 127.0.0.1:1->127.0.0.1:2: read: connection reset by peer`:                                                                           FailureRegistryError,
-		`"no such host" "no space left on device": something else`:                                                                                                    FailureOther, // what is quoted says nothing
+		// Kubelet's connection to the runtime.
+		`rpc error: code = Unavailable desc = error reading from server: EOF`:                                                                                                    FailureCancelled,
+		`rpc error: code = Unavailable desc = error reading from server: read unix @->/run/containerd/containerd.sock: read: connection reset by peer`:                           FailureCancelled,
+		`rpc error: code = Unavailable desc = connection error: desc = "transport: Error while dialing: dial unix /run/containerd/containerd.sock: connect: connection refused"`: FailureCancelled,
+		`rpc error: code = Unavailable desc = closing transport due to: connection error: desc = "error reading from server: EOF", received prior goaway: code: NO_ERROR`:        FailureCancelled,
+		`rpc error: code = Unavailable desc = transport is closing`:                                                                                                              FailureCancelled,
+		`dial unix /run/containerd/containerd.sock: connect: connection refused`:                                                                                                 FailureCancelled,
+		`write unix @->/run/containerd/containerd.sock: write: broken pipe`:                                                                                                      FailureCancelled,
+		`rpc error: code = Unknown desc = server is not initialized yet`:                                                                                                         FailureCancelled,
+		`failed to do request: Head "https://r/": dial tcp 10.1.1.1:443: connect: no route to host`:                                                                              FailureConnectionRefused,
+		`failed to do request: Head "https://r/": dial tcp 10.1.1.1:443: connect: network is unreachable`:                                                                        FailureConnectionRefused,
+		`dial tcp: lookup r.example: dial udp 10.0.0.10:53: connect: network is unreachable`:                                                                                     FailureDNS,
+		`reading manifest latest in docker.io/library/x: requested access to the resource is denied`:                                                                             FailureForbidden, // CRI-O
+		`"no such host" "no space left on device": something else`:                                                                                                               FailureOther,     // what is quoted says nothing
 		"": FailureOther,
 	} {
 		if got := ClassifyFailure(text); got != want {

@@ -16,8 +16,7 @@ const (
 	KindPulled         Kind = "pulled"          // the runtime answered that it has the image
 	KindAlreadyPresent Kind = "already_present" // no pull was needed
 	KindPullFailed     Kind = "pull_failed"     // the runtime gave up, or kubelet before it asked
-	KindBackOff        Kind = "back_off"        // kubelet waits before it tries again
-	KindNeverPull      Kind = "never_pull"      // absent, and the pull policy is Never
+	KindInspectFailed  Kind = "inspect_failed"  // the runtime did not say whether it has the image; no pull was asked for
 )
 
 // Message is what one kubelet Event tells of a pull. The zero time.Duration stands for absent unless
@@ -59,10 +58,8 @@ var sentences = []struct {
 	{"Pulled", "Successfully pulled image ", "", KindPulled},
 	{"Pulled", "Container image ", " already present on machine", KindAlreadyPresent},
 	{"Failed", "Failed to pull image ", "", KindPullFailed},
+	{"InspectFailed", "Failed to inspect image ", "", KindInspectFailed}, // the reference may be empty
 	{"InspectFailed", "Failed to apply default image tag ", "", KindPullFailed},
-	{"InspectFailed", "Failed to inspect image ", "", KindPullFailed},
-	{"BackOff", "Back-off pulling image ", "", KindBackOff},
-	{"ErrImageNeverPull", "Container image ", " is not present with pull policy of Never", KindNeverPull},
 }
 
 // ParseMessage reads a kubelet Event's reason and message. Whatever it does not understand is
@@ -142,10 +139,13 @@ func (m *Message) readLengths(rest string) {
 	m.Unit = unitOf(pull, waiting)
 }
 
+// maxLength is longer than any pull; with what cannot be, sums of stamps and lengths would overflow.
+const maxLength = 365 * 24 * time.Hour
+
 // parseLength reads a Go duration as kubelet prints it, which is never negative.
 func parseLength(text string) (time.Duration, bool) {
 	d, err := time.ParseDuration(text)
-	return d, err == nil && d >= 0
+	return d, err == nil && d >= 0 && d <= maxLength
 }
 
 // unitOf tells a kubelet that cuts to milliseconds from one that does not: of the latter's lengths,

@@ -1,6 +1,7 @@
 package podwatch
 
 import (
+	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -39,6 +40,7 @@ func convertPod(pod *corev1.Pod) timeline.Pod {
 		Owner:          convertOwner(pod),
 		Traits:         convertTraits(pod),
 		Revision:       revision(pod),
+		Labels:         convertLabels(pod.Labels),
 		CreatedAt:      instant(pod.CreationTimestamp),
 		DeletedAt:      deletedAt(pod),
 		Phase:          string(pod.Status.Phase),
@@ -58,6 +60,18 @@ func convertPod(pod *corev1.Pod) timeline.Pod {
 		converted.AcknowledgedAt = instant(*pod.Status.StartTime)
 	}
 	return converted
+}
+
+// convertLabels makes one text of them: a map would cost some times as much.
+func convertLabels(labels map[string]string) string {
+	var text strings.Builder
+	for _, key := range slices.Sorted(maps.Keys(labels)) {
+		if text.Len() > 0 {
+			text.WriteByte(',')
+		}
+		text.WriteString(key + "=" + labels[key])
+	}
+	return text.String()
 }
 
 // readAt is zero when the annotation is absent or no instant.

@@ -28,7 +28,7 @@ func TestConvertPod(t *testing.T) {
 			UID: "uid", Namespace: "ns", Name: "web-abc12-x", CreationTimestamp: stamp(0),
 			DeletionTimestamp: to(stamp(50)), DeletionGracePeriodSeconds: to(int64(30)),
 			Labels: map[string]string{
-				podTemplateHash: "abc12", "app": "secret", "app.kubernetes.io/unknown": "secret",
+				podTemplateHash: "abc12", "app": "other", "app.kubernetes.io/unknown": "other",
 				"app.kubernetes.io/component": "front", "app.kubernetes.io/instance": "web-1", "app.kubernetes.io/managed-by": "helm",
 				"app.kubernetes.io/name": "web", "app.kubernetes.io/part-of": "shop", "app.kubernetes.io/version": "5.7",
 			},
@@ -87,6 +87,8 @@ func TestConvertPod(t *testing.T) {
 			App: timeline.AppLabels{Component: "front", Instance: "web-1", ManagedBy: "helm", Name: "web", PartOf: "shop", Version: "5.7"},
 		},
 		Revision: "abc12", TraceParent: "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01",
+		Labels: "app=other,app.kubernetes.io/component=front,app.kubernetes.io/instance=web-1,app.kubernetes.io/managed-by=helm," +
+			"app.kubernetes.io/name=web,app.kubernetes.io/part-of=shop,app.kubernetes.io/unknown=other,app.kubernetes.io/version=5.7,pod-template-hash=abc12",
 		CreatedAt: at(0), AcknowledgedAt: at(1), DeletedAt: at(20),
 		Phase: "Pending", Reason: "why", ReadinessGates: true,
 		Conditions: []timeline.Condition{{Type: "PodScheduled", True: true, TransitionAt: at(1)}, {Type: "Ready"}},

@@ -26,7 +26,7 @@ import (
 // retries keeps a dead API server from being asked too often, and one that is back from being missed.
 var retries = backoff.Policy{First: 500 * time.Millisecond, Max: 15 * time.Second}
 
-// Config is what Pods needs; every field but Known, AsNode and Traits is required.
+// Config is what Pods needs; every field but Known, AsNode, Traits and Objects is required.
 type Config struct {
 	Client   rest.Interface
 	NodeName string // pods bound to this node are observed
@@ -42,6 +42,8 @@ type Config struct {
 	AsNode bool
 	// Traits says that PodSeen is to carry timeline.Pod.Traits, which only some records need.
 	Traits bool
+	// Objects, if set, keeps the objects as well.
+	Objects *Objects
 }
 
 // Pods observes the pods of one node. It keeps of each only what timeline.Pod holds.
@@ -79,6 +81,7 @@ func (p *Pods) Run(ctx context.Context) error {
 	for failures := 0; ; failures++ {
 		p.synced.Store(false)
 		err := reflector.ListAndWatchWithContext(ctx)
+		p.config.Objects.connect(false)
 		if ctx.Err() != nil {
 			return nil
 		}
@@ -97,6 +100,7 @@ func (p *Pods) Run(ctx context.Context) error {
 // onSynced is told how many pods a list or the initial events of a watch held.
 func (p *Pods) onSynced(count int) {
 	p.synced.Store(true)
+	p.config.Objects.connect(true)
 	p.config.Report(true, fmt.Sprintf("watching, %d pods at the latest list", count))
 }
 
@@ -112,6 +116,7 @@ func (p *Pods) WatchWithContext(ctx context.Context, options metav1.ListOptions)
 	options.FieldSelector = p.selector()
 	w, err := p.resource.watch(ctx, options)
 	if err != nil {
+		p.config.Objects.connect(false)
 		if ctx.Err() == nil {
 			p.config.Report(false, "watch pods: "+worded(err, p.remedy()))
 		}
@@ -123,6 +128,7 @@ func (p *Pods) WatchWithContext(ctx context.Context, options metav1.ListOptions)
 		return nil, err
 	}
 	p.openedAt.Store(p.config.Now().UnixNano())
+	p.config.Objects.connect(true)
 	proof := time.AfterFunc(provenAfter, func() {
 		if ctx.Err() == nil && p.synced.Load() {
 			p.config.Report(true, "watching")

@@ -64,7 +64,7 @@ func (s *store) Delete(obj any) error {
 }
 
 // Replace implements cache.ReflectorStore. What is not in the list was deleted while nobody watched.
-func (s *store) Replace(list []any, _ string) error {
+func (s *store) Replace(list []any, version string) error {
 	now := s.pods.config.Now()
 	listed := make(map[string]bool, len(list))
 	for _, obj := range list {
@@ -88,10 +88,14 @@ func (s *store) Replace(list []any, _ string) error {
 	for _, obj := range list {
 		s.observe(obj.(*corev1.Pod), now, false)
 	}
+	s.pods.config.Objects.heard(version)
 	s.listed = true
 	s.pods.onSynced(len(list))
 	return nil
 }
+
+// UpdateResourceVersion implements cache.ResourceVersionUpdater: it comes with every event, bookmarks included.
+func (s *store) UpdateResourceVersion(version string) { s.pods.config.Objects.heard(version) }
 
 // Resync implements cache.ReflectorStore; there is none.
 func (s *store) Resync() error { return nil }
@@ -102,6 +106,9 @@ func (s *store) live(now time.Time) bool {
 }
 
 func (s *store) observe(pod *corev1.Pod, now time.Time, live bool) {
+	if err := s.pods.config.Objects.keep(pod); err != nil {
+		s.pods.config.Report(true, err.Error()) // its timeline is what counts
+	}
 	converted := convertPod(pod)
 	if !s.pods.config.Traits {
 		converted.Traits = nil
@@ -122,6 +129,7 @@ func (s *store) observe(pod *corev1.Pod, now time.Time, live bool) {
 
 func (s *store) gone(uid string, now time.Time, live bool) {
 	delete(s.seen, uid)
+	s.pods.config.Objects.forget(uid)
 	s.pods.restarts.forget(uid)
 	s.pods.config.Observe(s.ctx, timeline.PodGone{UID: uid, ArrivedAt: now, Live: live})
 }

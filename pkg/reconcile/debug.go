@@ -17,10 +17,14 @@ func (r *Reconciler) observeDebug(p *pod, o timeline.Observation) {
 		if ok {
 			if p.debug = timeline.NewDebug(r.config.Scope, seen, p.over); p.debug != nil {
 				r.followed++
+				r.tellChanged(o.PodUID())
 			}
 		}
 	} else {
 		news := p.debug.Apply(o)
+		if news {
+			r.tellChanged(o.PodUID())
+		}
 		if event, ok := o.(timeline.EventSeen); ok && p.evidence == nil {
 			r.pulls.Observe(event, p.debug.Pod())
 			if news {
@@ -65,6 +69,7 @@ func (r *Reconciler) endDebug(p *pod) {
 	p.over, p.debug, p.debugWantsEvents = p.debug.Over(), nil, false
 	r.followed--
 	r.watchEvents(p, object)
+	r.tellChanged(told.UID)
 	if r.config.Debugged != nil {
 		r.config.Debugged(told)
 	}

@@ -47,7 +47,11 @@ func TestPullsOfEphemeralContainers(t *testing.T) {
 				observe(timeline.EventSeen{UID: "uid-1", ArrivedAt: time.Now(), Live: true, Container: name, Reason: reason, Message: message,
 					NamedAt: time.Now(), FirstAt: time.Now().Truncate(time.Second), LastAt: time.Now().Truncate(time.Second), Count: 1})
 			}
+			d.changed = nil
 			event("Pulling", `Pulling image "tools"`)
+			if !slices.Equal(d.changed, []string{"uid-1"}) {
+				t.Errorf("changed by the Event: %q", d.changed)
+			}
 			going, err := r.Pulling(t.Context())
 			if err != nil || len(going.Timelines) != 1 || len(going.Timelines[0].Debug) != n+1 || going.Timelines[0].Debug[n].Outcome != "pulling" {
 				t.Errorf("while it goes on: %+v, %v", going, err)
@@ -64,9 +68,13 @@ func TestPullsOfEphemeralContainers(t *testing.T) {
 				t.Errorf("%q", calls)
 			}
 		}
-		all, err := r.Timelines(t.Context())
-		if err != nil || len(all) != 1 || len(all[0].Debug) != 2 || all[0].Total != settled.Total || len(d.settled) != 1 || len(all[0].Pulls) != 1 {
-			t.Errorf("%+v, %v", all, err)
+		all := d.known(t, r)
+		if len(all) != 1 || len(all[0].Debug) != 2 || all[0].Total != settled.Total || len(d.settled) != 1 || len(all[0].Pulls) != 1 {
+			t.Errorf("%+v", all)
+		}
+		observe(timeline.PodGone{UID: "uid-1", ArrivedAt: time.Now(), Live: true})
+		if len(d.gone) != 1 || len(d.gone[0].Debug) != 2 {
+			t.Errorf("told of as gone: %+v", d.gone)
 		}
 	})
 }

@@ -89,14 +89,26 @@ func (r *Reconciler) observe(o timeline.Observation) {
 		}
 		r.advance(p)
 		p.changed = p.changed || news
+		if news {
+			r.tellChanged(o.PodUID())
+		}
 		if !gone {
 			r.tellProgress(p)
 		}
 	} else if seen {
+		r.relabel(p, object.Pod)
 		p.idle = object.Pod.IdleContainers()
 	}
 	if gone {
 		r.forget(o.PodUID(), p)
+	}
+}
+
+// relabel keeps the labels of a settled pod as they are: they are what it is found by, not evidence.
+func (r *Reconciler) relabel(p *pod, now timeline.Pod) {
+	if p.settled.Labels != now.Labels {
+		p.settled.Labels = now.Labels
+		r.tellChanged(now.UID)
 	}
 }
 
@@ -119,7 +131,7 @@ func (r *Reconciler) mirrored(made timeline.Pod) bool {
 		return false
 	}
 	id := made.StartUpID()
-	if slices.ContainsFunc(r.gone, func(t timeline.Timeline) bool { return t.ID() == id }) {
+	if slices.Contains(r.mirrors, id) {
 		return true
 	}
 	for uid, p := range r.pods {
@@ -203,6 +215,7 @@ func (r *Reconciler) settle(p *pod, now time.Time) {
 	r.pulls.Settle(p.settled)
 	p.evidence, p.idle = nil, object.IdleContainers()
 	r.starting--
+	r.tellChanged(p.settled.UID)
 	r.reconstructed.count(p)
 	if p.settled.Reconstructed {
 		return
@@ -230,9 +243,12 @@ func (r *Reconciler) forget(uid string, p *pod) {
 	}
 	delete(r.pods, uid)
 	r.leave(uid)
-	gone, _ := r.timeline(p, r.config.Now())
-	r.gone = append(r.gone, gone)
-	if len(r.gone) > maxGone {
-		r.gone = r.gone[len(r.gone)-maxGone:]
+	if !p.settled.ReadAt.IsZero() {
+		r.mirrors = append(r.mirrors, p.settled.ID())
+		r.mirrors = r.mirrors[max(0, len(r.mirrors)-maxGone):]
+	}
+	if r.config.Forgotten != nil {
+		gone, _ := r.timeline(p, r.config.Now())
+		r.config.Forgotten(gone)
 	}
 }

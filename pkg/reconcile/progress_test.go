@@ -56,9 +56,9 @@ func TestProgressIsToldOnceASecond(t *testing.T) {
 		observe(timeline.PodSeen{ArrivedAt: time.Now(), Live: true, Pod: other})
 		observe(timeline.PodGone{UID: "uid-2", ArrivedAt: time.Now(), Live: true})
 		expect(t, d, "progress uid-2 starting", "settled pod deleted")
-		all, err := r.Timelines(t.Context())
-		if err != nil || len(all) != 2 || all[0].Partial || all[1].Partial {
-			t.Errorf("%+v, %v", all, err)
+		all := d.known(t, r)
+		if len(all) != 2 || all[0].Partial || all[1].Partial {
+			t.Errorf("%+v", all)
 		}
 		stop()
 	})
@@ -79,9 +79,9 @@ func TestProgressOfWhatIsReported(t *testing.T) {
 			observe(timeline.PodSeen{ArrivedAt: time.Now(), Live: live, Pod: pod})
 		}
 		expect(t, d, "progress uid-1 ready")
-		all, err := r.Timelines(t.Context())
-		if err != nil || len(all) != 3 || !all[0].Partial {
-			t.Errorf("%+v, %v", all, err)
+		all := d.known(t, r)
+		if len(all) != 3 || !all[0].Partial {
+			t.Errorf("%+v", all)
 		}
 		stop()
 	})

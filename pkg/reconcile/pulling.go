@@ -17,7 +17,7 @@ type Pulling struct {
 func (r *Reconciler) Pulling(ctx context.Context) (Pulling, error) {
 	return ask(ctx, r, "pods that images are pulled for", func() Pulling {
 		now := r.config.Now()
-		told := Pulling{Timelines: r.tell(nil, func(p *pod) bool { return p.startedLately(now) || p.debug != nil })}
+		told := Pulling{Timelines: r.tell(func(p *pod) bool { return p.startedLately(now) || p.debug != nil })}
 		for _, p := range r.pods {
 			told.Idle = append(told.Idle, p.idleContainers()...)
 		}

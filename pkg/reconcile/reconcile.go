@@ -22,7 +22,7 @@ const (
 	// tick is how often pods that start are looked at for wants that time brings up. No pod starting,
 	// no tick.
 	tick = time.Second
-	// maxGone bounds the timelines kept of pods that no longer exist; the oldest leave first.
+	// maxGone bounds how many static pods whose mirrors are gone are remembered; the oldest leave first.
 	maxGone = 128
 )
 
@@ -43,7 +43,11 @@ type Config struct {
 	// Progress, if set, gets start-ups of which Settled is not called yet and that have changed, each at most once a
 	// second and marked as partial. What follows within the second is told together when it is over.
 	Progress func(timeline.Timeline)
-	Logger   *zap.Logger
+	// Changed, if set, is told of pods of which Some would tell something new, apart from the time. It is cheap to call often.
+	Changed func(uid string)
+	// Forgotten, if set, gets the timeline of each pod that no longer exists, after Settled.
+	Forgotten func(timeline.Timeline)
+	Logger    *zap.Logger
 
 	// Restored is what an agent before this one left.
 	Restored Restored
@@ -69,8 +73,8 @@ type Reconciler struct {
 	pulls    timeline.PullLog
 	pods     map[string]*pod
 	starting int
-	followed int // pods whose ephemeral containers are followed
-	gone     []timeline.Timeline
+	mirrors  []string        // start-ups of static pods whose mirrors are gone, by ID
+	followed int             // pods whose ephemeral containers are followed
 	reported map[string]bool // pods that were reported before this agent and that it has not seen yet
 	told     told
 }
@@ -152,16 +156,26 @@ func (r *Reconciler) Skew(ctx context.Context) (timeline.Skew, error) {
 // goroutine.
 func (r *Reconciler) EventsUsed() uint64 { return r.eventsUsed.Load() }
 
-// Timelines tells of every pod on the node and the latest that are gone, by namespace and name, the
-// latest of a name first.
-func (r *Reconciler) Timelines(ctx context.Context) ([]timeline.Timeline, error) {
-	return ask(ctx, r, "timelines", r.timelines)
-}
-
-// Present tells of the pods that are on the node.
+// Present tells of the pods that are on the node, by namespace and name, the latest of a name first.
 func (r *Reconciler) Present(ctx context.Context) ([]timeline.Timeline, error) {
 	return ask(ctx, r, "pods that are there", func() []timeline.Timeline {
-		return r.tell(nil, func(*pod) bool { return true })
+		return r.tell(func(*pod) bool { return true })
+	})
+}
+
+// Some tells of those of the pods that are on the node, in no particular order.
+func (r *Reconciler) Some(ctx context.Context, uids []string) ([]timeline.Timeline, error) {
+	return ask(ctx, r, "some pods", func() []timeline.Timeline {
+		some := make([]timeline.Timeline, 0, len(uids))
+		now := r.config.Now()
+		for _, uid := range uids {
+			if p := r.pods[uid]; p != nil {
+				if t, ok := r.timeline(p, now); ok {
+					some = append(some, t)
+				}
+			}
+		}
+		return some
 	})
 }
 
@@ -181,12 +195,9 @@ func ask[A any](ctx context.Context, r *Reconciler, what string, query func() A)
 	return none, fmt.Errorf("ask for %s: %w", what, err)
 }
 
-func (r *Reconciler) timelines() []timeline.Timeline {
-	return r.tell(slices.Clone(r.gone), func(*pod) bool { return true })
-}
-
-// tell adds the timelines of some of the pods, and sorts all.
-func (r *Reconciler) tell(all []timeline.Timeline, of func(*pod) bool) []timeline.Timeline {
+// tell makes the timelines of some of the pods.
+func (r *Reconciler) tell(of func(*pod) bool) []timeline.Timeline {
+	var all []timeline.Timeline
 	now := r.config.Now()
 	for _, p := range r.pods {
 		if !of(p) {

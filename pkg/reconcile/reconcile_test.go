@@ -22,6 +22,20 @@ type desk struct {
 	mu      sync.Mutex
 	calls   []string
 	settled []timeline.Timeline
+	gone    []timeline.Timeline
+	changed []string
+}
+
+// known are the pods that are there and those that were handed over as gone.
+func (d *desk) known(t *testing.T, r *Reconciler) []timeline.Timeline {
+	t.Helper()
+	present, err := r.Present(t.Context())
+	if err != nil {
+		t.Error(err)
+	}
+	all := slices.Concat(d.gone, present)
+	slices.SortFunc(all, timeline.Compare)
+	return all
 }
 
 func (d *desk) note(format string, args ...any) {
@@ -55,6 +69,8 @@ func startWith(t *testing.T, d *desk, scope timeline.Scope, adjust func(*Config)
 			d.note("settled %s %s", tl.Name, tl.State)
 			d.settled = append(d.settled, tl)
 		},
+		Forgotten: func(tl timeline.Timeline) { d.gone = append(d.gone, tl) },
+		Changed:   func(uid string) { d.changed = append(d.changed, uid) },
 	}
 	adjust(&config)
 	r = New(config)
@@ -134,12 +150,12 @@ func TestColdPodFromBindingToRecord(t *testing.T) {
 		observe(timeline.PodSeen{ArrivedAt: time.Now(), Live: true, Pod: ready(pod)})
 		observe(timeline.PodGone{UID: "uid-1", ArrivedAt: time.Now(), Live: true})
 		expect(t, d) // counted once
-		all, err := r.Timelines(t.Context())
-		if err != nil || len(all) != 1 || all[0].State != timeline.StateReady {
-			t.Errorf("timelines %+v, %v", all, err)
+		all := d.known(t, r)
+		if len(all) != 1 || len(d.gone) != 1 || all[0].State != timeline.StateReady {
+			t.Errorf("timelines %+v", all)
 		}
 		stop()
-		if _, err := r.Timelines(t.Context()); err == nil {
+		if _, err := r.Present(t.Context()); err == nil {
 			t.Error("a stopped reconciler answers")
 		}
 	})
@@ -177,7 +193,7 @@ func TestPodsThatWereReadyBeforeAreShownButNotCounted(t *testing.T) {
 		time.Sleep(time.Minute)
 		synctest.Wait()
 		expect(t, d)
-		all, _ := r.Timelines(t.Context())
+		all := d.known(t, r)
 		if len(all) != 1 || !all[0].Reconstructed {
 			t.Errorf("timelines %+v", all)
 		}
@@ -202,7 +218,7 @@ func TestMirrorMadeAgainIsCountedOnce(t *testing.T) {
 		observe(timeline.PodSeen{ArrivedAt: time.Now(), Live: true, Pod: again})
 		observe(timeline.PodSeen{ArrivedAt: time.Now(), Live: true, Pod: ready(again)})
 		expect(t, d)
-		all, _ := r.Timelines(t.Context())
+		all := d.known(t, r)
 		if len(all) != 2 || all[0].ID() != all[1].ID() || all[0].Reconstructed == all[1].Reconstructed {
 			t.Errorf("timelines %+v", all)
 		}
@@ -226,7 +242,7 @@ func TestNameReusedWithANewUID(t *testing.T) {
 		observe(timeline.PodGone{UID: first.UID, ArrivedAt: time.Now(), Live: true})
 		observe(timeline.PodSeen{ArrivedAt: time.Now(), Live: true, Pod: ready(second)})
 		expect(t, d, "settled pod deleted", "settled pod ready")
-		all, _ := r.Timelines(t.Context())
+		all := d.known(t, r)
 		if len(all) != 2 || all[0].ID() == all[1].ID() {
 			t.Errorf("timelines %+v", all)
 		}
@@ -245,19 +261,59 @@ func TestDeletedWhileStarting(t *testing.T) {
 	})
 }
 
-func TestGoneTimelinesAreBounded(t *testing.T) {
+func TestMirrorsThatAreGoneAreBounded(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		r, observe, stop := start(t, &desk{}, timeline.Scope{})
+		d := &desk{}
+		r, observe, stop := start(t, d, timeline.Scope{})
 		defer stop()
 		for i := range 3 * maxGone {
 			pod := object()
 			pod.UID = fmt.Sprintf("uid-%d", i)
+			pod.ReadAt = time.Now().Add(time.Duration(i))
 			observe(timeline.PodSeen{ArrivedAt: time.Now(), Live: true, Pod: pod})
 			observe(timeline.PodGone{UID: pod.UID, ArrivedAt: time.Now(), Live: true})
 		}
-		all, _ := r.Timelines(t.Context())
-		if len(all) != maxGone {
-			t.Errorf("%d timelines kept, want %d", len(all), maxGone)
+		if all := d.known(t, r); len(all) != 3*maxGone || len(r.mirrors) != maxGone {
+			t.Errorf("%d timelines handed over, %d mirrors kept", len(all), len(r.mirrors))
+		}
+	})
+}
+
+// What Some would tell anew is told of: a pod that is met, news of its start-up, its end, and another label even after that.
+func TestChangesAreTold(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		d := &desk{}
+		r, observe, stop := start(t, d, timeline.Scope{})
+		defer stop()
+		changes := func() (n int) { n, d.changed = len(d.changed), nil; return n }
+		pod := object()
+		pod.Labels = "app=web"
+		see := func() { observe(timeline.PodSeen{ArrivedAt: time.Now(), Live: true, Pod: pod}) }
+		see()
+		if changes() == 0 {
+			t.Error("a pod that was met is no change")
+		}
+		see()
+		if n := changes(); n != 0 {
+			t.Errorf("%d changes without news", n)
+		}
+		pod = ready(pod)
+		see()
+		if changes() == 0 {
+			t.Error("the end is no change")
+		}
+		see()
+		if n := changes(); n != 0 {
+			t.Errorf("%d changes after the end", n)
+		}
+		pod.Labels = "app=web,canary=true"
+		see()
+		if n := changes(); n != 1 {
+			t.Errorf("%d changes by a label", n)
+		}
+		some, err := r.Some(t.Context(), []string{"uid-1", "uid-none"})
+		if err != nil || len(some) != 1 || some[0].Labels != "app=web,canary=true" || some[0].State != timeline.StateReady {
+			t.Errorf("%+v, %v", some, err)
 		}
 	})
 }

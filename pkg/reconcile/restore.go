@@ -1,13 +1,14 @@
 package reconcile
 
 import (
+	"slices"
 	"time"
 
 	"github.com/podlapse/podlapse/pkg/timeline"
 )
 
 // Restored is what an agent before this one left: the observations of start-ups that it had not reported,
-// in the order in which they came, and the UIDs of the pods that it had.
+// those of each pod in the order in which they came, and the UIDs of the pods that it had.
 type Restored struct {
 	InFlight []timeline.Observation
 	Reported []string
@@ -26,6 +27,7 @@ func (r *Reconciler) restore() {
 	scope.Since = time.Unix(0, 0) // they were the earlier agent's to report, so they are this one's, however old
 	scope.ResumedAt = r.config.Now()
 	gone := map[string]bool{}
+	var events []timeline.EventSeen
 	for _, o := range r.config.Restored.InFlight {
 		uid := o.PodUID()
 		p := r.pods[uid]
@@ -38,11 +40,15 @@ func (r *Reconciler) restore() {
 		}
 		r.clocks.Observe(o)
 		p.evidence.Apply(o)
+		if event, ok := o.(timeline.EventSeen); ok {
+			events = append(events, event)
+		}
 		if _, ok := o.(timeline.PodGone); ok {
 			gone[uid] = true
 		}
 	}
 	r.config.Restored = Restored{} // it may be large
+	r.restorePulls(events)
 	for uid, p := range r.pods {
 		switch {
 		case gone[uid]:
@@ -50,5 +56,14 @@ func (r *Reconciler) restore() {
 		case !p.evidence.Settled(scope.ResumedAt): // else the first tick settles it: by then the clocks are known
 			r.advance(p)
 		}
+	}
+}
+
+// restorePulls remembers what the Events tell of pulls: other pods wait for them, or find what they brought. When a pull
+// that failed began, those tell that had ended before, be they of other pods.
+func (r *Reconciler) restorePulls(events []timeline.EventSeen) {
+	slices.SortStableFunc(events, func(a, b timeline.EventSeen) int { return a.ArrivedAt.Compare(b.ArrivedAt) })
+	for _, event := range events {
+		r.pulls.Observe(event, r.pods[event.UID].evidence.Pod())
 	}
 }

@@ -1,11 +1,13 @@
 package reconcile
 
 import (
+	"fmt"
 	"slices"
 	"testing"
 	"testing/synctest"
 	"time"
 
+	"github.com/podlapse/podlapse/pkg/imagepull"
 	"github.com/podlapse/podlapse/pkg/timeline"
 )
 
@@ -65,6 +67,85 @@ func TestAColdPodAcrossARestart(t *testing.T) {
 	})
 }
 
+// event is one that kubelet makes now.
+func event(uid, reason, message string) timeline.EventSeen {
+	now := time.Now()
+	return timeline.EventSeen{UID: uid, Container: "app", Reason: reason, Message: message, NamedAt: now, FirstAt: now.Truncate(time.Second),
+		LastAt: now.Truncate(time.Second), Count: 1, Live: true, ArrivedAt: now}
+}
+
+// TestPullsAreRestoredInOrder is about a pull that failed: when it began, the pull before it tells, whose pod may come later
+// in the file.
+func TestPullsAreRestoredInOrder(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		kept := map[string][]timeline.Observation{}
+		uids := []string{"fails", "pulled", "waits"}
+		for _, uid := range uids {
+			pod := object()
+			pod.UID, pod.RuntimeUID, pod.Name, pod.Containers[0].Image = uid, uid, uid, uid
+			kept[uid] = []timeline.Observation{timeline.PodSeen{ArrivedAt: time.Now(), Live: true, Pod: pod}}
+		}
+		time.Sleep(time.Second)
+		for _, uid := range uids {
+			kept[uid] = append(kept[uid], event(uid, "Pulling", fmt.Sprintf("Pulling image %q", uid)))
+		}
+		time.Sleep(20 * time.Second)
+		kept["pulled"] = append(kept["pulled"], event("pulled", "Pulled", `Successfully pulled image "pulled" in 20s (20s including waiting). Image size: 5 bytes.`))
+		time.Sleep(10 * time.Second)
+		kept["fails"] = append(kept["fails"], event("fails", "Failed", `Failed to pull image "fails": no`))
+		time.Sleep(2 * time.Second)
+		kept["waits"] = append(kept["waits"], event("waits", "Pulled", `Successfully pulled image "waits" in 2s (32s including waiting). Image size: 5 bytes.`))
+
+		r, _, stop := startRestored(t, &desk{}, &keeper{}, Restored{InFlight: slices.Concat(kept["fails"], kept["pulled"], kept["waits"])})
+		defer stop()
+		told, err := r.Some(t.Context(), []string{"waits"})
+		if err != nil || len(told) != 1 || len(told[0].Pulls) != 1 {
+			t.Fatalf("%+v, %v", told, err)
+		}
+		if b := told[0].Pulls[0].BlockedBy; b == nil || b.Pod != "pulled" || b.Waited.Round(time.Second) != 20*time.Second {
+			t.Errorf("it waited for %+v", b)
+		}
+	})
+}
+
+// TestPullsOfOthersAcrossARestart is about a pull that waits, or finds its image, because of one of which the agent before was
+// told.
+func TestPullsOfOthersAcrossARestart(t *testing.T) {
+	for image, want := range map[string]imagepull.Outcome{"small": imagepull.OutcomeDownloaded, "large": imagepull.OutcomeJoined} {
+		synctest.Test(t, func(t *testing.T) {
+			k := &keeper{}
+			_, observe, kill := startRestored(t, &desk{}, k, Restored{})
+			images := map[string]string{"first": "large", "second": image}
+			for _, uid := range []string{"first", "second"} {
+				pod := object()
+				pod.UID, pod.RuntimeUID, pod.Name, pod.Containers[0].Image = uid, uid, uid, images[uid]
+				observe(timeline.PodSeen{ArrivedAt: time.Now(), Live: true, Pod: pod})
+				observe(timeline.RuntimeSeen{UID: uid, AskedAt: time.Now(), ArrivedAt: time.Now(), Images: []timeline.Image{{Ref: images[uid]}}})
+			}
+			time.Sleep(time.Second)
+			for _, uid := range []string{"first", "second"} {
+				observe(event(uid, "Pulling", fmt.Sprintf("Pulling image %q", images[uid])))
+			}
+			time.Sleep(20 * time.Second)
+			observe(event("first", "Pulled", `Successfully pulled image "large" in 20s (20s including waiting). Image size: 5 bytes.`))
+			kill()
+
+			r, observe, stop := startRestored(t, &desk{}, &keeper{}, Restored{InFlight: k.kept})
+			defer stop()
+			time.Sleep(2 * time.Second)
+			observe(event("second", "Pulled", fmt.Sprintf("Successfully pulled image %q in 2s (22s including waiting). Image size: 5 bytes.", image)))
+			told, err := r.Some(t.Context(), []string{"second"})
+			if err != nil || len(told) != 1 || len(told[0].Pulls) != 1 {
+				t.Fatalf("%+v, %v", told, err)
+			}
+			pull := told[0].Pulls[0]
+			if b := pull.BlockedBy; b == nil || b.Pod != "first" || b.Waited.Round(time.Second) != 20*time.Second || pull.Outcome != want {
+				t.Errorf("%s is %s, want %s; it waited for %+v", image, pull.Outcome, want, b)
+			}
+		})
+	}
+}
+
 // eventsPatience is longer than the core waits for Events that never come.
 const eventsPatience = 20 * time.Second
 
@@ -103,7 +184,7 @@ func TestReportedPodsAreShownButNotReportedAgain(t *testing.T) {
 		observe(timeline.PodSeen{ArrivedAt: time.Now(), Pod: deleting})
 		time.Sleep(time.Minute)
 		synctest.Wait()
-		all, _ := r.Timelines(t.Context())
+		all := d.known(t, r)
 		if len(d.settled) > 0 || len(all) != 2 || !all[0].Reconstructed || !all[1].Reconstructed {
 			t.Errorf("reported again: %+v, shown: %+v", d.settled, all)
 		}

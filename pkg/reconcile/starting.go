@@ -30,7 +30,7 @@ const toldFor = 50 * time.Millisecond
 func (r *Reconciler) startingTimelines() []timeline.Timeline {
 	now := r.config.Now()
 	if age := now.Sub(r.told.at); r.told.starting == nil || age < 0 || age > toldFor {
-		all := r.tell(nil, func(p *pod) bool { return p.startedLately(now) })
+		all := r.tell(func(p *pod) bool { return p.startedLately(now) })
 		r.told = told{all, now}
 	}
 	return r.told.starting

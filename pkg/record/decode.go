@@ -75,7 +75,7 @@ func parse[Wire any, O timeline.Observation](line []byte, convert func(Wire) O) 
 func toPodSeen(o podSeen) timeline.PodSeen {
 	return timeline.PodSeen{ArrivedAt: o.ArrivedAt.Time, Live: o.Live, Pod: timeline.Pod{
 		UID: o.Pod.UID, RuntimeUID: o.Pod.RuntimeUID, Namespace: o.Pod.Namespace, Name: o.Pod.Name, Node: o.Pod.Node,
-		Owner: timeline.Owner(o.Pod.Owner), Traits: toTraits(o.Pod.Traits), Revision: o.Pod.Revision, TraceParent: o.Pod.TraceParent, CreatedAt: o.Pod.CreatedAt.Time, ReadAt: o.Pod.ReadAt.Time, AcknowledgedAt: o.Pod.AcknowledgedAt.Time,
+		Owner: timeline.Owner(o.Pod.Owner), Traits: toTraits(o.Pod.Traits), Revision: o.Pod.Revision, TraceParent: o.Pod.TraceParent, Labels: o.Pod.Labels, CreatedAt: o.Pod.CreatedAt.Time, ReadAt: o.Pod.ReadAt.Time, AcknowledgedAt: o.Pod.AcknowledgedAt.Time,
 		DeletedAt: o.Pod.DeletedAt.Time, Phase: o.Pod.Phase, Reason: o.Pod.Reason, ReadinessGates: o.Pod.ReadinessGates,
 		Conditions: each(o.Pod.Conditions, func(c condition) timeline.Condition {
 			return timeline.Condition{Type: c.Type, True: c.True, TransitionAt: c.TransitionAt.Time}

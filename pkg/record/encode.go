@@ -68,7 +68,7 @@ func encodeLine(value any) ([]byte, error) {
 func fromPodSeen(o timeline.PodSeen) podSeen {
 	return podSeen{tag: tag{kindPodSeen}, ArrivedAt: utc(o.ArrivedAt), Live: o.Live, Pod: pod{
 		UID: o.Pod.UID, RuntimeUID: o.Pod.RuntimeUID, Namespace: o.Pod.Namespace, Name: o.Pod.Name, Node: o.Pod.Node,
-		Owner: owner(o.Pod.Owner), Traits: fromTraits(o.Pod.Traits), Revision: o.Pod.Revision, TraceParent: o.Pod.TraceParent, CreatedAt: utc(o.Pod.CreatedAt), ReadAt: utc(o.Pod.ReadAt), AcknowledgedAt: utc(o.Pod.AcknowledgedAt),
+		Owner: owner(o.Pod.Owner), Traits: fromTraits(o.Pod.Traits), Revision: o.Pod.Revision, TraceParent: o.Pod.TraceParent, Labels: o.Pod.Labels, CreatedAt: utc(o.Pod.CreatedAt), ReadAt: utc(o.Pod.ReadAt), AcknowledgedAt: utc(o.Pod.AcknowledgedAt),
 		DeletedAt: utc(o.Pod.DeletedAt), Phase: o.Pod.Phase, Reason: o.Pod.Reason, ReadinessGates: o.Pod.ReadinessGates,
 		Conditions: each(o.Pod.Conditions, func(c timeline.Condition) condition {
 			return condition{c.Type, c.True, utc(c.TransitionAt)}

@@ -107,6 +107,7 @@ type pod struct {
 	ReadinessGates bool        `json:"readiness_gates,omitzero"`
 	Revision       string      `json:"revision,omitzero"`
 	TraceParent    string      `json:"trace_parent,omitzero"`
+	Labels         string      `json:"labels,omitzero"`
 	Containers     []container `json:"containers,omitempty"`
 }
 

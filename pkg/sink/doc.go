@@ -3,5 +3,5 @@
 // does not deliver, which is counted, and nothing else: no memory beyond the stated capacity, no time of the caller, no
 // other output.
 //
-// JSON records and the recording of observations have one each; cmd/agent starts and stops them.
+// JSON records, the recording of observations and OTLP traces have one each; cmd/agent starts and stops them.
 package sink

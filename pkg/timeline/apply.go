@@ -212,6 +212,9 @@ func (e *Evidence) applyWaiting(index int16, evidence *containerEvidence, o PodS
 	if c.PullFailure != imagepull.FailureNone {
 		e.applyPullFailure(evidence, o, c.PullFailure)
 	}
+	if c.WaitingReason == inspectError && c.Attempt == 0 && c.LastRun == nil {
+		e.claim(arrival(markKey{index, 0, MarkInspectFailed}, originArrival, o.ArrivedAt, o.Live))
+	}
 	if m, refused := refusals[c.WaitingReason]; refused {
 		next := c.Attempt
 		if c.LastRun != nil {
@@ -220,6 +223,9 @@ func (e *Evidence) applyWaiting(index int16, evidence *containerEvidence, o PodS
 		e.claim(arrival(markKey{index, clampAttempt(next), m}, originArrival, o.ArrivedAt, o.Live))
 	}
 }
+
+// inspectError is kubelet's word for a runtime that does not say whether it has an image: nothing was asked of a registry.
+const inspectError = "ImageInspectError"
 
 // refusals are kubelet's words for a container that cannot be made, each with the mark that is dated by the first status
 // that says so: kubelet tries again until it can (kuberuntime and images packages).

@@ -121,7 +121,7 @@ func (f *fold) lengthTold(from, to markKey) (pullLengths, bool) {
 	}
 	told := f.pulls[from.container].pulled.lengths
 	switch {
-	case from.mark == MarkPullStarted && to.mark == MarkPullFinished,
+	case from.mark == MarkPullStarted && to.mark == MarkPullFinished && f.pulls[from.container].prompt(),
 		from.mark == MarkPullRequested && to.mark == MarkPullStarted && told.WaitingTimed:
 		return told, told.Timed
 	}

@@ -65,6 +65,10 @@ func (e *Evidence) applyEvent(o EventSeen) {
 	name := o.Container
 	switch message.Kind {
 	case imagepull.KindPulling, imagepull.KindPulled, imagepull.KindAlreadyPresent, imagepull.KindPullFailed:
+	case imagepull.KindInspectFailed:
+		if name == "" || message.Combined {
+			return // of which container, nothing tells: the reference is often left out
+		}
 	default:
 		return
 	}
@@ -82,6 +86,8 @@ func (e *Evidence) applyEvent(o EventSeen) {
 	switch message.Kind {
 	case imagepull.KindPulling:
 		e.applyPulling(index, o)
+	case imagepull.KindInspectFailed:
+		e.claim(firstOccurrence(o).claim(markKey{index, 0, MarkInspectFailed}))
 	case imagepull.KindPullFailed:
 		keepEarliest(e, &evidence.failures, failureEvent{firstOccurrence(o), 0, message.Failure})
 		if o.Count > 1 {

@@ -73,13 +73,17 @@ func (f *fold) gather() {
 		if c.key.mark == MarkPullRequested && c.key.attempt > f.pulls[c.key.container].final {
 			continue
 		}
+		if c.key.mark == MarkInspectFailed && c.latest > f.firstSign(c.key.container) {
+			continue // the back-off after a pull, or a restart, holds it
+		}
 		if c.origin == originControlPlane {
 			c = f.skew.widen(c)
 		}
 		f.claims = append(f.claims, c)
 	}
-	for i, p := range f.pulls {
-		f.add(pullClaims(int16(i), p, f.e.pulledImage(f.e.containers[i].name), f.e.usedBy(int16(i)))...)
+	for i := range f.pulls {
+		f.pulls[i].stored = f.storedBy(int16(i))
+		f.add(pullClaims(int16(i), f.pulls[i])...)
 	}
 	for i := range f.e.pod.Containers {
 		f.add(f.layerClaims(&f.e.pod.Containers[i])...)
@@ -155,7 +159,7 @@ func (f *fold) assemble() Timeline {
 	t.Conflicts = f.conflicts()
 	t.Missing = f.missing()
 	t.Said = f.e.saidUntil(end.estimate().time())
-	t.Revision, t.TraceParent = pod.Revision, pod.TraceParent
+	t.Revision, t.TraceParent, t.Labels = pod.Revision, pod.TraceParent, pod.Labels
 	if pod.Traits != nil {
 		t.Traits = *pod.Traits
 	}

@@ -30,9 +30,12 @@ func (f *fold) layerClaims(c *Container) []claim {
 	var claims []claim
 	began := maxInstant
 	timed := p.known() && p.lengths.Timed
-	if !timed && final == 0 && !image.Present && image.pulledOnce() && !resolved.IsZero() && at(resolved) >= f.e.turnOf(c) {
-		// The manifest came when it was this container's turn. What was on the node before, under another name, says nothing.
-		claims = append(claims, claim{markKey{index, final, MarkPullStarted}, originStore, leanLatest, minInstant, at(resolved)})
+	mayBeOwn := !timed && final == 0 && !image.Present && image.pulledOnce() && f.e.only(c.Image) != nil
+	if mayBeOwn && !resolved.IsZero() && at(resolved) >= f.e.turnOf(c) && !f.e.elsewhere(c, index, at(resolved)) {
+		// The manifest came when it was this container's turn. What was on the node before, under another name, says nothing. How
+		// long the registry took to send it nobody tells.
+		claims = append(claims, claim{markKey{index, final, MarkPullStarted}, originStore, leanLatest, minInstant, at(resolved)},
+			point(markKey{index, final, MarkPullResolved}, originStore, resolved))
 		began = at(resolved)
 	}
 	if timed {
@@ -69,6 +72,12 @@ func lastDownload(layers []Layer) (last time.Time) {
 		}
 	}
 	return last
+}
+
+// startedBy says that of the start of a pull nothing is known but that the manifest came after it: before that the pull was in
+// the queue, or the registry took its time.
+func (f *fold) startedBy(index int16, attempt uint16) bool {
+	return f.bounds.find(markKey{index, attempt, MarkPullResolved}) != nil
 }
 
 // addLayers adds the layers that came with a pull, and when they had come.

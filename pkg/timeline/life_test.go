@@ -64,6 +64,7 @@ type living struct {
 type stored struct {
 	present bool        // from the beginning
 	pulled  []time.Time // when pulls ended, the pod's own and others', oldest first
+	came    time.Time   // when the manifest did, with the first pull of them that got so far
 }
 
 func (s *stored) at(t time.Time) bool {
@@ -73,6 +74,13 @@ func (s *stored) at(t time.Time) bool {
 func (s *stored) pull(t time.Time) {
 	s.pulled = append(s.pulled, t)
 	slices.SortFunc(s.pulled, time.Time.Compare)
+}
+
+// resolve says that a pull has got the manifest.
+func (s *stored) resolve(t time.Time) {
+	if s.came.IsZero() || t.Before(s.came) {
+		s.came = t
+	}
 }
 
 // occurrence is one time that kubelet made an Event.
@@ -109,7 +117,9 @@ func (l *life) draw() {
 	for i := range 4 {
 		s := &stored{present: l.chance(0.5)}
 		if l.chance(0.15) { // another pod pulls it meanwhile, or later
-			s.pull(l.now.Add(l.length(time.Second, 60*time.Second)))
+			ends := l.now.Add(l.length(time.Second, 60*time.Second))
+			s.pull(ends)
+			s.resolve(ends.Add(-anyPart(ends, time.Second)))
 		}
 		l.images[fmt.Sprintf("image%d", i)] = s
 	}
@@ -299,13 +309,20 @@ func (l *life) pull(c *living) bool {
 	length := l.length(20*time.Millisecond, 20*time.Second)
 	if n < c.pullFailures {
 		l.step(PhasePull, c, MarkPullFailed, n, length)
+		if got := anyPart(started, 2*length); got < length { // of those that fail, every other one has got the manifest
+			l.mark(lifeMark{MarkPullResolved, c.Name, n}, started.Add(got))
+			l.images[c.Image].resolve(started.Add(got))
+		}
 		l.event(c.Name, "Failed", fmt.Sprintf("Failed to pull image %q: no %d", c.Image, n*(l.wording%2)))
 		l.event(c.Name, "Failed", "Error: ErrImagePull")
 		c.due = l.now.Add(l.length(10*time.Second<<n, 10*time.Second<<n+5*time.Second))
 		c.wait = PhaseImageBackoff
 		return false
 	}
-	l.step(PhasePull, c, MarkPullFinished, n, length)
+	resolving := anyPart(started, length)
+	l.step(PhasePull, c, MarkPullResolved, n, resolving)
+	l.images[c.Image].resolve(l.now)
+	l.step(PhasePull, c, MarkPullFinished, n, length-resolving)
 	l.images[c.Image].pull(l.now.Add(-l.length(time.Microsecond, 15*time.Millisecond)))
 	answered := l.now.Add(l.length(time.Microsecond, 5*time.Millisecond)) // it also asks for the size
 	took, waited := answered.Sub(started), answered.Sub(requested)
@@ -419,6 +436,11 @@ func (l *life) event(container, reason, message string) {
 	}
 	l.held = l.now.Add(late)
 	l.events = append(l.events, occurrence{l.held, container, reason, message})
+}
+
+// anyPart is as long as any part of a length, drawn from the instant so that what is drawn besides stays as it is.
+func anyPart(t time.Time, length time.Duration) time.Duration {
+	return time.Duration(float64(length) * float64(t.Nanosecond()%1000) / 1000)
 }
 
 func (l *life) chance(p float64) bool { return l.random.Float64() < p }

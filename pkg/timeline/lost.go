@@ -1,9 +1,12 @@
 package timeline
 
+import "github.com/podlapse/podlapse/pkg/imagepull"
+
 // lostEvents names the Events that kubelet made for certain and that never came, although a watch was open that told all
 // there was: a container runs from its image, so kubelet has decided to pull it or not, and says so each time with a
-// Pulled Event; and before a pull it says that it pulls. Kubelet drops Events when it makes many of one pod
-// (client-go, tools/record: 25, then one in five minutes), and so does a queue that is full.
+// Pulled Event; and before a pull, which the policy Always or what came proves, it says that it pulls. Kubelet drops
+// Events when it makes many of one pod (client-go, tools/record: 25, then one in five minutes), and so does a queue that
+// is full.
 func (f *fold) lostEvents() []string {
 	e := f.e
 	if e.rewatched <= e.blindAt {
@@ -20,15 +23,26 @@ func (f *fold) lostEvents() []string {
 			continue // nobody waited for it with an open watch
 		}
 		pulled := f.pulls[index].pulled
+		if f.wasPulled(c, index) && !f.toldOfRequest(index) && e.toldOfPull(index) == &e.containers[index] {
+			lost = append(lost, "Pulling/"+c.Name)
+		}
 		if !pulled.known() {
 			lost = append(lost, "Pulled/"+c.Name)
-			continue
-		}
-		if !pulled.present && !f.toldOfRequest(index) && e.toldOfPull(index) == &e.containers[index] {
-			lost = append(lost, "Pulling/"+c.Name)
 		}
 	}
 	return lost
+}
+
+// wasPulled says that kubelet has pulled for a container that runs.
+func (f *fold) wasPulled(c *Container, index int16) bool {
+	if pulled := f.pulls[index].pulled; pulled.known() {
+		return !pulled.present
+	}
+	switch lastOutcome(f, c, index) {
+	case imagepull.OutcomeDownloaded, imagepull.OutcomeVerified, imagepull.OutcomeJoined:
+		return true
+	}
+	return c.PullPolicy == PullAlways
 }
 
 // toldOfRequest says that an Event told of a pull being asked for, be it of an earlier attempt: later ones count up the

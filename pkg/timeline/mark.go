@@ -19,8 +19,10 @@ const (
 	MarkFailed                      // the pod failed, was rejected or evicted
 	MarkDeleted                     // deletion asked for, or the object gone
 
+	MarkInspectFailed    // the runtime did not say whether it has the image; the first time, before anything was pulled
 	MarkPullRequested    // kubelet wants the image; the pull queue begins
 	MarkPullStarted      // the runtime was asked to pull
+	MarkPullResolved     // the image's manifest had come; where nothing else tells when the pull was under way
 	MarkPullDownloaded   // the last byte of the image had come
 	MarkPullFinished     // the runtime has the image
 	MarkPullFailed       // the runtime gave up
@@ -37,7 +39,7 @@ const (
 var markNames = [...]string{
 	"created", "scheduled", "acknowledged", "sandbox_failed", "sandbox_begun", "network_ready", "sandbox_running",
 	"containers_ready", "ready", "succeeded", "failed", "deleted",
-	"pull_requested", "pull_started", "pull_downloaded", "pull_finished", "pull_failed",
+	"inspect_failed", "pull_requested", "pull_started", "pull_resolved", "pull_downloaded", "pull_finished", "pull_failed",
 	"config_refused", "create_failed", "container_created", "running", "finished", "post_started", "started", "container_ready",
 }
 

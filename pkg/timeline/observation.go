@@ -141,6 +141,8 @@ type Pod struct {
 	// TraceParent is the annotation traceparent, which whoever made the pod may have set to a W3C trace context;
 	// not validated. Empty without it.
 	TraceParent string
+	// Labels are those of the object, as text in the order of their keys: key=value, joined by commas. Neither holds '=' or ','.
+	Labels string
 	// Containers are image volumes, then init containers and sidecars, then main, then ephemeral ones, each
 	// in spec order.
 	Containers []Container

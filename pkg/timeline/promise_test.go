@@ -74,7 +74,7 @@ func (p *promise) check() map[property]string {
 // mark says that its interval holds the true instant. Which of several attempts at a pull it was, lost Events
 // may leave open.
 func (p *promise) mark(m MarkEvidence) {
-	anyAttempt := !p.complete && (m.Mark == MarkPullRequested || m.Mark == MarkPullStarted || m.Mark == MarkPullFinished || m.Mark == MarkPullFailed || m.Mark == MarkSandboxFailed)
+	anyAttempt := !p.complete && (m.Mark == MarkPullRequested || m.Mark == MarkPullStarted || m.Mark == MarkPullResolved || m.Mark == MarkPullFinished || m.Mark == MarkPullFailed || m.Mark == MarkSandboxFailed)
 	var truth []string
 	for _, k := range p.inOrder() {
 		if k.mark != m.Mark || k.container != m.Container || k.attempt != m.Attempt && !anyAttempt {
@@ -199,10 +199,19 @@ func (p *promise) untold(m lifeMark) bool {
 		return !p.stamped
 	case MarkPullStarted:
 		return failed || restarted || p.wording == 0
+	case MarkPullResolved: // kubelet's lengths tell more; and which of several pulls the manifest came with, nobody tells
+		image := p.images[p.imageOf(m.container)]
+		shared := slices.ContainsFunc(p.containers, func(c *living) bool { return c.Name != m.container && c.Image == p.imageOf(m.container) })
+		again := slices.ContainsFunc(image.pulled[1:], func(t time.Time) bool { return t.Before(p.marks[lifeMark{mark: MarkReady}].Add(2 * time.Second)) })
+		return restarted || p.wording != 0 || m.attempt > 0 || image.present || shared || again
 	case MarkPullRequested, MarkPullFinished:
 		return restarted
 	}
 	return false
+}
+
+func (p *promise) imageOf(container string) string {
+	return p.containers[slices.IndexFunc(p.containers, func(c *living) bool { return c.Name == container })].Image
 }
 
 // party is who is to blame for a phase: kubelet and the runtime work hand in hand.

@@ -25,6 +25,7 @@ type PullLog struct {
 // loggedPull is one pull that is over.
 type loggedPull struct {
 	told        telling
+	image       string // as all references to it are normalized
 	uid         string
 	failed      bool
 	fetched     bool // kubelet had found the image absent
@@ -83,6 +84,7 @@ func (l *PullLog) Observe(o EventSeen, pod Pod) {
 	if len(l.pulls) == maxPullLog {
 		l.pulls = append(l.pulls[:0], l.pulls[1:]...)
 	}
+	logged.image = normalized(m.Image)
 	l.pulls = append(l.pulls, logged)
 }
 
@@ -138,21 +140,30 @@ func (l *PullLog) Complete(t *Timeline) {
 
 func (l *PullLog) complete(p *Pull, uid string) {
 	p.Shared = l.layers.sharedBy(p.Layers, uid)
+	var image string // of p, once it is needed
 	for _, o := range l.pulls {
-		if o.uid == uid || !p.Timed || !p.QueueTimed {
+		if o.uid == uid || !p.dated() {
 			continue
 		}
-		if waited := o.during(p.RequestedAt, p.StartedAt); waited >= leastBlocked && (p.BlockedBy == nil || waited > p.BlockedBy.Waited) {
+		if waited := o.during(p.RequestedAt, p.StartedAt); p.QueueTimed && waited >= leastBlocked && (p.BlockedBy == nil || waited > p.BlockedBy.Waited) {
 			b := o.blocker
 			b.Waited = waited
 			p.BlockedBy = &b
 		}
 		// What this pod's evidence alone leaves open, a pull that began with the image absent decides.
 		open := p.Outcome == imagepull.OutcomeDownloaded || p.Outcome == imagepull.OutcomeUnknown && o.fetched
-		if open && o.brought(p) {
+		if open && image == "" {
+			image = normalized(p.Image)
+		}
+		if open && o.image == image && o.brought(p) {
 			p.Outcome = imagepull.OutcomeJoined
 		}
 	}
+}
+
+// dated says that all instants of a pull are known, in their order.
+func (p *Pull) dated() bool {
+	return !p.RequestedAt.IsZero() && !p.StartedAt.Before(p.RequestedAt) && !p.FinishedAt.Before(p.StartedAt) && p.Outcome != imagepull.OutcomePresent
 }
 
 // during is how much of a stretch of time the pull took.
@@ -166,12 +177,21 @@ func (o loggedPull) during(from, until time.Time) time.Duration {
 	return until.Sub(from)
 }
 
-// brought says that the pull brought the image that p asked for: it had begun before, and ended when the image was last
-// known to be absent, when p was in the queue, or while p found its content.
+// normalized is by what two references to one image are the same; what is no reference is the same as itself alone.
+func normalized(ref string) string {
+	name, err := imagepull.Normalize(ref)
+	if err != nil {
+		return ref
+	}
+	return name
+}
+
+// brought says that the pull brought the image, if it is the one that p asked for: it had begun before, and ended when the
+// image was last known to be absent, when p was in the queue, or while p found its content.
 func (o loggedPull) brought(p *Pull) bool {
 	absent := at(p.RequestedAt)
 	if p.absentAt != 0 {
 		absent = min(absent, p.absentAt)
 	}
-	return !o.failed && o.blocker.Image == p.Image && o.from.Before(p.StartedAt) && at(o.until) > absent
+	return !o.failed && o.from.Before(p.StartedAt) && at(o.until) > absent
 }

@@ -100,6 +100,42 @@ func TestPullLogHasAnEventOnce(t *testing.T) {
 	}
 }
 
+// An inspection that fails is nobody's pull: the runtime was asked, and did not answer.
+func TestPullLogHasNoInspection(t *testing.T) {
+	var log PullLog
+	for i, e := range []EventSeen{
+		{Reason: "Pulling", Message: `Pulling image "x"`},
+		{Reason: "Failed", Message: `Failed to pull image "x": rpc error: code = Unavailable desc = error reading from server: EOF`},
+		{Reason: "InspectFailed", Message: `Failed to inspect image "": rpc error: code = Unavailable desc = connection error`},
+		{Reason: "InspectFailed", Message: `Failed to inspect image "x": rpc error: code = Unavailable desc = connection error`},
+	} {
+		e.UID, e.Container, e.NamedAt, e.Count = "a", "app", base.Add(time.Duration(10*i)*time.Second), 1
+		e.FirstAt, e.LastAt = e.NamedAt, e.NamedAt
+		log.Observe(e, Pod{UID: "a", Namespace: "shop", Name: "a"})
+	}
+	if len(log.pulls) != 1 || log.pulls[0].told.reason != "Failed" {
+		t.Errorf("one pull failed, remembered are %+v", log.pulls)
+	}
+}
+
+func TestJoinedUnderAnotherSpelling(t *testing.T) {
+	second := func(s float64) time.Time { return base.Add(time.Duration(s * float64(time.Second))) }
+	for image, want := range map[string]imagepull.Outcome{
+		"docker.io/library/nginx:latest": imagepull.OutcomeJoined,
+		"nginx":                          imagepull.OutcomeJoined,
+		"nginx:1":                        imagepull.OutcomeDownloaded,
+	} {
+		var log PullLog
+		log.Observe(EventSeen{UID: "other", Container: "app", Reason: "Pulled", NamedAt: second(10), LastAt: second(10), Count: 1,
+			Message: `Successfully pulled image "nginx" in 9s (9s including waiting). Image size: 5 bytes.`}, Pod{UID: "other"})
+		tl := Timeline{UID: "me", Pulls: []Pull{{Image: image, Outcome: imagepull.OutcomeDownloaded, Timed: true, QueueTimed: true,
+			RequestedAt: second(2), StartedAt: second(10), FinishedAt: second(10.1)}}}
+		if log.Complete(&tl); tl.Pulls[0].Outcome != want {
+			t.Errorf("%s beside a pull of nginx: %s, want %s", image, tl.Pulls[0].Outcome, want)
+		}
+	}
+}
+
 func TestJoinedByEvidenceOfTheOtherPull(t *testing.T) {
 	second := func(s float64) time.Time { return base.Add(time.Duration(s * float64(time.Second))) }
 	for policy, want := range map[PullPolicy]imagepull.Outcome{

@@ -14,6 +14,7 @@ type pullEvidence struct {
 	pulled   pulledEvent
 	final    uint16  // the attempt that succeeded or goes on: one more than failed, or the last one asked for
 	layers   []Layer // that came with it; nil when the runtime does not tell
+	stored   storing // when it ended, by the runtime's stamps
 }
 
 // failedPull is a failure with its number.
@@ -74,6 +75,22 @@ func (e *Evidence) usedBy(index int16) instant {
 	return end
 }
 
+// firstSign is when at the latest the runtime had said whether it has a container's image: kubelet had asked for a pull,
+// or used it. It is maxInstant while nothing tells.
+func (f *fold) firstSign(index int16) instant {
+	p, first := f.pulls[index], f.e.usedBy(index)
+	if len(p.failures) > 0 {
+		first = min(first, p.failures[0].latest)
+	}
+	if p.pulled.known() {
+		first = min(first, p.pulled.latest)
+	}
+	if requested, known := f.e.latest(markKey{index, 0, MarkPullRequested}); known {
+		first = min(first, requested)
+	}
+	return first
+}
+
 func (e *Evidence) isVolume(index int16) bool {
 	return slices.ContainsFunc(e.pod.Containers, func(c Container) bool {
 		return c.Kind == KindImageVolume && c.Name == e.containers[index].name
@@ -118,20 +135,16 @@ func (p pulledEvent) before(request claim) bool {
 
 // pullClaims dates what a container's Events tell together: the end of every failed attempt, and for
 // the one that succeeded its end and, by the durations in its message, its start.
-func pullClaims(index int16, evidence pullEvidence, image *imageEvidence, used instant) []claim {
+func pullClaims(index int16, evidence pullEvidence) []claim {
 	var claims []claim
 	for _, f := range evidence.failures {
 		claims = append(claims, f.claim(markKey{index, f.attempt, MarkPullFailed}))
 	}
 	p, final := evidence.pulled, evidence.final
-	finished := markKey{index, final, MarkPullFinished}
-	if stored := storedAt(p, image, used); !stored.IsZero() {
-		claims = append(claims, claim{finished, originStore, leanNone, at(stored), maxInstant})
-	}
+	claims = append(claims, evidence.endClaims(markKey{index, final, MarkPullFinished})...)
 	if !p.known() {
 		return claims
 	}
-	claims = append(claims, p.claim(finished))
 	// Kubelet cuts durations to a unit, so the truth is up to that much longer.
 	ago := func(m Mark, d time.Duration, slack instant) claim {
 		return claim{markKey{index, final, m}, originEventDuration, leanLatest,
@@ -145,20 +158,6 @@ func pullClaims(index int16, evidence pullEvidence, image *imageEvidence, used i
 		claims = append(claims, ago(MarkPullRequested, p.lengths.Waiting, eventSlack))
 	}
 	return claims
-}
-
-// storedAt is when the runtime had stored what a pull brought, which it does just before it answers; zero when it
-// does not tell. Stamps later than the answer are of others' pulls, or of restarts.
-func storedAt(p pulledEvent, image *imageEvidence, used instant) time.Time {
-	switch {
-	case image == nil || !p.known() && used == maxInstant:
-		return time.Time{}
-	case p.known() && !image.last.PulledAt.IsZero() && at(image.last.PulledAt) <= p.latest:
-		return image.last.PulledAt
-	case image.Present:
-		return time.Time{} // the first pull was before
-	}
-	return image.last.FirstPulledAt
 }
 
 // pullAttempt is how one attempt to get a container's image ended.
@@ -422,7 +421,9 @@ func (f *fold) pull(c *Container, registry string, a pullAttempt) Pull {
 		return p
 	}
 	p.Timed, p.Pull, p.Error = true, p.FinishedAt.Sub(p.StartedAt), f.spanError(started, finished)
-	if requested != nil {
+	if f.startedBy(index, a.attempt) {
+		p.Timed = p.Error <= p.Pull // else the most of it is a guess
+	} else if requested != nil {
 		p.QueueTimed, p.Queue = true, p.StartedAt.Sub(p.RequestedAt)
 		p.Error = max(p.Error, f.spanError(requested, started))
 	}

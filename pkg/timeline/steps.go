@@ -126,7 +126,16 @@ func (f *fold) containerSteps(c *Container) chain {
 				create.also = PhasePull // it asks the registry again, which no evidence here dates
 			}
 		}
-		if refused, why := f.refused(index, attempt); len(why) > 0 {
+		refused, why := f.refused(index, attempt)
+		if next := create.key; attempt == 0 {
+			if len(why) > 0 {
+				next = refused
+			}
+			if f.heardLate(index, next) {
+				create.phase, create.also = PhaseKubeletSync, PhaseContainerCreate
+			}
+		}
+		if len(why) > 0 {
 			steps = append(steps, step{key: refused, phase: create.phase, also: create.also})
 			create.phase, create.also = why[0], why[len(why)-1]
 		}
@@ -227,11 +236,16 @@ func (f *fold) isLast(c *Container) bool { return f.containers[len(f.containers)
 // tell, with an Event, when it found it. One that must not be pulled may be refused before it is found.
 func (f *fold) pullSteps(c *Container) []step {
 	index, attempts, wait := f.index(c.Name), f.attemptsOf(c), f.turningTo(c)
+	steps := make([]step, 0, 4*len(attempts)+4) // with those of a run
+	if inspected := (markKey{index, 0, MarkInspectFailed}); f.bounds.find(inspected) != nil {
+		wait.key = inspected
+		steps = append(steps, wait)
+		wait = step{phase: PhaseContainerCreate} // kubelet asks the runtime again until it answers
+	}
 	if c.PullPolicy == PullNever {
 		wait.key, wait.untold = markKey{index, 0, MarkPullRequested}, true
-		return []step{wait}
+		return append(steps, wait)
 	}
-	steps := make([]step, 0, 4*len(attempts)+4) // with those of a run
 	for i, a := range attempts {
 		if i > 0 {
 			wait = step{phase: PhaseImageBackoff}
@@ -245,7 +259,11 @@ func (f *fold) pullSteps(c *Container) []step {
 			continue
 		}
 		wait.key = markKey{index, a.attempt, MarkPullRequested}
-		steps = append(steps, wait, step{key: markKey{index, a.attempt, MarkPullStarted}, phase: PhasePullQueue})
+		resolved := f.startedBy(index, a.attempt)
+		steps = append(steps, wait, step{key: markKey{index, a.attempt, MarkPullStarted}, phase: PhasePullQueue, vague: resolved})
+		if resolved {
+			steps = append(steps, step{key: markKey{index, a.attempt, MarkPullResolved}, phase: PhasePull})
+		}
 		end := step{key: markKey{index, a.attempt, a.end()}, phase: PhasePull}
 		if downloaded := (markKey{index, a.attempt, MarkPullDownloaded}); f.bounds.find(downloaded) != nil {
 			steps = append(steps, step{key: downloaded, phase: PhasePull})

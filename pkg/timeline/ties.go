@@ -32,7 +32,7 @@ func comparePods(a, b *Pod) int {
 		compareBools(a.ReadinessGates, b.ReadinessGates), cmp.Compare(a.UID, b.UID), cmp.Compare(a.RuntimeUID, b.RuntimeUID),
 		cmp.Compare(a.Namespace, b.Namespace), cmp.Compare(a.Name, b.Name), cmp.Compare(a.Node, b.Node),
 		cmp.Compare(a.Owner.Kind, b.Owner.Kind), cmp.Compare(a.Owner.Name, b.Owner.Name),
-		cmp.Compare(a.Revision, b.Revision), cmp.Compare(a.TraceParent, b.TraceParent),
+		cmp.Compare(a.Revision, b.Revision), cmp.Compare(a.TraceParent, b.TraceParent), cmp.Compare(a.Labels, b.Labels),
 		compareTraits(a.Traits, b.Traits))
 }
 

@@ -58,6 +58,7 @@ type Timeline struct {
 
 	Revision    string // of Owner, as in Pod
 	TraceParent string // as in Pod: not validated
+	Labels      string // as in Pod
 
 	// Reconstructed says that the pod was there, and its start-up over, before the agent's time
 	// (Scope.Since), so that the timeline rests on what could be read afterwards. Such a timeline is

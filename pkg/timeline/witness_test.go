@@ -259,9 +259,10 @@ func (w *witness) imagesAt(t time.Time) []Image {
 		s := w.images[c.Image]
 		image := Image{Ref: c.Image, Present: s.at(t)}
 		if image.Present {
-			image.Digest, image.SizeBytes = "sha256:"+c.Image, 5
+			image.Digest, image.SizeBytes, image.Layered, image.ResolvedAt = "sha256:"+c.Image, 5, true, s.came
 			if s.present {
 				image.FirstPulledAt = base.Add(-time.Hour)
+				image.ResolvedAt = image.FirstPulledAt.Add(-time.Second)
 				image.PulledAt = image.FirstPulledAt
 			}
 			for _, at := range s.pulled {

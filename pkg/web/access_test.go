@@ -5,8 +5,11 @@ import (
 	"errors"
 	"net/http"
 	"net/http/httptest"
+	"slices"
 	"strings"
 	"testing"
+
+	"github.com/podlapse/podlapse/pkg/timeline"
 )
 
 // TestAccess asks with every kind of Authorization for every address that there is.
@@ -79,14 +82,58 @@ func TestAccess(t *testing.T) {
 	}
 }
 
+// addresses are all that there are, of one pod.
+func addresses(t *testing.T) []string {
+	t.Helper()
+	var all []string
+	for _, pattern := range patterns(t) {
+		all = append(all, strings.NewReplacer("{$}", "", "{namespace}", "a", "{name}", "b").Replace(pattern))
+	}
+	if len(all) < 15 {
+		t.Fatalf("only %q found", all)
+	}
+	return all
+}
+
+// TestWhatIsOpen to everybody is a list: an address that is not in it wants a token.
+func TestWhatIsOpen(t *testing.T) {
+	open := []string{"/", "/livez", "/healthz", "/readyz"}
+	f := &fake{}
+	config := f.config()
+	config.Access = func(context.Context, string, string) (Verdict, error) { return Denied, nil }
+	config.Timelines = func(context.Context) ([]timeline.Timeline, error) {
+		t.Error("told of pods")
+		return nil, nil
+	}
+	handler := handlerOf(config)
+	for _, path := range addresses(t) {
+		for authorization, want := range map[string]int{"": http.StatusUnauthorized, "Bearer x": http.StatusForbidden} {
+			request := httptest.NewRequestWithContext(t.Context(), http.MethodGet, path, nil)
+			request.Header.Set("Authorization", authorization)
+			answer := httptest.NewRecorder()
+			handler.ServeHTTP(answer, request)
+			if got := answer.Code == want; got == slices.Contains(open, path) {
+				t.Errorf("%s with %q: %d", path, authorization, answer.Code)
+			}
+		}
+	}
+}
+
 // TestEveryAnswerHasTheHeaders also those that refuse, and those of promhttp.
 func TestEveryAnswerHasTheHeaders(t *testing.T) {
-	for _, path := range []string{"/", "/metrics", "/livez", "/readyz", "/api/v1/pods", "/api/v1/pods/a/b", "/debug/observations", "/none"} {
-		for _, method := range []string{http.MethodGet, http.MethodPost} {
+	for _, path := range append(addresses(t), "/none") {
+		for _, method := range []string{http.MethodHead, http.MethodGet, http.MethodPost} {
+			if path == "/api/v1/stream" && method == http.MethodGet {
+				continue // it has no end
+			}
 			header := (&fake{}).ask(t, method, path).Header()
+			cache := "no-store"
+			if header.Get("ETag") != "" {
+				cache = "private, no-cache" // asked about each time
+			}
 			for name, want := range map[string]string{
 				"X-Content-Type-Options": "nosniff", "X-Frame-Options": "DENY", "Referrer-Policy": "no-referrer",
-				"Cache-Control": "no-store", "Cross-Origin-Resource-Policy": "same-origin",
+				"Cache-Control": cache, "Cross-Origin-Resource-Policy": "same-origin",
 				"Content-Security-Policy": "default-src 'none'; frame-ancestors 'none'; base-uri 'none'; form-action 'none'",
 			} {
 				if got := header.Get(name); got != want {

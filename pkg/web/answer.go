@@ -4,13 +4,12 @@ import (
 	"bytes"
 	"encoding/json"
 	"net/http"
+
+	"github.com/podlapse/podlapse/pkg/export"
 )
 
 // problem is the body of every answer that is an error, save those of the health checks.
-type problem struct {
-	Error  string `json:"error"`  // one word for programs
-	Reason string `json:"reason"` // one sentence for people
-}
+type problem = export.Problem
 
 func writeError(w http.ResponseWriter, status int, word, reason string) {
 	writeJSON(w, status, problem{Error: word, Reason: reason})

@@ -2,17 +2,21 @@ package web
 
 import "net/http"
 
+// listed has a handler answer what is in the mux, and rest answer all else.
+func listed(mux *http.ServeMux, handler, rest http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if _, pattern := mux.Handler(r); pattern != "" {
+			handler.ServeHTTP(w, r)
+			return
+		}
+		rest.ServeHTTP(w, r)
+	})
+}
+
 // front is what every request meets first. Probes go on when all else is too much, and need nobody's leave: kubelet
 // has none to show.
 func front(limits *limits, probes *http.ServeMux, rest http.Handler) http.Handler {
-	held := limits.hold(rest)
-	return harmless(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if _, pattern := probes.Handler(r); pattern != "" {
-			probes.ServeHTTP(w, r)
-			return
-		}
-		held.ServeHTTP(w, r)
-	}))
+	return harmless(listed(probes, probes, limits.hold(rest)))
 }
 
 // harmless lets only requests through that read, and sets the headers that every answer has.

@@ -3,6 +3,7 @@ package web
 import (
 	"log"
 	"net/http"
+	"time"
 
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 )
@@ -12,6 +13,8 @@ const (
 	scrapesAtOnce = 4
 	// snapshotsAtOnce does so for the API: a snapshot of a full node is a few megabytes.
 	snapshotsAtOnce = 4
+	// snapshotPatience is how long a request may wait for its turn: a page asks for several addresses together.
+	snapshotPatience = time.Second
 )
 
 // newProbes lists the addresses that kubelet asks, which are open to everybody.
@@ -23,7 +26,7 @@ func newProbes(config Config) *http.ServeMux {
 	return mux
 }
 
-// newReads lists every other address of the server.
+// newReads lists every other address of the server. What is in its mux is guarded.
 func newReads(config Config, errorLog *log.Logger) http.Handler {
 	metrics := promhttp.HandlerFor(config.Gatherer, promhttp.HandlerOpts{
 		ErrorLog:            errorLog,
@@ -31,18 +34,17 @@ func newReads(config Config, errorLog *log.Logger) http.Handler {
 		EnableOpenMetrics:   true,
 		MaxRequestsInFlight: scrapesAtOnce,
 	})
-	pods := api{timelines: config.Timelines, livePulls: config.Pulls, logger: config.Logger}
-	snapshots := make(chan struct{}, snapshotsAtOnce)
 
 	mux := http.NewServeMux()
-	guarded := func(pattern string, handler http.Handler) {
-		mux.Handle(pattern, guard(config.Access, config.Logger, handler))
-	}
-	guarded("/metrics", metrics)
-	guarded("/api/v1/pods", atMost(snapshots, http.HandlerFunc(pods.list)))
-	guarded("/api/v1/pods/{namespace}/{name}", atMost(snapshots, http.HandlerFunc(pods.get)))
-	guarded("/api/v1/pulls", atMost(snapshots, http.HandlerFunc(pods.pulls)))
-	guarded("/debug/observations", onlyLocal(observations{latest: config.Observations, logger: config.Logger}))
+	mux.Handle("/metrics", metrics)
+	handleAPI(mux, config)
+	mux.Handle("/debug/observations", onlyLocal(observations{latest: config.Observations, logger: config.Logger}))
+	return listed(mux, guard(config.Access, config.Logger, mux), newOpen())
+}
+
+// newOpen answers everybody to all else.
+func newOpen() *http.ServeMux {
+	mux := http.NewServeMux()
 	mux.HandleFunc("/{$}", index)
 	mux.HandleFunc("/", func(w http.ResponseWriter, r *http.Request) {
 		writeError(w, http.StatusNotFound, "not_found", "no such address; / lists those there are")
@@ -55,9 +57,14 @@ const indexText = `podlapse agent
 /metrics                        for Prometheus
 /livez, /healthz                the agent answers
 /readyz                         the agent knows the pods of its node; ?verbose lists every part
-/api/v1/pods                    every pod's start-up as JSON
-/api/v1/pods/NAMESPACE/NAME     one pod's
-/api/v1/pulls                   the image pulls that go on
+/api/v1/node                    the node in numbers
+/api/v1/pods                    start-ups as JSON; /api/v1/openapi.json tells how to choose some
+/api/v1/pods/NAMESPACE/NAME     one pod's; with /trace, as a Chrome trace
+/api/v1/pulls                   image pulls that go on, and recent ones
+/api/v1/registries              what the pulls add up to
+/api/v1/evidence                how well the agent sees
+/api/v1/objects/pods            the pod objects, if the agent serves them
+/api/v1/stream                  changes as Server-Sent Events
 /debug/observations             what the sources observed last, as a recording; over loopback only
 `
 

@@ -15,6 +15,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/prometheus/client_golang/prometheus/testutil"
+
 	"github.com/podlapse/podlapse/pkg/timeline"
 )
 
@@ -246,7 +248,7 @@ func TestAFloodOfTokens(t *testing.T) {
 // TestDearRequestsAtOnce has more wait for a snapshot than may.
 func TestDearRequestsAtOnce(t *testing.T) {
 	config := (&fake{}).config()
-	entered, release := make(chan struct{}, snapshotsAtOnce), make(chan struct{})
+	entered, release := make(chan struct{}, snapshotsAtOnce+1), make(chan struct{})
 	config.Timelines = func(context.Context) ([]timeline.Timeline, error) {
 		entered <- struct{}{}
 		<-release
@@ -254,7 +256,7 @@ func TestDearRequestsAtOnce(t *testing.T) {
 	}
 	address := running(t, config)
 	const request = "GET /api/v1/pods HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n"
-	answers := make(chan string, snapshotsAtOnce)
+	answers := make(chan string, snapshotsAtOnce+1)
 	for range snapshotsAtOnce {
 		conn := from(t, "127.0.0.1", address)
 		go func() {
@@ -269,10 +271,81 @@ func TestDearRequestsAtOnce(t *testing.T) {
 		t.Errorf("one more: %d %s, %v", status, body, err)
 	}
 	alive(t, "127.0.0.1", address)
+	waits := from(t, "127.0.0.1", address) // and is let in, because one of them ends in time
+	go func() {
+		status, _, err := say(t, waits, request)
+		answers <- fmt.Sprint(status, err)
+	}()
+	time.Sleep(snapshotPatience / 2)
 	close(release)
-	for range snapshotsAtOnce {
+	for range snapshotsAtOnce + 1 {
 		if got := <-answers; got != "200 <nil>" {
 			t.Errorf("one of those that waited got %s", got)
+		}
+	}
+}
+
+// TestViewersLeaveRoom has clients open as many streams as they can get: each leaves room for others and for itself.
+func TestViewersLeaveRoom(t *testing.T) {
+	c := newChanging()
+	config := (&fake{}).config()
+	config.API.Live = c.hub
+	address := running(t, config)
+	const stream, list = "GET /api/v1/stream HTTP/1.1\r\nHost: a\r\n\r\n", "GET /api/v1/pods HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n"
+	view := func(client string) (*http.Response, net.Conn) {
+		conn := from(t, client, address)
+		_ = conn.SetDeadline(time.Now().Add(20 * time.Second))
+		if _, err := io.WriteString(conn, stream); err != nil {
+			t.Fatal(err)
+		}
+		response, err := http.ReadResponse(bufio.NewReader(conn), nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { // what never ends is not read to its end
+			_ = conn.Close()
+			_ = response.Body.Close()
+		})
+		return response, conn
+	}
+	var viewers []net.Conn
+	for _, client := range []string{"127.0.0.2", "127.0.0.3"} {
+		for n := range viewersPerClient {
+			response, conn := view(client)
+			if response.StatusCode != http.StatusOK {
+				t.Fatalf("viewer %d of %s: %s", n, client, response.Status)
+			}
+			viewers = append(viewers, conn)
+		}
+		response, _ := view(client)
+		if response.StatusCode != http.StatusServiceUnavailable || response.Header.Get("Retry-After") != "30" {
+			t.Errorf("one viewer too many of %s: %s", client, response.Status)
+		}
+		if status, body, err := say(t, from(t, client, address), list); status != http.StatusOK || err != nil {
+			t.Errorf("a list for %s beside its streams: %d %s, %v", client, status, body, err)
+		}
+	}
+	if response, _ := view("127.0.0.4"); response.StatusCode != http.StatusServiceUnavailable { // of all
+		t.Errorf("one viewer too many: %s", response.Status)
+	}
+	const refused = "# HELP podlapse_stream_refused_total Viewers that were refused because there were too many, of all or of one client.\n" +
+		"# TYPE podlapse_stream_refused_total counter\npodlapse_stream_refused_total 3\n"
+	if err := testutil.GatherAndCompare(c.registry, strings.NewReader(refused), "podlapse_stream_refused_total"); err != nil {
+		t.Error(err)
+	}
+	if counts := flood(t, "127.0.0.4", address, 10, "GET /metrics HTTP/1.1\r\nHost: a\r\n\r\n"); counts[200] != 10 {
+		t.Errorf("a scraper is answered %v", counts)
+	}
+	alive(t, "127.0.0.2", address)
+	_ = viewers[0].Close()
+	for deadline := time.Now().Add(10 * time.Second); ; time.Sleep(10 * time.Millisecond) {
+		response, conn := view("127.0.0.2")
+		if response.StatusCode == http.StatusOK {
+			break
+		}
+		_ = conn.Close()
+		if time.Now().After(deadline) {
+			t.Fatal("a viewer that left has left no room")
 		}
 	}
 }

@@ -1,8 +1,10 @@
 package web
 
 import (
+	"context"
 	"hash/maphash"
 	"net/http"
+	"time"
 
 	"golang.org/x/time/rate"
 )
@@ -44,19 +46,34 @@ func (l *limits) hold(next http.Handler) http.Handler {
 			writeRetry(w, http.StatusTooManyRequests, "too_many_requests", "more requests than the agent answers; ask less often")
 			return
 		}
-		atMost(l.places, next).ServeHTTP(w, r)
+		atMost(l.places, 0, next).ServeHTTP(w, r)
 	})
 }
 
-// atMost lets as many through at once as there are places.
-func atMost(places chan struct{}, next http.Handler) http.Handler {
+// atMost lets as many through at once as there are places. Others wait for one, for so long at most.
+func atMost(places chan struct{}, wait time.Duration, next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		select {
-		case places <- struct{}{}:
-			defer func() { <-places }()
-			next.ServeHTTP(w, r)
-		default:
+		if !enter(r.Context(), places, wait) {
 			writeRetry(w, http.StatusServiceUnavailable, "busy", "the agent answers as many requests as it can at once; try again")
+			return
 		}
+		defer func() { <-places }()
+		next.ServeHTTP(w, r)
 	})
+}
+
+func enter(ctx context.Context, places chan struct{}, wait time.Duration) bool {
+	select {
+	case places <- struct{}{}:
+		return true
+	default:
+	}
+	patience, cancel := context.WithTimeout(ctx, wait)
+	defer cancel()
+	select {
+	case places <- struct{}{}:
+		return true
+	case <-patience.Done():
+		return false
+	}
 }

@@ -23,7 +23,7 @@ const (
 	writeTimeout    = 30 * time.Second // a handler that streams moves its own deadline on
 	idleTimeout     = 2 * time.Minute  // longer than a usual scrape interval, so scrapers keep their connection
 	maxHeaderBytes  = 16 << 10
-	streamsAtOnce   = 16 // of one HTTP/2 connection
+	streamsAtOnce   = 32 // of one HTTP/2 connection: as many as one client may have connections
 	shutdownTimeout = 1500 * time.Millisecond
 )
 
@@ -35,7 +35,7 @@ type Config struct {
 	WebConfigFile string
 	// Access guards all but the probes and the list of addresses; nil when everybody may read.
 	Access Access
-	// Timelines returns all known pods as of now. It may block until ctx is done; it is called from
+	// Timelines returns the pods that are there as of now. It may block until ctx is done; it is called from
 	// many goroutines at once.
 	Timelines func(ctx context.Context) ([]timeline.Timeline, error)
 	// Pulls returns what is pulled at this moment; like Timelines.
@@ -45,6 +45,7 @@ type Config struct {
 	Gatherer prometheus.Gatherer
 	// Observations writes the latest observations; safe for concurrent use. Nil when the agent keeps none.
 	Observations io.WriterTo
+	API          API // what the API tells beside timelines and pulls
 	Logger       *zap.Logger
 }
 

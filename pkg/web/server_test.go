@@ -30,6 +30,8 @@ var firstStart = time.Date(2026, time.March, 1, 12, 0, 0, 0, time.UTC)
 // fake is an agent's inside that answers with what a test put there.
 type fake struct {
 	timelines []timeline.Timeline
+	gone      []timeline.Timeline
+	objects   func(w io.Writer, want func(namespace, name, labels string) bool) error
 	err       error
 	statuses  []health.Status
 }
@@ -46,6 +48,7 @@ func (f *fake) config() Config {
 		Statuses: func() []health.Status { return f.statuses },
 		Required: []string{"pod_watch"},
 		Gatherer: registry,
+		API:      f.api(),
 		Logger:   zap.NewNop(),
 	}
 }
@@ -81,7 +84,7 @@ func TestPods(t *testing.T) {
 		{Namespace: "a", Name: "two", UID: "2", CreatedAt: firstStart.Add(time.Hour)},
 		{Namespace: "a", Name: "two", UID: "3", CreatedAt: firstStart},
 	}}
-	list := decode[export.RecordList](t, f.ask(t, http.MethodGet, "/api/v1/pods"))
+	list := decode[export.PodList](t, f.ask(t, http.MethodGet, "/api/v1/pods"))
 	if len(list.Items) != 3 || list.Items[0].Name != "one" {
 		t.Errorf("got %+v", list)
 	}
@@ -177,6 +180,18 @@ func TestTextPages(t *testing.T) {
 	}
 }
 
+// Exemplars come only in the format of OpenMetrics, which Prometheus asks for.
+func TestMetricsAsOpenMetrics(t *testing.T) {
+	request := httptest.NewRequestWithContext(t.Context(), http.MethodGet, "/metrics", nil)
+	request.Header.Set("Accept", "application/openmetrics-text;version=1.0.0")
+	answer := httptest.NewRecorder()
+	handlerOf((&fake{}).config()).ServeHTTP(answer, request)
+	if kind := answer.Header().Get("Content-Type"); !strings.HasPrefix(kind, "application/openmetrics-text;") ||
+		!strings.HasSuffix(answer.Body.String(), "\n# EOF\n") {
+		t.Errorf("%d %s", answer.Code, kind)
+	}
+}
+
 func TestListenOnABusyPort(t *testing.T) {
 	var listen net.ListenConfig
 	taken, err := listen.Listen(t.Context(), "tcp", "127.0.0.1:0")
@@ -251,11 +266,11 @@ func TestPullsThatGoOn(t *testing.T) {
 	}}}}}
 	answer := f.ask(t, http.MethodGet, "/api/v1/pulls")
 	const want = `{"items":[{"namespace":"a","pod":"one","container":"app","image":"r.example/web:2","registry":"r.example",` +
-		`"outcome":"pulling","age_seconds":3}]}` + "\n"
+		`"outcome":"pulling","age_seconds":3}],"recent":[]}` + "\n"
 	if answer.Code != http.StatusOK || answer.Body.String() != want {
 		t.Errorf("%d %s", answer.Code, answer.Body)
 	}
-	if answer := (&fake{}).ask(t, http.MethodGet, "/api/v1/pulls"); answer.Body.String() != `{"items":[]}`+"\n" {
+	if answer := (&fake{}).ask(t, http.MethodGet, "/api/v1/pulls"); answer.Body.String() != `{"items":[],"recent":[]}`+"\n" {
 		t.Errorf("without pulls: %s", answer.Body)
 	}
 	f.err = errors.New("stopping")

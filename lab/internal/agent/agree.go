@@ -3,44 +3,45 @@ package agent
 import (
 	"encoding/json"
 	"fmt"
-	"slices"
-	"strings"
 	"time"
 )
 
 // comparison holds a start-up's transition records against its timeline.
 type comparison struct {
-	timeline Timeline
-	pod      PodTransition
-	problems []string
+	timeline   Timeline
+	pod        PodTransition
+	containers []TransitionMetrics
+	pulls      []TransitionMetrics
+	problems   []string
 }
 
-// Disagreements says where the transition records that were printed with a timeline tell something else than that: an
-// instant outside of its mark's interval, a length that is not that of its phase, or not that between its ends.
+// Disagreements says where the transition records that were printed with a timeline tell something else than that: another
+// pod, owner, container, order or image; an instant outside of its mark's interval, or none where there is that mark; a
+// length that is not that of its phase, or not that between its ends.
 func (t Timeline) Disagreements() []string {
 	if len(t.Transitions) == 0 || t.Transitions[0].Metrics.Pod == nil {
 		return []string{"no transition record of the pod comes first"}
 	}
 	c := &comparison{timeline: t, pod: *t.Transitions[0].Metrics.Pod}
-	var containers, pulled []string
 	for i, record := range t.Transitions {
 		m := record.Metrics
-		if m.Namespace != t.Namespace || m.PodName != t.Name || m.Node != t.Node || m.Partial != t.Partial {
-			c.problem("transition record %d is of %s/%s on %s, partial %t", i, m.Namespace, m.PodName, m.Node, m.Partial)
-		}
 		switch {
 		case m.Type == "pod" && m.Pod != nil && i == 0:
-			c.comparePod()
-		case m.Type == "container" && m.ContainerReached != nil:
-			containers = append(containers, m.Container)
-			c.compareContainer(m.Container, *m.ContainerReached)
+		case m.Type == "container" && m.ContainerReached != nil && len(c.pulls) == 0:
+			c.containers = append(c.containers, m)
 		case m.Type == "image_pull" && m.ImagePull != nil:
-			pulled = append(pulled, c.comparePull(m))
+			c.pulls = append(c.pulls, m)
 		default:
 			c.problem("transition record %d of type %s has another part, or another place", i, m.Type)
 		}
+		if !record.Time.Equal(t.Transitions[0].Time) {
+			c.problem("transition record %d is of %s, the pod's of %s", i, record.Time, t.Transitions[0].Time)
+		}
 	}
-	c.compareSets(containers, pulled)
+	c.compareLabels()
+	c.comparePod()
+	c.compareContainers()
+	c.comparePulls()
 	return c.problems
 }
 
@@ -53,8 +54,9 @@ func (c *comparison) comparePod() {
 	if !p.CreatedAt.Equal(t.CreatedAt) {
 		c.problem("created at %s, the timeline says %s", p.CreatedAt, t.CreatedAt)
 	}
-	c.within("pod scheduled", p.ScheduledAt, "", "scheduled")
-	c.within("pod ready", p.ReadyAt, "", "ready")
+	c.instant("pod scheduled", p.ScheduledAt, c.marked("scheduled", ""))
+	c.instant("pod initialized", p.InitializedAt, c.initialized())
+	c.instant("pod ready", p.ReadyAt, c.marked("ready", ""))
 	c.length("creation to scheduled", p.CreationToScheduled, p.CreatedAt, p.ScheduledAt)
 	c.length("creation to initialized", p.CreationToInitialized, p.CreatedAt, p.InitializedAt)
 	c.length("scheduled to initialized", p.ScheduledToInitialized, p.ScheduledAt, p.InitializedAt)
@@ -64,80 +66,6 @@ func (c *comparison) comparePod() {
 		c.problem("ready after %s, in all %s", p.CreationToReady, t.TotalSeconds)
 	}
 	c.phase("scheduling", "", p.CreationToScheduled)
-}
-
-func (c *comparison) compareContainer(name string, r ContainerTransition) {
-	c.within(name+" running", r.RunningAt, name, "running")
-	c.within(name+" started", r.StartedAt, name, "running", "post_started", "started")
-	c.within(name+" ready", r.ReadyAt, name, "container_ready", "finished")
-	c.length(name+" running to started", r.RunningToStarted, r.RunningAt, r.StartedAt)
-	c.length(name+" running to ready", r.RunningToReady, r.RunningAt, r.ReadyAt)
-	c.length(name+" started to ready", r.StartedToReady, r.StartedAt, r.ReadyAt)
-	if r.InitContainer {
-		c.phase("init_run", name, r.RunningToReady)
-		return
-	}
-	c.length(name+" initialized to running", r.InitializedToRunning, c.pod.InitializedAt, r.RunningAt)
-}
-
-// comparePull returns whose image it is, in the timeline's words.
-func (c *comparison) comparePull(m TransitionMetrics) (container string) {
-	r := m.ImagePull
-	attempts := c.timeline.PullsOf(m.Container)
-	if m.Container == "" { // the image of a volume
-		attempts = nil
-		for _, p := range c.timeline.Pulls {
-			if strings.HasPrefix(p.Container, "image:") && strings.HasSuffix(p.Image, m.ImageTag) && strings.Contains(p.Image, m.ImageName) {
-				attempts = append(attempts, p)
-			}
-		}
-	}
-	if len(attempts) == 0 {
-		c.problem("an image was pulled for %q, the timeline knows of none", m.Container)
-		return m.Container
-	}
-	first, last := attempts[0], attempts[len(attempts)-1]
-	what := "pull of " + first.Container
-	if there, proven := map[string]bool{Present: true, Verified: true, Downloaded: false, Joined: false}[last.Outcome]; proven != (r.AlreadyPresent != nil) ||
-		proven && *r.AlreadyPresent != there {
-		c.problem("%s: already_present does not agree with %s", what, last.Outcome)
-	}
-	if !slices.ContainsFunc([]time.Time{first.RequestedAt, first.StartedAt, last.FinishedAt}, r.StartedAt.Equal) {
-		c.problem("%s: began at %s, the timeline says %s", what, r.StartedAt, first.RequestedAt)
-	}
-	if !r.FinishedAt.IsZero() && !r.FinishedAt.Equal(last.FinishedAt) {
-		c.problem("%s: ended at %s, the timeline says %s", what, r.FinishedAt, last.FinishedAt)
-	}
-	c.length(what, r.Duration, r.StartedAt, r.FinishedAt)
-	return first.Container
-}
-
-// compareSets wants a record of each container that ran, and of each pull of which the timeline knows the beginning.
-func (c *comparison) compareSets(containers, pulled []string) {
-	for _, m := range c.timeline.Marks {
-		if m.Mark == "running" && !slices.Contains(containers, m.Container) {
-			c.problem("no transition record of container %s", m.Container)
-		}
-	}
-	for _, p := range c.timeline.Pulls {
-		if p.Attempt == 0 && !p.RequestedAt.IsZero() && !slices.Contains(pulled, p.Container) {
-			c.problem("no transition record of the pull for %s", p.Container)
-		}
-	}
-}
-
-// within wants an instant in the interval of the mark, or of one of several.
-func (c *comparison) within(what string, at time.Time, container string, marks ...string) {
-	if at.IsZero() {
-		return
-	}
-	for _, m := range c.timeline.Marks {
-		if slices.Contains(marks, m.Mark) && m.Container == container && !at.Before(m.Earliest) &&
-			(m.Latest.IsZero() || !at.After(m.Latest)) {
-			return
-		}
-	}
-	c.problem("%s at %s, which no mark allows", what, at)
 }
 
 // length wants a length to be there if its ends are, in their order, and to be as long as they are apart.
@@ -152,6 +80,15 @@ func (c *comparison) length(what string, length json.Number, from, to time.Time)
 	}
 	if told, err := Nanoseconds(length); err != nil || told != to.Sub(from) {
 		c.problem("%s is %s, its ends are %s apart", what, length, to.Sub(from))
+	}
+}
+
+// absent wants lengths that a record of its kind does not have to be left out.
+func (c *comparison) absent(what string, lengths ...json.Number) {
+	for _, length := range lengths {
+		if length != "" {
+			c.problem("%s is told, %s", what, length)
+		}
 	}
 }
 

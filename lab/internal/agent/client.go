@@ -31,17 +31,24 @@ func (c Client) Timeline(ctx context.Context, namespace, name string) (Timeline,
 
 // Timelines returns the timelines of all pods the agent knows.
 func (c Client) Timelines(ctx context.Context) ([]Timeline, error) {
-	var list struct {
-		Items []Timeline `json:"items"`
+	var all []Timeline
+	for page := ""; ; {
+		var list struct {
+			Items    []Timeline `json:"items"`
+			Continue string     `json:"continue"`
+		}
+		data, err := c.get(ctx, "/api/v1/pods?limit=500&continue="+page)
+		if err != nil {
+			return nil, err
+		}
+		if err := decode(data, &list); err != nil {
+			return nil, err
+		}
+		all = append(all, list.Items...)
+		if page = list.Continue; page == "" {
+			return all, nil
+		}
 	}
-	data, err := c.get(ctx, "/api/v1/pods")
-	if err != nil {
-		return nil, err
-	}
-	if err := decode(data, &list); err != nil {
-		return nil, err
-	}
-	return list.Items, nil
 }
 
 // Pulls returns the pulls that go on just now.

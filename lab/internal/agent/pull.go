@@ -17,9 +17,19 @@ const (
 	External   = "external" // only of what is pulled just now
 )
 
+// Kinds of containers.
+const (
+	Init        = "init"
+	Sidecar     = "sidecar"
+	Main        = "main"
+	Ephemeral   = "ephemeral"
+	ImageVolume = "image_volume"
+)
+
 // Pull is one attempt to pull an image for one container, or for one volume.
 type Pull struct {
 	Container    string      `json:"container"`
+	Kind         string      `json:"kind"` // of the container
 	Image        string      `json:"image"`
 	Registry     string      `json:"registry"`
 	Digest       string      `json:"digest"`
@@ -38,6 +48,7 @@ type Pull struct {
 	Unpack       *Unpack     `json:"unpack"`
 	Layers       []Layer     `json:"layers"`
 	BlockedBy    *Blocker    `json:"blocked_by"`
+	Sources      []string    `json:"sources"`
 }
 
 // Download is what came over the network for one pull.

@@ -28,11 +28,20 @@ type Timeline struct {
 	LostEvents   []string    `json:"lost_events"` // such as Pulled/main: kubelet made it, nobody has it
 	ClockSkew    *Skew       `json:"clock_skew"`  // absent while it is not proven
 	Partial      bool        `json:"partial"`     // another record will follow
+	Owner        Owner       `json:"owner"`       // of a bare pod there is none
+	Reason       string      `json:"reason"`
+	Verdict      string      `json:"verdict"`
 	Conflicts    []Conflict  `json:"conflicts"`
 
 	Raw         []byte       `json:"-"` // the answer, or line, as it came
 	Transitions []Transition `json:"-"` // printed with it
 	Cut         bool         `json:"-"` // the agent was killed before it had printed all of them
+}
+
+// Owner is the controller of the pod, or that one's own.
+type Owner struct {
+	Kind string `json:"kind"`
+	Name string `json:"name"`
 }
 
 // Conflict is a contradiction between sources.
@@ -69,6 +78,7 @@ type Mark struct {
 	Attempt   int       `json:"attempt"`
 	Earliest  time.Time `json:"earliest"`
 	Latest    time.Time `json:"latest"`
+	Sources   []string  `json:"sources"`
 }
 
 // Starting is the state of a pod that has not settled.
@@ -76,6 +86,9 @@ const Starting = "starting"
 
 // Ready is the state of a pod whose start-up ended well.
 const Ready = "ready"
+
+// GivenUp is the state of a pod that was not ready an hour after the agent first saw it.
+const GivenUp = "given_up"
 
 // Succeeded is the state of a pod whose containers ran to completion.
 const Succeeded = "succeeded"

@@ -16,18 +16,42 @@ type Transition struct {
 
 // TransitionMetrics has one of the three parts at its end.
 type TransitionMetrics struct {
-	Type      string `json:"type"`
-	Partial   bool   `json:"partial"`
-	Namespace string `json:"kube_namespace"`
-	PodName   string `json:"pod_name"`
-	Node      string `json:"kube_node"`
-	Container string `json:"container_name"` // absent of the image of a volume
-	ImageName string `json:"image_name"`
-	ImageTag  string `json:"image_tag"` // or digest
+	Type    string `json:"type"`
+	Partial bool   `json:"partial"`
+	TransitionLabels
+	Container  string `json:"container_name"` // absent of the image of a volume
+	ShortImage string `json:"short_image"`
+	ImageName  string `json:"image_name"`
+	ImageTag   string `json:"image_tag"` // or digest
 
 	Pod              *PodTransition       `json:"pod"`
 	ContainerReached *ContainerTransition `json:"container"`
 	ImagePull        *PullTransition      `json:"image_pull"`
+}
+
+// TransitionLabels say whose a record is; they are the same in all of a pod.
+type TransitionLabels struct {
+	Namespace     string `json:"kube_namespace"`
+	PodName       string `json:"pod_name"`
+	Node          string `json:"kube_node"`
+	QOS           string `json:"kube_qos"`
+	PriorityClass string `json:"kube_priority_class"`
+	RuntimeClass  string `json:"kube_runtime_class"`
+	OwnerKind     string `json:"kube_ownerref_kind"` // in lower case
+	OwnerName     string `json:"kube_ownerref_name"`
+	CronJob       string `json:"kube_cronjob"`
+	DaemonSet     string `json:"kube_daemon_set"`
+	Deployment    string `json:"kube_deployment"`
+	Job           string `json:"kube_job"`
+	ReplicaSet    string `json:"kube_replica_set"`
+	StatefulSet   string `json:"kube_statefulset"`
+	Service       string `json:"kube_service"`
+	AppComponent  string `json:"kube_app_component"`
+	AppInstance   string `json:"kube_app_instance"`
+	AppManagedBy  string `json:"kube_app_managed_by"`
+	AppName       string `json:"kube_app_name"`
+	AppPartOf     string `json:"kube_app_part_of"`
+	AppVersion    string `json:"kube_app_version"`
 }
 
 // PodTransition is when a pod came how far.

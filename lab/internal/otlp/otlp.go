@@ -21,10 +21,17 @@ type Span struct {
 	StartAt, EndAt          time.Time
 	Attributes              map[string]string // numbers and booleans as text, lists joined by commas
 	Resource                map[string]string
-	Events                  []string // their names
+	Events                  []Event
 	Links                   []string // trace IDs
 	Failed                  bool     // the status is error
 	Message                 string   // of the status
+}
+
+// Event is something that happened at one moment of a span.
+type Event struct {
+	Name       string
+	At         time.Time
+	Attributes map[string]string
 }
 
 // Report is what was sent at once of one pod's start-up, its spans in the order in which they came.
@@ -155,7 +162,9 @@ type wireSpan struct {
 	End          string      `json:"endTimeUnixNano"`
 	Attributes   []attribute `json:"attributes"`
 	Events       []struct {
-		Name string `json:"name"`
+		Name       string      `json:"name"`
+		At         string      `json:"timeUnixNano"`
+		Attributes []attribute `json:"attributes"`
 	} `json:"events"`
 	Links []struct {
 		TraceID string `json:"traceId"`
@@ -246,7 +255,11 @@ func (w wireSpan) span() (Span, error) {
 		}
 	}
 	for _, e := range w.Events {
-		s.Events = append(s.Events, e.Name)
+		at, err := instant(e.At)
+		if err != nil {
+			return Span{}, fmt.Errorf("span %s: event %s: %w", w.Name, e.Name, err)
+		}
+		s.Events = append(s.Events, Event{Name: e.Name, At: at, Attributes: read(e.Attributes)})
 	}
 	for _, l := range w.Links {
 		s.Links = append(s.Links, l.TraceID)

@@ -69,7 +69,7 @@ func (c *costRun) countWatches(ctx context.Context) (all watches, err error) {
 // judgeAgents judges what the agents asked the API server for in the blocks on their node, in which it was told events.
 func (c *costRun) judgeAgents(u agentsUsage, w watches, events int) error {
 	v, kind := c.verdict, c.kind
-	pods := float64(kind.pairs * costPods * kind.agents)
+	pods := float64(kind.pairs * kind.pods * kind.agents)
 	v.Note("%s: an agent used %.2f ms of CPU per start itself, and %d MiB at most; %d agents opened %v Event watches (%v by the API server) for %.1f s, and received %v of %d Events each, of which they used %v",
 		kind.name, milliseconds(u.cpu)/pods, u.memory>>20, kind.agents, w.opened, w.served(), w.openSeconds, w.received/float64(kind.agents), events, w.itUsed)
 	if kind.cold {

@@ -69,7 +69,7 @@ func (c *costRun) measure(ctx context.Context) (err error) {
 				return err
 			}
 		}
-		per := func(d time.Duration) time.Duration { return d / costPods }
+		per := func(d time.Duration) time.Duration { return d / time.Duration(c.kind.pods) }
 		differences = append(differences, per(blocks[costNode].apiServer-blocks[plainNode].apiServer)/time.Duration(c.kind.times()))
 		without = append(without, per(blocks[plainNode].apiServer))
 		agents = agents.plus(blocks[costNode].agents)
@@ -80,9 +80,9 @@ func (c *costRun) measure(ctx context.Context) (err error) {
 		return err
 	}
 	cost, load := pair(differences), pair(without)
-	c.verdict.Note("%s: a start costs the API server %.2f ms of CPU without an agent, standard error %.2f, and an agent adds %.3f ms, standard error %.3f, so at most %.3f with 95 %% confidence (%d pairs of blocks of %d starts, %d times)",
+	c.verdict.Note("%s: a start costs the API server %.2f ms of CPU without an agent, standard error %.2f, and an agent adds %.3f ms, standard error %.3f, so at most %.3f with 95 %% confidence (%d pairs of blocks of %d starts, %d times; the pairs: %v)",
 		c.kind.name, milliseconds(load.mean), milliseconds(load.standardError), milliseconds(cost.mean), milliseconds(cost.standardError),
-		milliseconds(cost.atMost()), c.kind.pairs, costPods, c.kind.times())
+		milliseconds(cost.atMost()), c.kind.pairs, c.kind.pods, c.kind.times(), differences)
 	judgeCost(c.verdict, c.kind, cost)
 	return c.judgeAgents(agents, after.minus(before), events)
 }
@@ -115,7 +115,7 @@ func (c *costRun) play(ctx context.Context, name, node string) (l block, err err
 	if err != nil {
 		return l, err
 	}
-	if err := sleep(ctx, time.Duration(costPods)*time.Second/costRate+c.kind.tail-time.Since(begunAt)); err != nil {
+	if err := sleep(ctx, time.Duration(c.kind.pods)*time.Second/costRate+c.kind.tail-time.Since(begunAt)); err != nil {
 		return l, err
 	}
 	after, err := c.bench.Node.APIServerUsage()
@@ -140,7 +140,7 @@ func (c *costRun) play(ctx context.Context, name, node string) (l block, err err
 // start starts the pods at their rate and returns when the last one runs.
 func (c *costRun) start(ctx context.Context, namespace, node string) ([]synthetic.Started, error) {
 	kubelet := synthetic.Kubelet{Kube: c.bench.Kube, Runtime: c.runtime, Node: node, Pace: synthetic.Usual()}
-	started := make([]synthetic.Started, costPods)
+	started := make([]synthetic.Started, c.kind.pods)
 	all, together := errgroup.WithContext(ctx)
 	begunAt := time.Now()
 	for i := range started {

@@ -65,7 +65,7 @@ func lostEvents(ctx context.Context, b *bench.Bench, v *Verdict) error {
 	if err != nil {
 		return err
 	}
-	lost := lostPulled(made, stored)
+	lost := lostOf(made, stored)
 	judgeLosses(lost, stored, timeline, after-before, v)
 	return p.judgeLossy(ctx, c, lost, timeline)
 }
@@ -76,20 +76,24 @@ func lossesCounted(ctx context.Context, b *bench.Bench) (float64, error) {
 	if err != nil {
 		return 0, err
 	}
-	return metrics.Sum(text, "podlapse_events_lost_total", `reason="Pulled"`)
+	return metrics.Sum(text, "podlapse_events_lost_total")
 }
 
-// lostPulled names the containers of which kubelet made a Pulled Event that the API server does not have.
-func lostPulled(made []bench.KubeletEvent, stored []corev1.Event) (containers []string) {
+const (
+	pullingReason = "Pulling"
+	pulledReason  = "Pulled"
+)
+
+// lostOf names the Events about pulls, as reason/container, that kubelet made and that the API server does not have.
+func lostOf(made []bench.KubeletEvent, stored []corev1.Event) (events []string) {
 	for _, event := range made {
-		if event.Reason == pulledReason && !has(stored, pulledReason, event.Container) {
-			containers = append(containers, event.Container)
+		if (event.Reason == pullingReason || event.Reason == pulledReason) && !has(stored, event.Reason, event.Container) {
+			events = append(events, event.Reason+"/"+event.Container)
 		}
 	}
-	return containers
+	slices.Sort(events)
+	return slices.Compact(events)
 }
-
-const pulledReason = "Pulled"
 
 func has(stored []corev1.Event, reason, container string) bool {
 	return slices.ContainsFunc(stored, func(e corev1.Event) bool {
@@ -97,31 +101,27 @@ func has(stored []corev1.Event, reason, container string) bool {
 	})
 }
 
-// judgeLosses wants exactly the Pulled Events that nobody has called lost, and no Event that somebody has.
+// judgeLosses wants exactly the Events about pulls that nobody has called lost, and no Event that somebody has.
 func judgeLosses(lost []string, stored []corev1.Event, timeline agent.Timeline, counted float64, v *Verdict) {
-	if len(lost) == 0 {
-		v.Problem("kubelet dropped no Pulled Event: the scenario proves nothing")
+	for _, reason := range [...]string{pullingReason, pulledReason} {
+		if !slices.ContainsFunc(lost, func(event string) bool { return strings.HasPrefix(event, reason+"/") }) {
+			v.Problem("kubelet dropped no %s Event: the scenario proves nothing", reason)
+		}
 	}
-	var told []string
 	for _, text := range timeline.LostEvents {
 		v.Compared++
 		reason, container, _ := strings.Cut(text, "/")
 		if has(stored, reason, container) {
 			v.Problem("the API server has the Event %s, the agent calls it lost", text)
 		}
-		if reason == pulledReason {
-			told = append(told, container)
-		}
 	}
-	slices.Sort(lost)
-	slices.Sort(told)
-	if !slices.Equal(lost, told) {
-		v.Problem("lost are the Pulled Events of %q, the agent says of %q", lost, told)
+	if told := slices.Sorted(slices.Values(timeline.LostEvents)); !slices.Equal(lost, told) {
+		v.Problem("lost are the Events %q, the agent says %q", lost, told)
 	}
 	if counted != float64(len(lost)) {
-		v.Problem("%d Pulled Events are lost, podlapse_events_lost_total has grown by %v", len(lost), counted)
+		v.Problem("%d Events about pulls are lost, podlapse_events_lost_total has grown by %v", len(lost), counted)
 	}
-	v.Note("of %d containers, %d Pulled Events are lost: %s", len(timeline.Pulls), len(lost), strings.Join(lost, ", "))
+	v.Note("of the pulls of %d containers, %d Events are lost: %s", len(timeline.Pulls), len(lost), strings.Join(lost, ", "))
 }
 
 // judgeLossy wants each pull told: exactly where its Events are there, within the stated error where they are not.
@@ -137,7 +137,7 @@ func (p *pullRun) judgeLossy(ctx context.Context, c pullCase, lost []string, tim
 			p.verdict.Problem("%s: there were %d pulls, the agent tells of %d", want.container, len(truth), len(pulls))
 			continue
 		}
-		p.sight = sight{events: !slices.Contains(lost, want.container), runtime: true}
+		p.sight = sight{events: !slices.Contains(lost, pulledReason+"/"+want.container), runtime: true}
 		log, err := p.runtimeLog(timeline)
 		if err != nil {
 			return err
@@ -149,6 +149,7 @@ func (p *pullRun) judgeLossy(ctx context.Context, c pullCase, lost []string, tim
 			p.verdict.Problem("%s: the agent does not say how long it took", want.container)
 		}
 		p.judgeWords(want.container, want, want.outcome, pulls[0])
+		p.judgeBlame(want.container, want.container, truth, timeline)
 		p.judgeLengths(want.container, truth[0], neighbours(log, c.spec, want.container), pulls[0])
 	}
 	p.noteUnseen()

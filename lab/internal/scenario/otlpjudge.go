@@ -2,6 +2,7 @@ package scenario
 
 import (
 	"encoding/json"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -43,18 +44,20 @@ func (v *Verdict) trace(r otlp.Report, t agent.Timeline) {
 		v.attributes(span, t)
 	}
 	root := rootOf(r)
-	if !root.StartAt.Equal(t.CreatedAt) || !root.EndAt.Equal(t.SettledAt) {
-		v.Problem("trace of %s: from %s to %s, the record says from %s to %s", r.Pod, root.StartAt, root.EndAt, t.CreatedAt, t.SettledAt)
+	v.under(r, "", wantedOf(t, root))
+	v.said(root, t)
+	v.rollout(root, t)
+}
+
+// rollout wants the pods of one version of an owner to be linked by the trace that is named after it.
+func (v *Verdict) rollout(root otlp.Span, t agent.Timeline) {
+	var links []string
+	if t.Owner.Kind != "" {
+		links = []string{root.Attributes["podlapse.rollout.trace_id"]}
 	}
-	if root.Attributes["podlapse.state"] != t.State || root.Attributes["podlapse.startup.id"] != t.ID {
-		v.Problem("trace of %s: %s is %s, the record says %s is %s", r.Pod, root.Attributes["podlapse.startup.id"],
-			root.Attributes["podlapse.state"], t.ID, t.State)
+	if !slices.Equal(root.Links, links) {
+		v.Problem("trace of %s, of %s %s: linked to %q, want %q", t.Name, t.Owner.Kind, t.Owner.Name, root.Links, links)
 	}
-	if failed := t.State == agent.Failed; root.Failed != failed {
-		v.Problem("trace of %s: the start-up is %s, its status is error: %t", r.Pod, t.State, root.Failed)
-	}
-	v.phases(r, t)
-	v.pulls(r, t)
 }
 
 // tree wants one root, and every other span under one that is there: phases, containers and pulls under the root, what a pull
@@ -105,66 +108,8 @@ func (v *Verdict) attributes(s otlp.Span, t agent.Timeline) {
 			v.Problem("trace of %s: the resource has %s=%q, want %q", t.Name, key, s.Resource[key], want)
 		}
 	}
-	switch s.Attributes["podlapse.kind"] {
-	case "container", "pull":
-		for _, key := range []string{"k8s.container.name", "container.image.name"} {
-			if s.Attributes[key] == "" {
-				v.Problem("trace of %s: span %s has no %s", t.Name, s.Name, key)
-			}
-		}
-	}
-}
-
-// phases wants a span for each phase of the record, in their order, with the same ends.
-func (v *Verdict) phases(r otlp.Report, t agent.Timeline) {
-	spans := timelineIn(r).Phases
-	if len(spans) != len(t.Phases) {
-		v.Problem("trace of %s: %d phases, the record has %d", r.Pod, len(spans), len(t.Phases))
-		return
-	}
-	for i, p := range t.Phases {
-		s := spans[i]
-		if s.Phase != p.Phase || s.Container != p.Container || s.Cause != p.Cause || !s.StartAt.Equal(p.StartAt) || !s.EndAt.Equal(p.EndAt) {
-			v.Problem("trace of %s: phase %d is %s %s of %s from %s to %s, the record says %s %s of %s from %s to %s", r.Pod, i,
-				s.Phase, s.Container, s.Cause, s.StartAt, s.EndAt, p.Phase, p.Container, p.Cause, p.StartAt, p.EndAt)
-		}
-	}
-}
-
-// pulls wants a span for each pull of which the record knows both ends, and in it a span for each of its layers.
-func (v *Verdict) pulls(r otlp.Report, t agent.Timeline) {
-	spans := r.Kind("pull")
-	for _, p := range t.Pulls {
-		from := p.RequestedAt
-		if from.IsZero() {
-			from = p.StartedAt
-		}
-		if from.IsZero() || p.FinishedAt.IsZero() {
-			continue
-		}
-		if len(spans) == 0 {
-			v.Problem("trace of %s: no span for the pull of %s", r.Pod, p.Container)
-			return
-		}
-		s := spans[0]
-		spans = spans[1:]
-		if s.Attributes["podlapse.image"] != p.Image || s.Attributes["podlapse.outcome"] != p.Outcome || !s.StartAt.Equal(from) ||
-			!s.EndAt.Equal(p.FinishedAt) || s.Failed != (p.Outcome == agent.Failed) {
-			v.Problem("trace of %s: a pull of %s, %s, from %s to %s, the record says of %s, %s, from %s to %s", r.Pod,
-				s.Attributes["podlapse.image"], s.Attributes["podlapse.outcome"], s.StartAt, s.EndAt, p.Image, p.Outcome, from, p.FinishedAt)
-		}
-		layers := 0
-		for _, part := range r.Kind("layer") {
-			if part.Parent == s.SpanID {
-				layers++
-			}
-		}
-		if layers != len(p.Layers) {
-			v.Problem("trace of %s: %d layers of %s, the record has %d", r.Pod, layers, p.Image, len(p.Layers))
-		}
-	}
-	if len(spans) > 0 {
-		v.Problem("trace of %s: %d more pulls than the record has", r.Pod, len(spans))
+	if s.Resource["service.version"] == "" {
+		v.Problem("trace of %s: the resource has no service.version", t.Name)
 	}
 }
 

@@ -65,6 +65,7 @@ func (p *pullRun) judgeImage(c pullCase, want wantedPull, truth []bench.Attempt,
 		v.Problem("%s: %s: the scenario proves nothing", what, problem)
 		return
 	}
+	p.judgeBlame(what, want.container, truth, timeline)
 	pulls := timeline.PullsOf(want.container)
 	count := max(len(truth), 1) // what was present is told, too
 	if len(pulls) == 0 || len(pulls) > count || p.sight.full() && len(pulls) < count {

@@ -118,18 +118,28 @@ func TestLossesAreCountedExactly(t *testing.T) {
 	event := func(reason, container string) corev1.Event {
 		return corev1.Event{Reason: reason, InvolvedObject: corev1.ObjectReference{FieldPath: "spec.containers{" + container + "}"}}
 	}
-	stored := []corev1.Event{event("Pulled", "c1"), event("Pulling", "c2")}
-	made := []bench.KubeletEvent{{Container: "c1", Reason: "Pulled"}, {Container: "c2", Reason: "Pulling"}, {Container: "c2", Reason: "Pulled"}}
-	lost := lostPulled(made, stored)
-	for text, want := range map[string]bool{"Pulled/c2": false, "": true, "Pulled/c1": true, "Pulled/c2 Pulling/c2": true, "Pulled/c2 Created/c2": false} {
+	stored := []corev1.Event{event("Pulling", "c1"), event("Pulled", "c1"), event("Pulling", "c2")}
+	made := []bench.KubeletEvent{
+		{Container: "c1", Reason: "Pulling"}, {Container: "c1", Reason: "Pulled"}, {Container: "c1", Reason: "Created"},
+		{Container: "c2", Reason: "Pulling"}, {Container: "c2", Reason: "Pulled"}, {Container: "c3", Reason: "Pulling"}, {Container: "c3", Reason: "Pulled"},
+	}
+	lost := lostOf(made, stored)
+	for text, want := range map[string]bool{
+		"Pulled/c2 Pulling/c3 Pulled/c3": false,
+		"":                               true,
+		"Pulled/c2 Pulled/c3":            true, // that it was pulled proves Pulling
+		"Pulled/c1 Pulled/c2 Pulling/c3 Pulled/c3":  true,
+		"Pulled/c2 Pulling/c2 Pulling/c3 Pulled/c3": true,
+		"Pulled/c2 Pulling/c3 Pulled/c3 Created/c2": true,
+	} {
 		v := &Verdict{}
-		judgeLosses(lost, stored, agent.Timeline{LostEvents: strings.Fields(text)}, 1, v)
+		judgeLosses(lost, stored, agent.Timeline{LostEvents: strings.Fields(text)}, 3, v)
 		if v.Failed() != want {
 			t.Errorf("%q: %q", text, v.Problems)
 		}
 	}
 	v := &Verdict{}
-	if judgeLosses(lost, stored, agent.Timeline{LostEvents: []string{"Pulled/c2"}}, 2, v); !v.Failed() {
+	if judgeLosses(lost, stored, agent.Timeline{LostEvents: strings.Fields("Pulled/c2 Pulling/c3 Pulled/c3")}, 2, v); !v.Failed() {
 		t.Error("a wrong count passes")
 	}
 	none := &Verdict{Compared: 1}

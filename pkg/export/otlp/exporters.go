@@ -23,18 +23,21 @@ import (
 // retries is the pace of both exporters, and of ours: a collector that restarts is back within seconds.
 var retries = backoff.Policy{First: 500 * time.Millisecond, Max: 2 * time.Second}
 
+// retry is how an exporter tries again by itself. The four have a type each for it, of the same fields.
+func (s Signal) retry() otlptracehttp.RetryConfig {
+	return otlptracehttp.RetryConfig{
+		Enabled: true, InitialInterval: retries.First, MaxInterval: retries.Max, MaxElapsedTime: s.Timeout,
+	}
+}
+
 // newSpanExporter makes the official exporter, which reads its own variables. It connects to nobody yet.
 func newSpanExporter(ctx context.Context, s Signal) (sdktrace.SpanExporter, error) {
 	var exporter sdktrace.SpanExporter
 	var err error
 	if s.Protocol == protocolGRPC {
-		exporter, err = otlptracegrpc.New(ctx, otlptracegrpc.WithRetry(otlptracegrpc.RetryConfig{
-			Enabled: true, InitialInterval: retries.First, MaxInterval: retries.Max, MaxElapsedTime: s.Timeout,
-		}))
+		exporter, err = otlptracegrpc.New(ctx, otlptracegrpc.WithRetry(otlptracegrpc.RetryConfig(s.retry())))
 	} else {
-		exporter, err = otlptracehttp.New(ctx, otlptracehttp.WithRetry(otlptracehttp.RetryConfig{
-			Enabled: true, InitialInterval: retries.First, MaxInterval: retries.Max, MaxElapsedTime: s.Timeout,
-		}))
+		exporter, err = otlptracehttp.New(ctx, otlptracehttp.WithRetry(s.retry()))
 	}
 	if err != nil {
 		return nil, fmt.Errorf("OTEL_EXPORTER_OTLP_*: exporter of traces: %w", err)
@@ -47,13 +50,9 @@ func newMetricExporter(ctx context.Context, s Signal) (sdkmetric.Exporter, error
 	var exporter sdkmetric.Exporter
 	var err error
 	if s.Protocol == protocolGRPC {
-		exporter, err = otlpmetricgrpc.New(ctx, otlpmetricgrpc.WithRetry(otlpmetricgrpc.RetryConfig{
-			Enabled: true, InitialInterval: retries.First, MaxInterval: retries.Max, MaxElapsedTime: s.Timeout,
-		}))
+		exporter, err = otlpmetricgrpc.New(ctx, otlpmetricgrpc.WithRetry(otlpmetricgrpc.RetryConfig(s.retry())))
 	} else {
-		exporter, err = otlpmetrichttp.New(ctx, otlpmetrichttp.WithRetry(otlpmetrichttp.RetryConfig{
-			Enabled: true, InitialInterval: retries.First, MaxInterval: retries.Max, MaxElapsedTime: s.Timeout,
-		}))
+		exporter, err = otlpmetrichttp.New(ctx, otlpmetrichttp.WithRetry(otlpmetrichttp.RetryConfig(s.retry())))
 	}
 	if err != nil {
 		return nil, fmt.Errorf("OTEL_EXPORTER_OTLP_*: exporter of metrics: %w", err)

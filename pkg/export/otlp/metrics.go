@@ -12,14 +12,18 @@ import (
 	"github.com/podlapse/podlapse/pkg/health"
 )
 
-// MetricsConfig is what Metrics needs; every field is required.
+// MetricsConfig is what Metrics needs; every field but Exponential is required.
 type MetricsConfig struct {
 	Signal   Signal // on
 	Interval time.Duration
-	Node     string
-	Version  string // of the agent
-	Gatherer prometheus.Gatherer
-	Report   health.Report
+	// Exponential sends histograms as exponential ones, without exemplars, rather than with the buckets of /metrics.
+	Exponential bool
+	Node        string
+	Version     string // of the agent
+	Gatherer    prometheus.Gatherer
+	// Registerer gets podlapse_otlp_metrics_failures_total.
+	Registerer prometheus.Registerer
+	Report     health.Report
 }
 
 // Metrics sends what /metrics shows, time and again. What it could not send the next time has too, since everything is
@@ -28,14 +32,17 @@ type MetricsConfig struct {
 // The SDK's periodic reader would do, but that it tells of failures only to a handler that all of the process shares.
 type Metrics struct {
 	config   MetricsConfig
+	gathered *gathered
 	reader   *sdkmetric.ManualReader
 	provider *sdkmetric.MeterProvider
 	exporter sdkmetric.Exporter
+	failures prometheus.Counter
 }
 
-// NewMetrics makes a sink that connects to nobody until the first interval is over.
+// NewMetrics makes a sink that connects to nobody until the first interval is over. It panics when the registerer has its metric
+// already.
 func NewMetrics(ctx context.Context, config MetricsConfig) (*Metrics, error) {
-	from, err := newResource(ctx, config.Node, config.Version)
+	who, err := newResource(ctx, config.Node, config.Version)
 	if err != nil {
 		return nil, err
 	}
@@ -43,10 +50,17 @@ func NewMetrics(ctx context.Context, config MetricsConfig) (*Metrics, error) {
 	if err != nil {
 		return nil, err
 	}
-	reader := sdkmetric.NewManualReader(sdkmetric.WithProducer(bridge.NewMetricProducer(bridge.WithGatherer(config.Gatherer))))
+	from := &gathered{from: config.Gatherer, exponential: config.Exponential}
+	reader := sdkmetric.NewManualReader(sdkmetric.WithProducer(bridge.NewMetricProducer(bridge.WithGatherer(from))))
+	failures := prometheus.NewCounter(prometheus.CounterOpts{
+		Name: "podlapse_otlp_metrics_failures_total",
+		Help: "Times that metrics could not be sent over OTLP, or not all of them; the next time has them too. There only where they are sent.",
+	})
+	config.Registerer.MustRegister(failures)
 	return &Metrics{
-		config: config, reader: reader, exporter: exporter,
-		provider: sdkmetric.NewMeterProvider(sdkmetric.WithReader(reader), sdkmetric.WithResource(from)),
+		failures: failures,
+		config:   config, gathered: from, reader: reader, exporter: exporter,
+		provider: sdkmetric.NewMeterProvider(sdkmetric.WithReader(reader), sdkmetric.WithResource(who)),
 	}, nil
 }
 
@@ -77,13 +91,23 @@ func (m *Metrics) Run(ctx context.Context) error {
 func (m *Metrics) send(ctx context.Context) {
 	var all metricdata.ResourceMetrics
 	if err := m.reader.Collect(ctx, &all); err != nil {
-		m.config.Report(false, "gather metrics: "+err.Error())
+		m.fail("gather metrics: " + err.Error())
 		return
 	}
+	decodeTraces(all)
 	err := send(ctx, m.config.Signal.Timeout, func(ctx context.Context) error { return m.exporter.Export(ctx, &all) })
 	if err != nil && !isWarning(err) {
-		m.config.Report(false, err.Error())
+		m.fail(err.Error())
+		return
+	}
+	if m.gathered.err != nil {
+		m.fail("sent without what could not be gathered: " + m.gathered.err.Error())
 		return
 	}
 	m.config.Report(true, "sending to "+m.config.Signal.Endpoint)
+}
+
+func (m *Metrics) fail(detail string) {
+	m.failures.Inc()
+	m.config.Report(false, detail)
 }

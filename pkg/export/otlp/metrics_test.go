@@ -2,31 +2,36 @@ package otlp
 
 import (
 	"context"
+	"encoding/hex"
+	"errors"
 	"net/http"
 	"os"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/testutil"
 	metricpb "go.opentelemetry.io/proto/otlp/metrics/v1"
 )
 
-// observed is a registry with one counter and one histogram.
+// observed is a registry with one counter and one histogram, which has native buckets as all of ours have.
 func observed() *prometheus.Registry {
 	registry := prometheus.NewRegistry()
 	pulls := prometheus.NewCounter(prometheus.CounterOpts{Name: "podlapse_pulls_total", Help: "Pulls."})
-	lengths := prometheus.NewHistogram(prometheus.HistogramOpts{Name: "podlapse_pull_seconds", Help: "Lengths.", Buckets: []float64{1, 5}})
+	lengths := prometheus.NewHistogram(prometheus.HistogramOpts{Name: "podlapse_pull_seconds", Help: "Lengths.", Buckets: []float64{1, 5},
+		NativeHistogramBucketFactor: 1.1})
 	registry.MustRegister(pulls, lengths)
 	pulls.Add(3)
 	lengths.Observe(2)
-	lengths.Observe(9)
+	lengths.(prometheus.ExemplarObserver).ObserveWithExemplar(9, prometheus.Labels{"trace_id": "0af7651916cd43dd8448eb211c80319c"})
 	return registry
 }
 
 // newPush makes the sink of metrics of what the environment says, and tells what it last reported.
-func newPush(t *testing.T) (*Metrics, func() (bool, string)) {
+func newPush(t *testing.T, gatherer prometheus.Gatherer) (*Metrics, func() (bool, string)) {
 	t.Helper()
 	settings, err := FromEnvironment(os.Getenv)
 	if err != nil {
@@ -36,7 +41,8 @@ func newPush(t *testing.T) (*Metrics, func() (bool, string)) {
 	var lastUp bool
 	var last string
 	push, err := NewMetrics(t.Context(), MetricsConfig{
-		Signal: settings.Metrics, Interval: settings.Interval, Node: "node-a", Version: "v1.2.3", Gatherer: observed(),
+		Signal: settings.Metrics, Interval: settings.Interval, Exponential: settings.Exponential, Node: "node-a", Version: "v1.2.3",
+		Gatherer: gatherer, Registerer: prometheus.NewRegistry(),
 		Report: func(up bool, detail string) {
 			mu.Lock()
 			defer mu.Unlock()
@@ -63,7 +69,7 @@ func TestMetricsAreThoseOfPrometheus(t *testing.T) {
 	var collector receiver
 	collector.overHTTP(t)
 	t.Setenv("OTEL_METRIC_EXPORT_INTERVAL", "20")
-	push, health := newPush(t)
+	push, health := newPush(t, observed())
 	ctx, stop := context.WithCancel(t.Context())
 	ended := make(chan error, 1)
 	go func() { ended <- push.Run(ctx) }()
@@ -89,14 +95,83 @@ func TestMetricsAreThoseOfPrometheus(t *testing.T) {
 				sum.AggregationTemporality != metricpb.AggregationTemporality_AGGREGATION_TEMPORALITY_CUMULATIVE) {
 				t.Errorf("counter %v", sum)
 			}
-			if h := m.GetHistogram(); h != nil && (h.DataPoints[0].Count != 2 || h.DataPoints[0].GetSum() != 11 || len(h.DataPoints[0].BucketCounts) != 3) {
-				t.Errorf("histogram %v", h)
+			if m.Name != "podlapse_pull_seconds" {
+				continue
+			}
+			points := m.GetHistogram().GetDataPoints()
+			if len(points) != 1 || points[0].Count != 2 || points[0].GetSum() != 11 || !slices.Equal(points[0].ExplicitBounds, []float64{1, 5}) ||
+				!slices.Equal(points[0].BucketCounts, []uint64{0, 1, 1}) {
+				t.Fatalf("histogram %v", m)
+			}
+			if e := points[0].Exemplars; len(e) != 1 || e[0].GetAsDouble() != 9 || hex.EncodeToString(e[0].TraceId) != "0af7651916cd43dd8448eb211c80319c" {
+				t.Errorf("exemplars %v", e)
 			}
 		}
 	}
 	if strings.Join(names, " ") != "podlapse_pull_seconds podlapse_pulls_total" {
 		t.Errorf("metrics %v", names)
 	}
+}
+
+func TestHistogramsAreExponentialOnDemand(t *testing.T) {
+	var collector receiver
+	collector.overHTTP(t)
+	t.Setenv(histogramAggregation, exponentialHistogram)
+	push, _ := newPush(t, observed())
+	stopped, stop := context.WithCancel(t.Context())
+	stop()
+	if err := push.Run(stopped); err != nil {
+		t.Fatal(err)
+	}
+	points := collector.metric(t, "podlapse_pull_seconds").GetExponentialHistogram().GetDataPoints()
+	if len(points) != 1 || points[0].Count != 2 || points[0].GetSum() != 11 {
+		t.Errorf("histogram %v", points)
+	}
+}
+
+// What cannot be gathered is told of, and takes nothing else with it.
+func TestMetricsOfABrokenCollector(t *testing.T) {
+	var collector receiver
+	collector.overHTTP(t)
+	registry := observed()
+	broken := prometheus.NewDesc("podlapse_broken", "Broken.", nil, nil)
+	registry.MustRegister(collectorFunc(func(metrics chan<- prometheus.Metric) {
+		metrics <- prometheus.NewInvalidMetric(broken, errors.New("no such thing"))
+	}))
+	push, health := newPush(t, registry)
+	stopped, stop := context.WithCancel(t.Context())
+	stop()
+	if err := push.Run(stopped); err != nil {
+		t.Fatal(err)
+	}
+	if up, detail := health(); up || !strings.Contains(detail, "no such thing") || testutil.ToFloat64(push.failures) != 1 {
+		t.Errorf("%v %s, %v failures", up, detail, testutil.ToFloat64(push.failures))
+	}
+	if sum := collector.metric(t, "podlapse_pulls_total").GetSum(); sum.GetDataPoints()[0].GetAsDouble() != 3 {
+		t.Errorf("counter %v", sum)
+	}
+}
+
+// collectorFunc is a collector that does not say before what it has.
+type collectorFunc func(chan<- prometheus.Metric)
+
+func (f collectorFunc) Describe(chan<- *prometheus.Desc)         {}
+func (f collectorFunc) Collect(metrics chan<- prometheus.Metric) { f(metrics) }
+
+// metric is one that came.
+func (r *receiver) metric(t *testing.T, name string) *metricpb.Metric {
+	t.Helper()
+	for _, push := range r.pushes() {
+		for _, scope := range push.ScopeMetrics {
+			for _, m := range scope.Metrics {
+				if m.Name == name {
+					return m
+				}
+			}
+		}
+	}
+	t.Fatalf("%s did not come", name)
+	return nil
 }
 
 // Stopping sends the last state, and takes less than a second whatever the collector does.
@@ -107,12 +182,15 @@ func TestStopSendsMetricsOnceMore(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			collector.overHTTP(t)
-			push, health := newPush(t)
+			push, health := newPush(t, observed())
 			stopped, stop := context.WithCancel(t.Context())
 			stop()
 			began := time.Now()
 			if err := push.Run(stopped); err != nil || time.Since(began) > time.Second {
 				t.Errorf("ended with %v after %s", err, time.Since(began))
+			}
+			if failed := testutil.ToFloat64(push.failures); failed != 0 != (name != "well") {
+				t.Errorf("counted %v failures", failed)
 			}
 			if up, detail := health(); up != (name == "well") || len(collector.pushes()) > 0 != up {
 				t.Errorf("%v %s", up, detail)

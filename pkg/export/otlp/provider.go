@@ -52,12 +52,17 @@ func newTracer(of *resource.Resource, version string) *tracer {
 	}
 }
 
-// TraceOf is the ID, in hexadecimal, of the trace that a start-up is told in.
-func TraceOf(t timeline.Timeline) string {
-	if parent := trace.SpanContextFromContext(withParent(context.Background(), t)); parent.HasTraceID() {
-		return parent.TraceID().String()
+// NewTraceOf makes a function that says the ID, in hexadecimal, of the trace that a start-up is told in; it says nothing of one
+// that the sampler of the OTEL_* variables leaves out. The function is not safe for concurrent use.
+func NewTraceOf() func(timeline.Timeline) string {
+	t := newTracer(resource.Empty(), "")
+	return func(of timeline.Timeline) string {
+		_, root := t.Start(withNaming(withParent(context.Background(), of), naming{ownTrace(of), of.ID(), rootKey}), rootKey)
+		if made := root.SpanContext(); made.IsSampled() { // never ended: nobody is told
+			return made.TraceID().String()
+		}
+		return ""
 	}
-	return ownTrace(t).String()
 }
 
 func ownTrace(t timeline.Timeline) trace.TraceID { return traceID("podlapse trace " + t.ID()) }

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -29,6 +30,8 @@ type Settings struct {
 	Traces   Signal
 	Metrics  Signal
 	Interval time.Duration // between two exports of the metrics
+	// Exponential asks for exponential histograms.
+	Exponential bool
 }
 
 // Signal is how traces, or metrics, are sent.
@@ -53,7 +56,8 @@ func FromEnvironment(getenv func(string) string) (Settings, error) {
 		Interval: defaultInterval,
 	}
 	if settings.Traces.On || settings.Metrics.On {
-		e.check("OTEL_RESOURCE_ATTRIBUTES", isList)
+		e.check("OTEL_RESOURCE_ATTRIBUTES", isAttributes)
+		e.check("OTEL_SERVICE_NAME", isText)
 	}
 	if settings.Traces.On {
 		for _, v := range traceVariables {
@@ -67,6 +71,7 @@ func FromEnvironment(getenv func(string) string) (Settings, error) {
 		for _, v := range metricVariables {
 			e.check(v.name, v.check)
 		}
+		settings.Exponential = e.value(histogramAggregation) == exponentialHistogram
 		settings.Interval = e.duration(defaultInterval, "OTEL_METRIC_EXPORT_INTERVAL")
 		settings.Metrics.Timeout = min(settings.Metrics.Timeout, e.duration(settings.Metrics.Timeout, "OTEL_METRIC_EXPORT_TIMEOUT"))
 	}
@@ -98,8 +103,15 @@ func (e *environment) of(signal, what string) (name, value string) {
 func (e *environment) check(name string, check func(string) error) {
 	if value := e.value(name); value != "" {
 		if err := check(value); err != nil {
-			e.problems = append(e.problems, fmt.Errorf("%s: %w", name, err))
+			e.note(fmt.Errorf("%s: %w", name, err))
 		}
+	}
+}
+
+// note notes a problem, once: both signals look at the variables that they have in common.
+func (e *environment) note(problem error) {
+	if !slices.ContainsFunc(e.problems, func(noted error) bool { return noted.Error() == problem.Error() }) {
+		e.problems = append(e.problems, problem)
 	}
 }
 
@@ -129,6 +141,9 @@ func (e *environment) signal(name string, exporters ...string) Signal {
 	}
 	e.checkClientKey(name)
 	_, protocol := e.of(name, "PROTOCOL")
+	if headers, _ := e.of(name, "HEADERS"); headers != "" && protocol == protocolGRPC {
+		e.check(headers, isMetadata)
+	}
 	timeout, _ := e.of(name, "TIMEOUT")
 	return Signal{
 		On: true, Endpoint: endpoint, Protocol: cmp.Or(protocol, protocolHTTP), Timeout: e.duration(defaultTimeout, timeout),

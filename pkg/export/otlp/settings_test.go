@@ -25,7 +25,11 @@ func TestSettings(t *testing.T) {
 	}{
 		"nothing set": {nil, Settings{Interval: time.Minute}},
 		"no endpoint": {map[string]string{"OTEL_TRACES_EXPORTER": "otlp", "OTEL_EXPORTER_OTLP_PROTOCOL": "smoke"}, Settings{Interval: time.Minute}},
-		"both":        {map[string]string{endpoint: " " + there + " "}, Settings{on, on, time.Minute}},
+		"both":        {map[string]string{endpoint: " " + there + " "}, Settings{on, on, time.Minute, false}},
+		"exponential": {map[string]string{endpoint: there, histogramAggregation: exponentialHistogram}, Settings{on, on, time.Minute, true}},
+		"lists": {map[string]string{
+			endpoint: there, "OTEL_EXPORTER_OTLP_HEADERS": "api-key = a%20b , x=", "OTEL_RESOURCE_ATTRIBUTES": "place=caf%C3%A9", "OTEL_SERVICE_NAME": "é",
+		}, Settings{on, on, time.Minute, false}},
 		"disabled":    {map[string]string{endpoint: "bad", "OTEL_SDK_DISABLED": "TRUE"}, Settings{}},
 		"no traces":   {map[string]string{endpoint: there, "OTEL_TRACES_EXPORTER": "none"}, Settings{Metrics: on, Interval: time.Minute}},
 		"no metrics":  {map[string]string{endpoint: there, "OTEL_METRICS_EXPORTER": "none"}, Settings{Traces: on, Interval: time.Minute}},
@@ -35,7 +39,7 @@ func TestSettings(t *testing.T) {
 			endpoint: there, "OTEL_EXPORTER_OTLP_METRICS_ENDPOINT": "https://m", "OTEL_EXPORTER_OTLP_METRICS_PROTOCOL": "grpc",
 			"OTEL_EXPORTER_OTLP_TIMEOUT": "2000", "OTEL_METRIC_EXPORT_TIMEOUT": "1000", "OTEL_METRIC_EXPORT_INTERVAL": "5000",
 		}, Settings{
-			Signal{true, there, protocolHTTP, 2 * time.Second}, Signal{true, "https://m", protocolGRPC, time.Second}, 5 * time.Second,
+			Signal{true, there, protocolHTTP, 2 * time.Second}, Signal{true, "https://m", protocolGRPC, time.Second}, 5 * time.Second, false,
 		}},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -71,16 +75,36 @@ func TestSettingsThatAreWrong(t *testing.T) {
 		{"OTEL_TRACES_SAMPLER", "sometimes", "want always_on or"},
 		{"OTEL_SPAN_EVENT_COUNT_LIMIT", "many", "no integer"},
 		{"OTEL_RESOURCE_ATTRIBUTES", "here", "entry 1"},
+		{"OTEL_RESOURCE_ATTRIBUTES", "a=%ff", "entry 1 has a value that cannot be sent"},
+		{"OTEL_RESOURCE_ATTRIBUTES", "a=b,\xff=c", "entry 2 has a name that cannot be sent"},
+		{"OTEL_SERVICE_NAME", "\xff", "not valid UTF-8"},
+		{"OTEL_EXPORTER_OTLP_HEADERS", "a=b%0ahush", "entry 1 has a value that cannot be sent"},
+		{"OTEL_EXPORTER_OTLP_HEADERS", "hush@b=c", "entry 1 has a name that cannot be sent"},
+		{endpoint, "http://host:99999", "want 1 to 65535"},
+		{endpoint, "http://host:0", "want 1 to 65535"},
+		{endpoint, "http://:4318", "want http://HOST:PORT"},
+		{endpoint, "http://host:", "want http://HOST:PORT"},
+		{histogramAggregation, "summary", "want explicit_bucket_histogram or base2_exponential_bucket_histogram"},
 		{"OTEL_METRIC_EXPORT_INTERVAL", "-1", "want milliseconds"},
 		{"OTEL_EXPORTER_OTLP_METRICS_TEMPORALITY_PREFERENCE", "delta", "want cumulative"},
 	} {
 		t.Run(test.name+"="+test.value, func(t *testing.T) {
 			got, err := from(map[string]string{endpoint: there, test.name: test.value})
 			if err == nil || !strings.Contains(err.Error(), test.name) || !strings.Contains(err.Error(), test.want) ||
-				strings.Contains(err.Error(), "hush") || got != (Settings{}) {
+				strings.Contains(err.Error(), "hush") || strings.Count(err.Error(), test.want) != 1 || got != (Settings{}) {
 				t.Errorf("got %+v, %v; want an error with %q", got, err, test.want)
 			}
 		})
+	}
+	for _, headers := range []string{"a!b=c", "a=caf%C3%A9"} { // which HTTP takes
+		variables := map[string]string{endpoint: there, "OTEL_EXPORTER_OTLP_HEADERS": headers}
+		if _, err := from(variables); err != nil {
+			t.Error(err)
+		}
+		variables["OTEL_EXPORTER_OTLP_PROTOCOL"] = protocolGRPC
+		if _, err := from(variables); err == nil || strings.Count(err.Error(), "OTEL_EXPORTER_OTLP_HEADERS: entry 1") != 1 {
+			t.Errorf("%s over gRPC: %v", headers, err)
+		}
 	}
 	if _, err := from(map[string]string{endpoint: there, "OTEL_TRACES_SAMPLER": "parentbased_traceidratio", "OTEL_TRACES_SAMPLER_ARG": "2"}); err == nil {
 		t.Error("a ratio of 2 passes")

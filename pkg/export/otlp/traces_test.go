@@ -216,11 +216,15 @@ func TestTheAnnotationIsTheParent(t *testing.T) {
 			one.TraceParent, other.TraceParent, other.UID = test.parent, test.parent, "other"
 			sendAll(t, one, other)
 			spans := collector.spans()
+			named := NewTraceOf()(one)
 			if test.none {
-				if len(spans) > 0 {
-					t.Errorf("%d spans of a trace that nobody wants", len(spans))
+				if len(spans) > 0 || named != "" {
+					t.Errorf("%d spans of a trace %s that nobody wants", len(spans), named)
 				}
 				return
+			}
+			if got := hex.EncodeToString(spans[0].TraceId); got != named { // the first that was offered
+				t.Errorf("trace %s goes by the name of %s", got, named)
 			}
 			ids := map[string]bool{}
 			for _, s := range spans {
@@ -235,6 +239,22 @@ func TestTheAnnotationIsTheParent(t *testing.T) {
 			}
 			if len(ids) != len(spans) || len(spans) == 0 {
 				t.Errorf("%d spans have %d IDs", len(spans), len(ids))
+			}
+		})
+	}
+}
+
+// What is said of traces is what the sampler leaves.
+func TestTraceOfIsOneThatIsSent(t *testing.T) {
+	for sampler, want := range map[string]string{"always_on": ownTrace(coldStart()).String(), "always_off": "", "traceidratio": ""} {
+		t.Run(sampler, func(t *testing.T) {
+			var collector receiver
+			collector.overHTTP(t)
+			t.Setenv("OTEL_TRACES_SAMPLER", sampler)
+			t.Setenv("OTEL_TRACES_SAMPLER_ARG", "0")
+			sendAll(t, coldStart())
+			if got := NewTraceOf()(coldStart()); got != want || len(collector.spans()) > 0 != (want != "") {
+				t.Errorf("trace %q, want %q, of %d spans", got, want, len(collector.spans()))
 			}
 		})
 	}

@@ -10,6 +10,9 @@ import (
 	"strconv"
 	"strings"
 	"time"
+	"unicode/utf8"
+
+	"golang.org/x/net/http/httpguts"
 )
 
 // variable is a variable and what it must be.
@@ -23,7 +26,7 @@ var exporterVariables = []variable{
 	{"ENDPOINT", isEndpoint},
 	{"PROTOCOL", oneOf(protocolHTTP, protocolGRPC)},
 	{"TIMEOUT", isMilliseconds},
-	{"HEADERS", isList},
+	{"HEADERS", isHeaders},
 	{"COMPRESSION", oneOf("gzip", "none")},
 	{"INSECURE", isBool},
 	{"CERTIFICATE", isCertificates},
@@ -41,11 +44,19 @@ var traceVariables = []variable{
 	{"OTEL_LINK_ATTRIBUTE_COUNT_LIMIT", isInteger},
 }
 
+// How histograms are sent; without a word, with their buckets.
+const (
+	histogramAggregation = "OTEL_EXPORTER_OTLP_METRICS_DEFAULT_HISTOGRAM_AGGREGATION"
+	bucketHistogram      = "explicit_bucket_histogram"
+	exponentialHistogram = "base2_exponential_bucket_histogram"
+)
+
 // metricVariables are those of metrics. They are Prometheus' own ones, which count from the start of the agent.
 var metricVariables = []variable{
 	{"OTEL_METRIC_EXPORT_INTERVAL", isMilliseconds},
 	{"OTEL_METRIC_EXPORT_TIMEOUT", isMilliseconds},
 	{"OTEL_EXPORTER_OTLP_METRICS_TEMPORALITY_PREFERENCE", oneOf("cumulative")},
+	{histogramAggregation, oneOf(bucketHistogram, exponentialHistogram)},
 }
 
 // maxMilliseconds is more than anybody waits for a collector.
@@ -56,8 +67,13 @@ func isEndpoint(value string) error {
 		return errors.New("has a user or a password: want http://HOST:PORT or https://HOST:PORT, and keys in OTEL_EXPORTER_OTLP_HEADERS")
 	}
 	u, err := url.Parse(value)
-	if err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" {
+	if err != nil || u.Hostname() == "" || strings.HasSuffix(u.Host, ":") || u.Scheme != "http" && u.Scheme != "https" {
 		return fmt.Errorf("%q is no endpoint: want http://HOST:PORT or https://HOST:PORT", value)
+	}
+	if port := u.Port(); port != "" {
+		if n, err := strconv.ParseUint(port, 10, 16); err != nil || n == 0 {
+			return fmt.Errorf("%q has no port that there is: want 1 to 65535", value)
+		}
 	}
 	return nil
 }
@@ -90,13 +106,48 @@ func isBool(value string) error {
 	return nil
 }
 
+func isHeaders(value string) error {
+	return isList(value, httpguts.ValidHeaderFieldName, httpguts.ValidHeaderFieldValue)
+}
+
+// isMetadata is isHeaders of what gRPC takes, which is less.
+// (github.com/grpc/grpc/blob/master/doc/PROTOCOL-HTTP2.md, Custom-Metadata)
+func isMetadata(value string) error {
+	return isList(value,
+		func(name string) bool {
+			return !strings.ContainsFunc(name, func(r rune) bool {
+				return !('a' <= r && r <= 'z' || 'A' <= r && r <= 'Z' || '0' <= r && r <= '9' || r == '_' || r == '-' || r == '.')
+			})
+		},
+		func(value string) bool {
+			return !strings.ContainsFunc(value, func(r rune) bool { return r < ' ' || r > '~' })
+		})
+}
+
+func isAttributes(value string) error {
+	return isList(value, func(name string) bool { return utf8.ValidString(name) && !strings.ContainsAny(name, " \t") }, utf8.ValidString)
+}
+
+func isText(value string) error {
+	if !utf8.ValidString(value) {
+		return fmt.Errorf("%q is not valid UTF-8", value)
+	}
+	return nil
+}
+
 // isList does not repeat what it was given: it may be a key.
-func isList(value string) error {
+func isList(value string, isName, isValue func(string) bool) error {
 	for i, pair := range strings.Split(value, ",") {
 		name, encoded, ok := strings.Cut(pair, "=")
-		_, err := url.PathUnescape(encoded)
-		if name = strings.TrimSpace(name); !ok || name == "" || strings.ContainsAny(name, " \t") || err != nil {
+		decoded, err := url.PathUnescape(strings.TrimSpace(encoded))
+		name = strings.TrimSpace(name)
+		switch {
+		case !ok || name == "" || err != nil:
 			return fmt.Errorf("entry %d is not NAME=VALUE with a percent-encoded value", i+1)
+		case !isName(name):
+			return fmt.Errorf("entry %d has a name that cannot be sent", i+1)
+		case !isValue(decoded):
+			return fmt.Errorf("entry %d has a value that cannot be sent once it is decoded", i+1)
 		}
 	}
 	return nil
@@ -143,6 +194,6 @@ func (e *environment) checkClientKey(signal string) {
 		}
 	}
 	if err != nil {
-		e.problems = append(e.problems, err)
+		e.note(err)
 	}
 }

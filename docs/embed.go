@@ -1,0 +1,14 @@
+// Package docs holds the documents that the agent serves itself: its API's contract.
+package docs
+
+import _ "embed"
+
+// OpenAPI is the OpenAPI 3.1 document of the agent's HTTP server; it refers to RecordsSchema as its neighbour.
+//
+//go:embed openapi.json
+var OpenAPI []byte
+
+// RecordsSchema is the JSON schema of timeline records.
+//
+//go:embed records.schema.json
+var RecordsSchema []byte

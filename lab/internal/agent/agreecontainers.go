@@ -1,0 +1,128 @@
+package agent
+
+import (
+	"encoding/json"
+	"slices"
+	"time"
+)
+
+// container is one whose image a timeline tells of.
+type container struct{ Name, Kind, Image string }
+
+// containers are in kubelet's order, image volumes too, without ephemeral ones.
+func (t Timeline) containers() (all []container) {
+	for _, p := range t.Pulls {
+		of := container{p.Container, p.Kind, p.Image}
+		if p.Kind != Ephemeral && !slices.Contains(all, of) {
+			all = append(all, of)
+		}
+	}
+	return all
+}
+
+// compareContainers wants a record of each container, in kubelet's order.
+func (c *comparison) compareContainers() {
+	known := slices.DeleteFunc(c.timeline.containers(), func(k container) bool { return k.Kind == ImageVolume })
+	if len(known) != len(c.containers) {
+		c.problem("%d records of %d containers", len(c.containers), len(known))
+		return
+	}
+	for i, m := range c.containers {
+		if m.Container != known[i].Name {
+			c.problem("container %d is %s, the timeline says %s", i, m.Container, known[i].Name)
+			continue
+		}
+		c.image(m, known[i].Image)
+		c.instant(m.Container+" running", m.ContainerReached.RunningAt, c.running(m.Container))
+		c.length(m.Container+" running to ready", m.ContainerReached.RunningToReady, m.ContainerReached.RunningAt, m.ContainerReached.ReadyAt)
+		switch known[i].Kind {
+		case Init, Sidecar:
+			c.compareInit(known[:i+1], m.ContainerReached)
+		case Main:
+			c.compareMain(m.Container, m.ContainerReached)
+		default:
+			c.problem("container %s is of kind %q", m.Container, known[i].Kind)
+		}
+	}
+}
+
+func (c *comparison) compareMain(name string, r *ContainerTransition) {
+	if r.InitContainer {
+		c.problem("%s is told as an init container", name)
+	}
+	c.instant(name+" started", r.StartedAt, c.started(name))
+	c.instant(name+" ready", r.ReadyAt, c.marked("container_ready", name))
+	c.length(name+" initialized to running", r.InitializedToRunning, c.pod.InitializedAt, r.RunningAt)
+	c.length(name+" running to started", r.RunningToStarted, r.RunningAt, r.StartedAt)
+	c.length(name+" started to ready", r.StartedToReady, r.StartedAt, r.ReadyAt)
+	c.absent(name+" previous to running", r.PreviousToRunning)
+}
+
+// compareInit compares the last one of the containers.
+func (c *comparison) compareInit(containers []container, r *ContainerTransition) {
+	last := len(containers) - 1
+	name := containers[last].Name
+	if !r.InitContainer {
+		c.problem("%s is told as no init container", name)
+	}
+	if !r.StartedAt.IsZero() {
+		c.problem("%s is an init container, and told to have started at %s", name, r.StartedAt)
+	}
+	c.absent(name+" from initialized or started", r.InitializedToRunning, r.RunningToStarted, r.StartedToReady)
+	if containers[last].Kind == Sidecar {
+		c.instant(name+" ready", r.ReadyAt, c.marked("container_ready", name))
+	} else {
+		c.instant(name+" done", r.ReadyAt, c.succeeded(name, r.ReadyAt))
+		c.phase("init_run", name, r.RunningToReady)
+	}
+	if last == 0 {
+		c.absent(name+" previous to running", r.PreviousToRunning)
+		return
+	}
+	c.since(name+" previous to running", r.PreviousToRunning, c.passed(containers[last-1]), r.RunningAt)
+}
+
+// succeeded is where the end of an init container's run lies: of the one that it tells of, or else the last. Which run
+// succeeded the timeline does not tell; one did where a container after it ran.
+func (c *comparison) succeeded(name string, told time.Time) span {
+	var last span
+	for _, m := range c.timeline.Marks {
+		if m.Mark != "finished" || m.Container != name {
+			continue
+		}
+		last = m.span()
+		if last.holds(told) {
+			return last
+		}
+	}
+	if last.known && !c.passedBy(name) {
+		last.known, last.doubtful = false, true
+	}
+	return last
+}
+
+// passedBy says that a container after this one ran.
+func (c *comparison) passedBy(name string) bool {
+	after := false
+	for _, known := range c.timeline.containers() {
+		if after && c.running(known.Name).known {
+			return true
+		}
+		after = after || known.Name == name
+	}
+	return c.timeline.State == Ready
+}
+
+// since wants a length from an instant that is not told to one that is.
+func (c *comparison) since(what string, length json.Number, from span, to time.Time) {
+	if length == "" {
+		if from.known && !to.IsZero() && !from.to.IsZero() && !to.Before(from.to) {
+			c.problem("%s is not told", what)
+		}
+		return
+	}
+	told, err := Nanoseconds(length)
+	if err != nil || told < 0 || to.IsZero() || !from.holds(to.Add(-told)) {
+		c.problem("%s is %s until %s, the timeline has it begin from %s to %s", what, length, to, from.from, from.to)
+	}
+}

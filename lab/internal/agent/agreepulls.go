@@ -1,0 +1,76 @@
+package agent
+
+import "time"
+
+// comparePulls wants a record of each image whose pull has a beginning, in kubelet's order.
+func (c *comparison) comparePulls() {
+	told := c.pulls
+	for _, of := range c.timeline.containers() {
+		want, dated := c.timeline.transitionOf(of.Name)
+		if !dated {
+			continue
+		}
+		name := of.Name
+		if of.Kind == ImageVolume {
+			name = ""
+		}
+		if len(told) == 0 || told[0].Container != name {
+			c.problem("no record of the pull for %s at its place", of.Name)
+			return
+		}
+		c.image(told[0], of.Image)
+		c.comparePull("pull for "+of.Name, *told[0].ImagePull, want)
+		told = told[1:]
+	}
+	for _, m := range told {
+		c.problem("an image was pulled for %q, the timeline knows of no such beginning", m.Container)
+	}
+}
+
+func (c *comparison) comparePull(what string, told, want PullTransition) {
+	if (told.AlreadyPresent == nil) != (want.AlreadyPresent == nil) || want.AlreadyPresent != nil && *told.AlreadyPresent != *want.AlreadyPresent {
+		c.problem("%s: already_present does not agree with the outcome", what)
+	}
+	if !told.StartedAt.Equal(want.StartedAt) {
+		c.problem("%s: began at %s, the timeline says %s", what, told.StartedAt, want.StartedAt)
+	}
+	if !told.FinishedAt.Equal(want.FinishedAt) {
+		c.problem("%s: ended at %s, the timeline says %s", what, told.FinishedAt, want.FinishedAt)
+	}
+	c.length(what, told.Duration, told.StartedAt, told.FinishedAt)
+}
+
+// transitionOf is what is to be told of a container's pulls, as documented, but for the length; not dated where nobody
+// knows when they began.
+func (t Timeline) transitionOf(container string) (want PullTransition, dated bool) {
+	attempts := t.PullsOf(container)
+	last := attempts[len(attempts)-1]
+	for _, first := range attempts {
+		if first.Attempt == 0 {
+			want.StartedAt = earlier(first.RequestedAt, first.StartedAt)
+			dated = true
+			break
+		}
+	}
+	switch last.Outcome {
+	case Present:
+		want.StartedAt = earlier(want.StartedAt, last.FinishedAt)
+		want.AlreadyPresent = new(true)
+	case Verified:
+		want.AlreadyPresent = new(true)
+	case Downloaded, Joined:
+		want.AlreadyPresent = new(false)
+	}
+	if last.Outcome != Failed {
+		want.FinishedAt = last.FinishedAt
+	}
+	return want, dated && !want.StartedAt.IsZero()
+}
+
+// earlier is the first of two instants that is known.
+func earlier(first, second time.Time) time.Time {
+	if first.IsZero() {
+		return second
+	}
+	return first
+}

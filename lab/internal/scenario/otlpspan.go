@@ -1,0 +1,122 @@
+package scenario
+
+import (
+	"encoding/json"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/podlapse/podlapse/lab/internal/agent"
+	"github.com/podlapse/podlapse/lab/internal/otlp"
+)
+
+// wanted is a span that a record asks for.
+type wanted struct {
+	kind, name string
+	start, end stretch
+	failed     bool
+	texts      map[string]string      // attributes, beside those that are on all spans; empty: absent
+	seconds    map[string]json.Number // attributes that are lengths; empty: absent
+	downloaded time.Time              // of a layer: when its event is; zero: none
+	parts      []wanted               // the spans under it
+	doubtful   bool                   // it may have ended before it began, and then there is none
+}
+
+// stretch is where an instant lies; a zero end is not bounded.
+type stretch struct{ from, to time.Time }
+
+func exactly(at time.Time) stretch { return stretch{at, at} }
+
+func (s stretch) holds(at time.Time) bool {
+	return !at.Before(s.from) && (s.to.IsZero() || !at.After(s.to))
+}
+
+// everywhere are the attributes of all spans.
+var everywhere = []string{"k8s.namespace.name", "k8s.pod.name", "k8s.pod.uid", "k8s.node.name", "podlapse.kind"}
+
+// under wants the spans under a parent to be these, those of a kind in their order; containers have none.
+func (v *Verdict) under(r otlp.Report, parent string, all ...wanted) {
+	there := slices.DeleteFunc(slices.Clone(r.Spans), func(s otlp.Span) bool {
+		if parent == "" {
+			return s.Attributes["podlapse.kind"] != "startup"
+		}
+		return s.Parent != parent
+	})
+	for _, w := range all {
+		at := slices.IndexFunc(there, func(s otlp.Span) bool {
+			return s.Attributes["podlapse.kind"] == w.kind && (s.Name == w.name || w.kind != "container")
+		})
+		if at < 0 && w.doubtful {
+			continue
+		}
+		if at < 0 {
+			v.Problem("trace of %s: no span for %s %s", r.Pod, w.kind, w.name)
+			continue
+		}
+		v.span(r.Pod, there[at], w)
+		v.under(r, there[at].SpanID, w.parts...)
+		there = slices.Delete(there, at, at+1)
+	}
+	for _, s := range there {
+		v.Problem("trace of %s: span %s of kind %s is more than the record has", r.Pod, s.Name, s.Attributes["podlapse.kind"])
+	}
+}
+
+func (v *Verdict) span(pod string, s otlp.Span, w wanted) {
+	if s.Name != w.name || !w.start.holds(s.StartAt) || !w.end.holds(s.EndAt) {
+		v.Problem("trace of %s: %s %s from %s to %s, the record says %s from %s (to %s) to %s (to %s)", pod, w.kind, s.Name, s.StartAt, s.EndAt,
+			w.name, w.start.from, w.start.to, w.end.from, w.end.to)
+	}
+	if s.Failed != w.failed || s.Failed && (s.Message == "" || s.Attributes["error.type"] == "") {
+		v.Problem("trace of %s: %s: its status is error: %t, %q, want %t", pod, s.Name, s.Failed, s.Message, w.failed)
+	}
+	for key, want := range w.texts {
+		if s.Attributes[key] != want {
+			v.Problem("trace of %s: span %s has %s=%q, want %q", pod, s.Name, key, s.Attributes[key], want)
+		}
+	}
+	for key, want := range w.seconds {
+		if told := s.Attributes[key]; !sameSeconds(told, want) {
+			v.Problem("trace of %s: span %s has %s=%q, want %q", pod, s.Name, key, told, want)
+		}
+	}
+	for _, key := range slices.Sorted(maps.Keys(s.Attributes)) {
+		_, text := w.texts[key]
+		_, length := w.seconds[key]
+		if !text && !length && !slices.Contains(everywhere, key) {
+			v.Problem("trace of %s: span %s has %s=%q, which is documented of no %s", pod, s.Name, key, s.Attributes[key], w.kind)
+		}
+	}
+	if w.kind == "startup" {
+		return // its events are kubelet's
+	}
+	var events []otlp.Event
+	if !w.downloaded.IsZero() {
+		events = []otlp.Event{{Name: "downloaded", At: w.downloaded}}
+	}
+	if !slices.EqualFunc(s.Events, events, func(a, b otlp.Event) bool { return a.Name == b.Name && a.At.Equal(b.At) }) {
+		v.Problem("trace of %s: span %s has the events %v, want %v", pod, s.Name, s.Events, events)
+	}
+}
+
+// sameSeconds compares a double with an exact decimal.
+func sameSeconds(told string, want json.Number) bool {
+	if told == "" || want == "" {
+		return told == want.String()
+	}
+	length, err := agent.Nanoseconds(want)
+	double, otherErr := strconv.ParseFloat(told, 64)
+	return err == nil && otherErr == nil && double == length.Seconds()
+}
+
+// imageTexts are the attributes of an image, as the conventions have them.
+func imageTexts(texts map[string]string, ref string) {
+	name, _, _ := strings.Cut(ref, "@")
+	texts["container.image.tags"] = ""
+	if at := strings.LastIndexByte(name, ':'); at > strings.LastIndexByte(name, '/') {
+		name, texts["container.image.tags"] = name[:at], name[at+1:]
+	}
+	texts["container.image.name"] = name
+}

@@ -1,0 +1,218 @@
+package client
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"go.uber.org/goleak"
+
+	"github.com/podlapse/podlapse/pkg/timeline"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+// agent answers with what a test gives for each request.
+func agent(t *testing.T, answer http.HandlerFunc) Client {
+	t.Helper()
+	server := httptest.NewServer(answer)
+	transport := &http.Transport{}
+	t.Cleanup(func() {
+		transport.CloseIdleConnections()
+		server.Close()
+	})
+	return Client{Server: server.URL + "/proxy/", HTTP: &http.Client{Transport: transport}}
+}
+
+func TestPodsOfSeveralPages(t *testing.T) {
+	var asked []string
+	c := agent(t, func(w http.ResponseWriter, r *http.Request) {
+		asked = append(asked, r.URL.String())
+		if r.URL.Query().Get("continue") == "" {
+			fmt.Fprint(w, `{"items":[{"name":"a"},{"name":"b"}],"continue":"t","remaining":1}`)
+			return
+		}
+		fmt.Fprint(w, `{"items":[{"name":"c"}]}`)
+	})
+	var names string
+	filter := Filter{
+		Namespaces: []string{"x", "y"}, Name: "web-*", Owner: "Deployment/web", LabelSelector: "app=web", States: []timeline.State{timeline.StateReady},
+		Phases: []timeline.Phase{timeline.PhasePull}, SlowerThan: time.Minute, Since: time.Unix(0, 0).UTC(), Gone: new(true),
+	}
+	for record, err := range c.Pods(t.Context(), filter) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		names += record.Name
+	}
+	const first = "/proxy/api/v1/pods?gone=true&labelSelector=app%3Dweb&name=web-%2A&namespace=x%2Cy&owner=Deployment%2Fweb&phase=pull&" +
+		"since=1970-01-01T00%3A00%3A00Z&slower-than=1m0s&state=ready"
+	if names != "abc" || len(asked) != 2 || asked[0] != first || asked[1] != strings.Replace(first, "?", "?continue=t&", 1) {
+		t.Errorf("%s, asked %q", names, asked)
+	}
+	for range c.Pods(t.Context(), Filter{}) {
+		break // one page is enough
+	}
+	if len(asked) != 3 {
+		t.Errorf("asked %q", asked)
+	}
+}
+
+func TestRefusal(t *testing.T) {
+	c := agent(t, func(w http.ResponseWriter, r *http.Request) {
+		w.WriteHeader(http.StatusNotFound)
+		fmt.Fprint(w, `{"error":"not_found","reason":"no pod"}`)
+	})
+	_, err := c.Pod(t.Context(), "a", "b")
+	var refused *Refusal
+	if !errors.As(err, &refused) || refused.Status != http.StatusNotFound || refused.Word != "not_found" || refused.Reason != "no pod" {
+		t.Errorf("%v", err)
+	}
+	if err := c.Follow(t.Context(), Filter{}, func(Event) error { return nil }); !errors.As(err, &refused) {
+		t.Errorf("follow: %v", err)
+	}
+	for server, want := range map[string]string{"": "want http://HOST:PORT", "localhost:9717": "want http://HOST:PORT", ":": "want http://HOST:PORT"} {
+		if _, err := (Client{Server: server}).Node(t.Context()); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%q: %v", server, err)
+		}
+	}
+}
+
+// TestFollowGoesOn breaks the connection: the next one says where the last ended, and begins anew when the agent says so.
+func TestFollowGoesOn(t *testing.T) {
+	var streams atomic.Int32
+	var lastIDs [3]string
+	c := agent(t, func(w http.ResponseWriter, r *http.Request) {
+		if !strings.HasSuffix(r.URL.Path, "/stream") {
+			if r.URL.Query().Get("gone") != "false" {
+				t.Errorf("asked %s", r.URL)
+			}
+			fmt.Fprint(w, `{"items":[{"name":"listed"}]}`)
+			return
+		}
+		n := streams.Add(1)
+		lastIDs[n-1] = r.Header.Get("Last-Event-ID")
+		switch n {
+		case 1:
+			fmt.Fprint(w, "retry: 1\n\n: hello\n\nid: e-1\nevent: reset\ndata: {}\n\nid: e-2\nevent: pod\ndata: {\"name\":\"new\"}\n\n"+
+				"id: e-3\nevent: of another time\ndata: ?\n\nid: e-4\nevent: pod\ndata: {\"name\":\"half")
+		case 2:
+			fmt.Fprint(w, "id: e-4\nevent: pulls\ndata: {\"items\":[{\"image\":\"i\"}]}\n\nid: f-0\nevent: reset\ndata: {}\n\n")
+		default:
+			fmt.Fprint(w, "id: f-1\nevent: gone\ndata: {\"name\":\"new\"}\n\n")
+		}
+	})
+	done := errors.New("done")
+	var seen []string
+	err := c.Follow(t.Context(), Filter{Gone: new(true)}, func(e Event) error {
+		seen = append(seen, e.Kind+e.Record.Name+e.Pod.Name)
+		if e.Kind == KindPulls && (len(e.Pulls) != 1 || e.Pulls[0].Image != "i") {
+			t.Errorf("%+v", e)
+		}
+		if e.Kind == KindGone {
+			return done
+		}
+		return nil
+	})
+	if want := "reset podlisted podnew pulls reset podlisted gonenew"; !errors.Is(err, done) || strings.Join(seen, " ") != want {
+		t.Errorf("%v, %q; want %s", err, seen, want)
+	}
+	if lastIDs != [3]string{"", "e-2", "f-0"} {
+		t.Errorf("went on from %q", lastIDs)
+	}
+}
+
+// TestFollowGoesOnAfterTooMuch is refused, but not for good.
+func TestFollowGoesOnAfterTooMuch(t *testing.T) {
+	asked := 0
+	c := agent(t, func(w http.ResponseWriter, _ *http.Request) {
+		if asked++; asked == 1 {
+			w.WriteHeader(http.StatusTooManyRequests)
+			fmt.Fprint(w, `{"error":"too_many_requests","reason":"ask less often"}`)
+			return
+		}
+		fmt.Fprint(w, "id: e-1\nevent: gone\ndata: {}\n\n")
+	})
+	done := errors.New("done")
+	if err := c.Follow(t.Context(), Filter{}, func(Event) error { return done }); !errors.Is(err, done) || asked != 2 {
+		t.Errorf("%v after %d requests", err, asked)
+	}
+}
+
+// TestWhoAsks shows a token with every request, or a password, and says what a server wants instead.
+func TestWhoAsks(t *testing.T) {
+	var shown, challenge, body string
+	c := agent(t, func(w http.ResponseWriter, r *http.Request) {
+		shown = r.Header.Get("Authorization")
+		if challenge != "" {
+			w.Header().Set("WWW-Authenticate", challenge)
+			w.WriteHeader(http.StatusUnauthorized)
+		}
+		fmt.Fprint(w, body)
+	})
+	withPassword := strings.Replace(c.Server, "http://", "http://me:secret@", 1)
+	for _, test := range []struct {
+		server, token, challenge, body string
+		shown, wants, says             string
+	}{
+		{c.Server, "", "", "{}", "", "", ""},
+		{c.Server, "a-token", "", "{}", "Bearer a-token", "", ""},
+		{withPassword, "", "", "{}", "Basic bWU6c2VjcmV0", "", ""},
+		{withPassword, "a-token", "", "{}", "Bearer a-token", "", ""},
+		{withPassword, "", "", "<html>", "Basic bWU6c2VjcmV0", "", "is that a podlapse agent?"},
+		{c.Server, "", "Bearer", `{"reason":"show a token"}`, "", WantsToken, "show a token"},
+		{c.Server, "a-token", `Bearer error="invalid_token"`, `{"reason":"nobody's"}`, "Bearer a-token", WantsToken, "nobody's"},
+		{c.Server, "", "Basic", "Unauthorized", "", WantsPassword, "wants a password"},
+	} {
+		c.Server, c.Token, challenge, body = test.server, test.token, test.challenge, test.body
+		_, err := c.Node(t.Context())
+		if shown != test.shown || (err == nil) != (test.says == "") {
+			t.Errorf("%+v: shown %q, %v", test, shown, err)
+		}
+		if err == nil {
+			continue
+		}
+		var refused *Refusal
+		if errors.As(err, &refused) != (challenge != "") || refused != nil && (refused.Wants != test.wants || refused.Status != http.StatusUnauthorized) {
+			t.Errorf("%+v: %+v", test, err)
+		}
+		if !strings.Contains(err.Error(), test.says) || strings.Contains(err.Error(), "secret") || strings.Contains(err.Error(), "a-token") {
+			t.Errorf("%+v: says %q", test, err)
+		}
+	}
+}
+
+func TestFollowEndsWithItsContext(t *testing.T) {
+	c := agent(t, func(w http.ResponseWriter, r *http.Request) {
+		w.(http.Flusher).Flush()
+		<-r.Context().Done()
+	})
+	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
+	defer cancel()
+	if err := c.Follow(ctx, Filter{}, func(Event) error { return nil }); !errors.Is(err, context.DeadlineExceeded) {
+		t.Errorf("%v", err)
+	}
+}
+
+func FuzzFrames(f *testing.F) {
+	f.Add("id: a\nevent: pod\ndata: {}\n\n:\n\ndata\ndata: x\n\n")
+	f.Fuzz(func(t *testing.T, text string) {
+		r := frames{lines: bufio.NewScanner(strings.NewReader(text))}
+		for {
+			got, err := r.next(func() {})
+			if err != nil {
+				return
+			}
+			if strings.Contains(got.id+got.kind, "\n") || got.data == nil {
+				t.Errorf("%+v", got)
+			}
+		}
+	})
+}

@@ -1,0 +1,56 @@
+package client
+
+import (
+	"net/url"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/podlapse/podlapse/pkg/timeline"
+)
+
+// Filter chooses start-ups; all that is set must hold.
+type Filter struct {
+	Namespaces    []string
+	Name          string // with a * at the end, a beginning
+	Owner         string // Deployment/web, or web
+	LabelSelector string
+	States        []timeline.State
+	Phases        []timeline.Phase
+	SlowerThan    time.Duration // of all, or of the phases together
+	Since         time.Time
+	Gone          *bool // Follow does not know it
+}
+
+func (f Filter) query() url.Values {
+	query := url.Values{}
+	set := func(name, value string) {
+		if value != "" {
+			query.Set(name, value)
+		}
+	}
+	set("namespace", strings.Join(f.Namespaces, ","))
+	set("name", f.Name)
+	set("owner", f.Owner)
+	set("labelSelector", f.LabelSelector)
+	set("state", joined(f.States))
+	set("phase", joined(f.Phases))
+	if f.SlowerThan > 0 {
+		set("slower-than", f.SlowerThan.String())
+	}
+	if !f.Since.IsZero() {
+		set("since", f.Since.Format(time.RFC3339Nano))
+	}
+	if f.Gone != nil {
+		set("gone", strconv.FormatBool(*f.Gone))
+	}
+	return query
+}
+
+func joined[W ~string](words []W) string {
+	texts := make([]string, len(words))
+	for i, w := range words {
+		texts[i] = string(w)
+	}
+	return strings.Join(texts, ",")
+}

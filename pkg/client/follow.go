@@ -1,0 +1,220 @@
+package client
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"strings"
+	"time"
+
+	"github.com/podlapse/podlapse/pkg/export"
+)
+
+const (
+	// comeBack is how long after a connection broke the next one is made.
+	comeBack = 2 * time.Second
+	// silence is how long nothing may come: the agent says something every 15 s.
+	silence = 45 * time.Second
+	// maxEvent bounds an event, in bytes: records of pods with hundreds of containers fit.
+	maxEvent = 16 << 20
+)
+
+// The kinds of events.
+const (
+	KindReset = "reset" // forget all pods: those that there are follow, as KindPod
+	KindPod   = "pod"   // Record
+	KindOut   = "out"   // Pod: it has changed and is not asked for, or not any more
+	KindGone  = "gone"  // Pod: its object is gone
+	KindPulls = "pulls" // Pulls: all that go on
+)
+
+// Event is one change. Only the field that its kind names is set.
+type Event struct {
+	Kind   string
+	Record export.Record
+	Pod    export.PodKey
+	Pulls  []export.LivePullRecord
+}
+
+// Follow tells of the start-ups that there are and of changes as they happen, one event at a time, until ctx ends, handle returns an
+// error or the agent refuses for good; that is what it returns. When a connection breaks it makes another and goes on where it was, or
+// begins anew with KindReset. Kinds that this client does not know are left out.
+func (c Client) Follow(ctx context.Context, filter Filter, handle func(Event) error) error {
+	filter.Gone = nil
+	f := follower{client: c, filter: filter, handle: handle}
+	for {
+		err := f.connect(ctx)
+		var refused *Refusal
+		var stopped *handleError
+		switch {
+		case ctx.Err() != nil:
+			return ctx.Err()
+		case errors.As(err, &stopped):
+			return stopped.err
+		case errors.As(err, &refused) && refused.forGood():
+			return err
+		}
+		timer := time.NewTimer(comeBack)
+		select {
+		case <-timer.C:
+		case <-ctx.Done():
+			timer.Stop()
+			return ctx.Err()
+		}
+	}
+}
+
+// forGood says that the same request will be refused again, however often it is made.
+func (r *Refusal) forGood() bool {
+	return r.Status < http.StatusInternalServerError && r.Status != http.StatusTooManyRequests
+}
+
+// handleError is an error of the caller's own.
+type handleError struct{ err error }
+
+func (e *handleError) Error() string { return e.err.Error() }
+
+type follower struct {
+	client Client
+	filter Filter
+	handle func(Event) error
+	lastID string
+}
+
+// connect reads one connection to its end.
+func (f *follower) connect(ctx context.Context) error {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	header := http.Header{"Accept": {"text/event-stream"}}
+	if f.lastID != "" {
+		header.Set("Last-Event-ID", f.lastID)
+	}
+	quiet := time.AfterFunc(silence, cancel)
+	defer quiet.Stop()
+	response, err := f.client.send(ctx, header, f.filter.query(), "stream")
+	if err != nil {
+		return err
+	}
+	defer response.Body.Close()
+	reader := frames{lines: bufio.NewScanner(response.Body)}
+	reader.lines.Buffer(nil, maxEvent)
+	for {
+		got, err := reader.next(func() { quiet.Reset(silence) })
+		if err != nil {
+			return err
+		}
+		quiet.Stop() // the caller may take its time
+		if err := f.take(ctx, got); err != nil {
+			return err
+		}
+		quiet.Reset(silence)
+	}
+}
+
+func (f *follower) take(ctx context.Context, got frame) error {
+	event := Event{Kind: got.kind}
+	var err error
+	switch got.kind {
+	case KindReset:
+		if err := f.list(ctx); err != nil {
+			return err // and begin anew
+		}
+		f.lastID = got.id
+		return nil
+	case KindPod:
+		err = json.Unmarshal(got.data, &event.Record)
+	case KindOut, KindGone:
+		err = json.Unmarshal(got.data, &event.Pod)
+	case KindPulls:
+		var pulls export.LivePullList
+		err = json.Unmarshal(got.data, &pulls)
+		event.Pulls = pulls.Items
+	default:
+		return nil
+	}
+	if err != nil {
+		return fmt.Errorf("read event: %w", err)
+	}
+	if err := f.tell(event); err != nil {
+		return err
+	}
+	f.lastID = got.id
+	return nil
+}
+
+// list tells of all that there is.
+func (f *follower) list(ctx context.Context) error {
+	f.lastID = ""
+	var records []export.Record
+	there := f.filter
+	there.Gone = new(false)
+	for record, err := range f.client.Pods(ctx, there) {
+		if err != nil {
+			return err
+		}
+		records = append(records, record)
+	}
+	if err := f.tell(Event{Kind: KindReset}); err != nil {
+		return err
+	}
+	for _, record := range records {
+		if err := f.tell(Event{Kind: KindPod, Record: record}); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (f *follower) tell(event Event) error {
+	if err := f.handle(event); err != nil {
+		return &handleError{err}
+	}
+	return nil
+}
+
+// frame is an event as text/event-stream has it.
+type frame struct {
+	id, kind string
+	data     []byte
+}
+
+// frames reads an event stream (https://html.spec.whatwg.org/multipage/server-sent-events.html#parsing-an-event-stream), as far as
+// an agent uses it.
+type frames struct{ lines *bufio.Scanner }
+
+// next reads up to the next event that has data; alive is called for each line.
+func (r frames) next(alive func()) (frame, error) {
+	var f frame
+	for r.lines.Scan() {
+		alive()
+		line := r.lines.Text()
+		if line == "" {
+			if f.data != nil {
+				return f, nil
+			}
+			f = frame{}
+			continue
+		}
+		name, value, _ := strings.Cut(line, ":")
+		value = strings.TrimPrefix(value, " ")
+		switch name {
+		case "id":
+			f.id = value
+		case "event":
+			f.kind = value
+		case "data":
+			if f.data != nil {
+				f.data = append(f.data, '\n')
+			}
+			f.data = append(f.data, value...)
+		}
+	}
+	if err := r.lines.Err(); err != nil {
+		return frame{}, fmt.Errorf("read stream: %w", err)
+	}
+	return frame{}, io.ErrUnexpectedEOF
+}

@@ -1,0 +1,26 @@
+package otlp
+
+import (
+	"encoding/hex"
+
+	"go.opentelemetry.io/otel/sdk/metric/metricdata"
+)
+
+// decodeTraces makes IDs of the traces that exemplars name: the bridge leaves them the text that a label has, with which
+// collectors refuse the whole request.
+func decodeTraces(all metricdata.ResourceMetrics) {
+	for _, scope := range all.ScopeMetrics {
+		for _, m := range scope.Metrics {
+			histogram, _ := m.Data.(metricdata.Histogram[float64])
+			for _, point := range histogram.DataPoints {
+				for i, exemplar := range point.Exemplars {
+					id, err := hex.DecodeString(string(exemplar.TraceID))
+					if err != nil {
+						id = nil
+					}
+					point.Exemplars[i].TraceID = id
+				}
+			}
+		}
+	}
+}

@@ -1,0 +1,32 @@
+package otlp
+
+import (
+	"github.com/prometheus/client_golang/prometheus"
+	dto "github.com/prometheus/client_model/go"
+)
+
+// gathered is a gatherer for the bridge, which for an error sends nothing and tells of it only to a handler that all of the process
+// shares: what could be gathered goes on, and the error is kept. It is not safe for concurrent use.
+type gathered struct {
+	from        prometheus.Gatherer
+	exponential bool  // native histograms rather than classic buckets, of histograms that have both
+	err         error // of the latest Gather
+}
+
+// Gather implements prometheus.Gatherer; the error is always nil.
+func (g *gathered) Gather() ([]*dto.MetricFamily, error) {
+	families, err := g.from.Gather()
+	g.err = err
+	if !g.exponential {
+		for _, family := range families {
+			for _, m := range family.GetMetric() {
+				if h := m.GetHistogram(); len(h.GetBucket()) > 0 {
+					m.Histogram = &dto.Histogram{
+						SampleCount: h.SampleCount, SampleSum: h.SampleSum, Bucket: h.GetBucket(), CreatedTimestamp: h.GetCreatedTimestamp(),
+					}
+				}
+			}
+		}
+	}
+	return families, nil
+}

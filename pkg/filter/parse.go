@@ -1,0 +1,142 @@
+package filter
+
+import (
+	"fmt"
+	"maps"
+	"net/url"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"k8s.io/apimachinery/pkg/labels"
+
+	"github.com/podlapse/podlapse/pkg/timeline"
+)
+
+// maxText bounds a parameter, in bytes: what is quoted in an error, and what a selector may make of it.
+const maxText = 4096
+
+// parsers has a row for each parameter.
+var parsers = map[string]func(f *Filter, value string, now time.Time) error{
+	"namespace": func(f *Filter, value string, _ time.Time) (err error) {
+		f.Namespaces, err = list(value, "want namespaces separated by commas")
+		return err
+	},
+	"name": func(f *Filter, value string, _ time.Time) error {
+		if strings.Contains(strings.TrimSuffix(value, "*"), "*") {
+			return fmt.Errorf("want a pod's name, with a * at the end at most")
+		}
+		f.Name = value
+		return nil
+	},
+	"owner": func(f *Filter, value string, _ time.Time) error {
+		kind, name, ok := strings.Cut(value, "/")
+		if !ok {
+			kind, name = "", value
+		}
+		if name == "" || ok && kind == "" || strings.Contains(name, "/") {
+			return fmt.Errorf("want KIND/NAME or NAME, such as Deployment/web")
+		}
+		f.Owner = timeline.Owner{Kind: kind, Name: name}
+		return nil
+	},
+	"labelSelector": func(f *Filter, value string, _ time.Time) error {
+		selector, err := labels.Parse(value)
+		if err != nil {
+			return fmt.Errorf("want a Kubernetes label selector such as app=web,tier!=test: %w", err)
+		}
+		f.Labels = selector
+		return nil
+	},
+	"state": func(f *Filter, value string, _ time.Time) (err error) {
+		f.States, err = words(value, States())
+		return err
+	},
+	"phase": func(f *Filter, value string, _ time.Time) (err error) {
+		f.Phases, err = words(value, timeline.Phases())
+		return err
+	},
+	"slower-than": func(f *Filter, value string, _ time.Time) error {
+		length, err := time.ParseDuration(value)
+		if err != nil || length <= 0 {
+			return fmt.Errorf("want a length of time such as 5s or 1m30s")
+		}
+		f.SlowerThan = length
+		return nil
+	},
+	"since": func(f *Filter, value string, now time.Time) error {
+		if ago, err := time.ParseDuration(value); err == nil && ago >= 0 {
+			f.Since = now.Add(-ago)
+			return nil
+		}
+		at, err := time.Parse(time.RFC3339Nano, value)
+		if err != nil {
+			return fmt.Errorf("want an instant such as 2026-03-01T12:00:00Z, or how long ago, such as 15m")
+		}
+		f.Since = at
+		return nil
+	},
+	"gone": func(f *Filter, value string, _ time.Time) error {
+		gone, err := strconv.ParseBool(value)
+		if err != nil {
+			return fmt.Errorf("want true or false")
+		}
+		f.Gone = &gone
+		return nil
+	},
+}
+
+// States lists the states that a start-up can be in.
+func States() []timeline.State {
+	return []timeline.State{timeline.StateStarting, timeline.StateReady, timeline.StateSucceeded, timeline.StateFailed,
+		timeline.StateDeleted, timeline.StateGivenUp}
+}
+
+// Names lists the parameters that Parse knows.
+func Names() []string { return slices.Sorted(maps.Keys(parsers)) }
+
+// Parse reads the parameters of that name that are there; others are not looked at. An empty value is as none. The error names the
+// parameter and says what would be right.
+func Parse(values url.Values, now time.Time, names ...string) (Filter, error) {
+	var f Filter
+	for _, name := range names {
+		given := values[name]
+		switch {
+		case len(given) == 0, len(given) == 1 && given[0] == "":
+			continue
+		case len(given) > 1:
+			return Filter{}, fmt.Errorf("%s is given %d times: want it once", name, len(given))
+		case len(given[0]) > maxText:
+			return Filter{}, fmt.Errorf("%s is too long: want at most %d bytes", name, maxText)
+		}
+		if err := parsers[name](&f, given[0], now); err != nil {
+			return Filter{}, fmt.Errorf("%s %.80q is not known: %w", name, given[0], err)
+		}
+	}
+	return f, nil
+}
+
+func list(value, want string) ([]string, error) {
+	items := strings.Split(value, ",")
+	if slices.Contains(items, "") {
+		return nil, fmt.Errorf("%s", want)
+	}
+	return items, nil
+}
+
+// words reads some of the words that there are.
+func words[W ~string](value string, all []W) ([]W, error) {
+	var some []W
+	for item := range strings.SplitSeq(value, ",") {
+		if !slices.Contains(all, W(item)) {
+			known := make([]string, len(all))
+			for i, w := range all {
+				known[i] = string(w)
+			}
+			return nil, fmt.Errorf("want some of %s, separated by commas", strings.Join(known, ", "))
+		}
+		some = append(some, W(item))
+	}
+	return some, nil
+}

@@ -1,0 +1,89 @@
+package history
+
+import (
+	"encoding/json"
+	"fmt"
+	"slices"
+	"time"
+	"unsafe"
+
+	"github.com/podlapse/podlapse/pkg/export"
+	"github.com/podlapse/podlapse/pkg/imagepull"
+	"github.com/podlapse/podlapse/pkg/timeline"
+)
+
+// Entry is one pod that is gone: what lists are made and cut by, and the rest packed. It never changes.
+type Entry struct {
+	Namespace, Name, UID string
+	State                timeline.State
+	Total                time.Duration
+	Quality              export.Quality
+	Pulled               bool // the record has pulls of images that were not there
+
+	createdAt, settledAt, goneAt int64  // Unix nanoseconds
+	packed                       []byte // the record and, before it, what it does not have
+}
+
+// overhead is what an entry takes beside its texts: itself, its place in the ring, and what the allocator rounds up.
+const overhead = int(unsafe.Sizeof(Entry{})) + 8 + 48
+
+func (e *Entry) size() int {
+	return overhead + len(e.Namespace) + len(e.Name) + len(e.UID) + cap(e.packed)
+}
+
+// CreatedAt is the pod's.
+func (e *Entry) CreatedAt() time.Time { return time.Unix(0, e.createdAt).UTC() }
+
+// SettledAt is the end of the start-up.
+func (e *Entry) SettledAt() time.Time { return time.Unix(0, e.settledAt).UTC() }
+
+// GoneAt is when the agent heard that the pod was gone.
+func (e *Entry) GoneAt() time.Time { return time.Unix(0, e.goneAt).UTC() }
+
+func newEntry(t timeline.Timeline, goneAt time.Time) (*Entry, error) {
+	record := export.NewRecord(t)
+	record.GoneAt = export.InstantOf(goneAt)
+	text, err := export.EncodeLine(record)
+	if err != nil {
+		return nil, fmt.Errorf("encode record: %w", err)
+	}
+	packed, err := pack(append([]byte(t.Labels+"\n"), text...)) // a label has no line break
+	if err != nil {
+		return nil, fmt.Errorf("pack record: %w", err)
+	}
+	return &Entry{
+		Namespace: t.Namespace, Name: t.Name, UID: t.UID, State: t.State, Total: t.Total,
+		Quality: export.QualityOf(t), Pulled: pulled(t),
+		createdAt: t.CreatedAt.UnixNano(), settledAt: t.SettledAt.UnixNano(), goneAt: goneAt.UnixNano(), packed: packed,
+	}, nil
+}
+
+func pulled(t timeline.Timeline) bool {
+	return slices.ContainsFunc(slices.Concat(t.Pulls, t.Debug), func(p timeline.Pull) bool { return p.Outcome != imagepull.OutcomePresent })
+}
+
+// JSON unpacks the record, and the pod's labels as timeline.Pod has them.
+func (e *Entry) JSON() (record []byte, labels string, err error) {
+	text, err := unpack(e.packed)
+	if err != nil {
+		return nil, "", fmt.Errorf("unpack %s/%s: %w", e.Namespace, e.Name, err)
+	}
+	for i, c := range text {
+		if c == '\n' {
+			return text[i+1:], string(text[:i]), nil
+		}
+	}
+	return nil, "", fmt.Errorf("unpack %s/%s: no record", e.Namespace, e.Name)
+}
+
+// Record is JSON, read.
+func (e *Entry) Record() (record export.Record, labels string, err error) {
+	text, labels, err := e.JSON()
+	if err != nil {
+		return record, "", err
+	}
+	if err := json.Unmarshal(text, &record); err != nil {
+		return record, "", fmt.Errorf("read record of %s/%s: %w", e.Namespace, e.Name, err)
+	}
+	return record, labels, nil
+}

@@ -1,0 +1,88 @@
+// Package history keeps what was known of pods that are gone, so that a pod deleted an hour ago can still be explained. It is a
+// ring bounded by count and bytes; the oldest leave first. Reconcile's goroutine adds, the API reads from any.
+package history
+
+import (
+	"sync"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"go.uber.org/zap"
+
+	"github.com/podlapse/podlapse/pkg/timeline"
+)
+
+// Config is what a History needs.
+type Config struct {
+	Pods       int                   // as many are kept at most; 0 keeps none
+	Bytes      int                   // of memory that all may take together, as Entry counts it
+	Now        func() time.Time      // when a pod that is added went
+	Registerer prometheus.Registerer // gets the metrics
+	Logger     *zap.Logger
+}
+
+// Stats is how much is kept.
+type Stats struct {
+	Pods, Bytes int
+	Dropped     uint64    // that left for others, or were too large, so far
+	OldestAt    time.Time // when the oldest of them went; zero without any
+}
+
+// History is safe for concurrent use.
+type History struct {
+	config Config
+
+	mu      sync.Mutex
+	entries []*Entry // the oldest first
+	bytes   int
+	dropped uint64
+}
+
+// New makes an empty history. It panics when the registerer already has its metrics.
+func New(config Config) *History {
+	h := &History{config: config}
+	h.register()
+	return h
+}
+
+// Add keeps the timeline of a pod that has just gone. It takes a fraction of a millisecond and waits for nobody who does I/O.
+func (h *History) Add(t timeline.Timeline) {
+	entry, err := newEntry(t, h.config.Now())
+	if err != nil {
+		h.config.Logger.Error("cannot keep a pod that is gone", zap.String("namespace", t.Namespace), zap.String("pod", t.Name), zap.Error(err))
+		return
+	}
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.entries = append(h.entries, entry)
+	h.bytes += entry.size()
+	leave := 0
+	for len(h.entries)-leave > h.config.Pods || h.bytes > h.config.Bytes {
+		h.bytes -= h.entries[leave].size()
+		h.entries[leave] = nil
+		leave++
+	}
+	h.entries = h.entries[leave:]
+	h.dropped += uint64(leave)
+}
+
+// Entries are those that are kept, the oldest first.
+func (h *History) Entries() []*Entry {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return append([]*Entry(nil), h.entries...)
+}
+
+// Stats tells how much is kept.
+func (h *History) Stats() Stats {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	s := Stats{Pods: len(h.entries), Bytes: h.bytes, Dropped: h.dropped}
+	if len(h.entries) > 0 {
+		s.OldestAt = h.entries[0].GoneAt()
+	}
+	return s
+}
+
+// Limits are those of the Config.
+func (h *History) Limits() (pods, bytes int) { return h.config.Pods, h.config.Bytes }

@@ -1,0 +1,133 @@
+package history
+
+import (
+	"encoding/json"
+	"runtime"
+	"testing"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"go.uber.org/goleak"
+	"go.uber.org/zap"
+
+	"github.com/podlapse/podlapse/pkg/export"
+	"github.com/podlapse/podlapse/pkg/export/exporttest"
+	"github.com/podlapse/podlapse/pkg/timeline"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+var goneAt = time.Date(2026, time.March, 1, 13, 0, 0, 7, time.UTC)
+
+func history(pods, bytes int) *History {
+	return New(Config{Pods: pods, Bytes: bytes, Now: func() time.Time { return goneAt }, Registerer: prometheus.NewRegistry(), Logger: zap.NewNop()})
+}
+
+// What is told of a pod that is gone is what was told of it before, and when it went.
+func TestAPodIsToldAsBefore(t *testing.T) {
+	h := history(10, 1<<20)
+	for _, tl := range []timeline.Timeline{exporttest.StartUp(1), {UID: "bare", State: timeline.StateDeleted}} {
+		h.Add(tl)
+		entries := h.Entries()
+		entry := entries[len(entries)-1]
+		got, labels, err := entry.Record()
+		if err != nil {
+			t.Fatal(err)
+		}
+		want := export.NewRecord(tl)
+		want.GoneAt = export.InstantOf(goneAt)
+		gotText, _ := json.Marshal(got)
+		wantText, _ := json.Marshal(want)
+		if string(gotText) != string(wantText) || labels != tl.Labels {
+			t.Errorf("labels %q\n%s\nwant %q\n%s", labels, gotText, tl.Labels, wantText)
+		}
+		exporttest.TimelineSchema(t).Check(t, wantText)
+		if entry.UID != tl.UID || entry.Total != tl.Total || !entry.GoneAt().Equal(goneAt) {
+			t.Errorf("%+v", entry)
+		}
+	}
+	entry := h.Entries()[0]
+	if tl := exporttest.StartUp(1); !entry.CreatedAt().Equal(tl.CreatedAt) || !entry.SettledAt().Equal(tl.SettledAt) {
+		t.Errorf("%+v", entry)
+	}
+}
+
+func TestTheOldestLeave(t *testing.T) {
+	one := history(1, 1<<20)
+	one.Add(exporttest.StartUp(0))
+	size := one.Stats().Bytes
+	for name, test := range map[string]struct{ pods, bytes, kept int }{
+		"by count":    {3, 1 << 20, 3},
+		"by bytes":    {1000, 5 * (size + size/4), 6}, // sizes differ by less than a quarter
+		"none":        {0, 1 << 20, 0},
+		"no memory":   {10, 0, 0},
+		"room enough": {100, 1 << 20, 50},
+	} {
+		h := history(test.pods, test.bytes)
+		sum := 0
+		for n := range 50 {
+			h.Add(exporttest.StartUp(n))
+		}
+		entries, stats := h.Entries(), h.Stats()
+		for i, e := range entries {
+			sum += e.size()
+			if want := exporttest.StartUp(50 - len(entries) + i).UID; e.UID != want {
+				t.Errorf("%s: entry %d is %s, want %s", name, i, e.UID, want)
+			}
+		}
+		if len(entries) > test.kept || len(entries) < min(test.kept, 5)-1 || stats.Bytes != sum || sum > test.bytes ||
+			stats.Pods != len(entries) || stats.Dropped != uint64(50-len(entries)) || stats.OldestAt.IsZero() != (len(entries) == 0) {
+			t.Errorf("%s: kept %d, %+v, %d bytes in truth", name, len(entries), stats, sum)
+		}
+	}
+}
+
+// TestMemoryIsCounted holds what is counted against what the heap grows by.
+func TestMemoryIsCounted(t *testing.T) {
+	const pods = 500
+	h := history(pods, 64<<20)
+	h.Add(exporttest.StartUp(0)) // what is pooled is there
+	before, already := heap(), h.Stats().Bytes
+	for n := range pods - 1 {
+		h.Add(exporttest.StartUp(n + 1))
+	}
+	grown, counted := heap()-before, h.Stats().Bytes-already
+	record, _, err := h.Entries()[1].JSON()
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Logf("%d bytes a pod counted, %d in truth, for a record of %d bytes", counted/pods, grown/pods, len(record))
+	if ratio := float64(grown) / float64(counted); ratio < 0.8 || ratio > 1.1 {
+		t.Errorf("the heap grew by %d bytes, %d are counted", grown, counted)
+	}
+	runtime.KeepAlive(h)
+}
+
+func heap() int {
+	runtime.GC()
+	runtime.GC()
+	var m runtime.MemStats
+	runtime.ReadMemStats(&m)
+	return int(m.HeapAlloc)
+}
+
+func BenchmarkAdd(b *testing.B) {
+	h := history(1000, 4<<20)
+	tl := exporttest.StartUp(1)
+	b.ReportAllocs()
+	for b.Loop() {
+		h.Add(tl)
+	}
+}
+
+func BenchmarkRecord(b *testing.B) {
+	h := history(1000, 4<<20)
+	h.Add(exporttest.StartUp(1))
+	entry := h.Entries()[0]
+	b.ReportAllocs()
+	for b.Loop() {
+		if _, _, err := entry.Record(); err != nil {
+			b.Fatal(err)
+		}
+	}
+}

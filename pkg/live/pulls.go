@@ -1,0 +1,67 @@
+package live
+
+import (
+	"context"
+	"slices"
+	"time"
+
+	"go.uber.org/zap"
+
+	"github.com/podlapse/podlapse/pkg/export"
+	"github.com/podlapse/podlapse/pkg/imagepull"
+	"github.com/podlapse/podlapse/pkg/timeline"
+)
+
+// pulls says whether a pod, or an ephemeral container of one, waits for an image.
+func pulls(t timeline.Timeline) bool {
+	waited := t.Debug
+	if t.State == timeline.StateStarting {
+		waited = slices.Concat(t.Pulls, t.Debug)
+	}
+	return slices.ContainsFunc(waited, func(p timeline.Pull) bool {
+		return p.Outcome == imagepull.OutcomePulling || p.Outcome == imagepull.OutcomeFailed
+	})
+}
+
+// pullLook tells the pulls that go on, of the goroutine in Run.
+type pullLook struct {
+	hub  *Hub
+	next time.Time // not before
+	at   time.Time // the last look
+	some bool      // it found some
+}
+
+func (l *pullLook) look(ctx context.Context) {
+	began := l.hub.config.Now()
+	if began.Before(l.next) || !l.some && !l.hub.takePulling() && began.Sub(l.at) < othersEvery {
+		return
+	}
+	now, err := l.hub.config.Pulls(ctx)
+	if err != nil {
+		l.hub.config.Logger.Debug("pulls not told", zap.Error(err)) // the agent stops
+		return
+	}
+	records := now.Records()
+	if len(records) > 0 || l.some {
+		if e := l.hub.encode(KindPulls, KindPulls, export.LivePullList{Items: records}); e != nil {
+			l.hub.tell([]*Event{e})
+		}
+	}
+	l.some, l.at = len(records) > 0, began
+	l.next = began.Add(max(pullsEvery, restFactor*l.hub.config.Now().Sub(began)))
+}
+
+func (h *Hub) pullsGoOn() {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.pulling = true
+}
+
+// takePulling says whether a pod that waits for an image was told of since it was asked the last time.
+func (h *Hub) takePulling() bool {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	pulling := h.pulling
+	h.pulling = false
+	return pulling
+}

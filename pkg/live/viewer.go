@@ -1,0 +1,50 @@
+package live
+
+import "context"
+
+// Viewer is one reader's place in the log; of one goroutine.
+type Viewer struct {
+	hub   *Hub
+	at    uint64 // the last event that it was given
+	reset bool   // it does not know what it needs to go on
+}
+
+// Next waits for events that the viewer has not been given, until ctx ends. Those of a pod that changed several times
+// meanwhile are only the last one. An event of KindReset comes first, and whenever the log could not wait for the viewer.
+func (v *Viewer) Next(ctx context.Context) ([]*Event, error) {
+	for {
+		batch, news := v.take()
+		if len(batch) > 0 {
+			return batch, nil
+		}
+		select {
+		case <-news:
+		case <-ctx.Done():
+			return nil, ctx.Err()
+		}
+	}
+}
+
+func (v *Viewer) take() ([]*Event, <-chan struct{}) {
+	h := v.hub
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if v.reset || v.at < h.log.floor {
+		v.reset, v.at = false, h.log.last
+		h.metrics.resets.Inc()
+		e := &Event{Kind: KindReset, data: []byte("{}")}
+		e.settle(h.epoch, v.at)
+		return []*Event{e}, nil
+	}
+	batch := h.log.after(v.at)
+	if len(batch) > 0 {
+		v.at = batch[len(batch)-1].number
+	}
+	return batch, h.news
+}
+
+// Disconnected counts a viewer that does not read.
+func (v *Viewer) Disconnected() { v.hub.metrics.slow.Inc() }
+
+// Close takes the viewer out.
+func (v *Viewer) Close() { v.hub.leave() }

@@ -1,0 +1,170 @@
+package podwatch
+
+import (
+	"bytes"
+	"cmp"
+	"encoding/json"
+	"fmt"
+	"io"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/klauspost/compress/flate"
+	corev1 "k8s.io/api/core/v1"
+)
+
+// Objects keeps the pod objects of the node as the watch told them, without what can be a secret. Each is kept as the API
+// server encodes it, packed, and is unpacked when it is asked for. Safe for concurrent use; of a nil one nothing is kept.
+type Objects struct {
+	now func() time.Time
+
+	mu        sync.Mutex
+	pods      map[string]packedPod // by UID
+	version   string
+	heardAt   time.Time // when the API server said anything the last time
+	connected bool
+}
+
+type packedPod struct {
+	namespace, name, labels string
+	object                  []byte // protobuf, deflated
+}
+
+// NewObjects keeps nothing until it is given to Pods.
+func NewObjects(now func() time.Time) *Objects {
+	return &Objects{now: now, pods: map[string]packedPod{}}
+}
+
+// keep takes an object in. It does not change it.
+func (o *Objects) keep(pod *corev1.Pod) error {
+	if o == nil {
+		return nil
+	}
+	packed, err := packPod(pod)
+	if err != nil {
+		return err
+	}
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	o.pods[string(pod.UID)] = packed
+	o.hear(pod.ResourceVersion)
+	return nil
+}
+
+func (o *Objects) forget(uid string) {
+	if o == nil {
+		return
+	}
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	delete(o.pods, uid)
+	o.hear("")
+}
+
+// heard notes that the API server said that nothing has changed up to a version.
+func (o *Objects) heard(version string) {
+	if o == nil {
+		return
+	}
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	o.hear(version)
+}
+
+func (o *Objects) hear(version string) {
+	o.version, o.heardAt = cmp.Or(version, o.version), o.now()
+}
+
+// connect notes whether the watch is open.
+func (o *Objects) connect(connected bool) {
+	if o == nil {
+		return
+	}
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	o.connected = connected
+}
+
+func packPod(pod *corev1.Pod) (packedPod, error) {
+	text, err := redacted(pod).Marshal()
+	if err != nil {
+		return packedPod{}, fmt.Errorf("encode pod %s/%s: %w", pod.Namespace, pod.Name, err)
+	}
+	var packed bytes.Buffer
+	if err := flate.StatelessDeflate(&packed, text, true, nil); err != nil {
+		return packedPod{}, fmt.Errorf("pack pod %s/%s: %w", pod.Namespace, pod.Name, err)
+	}
+	return packedPod{
+		namespace: pod.Namespace, name: pod.Name, labels: convertLabels(pod.Labels), object: bytes.Clone(packed.Bytes()),
+	}, nil
+}
+
+func (p packedPod) unpack() (*corev1.Pod, error) {
+	text, err := io.ReadAll(flate.NewReader(bytes.NewReader(p.object)))
+	if err != nil {
+		return nil, fmt.Errorf("unpack pod %s/%s: %w", p.namespace, p.name, err)
+	}
+	pod := &corev1.Pod{}
+	if err := pod.Unmarshal(text); err != nil {
+		return nil, fmt.Errorf("read pod %s/%s: %w", p.namespace, p.name, err)
+	}
+	pod.Kind, pod.APIVersion = "Pod", "v1"
+	return pod, nil
+}
+
+// cacheState is how far the objects can be trusted.
+type cacheState struct {
+	Connected  bool     `json:"connected"`
+	Age        *float64 `json:"age_seconds,omitempty"`
+	VerifiedAt *string  `json:"verified_at"` // null: nobody compares yet
+}
+
+// WriteList writes those that are wanted as a PodList, by namespace and name, one after the other.
+func (o *Objects) WriteList(w io.Writer, want func(namespace, name, labels string) bool) error {
+	pods, version, state := o.snapshot(want)
+	head, err := json.Marshal(state)
+	if err != nil {
+		return fmt.Errorf("encode state of the cache: %w", err)
+	}
+	if _, err := fmt.Fprintf(w, `{"kind":"PodList","apiVersion":"v1","metadata":{"resourceVersion":%q},"cache":%s,"items":[`, version, head); err != nil {
+		return err
+	}
+	for i, p := range pods {
+		pod, err := p.unpack()
+		if err != nil {
+			return err
+		}
+		text, err := json.Marshal(pod)
+		if err != nil {
+			return fmt.Errorf("encode pod %s/%s: %w", p.namespace, p.name, err)
+		}
+		if i > 0 {
+			text = append([]byte(","), text...)
+		}
+		if _, err := w.Write(text); err != nil {
+			return err
+		}
+	}
+	_, err = io.WriteString(w, "]}\n")
+	return err
+}
+
+func (o *Objects) snapshot(want func(namespace, name, labels string) bool) ([]packedPod, string, cacheState) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	pods := make([]packedPod, 0, len(o.pods))
+	for _, p := range o.pods {
+		if want(p.namespace, p.name, p.labels) {
+			pods = append(pods, p)
+		}
+	}
+	slices.SortFunc(pods, func(a, b packedPod) int {
+		return cmp.Or(cmp.Compare(a.namespace, b.namespace), cmp.Compare(a.name, b.name))
+	})
+	state := cacheState{Connected: o.connected}
+	if !o.heardAt.IsZero() {
+		state.Age = new(max(0, o.now().Sub(o.heardAt).Round(time.Millisecond).Seconds()))
+	}
+	return pods, o.version, state
+}

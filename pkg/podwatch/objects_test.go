@@ -1,0 +1,210 @@
+package podwatch
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"reflect"
+	"runtime"
+	"strings"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/intstr"
+)
+
+const hidden = "hunter2"
+
+// talkative is a pod with a secret wherever one can be, and where none is, what must stay.
+func talkative(n int) *corev1.Pod {
+	handler := func() *corev1.LifecycleHandler {
+		return &corev1.LifecycleHandler{
+			Exec: &corev1.ExecAction{Command: []string{"curl", hidden}},
+			HTTPGet: &corev1.HTTPGetAction{
+				Path: "/live?token=" + hidden, Port: intstr.FromInt32(80), HTTPHeaders: []corev1.HTTPHeader{{Name: "Authorization", Value: hidden}},
+			},
+		}
+	}
+	probe := func() *corev1.Probe {
+		return &corev1.Probe{ProbeHandler: corev1.ProbeHandler{Exec: handler().Exec, HTTPGet: handler().HTTPGet}}
+	}
+	container := func(name string) corev1.Container {
+		return corev1.Container{
+			Name: name, Image: "registry.example/app:1", Command: []string{"sh", "-c", hidden}, Args: []string{"--password=" + hidden},
+			Env: []corev1.EnvVar{
+				{Name: "PASSWORD", Value: hidden}, {Name: "EMPTY"},
+				{Name: "REF", ValueFrom: &corev1.EnvVarSource{SecretKeyRef: &corev1.SecretKeySelector{
+					LocalObjectReference: corev1.LocalObjectReference{Name: "credentials"}, Key: "password",
+				}}},
+			},
+			LivenessProbe: probe(), ReadinessProbe: probe(), StartupProbe: probe(),
+			Lifecycle: &corev1.Lifecycle{PostStart: handler(), PreStop: handler()},
+		}
+	}
+	ended := func(name string) []corev1.ContainerStatus {
+		terminated := corev1.ContainerState{Terminated: &corev1.ContainerStateTerminated{ExitCode: 1, Reason: "Error", Message: hidden}}
+		return []corev1.ContainerStatus{{Name: name, State: terminated, LastTerminationState: *terminated.DeepCopy()}}
+	}
+	return &corev1.Pod{
+		ObjectMeta: metav1.ObjectMeta{
+			Namespace: "shop", Name: fmt.Sprintf("web-%d", n), UID: types.UID(fmt.Sprintf("uid-%d", n)), ResourceVersion: fmt.Sprint(100 + n),
+			Labels: map[string]string{"app": "web", "n": fmt.Sprint(n % 2)},
+			Annotations: map[string]string{
+				lastApplied: `{"env":"` + hidden + `"}`, "vault.example/token": hidden, "plain": hidden, "kubernetes.io/config.source": "api",
+				"seccomp.security.alpha.kubernetes.io/pod": "runtime/default", "notkubernetes.io/x": hidden,
+			},
+			ManagedFields: []metav1.ManagedFieldsEntry{{Manager: "kubectl", FieldsV1: &metav1.FieldsV1{Raw: []byte(`{"f:x":"` + hidden + `"}`)}}},
+		},
+		Spec: corev1.PodSpec{
+			NodeName: "node-1", InitContainers: []corev1.Container{container("init")}, Containers: []corev1.Container{container("app")},
+			EphemeralContainers: []corev1.EphemeralContainer{{EphemeralContainerCommon: corev1.EphemeralContainerCommon(container("debug"))}},
+			Volumes: []corev1.Volume{
+				{Name: "csi", VolumeSource: corev1.VolumeSource{CSI: &corev1.CSIVolumeSource{Driver: "d", VolumeAttributes: map[string]string{"key": hidden}}}},
+				{Name: "flex", VolumeSource: corev1.VolumeSource{FlexVolume: &corev1.FlexVolumeSource{Driver: "d", Options: map[string]string{"key": hidden}}}},
+				{Name: "secret", VolumeSource: corev1.VolumeSource{Secret: &corev1.SecretVolumeSource{SecretName: "credentials"}}},
+				{Name: "claim", VolumeSource: corev1.VolumeSource{Ephemeral: &corev1.EphemeralVolumeSource{
+					VolumeClaimTemplate: &corev1.PersistentVolumeClaimTemplate{ObjectMeta: metav1.ObjectMeta{Annotations: map[string]string{"a": hidden}}},
+				}}},
+			},
+		},
+		Status: corev1.PodStatus{
+			Phase: corev1.PodRunning, InitContainerStatuses: ended("init"), ContainerStatuses: ended("app"), EphemeralContainerStatuses: ended("debug"),
+		},
+	}
+}
+
+func TestObjectsHoldNoSecrets(t *testing.T) {
+	pod := talkative(1)
+	before := pod.DeepCopy()
+	text, err := json.Marshal(redacted(pod))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !reflect.DeepEqual(pod, before) {
+		t.Error("the watch's own object was changed")
+	}
+	if strings.Contains(string(text), hidden) || strings.Contains(string(text), "managedFields") {
+		t.Errorf("a secret in %s", text)
+	}
+	for _, stays := range []string{
+		`"credentials"`, `"PASSWORD"`, `"EMPTY"}`, `"Authorization"`, `"kubernetes.io/config.source":"api"`, `"runtime/default"`, `"vault.example/token":"REDACTED"`,
+		`"registry.example/app:1"`, `"/live?REDACTED"`, `"reason":"Error"`, `"n":"1"`,
+	} {
+		if !strings.Contains(string(text), stays) {
+			t.Errorf("no %s in %s", stays, text)
+		}
+	}
+}
+
+// TestContainerFieldsAreKnown notices a version of Kubernetes with another field in a container, which may hold what must not be told.
+func TestContainerFieldsAreKnown(t *testing.T) {
+	const known = "Name Image Command Args WorkingDir Ports EnvFrom Env Resources ResizePolicy RestartPolicy RestartPolicyRules VolumeMounts " +
+		"VolumeDevices LivenessProbe ReadinessProbe StartupProbe Lifecycle TerminationMessagePath TerminationMessagePolicy ImagePullPolicy " +
+		"SecurityContext Stdin StdinOnce TTY"
+	var fields []string
+	for f := range reflect.TypeFor[corev1.Container]().Fields() {
+		fields = append(fields, f.Name)
+	}
+	if got := strings.Join(fields, " "); got != known {
+		t.Errorf("decide about new fields: %s", got)
+	}
+}
+
+type podList struct {
+	Kind, APIVersion string
+	Metadata         struct{ ResourceVersion string }
+	Cache            map[string]any
+	Items            []corev1.Pod
+}
+
+func list(t *testing.T, o *Objects, want func(namespace, name, labels string) bool) podList {
+	t.Helper()
+	var text bytes.Buffer
+	if err := o.WriteList(&text, want); err != nil {
+		t.Fatal(err)
+	}
+	var got podList
+	if err := json.Unmarshal(text.Bytes(), &got); err != nil {
+		t.Fatalf("%v in %s", err, text.Bytes())
+	}
+	return got
+}
+
+func all(_, _, _ string) bool { return true }
+
+func TestObjectsAreThoseOfTheWatch(t *testing.T) {
+	now := time.Date(2026, time.March, 1, 12, 0, 0, 0, time.UTC)
+	o := NewObjects(func() time.Time { return now })
+	if got := list(t, o, all); len(got.Items) != 0 || got.Cache["connected"] != false || got.Cache["age_seconds"] != nil || got.Kind != "PodList" || got.APIVersion != "v1" {
+		t.Errorf("%+v", got)
+	}
+	o.connect(true)
+	for n := range 3 {
+		if err := o.keep(talkative(n)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	o.forget("uid-1")
+	now = now.Add(1500 * time.Millisecond)
+	got := list(t, o, all)
+	if got.Metadata.ResourceVersion != "102" || got.Cache["connected"] != true || got.Cache["age_seconds"] != 1.5 || len(got.Items) != 2 {
+		t.Errorf("%+v", got)
+	}
+	if verified, ok := got.Cache["verified_at"]; !ok || verified != nil {
+		t.Errorf("verified at %v", verified)
+	}
+	want := redacted(talkative(2))
+	want.Kind, want.APIVersion = "Pod", "v1"
+	gotText, _ := json.Marshal(got.Items[1])
+	wantText, _ := json.Marshal(want)
+	if string(gotText) != string(wantText) {
+		t.Errorf("got\n%s\nwant\n%s", gotText, wantText)
+	}
+	o.heard("200") // a bookmark
+	got = list(t, o, func(namespace, name, labels string) bool {
+		return namespace == "shop" && name == "web-2" && labels == "app=web,n=0"
+	})
+	if got.Metadata.ResourceVersion != "200" || got.Cache["age_seconds"] != 0.0 || len(got.Items) != 1 {
+		t.Errorf("%+v", got)
+	}
+}
+
+// TestObjectsAreSmall keeps what a full node has; a pod of three containers and statuses is larger than most.
+func TestObjectsAreSmall(t *testing.T) {
+	const pods = 500
+	o := NewObjects(time.Now)
+	_ = o.keep(talkative(pods)) // what is pooled is there
+	heap := func() int {
+		runtime.GC()
+		runtime.GC()
+		var m runtime.MemStats
+		runtime.ReadMemStats(&m)
+		return int(m.HeapAlloc)
+	}
+	before := heap()
+	for n := range pods {
+		if err := o.keep(talkative(n)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	each := (heap() - before) / pods
+	t.Logf("%d bytes a pod", each)
+	if each > 4<<10 {
+		t.Errorf("%d bytes a pod", each)
+	}
+	runtime.KeepAlive(o)
+}
+
+func BenchmarkKeepObject(b *testing.B) {
+	o := NewObjects(time.Now)
+	pod := talkative(1)
+	b.ReportAllocs()
+	for b.Loop() {
+		if err := o.keep(pod); err != nil {
+			b.Fatal(err)
+		}
+	}
+}

@@ -1,0 +1,128 @@
+package podwatch
+
+import (
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+)
+
+// redactedText stands where something was that can be a secret.
+const redactedText = "REDACTED"
+
+// lastApplied holds the object as kubectl got it, secrets included.
+const lastApplied = "kubectl.kubernetes.io/last-applied-configuration"
+
+// redacted is a copy of a pod without what people put secrets into although it is no place for them. References to Secrets
+// stay: they are names.
+func redacted(pod *corev1.Pod) *corev1.Pod {
+	pod = pod.DeepCopy()
+	pod.ManagedFields = nil
+	delete(pod.Annotations, lastApplied)
+	for key := range pod.Annotations {
+		if !ofKubernetes(key) {
+			pod.Annotations[key] = redactedText
+		}
+	}
+	for i := range pod.Spec.InitContainers {
+		redactContainer(&pod.Spec.InitContainers[i])
+	}
+	for i := range pod.Spec.Containers {
+		redactContainer(&pod.Spec.Containers[i])
+	}
+	for i := range pod.Spec.EphemeralContainers {
+		c := corev1.Container(pod.Spec.EphemeralContainers[i].EphemeralContainerCommon)
+		redactContainer(&c)
+		pod.Spec.EphemeralContainers[i].EphemeralContainerCommon = corev1.EphemeralContainerCommon(c)
+	}
+	for i := range pod.Spec.Volumes {
+		if csi := pod.Spec.Volumes[i].CSI; csi != nil {
+			redactValues(csi.VolumeAttributes)
+		}
+		if flex := pod.Spec.Volumes[i].FlexVolume; flex != nil {
+			redactValues(flex.Options)
+		}
+		if ephemeral := pod.Spec.Volumes[i].Ephemeral; ephemeral != nil && ephemeral.VolumeClaimTemplate != nil {
+			redactValues(ephemeral.VolumeClaimTemplate.Annotations)
+		}
+	}
+	for _, statuses := range [][]corev1.ContainerStatus{pod.Status.InitContainerStatuses, pod.Status.ContainerStatuses, pod.Status.EphemeralContainerStatuses} {
+		for i := range statuses {
+			redactState(&statuses[i].State)
+			redactState(&statuses[i].LastTerminationState)
+		}
+	}
+	return pod
+}
+
+// ofKubernetes says that an annotation is one of Kubernetes' own: kubernetes.io and k8s.io are its domains.
+func ofKubernetes(key string) bool {
+	domain, _, ok := strings.Cut(key, "/")
+	for _, own := range []string{"kubernetes.io", "k8s.io"} {
+		if ok && (domain == own || strings.HasSuffix(domain, "."+own)) {
+			return true
+		}
+	}
+	return false
+}
+
+func redactContainer(c *corev1.Container) {
+	redactAll(c.Command)
+	redactAll(c.Args)
+	for i := range c.Env {
+		redact(&c.Env[i].Value)
+	}
+	for _, probe := range []*corev1.Probe{c.LivenessProbe, c.ReadinessProbe, c.StartupProbe} {
+		if probe != nil {
+			redactHandler(probe.Exec, probe.HTTPGet)
+		}
+	}
+	if c.Lifecycle == nil {
+		return
+	}
+	for _, hook := range []*corev1.LifecycleHandler{c.Lifecycle.PostStart, c.Lifecycle.PreStop} {
+		if hook != nil {
+			redactHandler(hook.Exec, hook.HTTPGet)
+		}
+	}
+}
+
+func redactHandler(exec *corev1.ExecAction, get *corev1.HTTPGetAction) {
+	if exec != nil {
+		redactAll(exec.Command)
+	}
+	if get == nil {
+		return
+	}
+	for i := range get.HTTPHeaders {
+		redact(&get.HTTPHeaders[i].Value)
+	}
+	if path, _, ok := strings.Cut(get.Path, "?"); ok {
+		get.Path = path + "?" + redactedText
+	}
+}
+
+// redactState takes out what the container itself wrote when it ended (terminationMessagePath).
+func redactState(s *corev1.ContainerState) {
+	if s.Terminated != nil {
+		redact(&s.Terminated.Message)
+	}
+}
+
+func redactAll(texts []string) {
+	for i := range texts {
+		texts[i] = redactedText
+	}
+}
+
+func redactValues(texts map[string]string) {
+	for key := range texts {
+		texts[key] = redactedText
+	}
+}
+
+// redact leaves alone what is empty: that there is nothing is no secret.
+func redact(text *string) {
+	if *text != "" {
+		*text = redactedText
+	}
+}

@@ -1,0 +1,57 @@
+package web
+
+import (
+	"fmt"
+	"net/http"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/podlapse/podlapse/pkg/filter"
+)
+
+const (
+	defaultLimit = 100
+	maxLimit     = 500
+)
+
+// asks reads the filters of a request, and refuses it if it has any parameter that is neither one of them nor in others: one that is
+// misspelt must not be told everything.
+func (a api) asks(w http.ResponseWriter, r *http.Request, filters []string, others ...string) (filter.Filter, bool) {
+	values := r.URL.Query()
+	known := slices.Concat(filters, others)
+	for name := range values {
+		if slices.Contains(known, name) {
+			continue
+		}
+		reason := fmt.Sprintf("parameter %.80q is not known: want none", name)
+		if len(known) > 0 {
+			reason = fmt.Sprintf("parameter %.80q is not known: want some of %s", name, strings.Join(slices.Sorted(slices.Values(known)), ", "))
+		}
+		badRequest(w, reason)
+		return filter.Filter{}, false
+	}
+	f, err := filter.Parse(values, a.Now(), filters...)
+	if err != nil {
+		badRequest(w, err.Error())
+		return filter.Filter{}, false
+	}
+	return f, true
+}
+
+func badRequest(w http.ResponseWriter, reason string) {
+	writeError(w, http.StatusBadRequest, "bad_request", reason)
+}
+
+func limitOf(w http.ResponseWriter, r *http.Request) (int, bool) {
+	text := r.URL.Query().Get("limit")
+	if text == "" {
+		return defaultLimit, true
+	}
+	limit, err := strconv.Atoi(text)
+	if err != nil || limit < 1 || limit > maxLimit {
+		badRequest(w, fmt.Sprintf("limit %.80q is not known: want a number from 1 to %d", text, maxLimit))
+		return 0, false
+	}
+	return limit, true
+}
