@@ -2,11 +2,12 @@ package scenario
 
 import (
 	"context"
-	"fmt"
 	"math/rand/v2"
+	"slices"
 	"time"
 
 	"golang.org/x/sync/errgroup"
+	corev1 "k8s.io/api/core/v1"
 
 	"github.com/podlapse/podlapse/lab/internal/agent"
 	"github.com/podlapse/podlapse/lab/internal/bench"
@@ -23,6 +24,7 @@ func rollout(ctx context.Context, b *bench.Bench, v *Verdict) error {
 	random := rand.New(rand.NewPCG(b.Seed, 0))
 	agents := make(map[string]bool)
 	var took []time.Duration
+	var amid []int // start-ups, at each restart
 	records, err := startDisturbed(ctx, b, v, random, disturbance{pods: podCount, lasting: (restarts + 1) * apart,
 		disturb: func(ctx context.Context) error {
 			for i := range restarts + 1 {
@@ -37,6 +39,11 @@ func rollout(ctx context.Context, b *bench.Bench, v *Verdict) error {
 				if err := sleep(ctx, apart); err != nil {
 					return err
 				}
+				starting, err := startingPods(ctx, b)
+				if err != nil {
+					return err
+				}
+				amid = append(amid, starting)
 				begunAt := time.Now()
 				if err := restartAndKeep(ctx, b); err != nil {
 					return err
@@ -48,8 +55,26 @@ func rollout(ctx context.Context, b *bench.Bench, v *Verdict) error {
 	if err != nil {
 		return err
 	}
-	judgeRollout(v, records, restarts, len(agents), took)
+	judgeRollout(v, records, restarts, len(agents))
+	if slices.Contains(amid, 0) {
+		v.Problem("the DaemonSet was restarted amid %v start-ups: it proves nothing", amid)
+	}
+	v.Note("%d restarts of the DaemonSet, amid %v start-ups, took %v", restarts, amid, took)
 	return nil
+}
+
+// startingPods counts the bench's pods that are neither ready nor over.
+func startingPods(ctx context.Context, b *bench.Bench) (starting int, err error) {
+	pods, err := b.Kube.Pods(ctx, b.Namespace)
+	for _, pod := range pods {
+		settled := pod.Status.Phase == corev1.PodSucceeded || slices.ContainsFunc(pod.Status.Conditions, func(c corev1.PodCondition) bool {
+			return c.Type == corev1.PodReady && c.Status == corev1.ConditionTrue
+		})
+		if !settled {
+			starting++
+		}
+	}
+	return starting, err
 }
 
 // restartAndKeep keeps what the old agent prints to its end, which kubelet removes with its pod.
@@ -72,7 +97,7 @@ func restartAndKeep(ctx context.Context, b *bench.Bench) error {
 }
 
 // judgeRollout adds what judgeRestarts does not ask for: that there was something to tell again, and nobody did.
-func judgeRollout(v *Verdict, records agent.Records, restarts, agents int, took []time.Duration) {
+func judgeRollout(v *Verdict, records agent.Records, restarts, agents int) {
 	v.Compared++
 	if agents != restarts+1 {
 		v.Problem("%d restarts had %d agents", restarts, agents)
@@ -83,5 +108,4 @@ func judgeRollout(v *Verdict, records agent.Records, restarts, agents int, took 
 	if records.Torn > 0 {
 		v.Problem("%d records were torn", records.Torn)
 	}
-	v.Note("%d restarts of the DaemonSet took %s", restarts, fmt.Sprint(took))
 }
