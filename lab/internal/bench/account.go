@@ -50,7 +50,7 @@ func (b *Bench) BindAccount(ctx context.Context, account, role string) error {
 	return nil
 }
 
-// ApplyOwned applies an object that is in no namespace and goes with that of the bench all the same.
+// ApplyOwned applies an object that is in no namespace, or in another one, and goes with that of the bench all the same.
 func (b *Bench) ApplyOwned(ctx context.Context, document []byte) error {
 	meta, err := b.clusterMeta(ctx, "")
 	if err != nil {

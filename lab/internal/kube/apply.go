@@ -52,6 +52,15 @@ func (c *Client) Remove(ctx context.Context, document []byte) error {
 	return nil
 }
 
+// Name is which object a YAML document is.
+type Name struct{ APIVersion, Kind, Namespace, Name string }
+
+// NameOf reads it.
+func NameOf(document []byte) (Name, error) {
+	object, _, err := read(document)
+	return Name{object.APIVersion, object.Kind, object.Namespace, object.Name}, err
+}
+
 // Knows returns nil when the API server knows the kind of a YAML document.
 func (c *Client) Knows(ctx context.Context, document []byte) error {
 	object, _, err := read(document)

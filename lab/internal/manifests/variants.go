@@ -25,6 +25,7 @@ func asValues() map[string]string {
 		"k3s":                "runtime: k3s",
 		"microk8s":           "runtime: microk8s",
 		"openshift":          "openshift: {enabled: true}",
+		"tls":                "tls: {enabled: true}",
 	}
 }
 

@@ -170,14 +170,8 @@ func (n Node) DeployAgent(ctx context.Context, components ...string) error {
 		return err
 	}
 	defer client.Close()
-	documents, err := manifests.Documents(rendered)
-	if err != nil {
+	if err := n.applyAgent(ctx, client, rendered); err != nil {
 		return err
-	}
-	for _, document := range documents {
-		if err := client.Apply(ctx, fieldManager, document, false); err != nil {
-			return err
-		}
 	}
 	if err := labelNode(ctx, client, "here"); err != nil {
 		return err
@@ -211,7 +205,7 @@ func (n Node) RestartDeployed(ctx context.Context) error {
 	return n.awaitRollout(ctx, client)
 }
 
-// awaitRollout waits, as kubectl rollout status does, and until the agent answers.
+// awaitRollout waits, as kubectl rollout status does: until kubelet has found the new pod ready.
 func (n Node) awaitRollout(ctx context.Context, client *kube.Client) error {
 	return n.Report.Wait(ctx, "the agent's DaemonSet", startLimit, 100*time.Millisecond, func(ctx context.Context) error {
 		if err := n.KeepAgentLogs(); err != nil {
@@ -225,7 +219,7 @@ func (n Node) awaitRollout(ctx context.Context, client *kube.Client) error {
 		if s.ObservedGeneration < set.Generation || s.DesiredNumberScheduled != 1 || s.UpdatedNumberScheduled != 1 || s.NumberAvailable != 1 {
 			return n.whyNoAgent(ctx, client)
 		}
-		return get(ctx, "http://"+layout.Address(layout.AgentPort)+"/readyz")
+		return nil
 	})
 }
 
@@ -261,35 +255,6 @@ func agentPods(ctx context.Context, client *kube.Client) ([]corev1.Pod, error) {
 		return nil, fmt.Errorf("list the agent's pods: %w", err)
 	}
 	return pods.Items, nil
-}
-
-// UninstallAgent takes the DaemonSet's agent off the node and removes what DeployAgent applied, but for the namespace.
-func (n Node) UninstallAgent(ctx context.Context) error {
-	rendered, err := n.agentManifests()
-	if err != nil {
-		return err
-	}
-	documents, err := manifests.Documents(rendered)
-	if err != nil {
-		return err
-	}
-	client, err := n.Kube()
-	if err != nil {
-		return err
-	}
-	defer client.Close()
-	if err := n.withdrawAgent(ctx, client); err != nil {
-		return err
-	}
-	for _, document := range documents {
-		if strings.Contains("\n"+string(document), "\nkind: Namespace\n") {
-			continue
-		}
-		if err := client.Remove(ctx, document); err != nil {
-			return err
-		}
-	}
-	return nil
 }
 
 // AgentPod is the pod that the DaemonSet has on the node.

@@ -36,10 +36,19 @@ func install(ctx context.Context, b *bench.Bench, v *Verdict) error {
 	if err := b.CreateSecret(ctx, "secret"); err != nil {
 		return err
 	}
-	if err := judgeRights(ctx, b, v, "own"); err != nil {
+	if err := judgeRights(ctx, b, v, installation{name: "own"}); err != nil {
 		return err
 	}
-	if err := judgeRights(ctx, b, v, "mine", "node-impersonation"); err != nil {
+	certified, err := certify(ctx, b)
+	if err != nil {
+		return err
+	}
+	guarded := installation{name: "guarded", components: []string{"metrics-auth", "tls"},
+		more: func(ctx context.Context) error { return scrapeGuarded(ctx, b, v, certified) }}
+	if err := judgeRights(ctx, b, v, guarded); err != nil {
+		return err
+	}
+	if err := judgeRights(ctx, b, v, installation{name: "mine", components: []string{"node-impersonation"}}); err != nil {
 		return err
 	}
 	pod, err := b.Node.AgentPod(ctx)
@@ -139,21 +148,33 @@ func renderVariants(n node.Node) ([]manifests.Variant, error) {
 	return manifests.Variants(node.Manifests(source), scratch)
 }
 
-// judgeRights deploys the agent with components, has it tell of a pod that makes it use all of its sources, and wants the rights
-// that its requests needed to be just those that it has.
-func judgeRights(ctx context.Context, b *bench.Bench, v *Verdict, name string, components ...string) error {
-	if err := b.Node.DeployAgent(ctx, components...); err != nil {
+// installation is one way in which the agent is deployed.
+type installation struct {
+	name       string // of the pod that it tells of
+	components []string
+	more       func(context.Context) error // what it takes to have it use all of its rights; nil: that pod does
+}
+
+// judgeRights deploys the agent, has it tell of a pod that makes it use all of its sources, and wants the rights that its requests
+// needed to be just those that it has.
+func judgeRights(ctx context.Context, b *bench.Bench, v *Verdict, i installation) error {
+	if err := b.Node.DeployAgent(ctx, i.components...); err != nil {
 		return err
 	}
-	cold, err := b.Image(ctx, name, 1<<20)
+	cold, err := b.Image(ctx, i.name, 1<<20)
 	if err != nil {
 		return err
 	}
-	timeline, err := startWithSecret(ctx, b, name, cold)
+	timeline, err := startWithSecret(ctx, b, i.name, cold)
 	if err != nil {
 		return err
 	}
 	v.Contract(timeline)
+	if i.more != nil {
+		if err := i.more(ctx); err != nil {
+			return err
+		}
+	}
 	pod, err := b.Node.AgentPod(ctx)
 	if err != nil {
 		return err
@@ -176,7 +197,7 @@ func judgeRights(ctx context.Context, b *bench.Bench, v *Verdict, name string, c
 	if err != nil {
 		return err
 	}
-	what := strings.Join(append([]string{"base"}, components...), " with ")
+	what := strings.Join(append([]string{"base"}, i.components...), " with ")
 	v.Compared += 2
 	if !slices.Equal(use.Rights, granted) {
 		v.Problem("%s: the agent has the rights %q and used %q", what, granted, use.Rights)

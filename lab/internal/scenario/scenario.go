@@ -50,7 +50,7 @@ func Table() []Scenario {
 		{"prometheus", "a real Prometheus scrapes the agent: quantiles, native histograms, exemplars, series that end, lint", scrape, nil, false},
 		{"otlp", "the collector's receiver takes traces: trees, IDs, times, failures, parents; restarts and a receiver that is gone", traces, nil, false},
 		{"node-impersonation", "an agent that asks as its node: its own pods and no other's, no secrets", nodeImpersonation, nil, false},
-		{"metrics-auth", "metrics for whom the API server lets read them, and nobody else", metricsAuth, nil, false},
+		{"metrics-auth", "metrics for whom the API server lets read them, and nobody else; hostile requests refused at little cost", metricsAuth, nil, false},
 		{"event-cost", "hundreds of pods, 20 a second, 16 Events each: what an agent costs the API server", eventCost, nil, false},
 	}
 }
