@@ -5,14 +5,20 @@ import (
 	"time"
 )
 
-// stdout takes what a container printed to its standard output from the log that kubelet has the runtime write, in CRI's
+// The streams of a container's log.
+const (
+	Stdout = "stdout"
+	Stderr = "stderr"
+)
+
+// Printed takes what a container printed to one of its streams from the log that kubelet has the runtime write, in CRI's
 // format: a line "TIME STREAM TAGS TEXT" for each line that the container printed, and several where that was long, all but the
 // last with the tag P (containerd cuts at 16 KiB). A line that is not there in full yet is left out, its writer is at it.
-func stdout(log []byte) []byte {
+func Printed(log []byte, stream string) []byte {
 	var out, parts []byte
 	for line := range bytes.Lines(log) {
 		fields := bytes.SplitN(bytes.TrimSuffix(line, []byte("\n")), []byte(" "), 4)
-		if !bytes.HasSuffix(line, []byte("\n")) || len(fields) < 4 || string(fields[1]) != "stdout" {
+		if !bytes.HasSuffix(line, []byte("\n")) || len(fields) < 4 || string(fields[1]) != stream {
 			continue
 		}
 		parts = append(parts, fields[3]...)

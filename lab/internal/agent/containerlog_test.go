@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-func TestStdoutOfAContainerLog(t *testing.T) {
+func TestWhatAContainerPrinted(t *testing.T) {
 	const log = `2026-01-02T03:04:05.123456789Z stdout F {"a": 1}
 2026-01-02T03:04:05.2Z stderr F {"level":"info"}
 2026-01-02T03:04:06Z stdout P {"b":
@@ -20,8 +20,11 @@ func TestStdoutOfAContainerLog(t *testing.T) {
 {"b": "two  spaces"}
 
 `
-	if got := string(stdout([]byte(log))); got != want {
+	if got := string(Printed([]byte(log), Stdout)); got != want {
 		t.Errorf("got %q, want %q", got, want)
+	}
+	if got := string(Printed([]byte(log), Stderr)); got != "{\"level\":\"info\"}\nhalf of a log line\n" {
+		t.Errorf("logged %q", got)
 	}
 	if got := begunAt([]byte(log)); !got.Equal(time.Date(2026, 1, 2, 3, 4, 5, 123456789, time.UTC)) {
 		t.Errorf("begun at %s", got)

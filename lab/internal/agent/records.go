@@ -32,7 +32,7 @@ func ReadRecords(output Output, namespace string) (Records, error) {
 	if err != nil {
 		return Records{}, err
 	}
-	return readRecords(append(data, stdout(log)...), namespace), nil
+	return readRecords(append(data, Printed(log, Stdout)...), namespace), nil
 }
 
 // readLogs reads containers' logs one after the other, the oldest first. A long line may begin in one and end in the next.

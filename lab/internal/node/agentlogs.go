@@ -7,10 +7,13 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
+	"strings"
 	"syscall"
 	"time"
 
 	"github.com/podlapse/podlapse/lab/internal/agent"
+	"github.com/podlapse/podlapse/lab/internal/process"
 )
 
 // containerLog is the name of a log that a runtime writes, or wrote until kubelet had it begin another.
@@ -86,6 +89,19 @@ func (n Node) latestKeptLog() (latest string) {
 		}
 	}
 	return latest
+}
+
+// AgentLogEnd is the end of what the agent has logged, in so many lines. One in a container prints its records to the same file.
+func (n Node) AgentLogEnd(lines int) string {
+	if n.Form() != Deployed {
+		return process.Tail(n.AgentLog(), lines)
+	}
+	log, err := os.ReadFile(n.AgentLog())
+	if err != nil {
+		return err.Error()
+	}
+	logged := slices.Collect(strings.Lines(string(agent.Printed(log, agent.Stderr))))
+	return strings.TrimRight(strings.Join(logged[max(0, len(logged)-lines):], ""), "\n")
 }
 
 // AgentOutput is where the agents of the node have printed, however they run.

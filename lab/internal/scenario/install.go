@@ -199,13 +199,14 @@ func judgeRights(ctx context.Context, b *bench.Bench, v *Verdict, i installation
 	}
 	what := strings.Join(append([]string{"base"}, i.components...), " with ")
 	v.Compared += 2
-	if !slices.Equal(use.Rights, granted) {
+	if slices.Equal(use.Rights, granted) {
+		v.Note("%s: the agent has and used %q, by the API server's audit log", what, granted)
+	} else {
 		v.Problem("%s: the agent has the rights %q and used %q", what, granted, use.Rights)
 	}
 	if len(use.Refused) > 0 {
 		v.Problem("%s: the agent was refused %q", what, use.Refused)
 	}
-	v.Note("%s: the agent has and used %q, by the API server's audit log", what, granted)
 	return nil
 }
 
