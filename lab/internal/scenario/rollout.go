@@ -27,6 +27,7 @@ func rollout(ctx context.Context, b *bench.Bench, v *Verdict) error {
 	var amid []int // start-ups, at each restart
 	records, err := startDisturbed(ctx, b, v, random, disturbance{pods: podCount, lasting: (restarts + 1) * apart,
 		disturb: func(ctx context.Context) error {
+			next := time.Now()
 			for i := range restarts + 1 {
 				pod, err := b.Node.AgentPod(ctx)
 				if err != nil {
@@ -36,7 +37,8 @@ func rollout(ctx context.Context, b *bench.Bench, v *Verdict) error {
 				if i == restarts {
 					return nil
 				}
-				if err := sleep(ctx, apart); err != nil {
+				next = next.Add(apart) // however long the last one took: it is to be amid start-ups
+				if err := sleep(ctx, time.Until(next)); err != nil {
 					return err
 				}
 				starting, err := startingPods(ctx, b)
