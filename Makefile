@@ -17,7 +17,8 @@ FUZZTIME ?= 5s
 # The scenarios that `make test` runs on the real node: first those for which the agent is the DaemonSet, so that it changes
 # only once.
 SCENARIOS := rollout install alerts first-light network-failure serial-queue accuracy restart pulls pulls-no-events pulls-no-runtime \
-	lost-events unpack no-watch prometheus otlp node-impersonation metrics-auth
+	lost-events lost-events-no-events lost-events-no-runtime unpack unpack-no-events unpack-no-runtime no-watch prometheus otlp \
+	node-impersonation metrics-auth
 
 .DEFAULT_GOAL := help
 .PHONY: FORCE help build image lab up down status list scenario test check unit fuzz image-test node-test bench clean

@@ -265,9 +265,12 @@ func (f *fold) pullSteps(c *Container) []step {
 			steps = append(steps, step{key: markKey{index, a.attempt, MarkPullResolved}, phase: PhasePull})
 		}
 		end := step{key: markKey{index, a.attempt, a.end()}, phase: PhasePull}
-		if downloaded := (markKey{index, a.attempt, MarkPullDownloaded}); f.bounds.find(downloaded) != nil {
+		switch downloaded := (markKey{index, a.attempt, MarkPullDownloaded}); {
+		case f.bounds.find(downloaded) != nil:
 			steps = append(steps, step{key: downloaded, phase: PhasePull})
 			end.phase = PhaseUnpack
+		case f.mayHoldUnpacking(c, a):
+			end.also = PhaseUnpack
 		}
 		steps = append(steps, end)
 	}

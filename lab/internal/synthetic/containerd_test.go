@@ -1,31 +1,18 @@
 package synthetic
 
 import (
-	"path/filepath"
 	"testing"
 	"time"
 
 	sandboxapi "github.com/containerd/containerd/api/services/sandbox/v1"
-	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
-	"google.golang.org/grpc/credentials/insecure"
 	"google.golang.org/grpc/status"
 	runtimeapi "k8s.io/cri-api/pkg/apis/runtime/v1"
 )
 
 func TestContainerdsStoreTellsSandboxesApart(t *testing.T) {
 	for name, runtime := range map[string]*Runtime{"containerd": NewContainerd(), "podlapse-lab": NewRuntime()} {
-		socket := filepath.Join(t.TempDir(), "s")
-		stop, err := runtime.Serve(socket)
-		if err != nil {
-			t.Fatal(err)
-		}
-		t.Cleanup(stop)
-		connection, err := grpc.NewClient("unix://"+socket, grpc.WithTransportCredentials(insecure.NewCredentials()))
-		if err != nil {
-			t.Fatal(err)
-		}
-		t.Cleanup(func() { _ = connection.Close() })
+		connection := serve(t, runtime)
 		version, err := runtimeapi.NewRuntimeServiceClient(connection).Version(t.Context(), &runtimeapi.VersionRequest{})
 		if err != nil || version.RuntimeName != name {
 			t.Errorf("got %v, %v, want %s", version, err, name)
