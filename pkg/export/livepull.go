@@ -77,6 +77,7 @@ func (w wantedPull) mayBe(d imagepull.Download, now time.Time) bool {
 // Records lists the pulls that go on, the oldest first. A download belongs to the pull of its repository that was asked for
 // first; one whose repository is not known yet to the first that nothing comes for; else to a container that starts
 // again, or whose pod's start-up is over; else it is external. So is one that began while kubelet waited to try again.
+// One whose repository is not known is left out while it may be of a pod that starts.
 func (l LivePulls) Records() []LivePullRecord {
 	wanted := l.wanted()
 	slices.SortStableFunc(wanted, func(a, b wantedPull) int { return oldestFirst(a.LivePullRecord, b.LivePullRecord) })
@@ -88,6 +89,9 @@ func (l LivePulls) Records() []LivePullRecord {
 		i := slices.IndexFunc(wanted, func(w wantedPull) bool {
 			return w.mayBe(d, l.Now) && (w.State != pullStatePulling && d.Of(w.Image) || d.Repository == "" && w.State == pullStateQueued)
 		})
+		if i < 0 && d.Repository == "" && l.mayBeOurs(d) {
+			continue // what it is of will show in a moment
+		}
 		if i < 0 {
 			wanted = append(wanted, wantedPull{LivePullRecord: LivePullRecord{
 				Outcome: imagepull.OutcomeExternal, Registry: cmp.Or(d.Registry, imagepull.UnknownRegistry)}})
@@ -113,17 +117,30 @@ func (l LivePulls) Records() []LivePullRecord {
 	return records
 }
 
+// overLately says that a pull ended so lately that a download which began before may be told of still.
+func (l LivePulls) overLately(d imagepull.Download, p timeline.Pull) bool {
+	const lately = 3 * time.Second // answers about downloads are a second old at most, and may take two
+	return !p.FinishedAt.IsZero() && l.Now.Sub(p.FinishedAt) < lately && !d.StartedAt.After(p.FinishedAt)
+}
+
 // over says that the pull that the download was for has ended since it was asked about.
 func (l LivePulls) over(d imagepull.Download) bool {
-	const lately = 3 * time.Second // answers about downloads are a second old at most, and may take two
 	for _, t := range l.Starting {
 		for _, p := range slices.Concat(t.Pulls, t.Debug) {
-			if d.Of(p.Image) && !p.FinishedAt.IsZero() && l.Now.Sub(p.FinishedAt) < lately && !d.StartedAt.After(p.FinishedAt) {
+			if d.Of(p.Image) && l.overLately(d, p) {
 				return true
 			}
 		}
 	}
 	return false
+}
+
+// mayBeOurs says that a pod which starts, or did a moment ago, may be behind a download.
+func (l LivePulls) mayBeOurs(d imagepull.Download) bool {
+	return slices.ContainsFunc(l.wanted(), func(w wantedPull) bool { return w.mayBe(d, l.Now) }) ||
+		slices.ContainsFunc(l.Starting, func(t timeline.Timeline) bool {
+			return slices.ContainsFunc(slices.Concat(t.Pulls, t.Debug), func(p timeline.Pull) bool { return l.overLately(d, p) })
+		})
 }
 
 func oldestFirst(a, b LivePullRecord) int { return cmp.Compare(b.Age, a.Age) }

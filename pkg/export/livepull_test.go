@@ -63,6 +63,14 @@ func TestLivePulls(t *testing.T) {
 			Outcome: imagepull.OutcomePulling, State: pullStatePulling, Age: second(5), DoneBytes: 30, TotalBytes: 100},
 	})
 
+	untold.Downloads = unknown.Downloads // of whichever of them it is
+	untold.Starting = untold.Starting[:2]
+	check(t, untold.Records(), nil)
+	foreign := LivePulls{Now: untold.Now, Downloads: unknown.Downloads}
+	check(t, foreign.Records(), []LivePullRecord{
+		{Registry: imagepull.UnknownRegistry, Outcome: imagepull.OutcomeExternal, State: pullStatePulling, Age: second(1), DoneBytes: 1},
+	})
+
 	stale := busy() // the download was over by now, and its pull is
 	p := &stale.Starting[1].Pulls[1]
 	p.Outcome, p.FinishedAt = imagepull.OutcomeDownloaded, after(9*time.Second)

@@ -225,11 +225,12 @@ func (r *Reconciler) settle(p *pod, now time.Time) {
 	r.config.Settled(p.settled)
 }
 
-// settleEnded is for the end of the agent: late evidence will not come any more.
+// settleEnded is for the end of the agent: late Events will not come any more. What the runtime has yet to tell of is left to the
+// agent after this one, if there is one that knows.
 func (r *Reconciler) settleEnded() {
 	now := r.config.Now()
 	for _, p := range r.pods {
-		if p.evidence != nil && p.evidence.Ended() {
+		if p.evidence != nil && p.evidence.Ended() && (r.config.Keep == nil || !p.evidence.Wants(now).Runtime) {
 			r.settle(p, now)
 		}
 	}

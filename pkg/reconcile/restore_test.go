@@ -3,6 +3,7 @@ package reconcile
 import (
 	"fmt"
 	"slices"
+	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -168,6 +169,32 @@ func TestOverButNotReported(t *testing.T) {
 		synctest.Wait()
 		if len(d.settled) != 1 || d.settled[0].Reconstructed {
 			t.Errorf("settled %+v", d.settled)
+		}
+	})
+}
+
+func TestStopBeforeTheRuntimeAnswers(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		k := &keeper{}
+		first := &desk{}
+		_, observe, stop := startRestored(t, first, k, Restored{})
+		observe(timeline.PodSeen{ArrivedAt: time.Now(), Live: true, Pod: object()})
+		time.Sleep(2 * time.Second)
+		pod := ready(object())
+		observe(timeline.PodSeen{ArrivedAt: time.Now(), Live: true, Pod: pod})
+		stop()
+		if len(first.settled) > 0 {
+			t.Errorf("reported without the runtime's word: %+v", first.settled)
+		}
+		second := &desk{}
+		_, observe, stop = startRestored(t, second, k, Restored{InFlight: k.kept})
+		synctest.Wait()
+		ran := time.Now().Add(-time.Millisecond)
+		observe(timeline.RuntimeSeen{UID: "uid-1", AskedAt: time.Now(), ArrivedAt: time.Now(), Containers: []timeline.ContainerRun{
+			{Name: "app", CreatedAt: ran, StartedAt: ran}}, Images: []timeline.Image{{Ref: "cold", Present: true}}})
+		stop()
+		if len(second.settled) != 1 || !strings.Contains(fmt.Sprint(second.settled[0].Phases), string(timeline.PhaseContainerStart)) {
+			t.Errorf("reported by the next agent: %+v", second.settled)
 		}
 	})
 }

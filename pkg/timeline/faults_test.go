@@ -91,7 +91,7 @@ spec main app base Always readiness
 4.010 pod app running@1 attempt=1 started ready | containers_ready@4 ready@4
 4.020 runtime sandbox ready begun@0.340 network@0.400 running@0.450 | app created@0.700 started@0.750 finished@0.800 exit=1 | app attempt=1 created@1.000 started@1.100
 `,
-		not: "image_backoff", must: "pull 0.500-0.600",
+		not: "image_backoff", must: "unattributed 0.500-0.600 0.100 ±0.011 app/0 with [pull unpack]",
 	},
 	{
 		name: "an image's later pull is not the container's",

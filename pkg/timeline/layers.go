@@ -3,6 +3,8 @@ package timeline
 import (
 	"slices"
 	"time"
+
+	"github.com/podlapse/podlapse/pkg/imagepull"
 )
 
 // pulledOnceWithin is how far apart the stamps of an image that was pulled once can be: containerd writes it again
@@ -78,6 +80,13 @@ func lastDownload(layers []Layer) (last time.Time) {
 // the queue, or the registry took its time.
 func (f *fold) startedBy(index int16, attempt uint16) bool {
 	return f.bounds.find(markKey{index, attempt, MarkPullResolved}) != nil
+}
+
+// mayHoldUnpacking says that a pull brought an image of which nobody tells when its last byte had come: registry and disk
+// share that time in an unknown way.
+func (f *fold) mayHoldUnpacking(c *Container, a pullAttempt) bool {
+	image, finished := f.e.pulledImage(c.Name), f.bounds.find(markKey{f.index(c.Name), a.attempt, MarkPullFinished})
+	return finished != nil && a.outcome != imagepull.OutcomeVerified && (image == nil || image.layered == nil)
 }
 
 // addLayers adds the layers that came with a pull, and when they had come.

@@ -63,9 +63,22 @@ func (t Timeline) outcome() string {
 	}
 }
 
+// words is what a pod did in a span. Of one that nobody is charged with, it is all that may have been.
 func (t Timeline) words(s Span) string {
-	row := rowOf(s.Phase)
-	if s.Phase == PhasePullQueue {
+	if s.Phase != PhaseUnattributed || len(s.MergedWith) == 0 {
+		return t.wordsOf(s.Phase, s)
+	}
+	may := make([]string, 0, len(s.MergedWith))
+	for _, phase := range s.MergedWith {
+		may = append(may, t.wordsOf(phase, s))
+	}
+	last := len(may) - 1
+	return fmt.Sprintf("unattributed (%s or %s)", strings.Join(may[:last], ", "), may[last])
+}
+
+func (t Timeline) wordsOf(phase Phase, s Span) string {
+	row := rowOf(phase)
+	if phase == PhasePullQueue {
 		if image := t.blockerOf(s.Container); image != "" {
 			return "queued behind " + image + " on this node"
 		}

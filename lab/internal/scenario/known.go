@@ -2,8 +2,10 @@ package scenario
 
 import (
 	"context"
+	"slices"
 	"time"
 
+	"github.com/podlapse/podlapse/lab/internal/agent"
 	"github.com/podlapse/podlapse/lab/internal/bench"
 	"github.com/podlapse/podlapse/lab/internal/workload"
 )
@@ -20,6 +22,7 @@ type known struct {
 type knownLength struct {
 	phase, container string
 	then             string        // the phase that goes on with it, which the truth does not tell apart; empty: none
+	with             string        // the next one, of the same cause, which may be told under this one's name; empty: none
 	injected         time.Duration // so much of what was injected falls into it
 	truth            bench.Span
 	begunBefore      time.Time // when it cannot have begun yet, by kubelet; zero where nothing says so
@@ -124,11 +127,28 @@ func (p plan) lengths(a accounts) []knownLength {
 	}
 	if p.startedAfter > 0 {
 		next("startup_probe", p.startedAfter, workload.WordStartup)
+		if !p.completes() { // an agent that was away while both passed cannot tell them apart
+			lengths[len(lengths)-1].with = "readiness_probe"
+		}
 	}
 	if !p.completes() {
 		next("readiness_probe", p.readyAfter, workload.WordReady)
 	}
 	return lengths
+}
+
+// joined is how a length and the next one are to be read where the timeline tells both under the name of the first: what was
+// injected into either, over the time of both.
+func (l knownLength) joined(next knownLength, timeline agent.Timeline) (both knownLength, ok bool) {
+	if l.with == "" || l.with != next.phase || !slices.ContainsFunc(timeline.Phases, func(p agent.Phase) bool {
+		return p.Phase == l.phase && p.Container == l.container && slices.Contains(p.MergedWith, l.with)
+	}) {
+		return l, false
+	}
+	both = l
+	both.injected += next.injected
+	both.truth.EndAt, both.endedBy = next.truth.EndAt, next.endedBy
+	return both, true
 }
 
 // runningAt is when a container ran. The runtime says so after it has written that down to the disk, the

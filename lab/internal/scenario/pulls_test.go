@@ -124,6 +124,13 @@ func TestLossesAreCountedExactly(t *testing.T) {
 		{Container: "c2", Reason: "Pulling"}, {Container: "c2", Reason: "Pulled"}, {Container: "c3", Reason: "Pulling"}, {Container: "c3", Reason: "Pulled"},
 	}
 	lost := lostOf(made, stored)
+	judge := func(of sight, lost []string, text string, counted float64) *Verdict {
+		v := &Verdict{Compared: 1}
+		p := pullRun{verdict: v, sight: of}
+		p.judgeLosses(lost, stored, agent.Timeline{LostEvents: strings.Fields(text)}, counted)
+		return v
+	}
+	full := sight{events: true, runtime: true}
 	for text, want := range map[string]bool{
 		"Pulled/c2 Pulling/c3 Pulled/c3": false,
 		"":                               true,
@@ -132,19 +139,27 @@ func TestLossesAreCountedExactly(t *testing.T) {
 		"Pulled/c2 Pulling/c2 Pulling/c3 Pulled/c3": true,
 		"Pulled/c2 Pulling/c3 Pulled/c3 Created/c2": true,
 	} {
-		v := &Verdict{}
-		judgeLosses(lost, stored, agent.Timeline{LostEvents: strings.Fields(text)}, 3, v)
-		if v.Failed() != want {
+		if v := judge(full, lost, text, 3); v.Failed() != want {
 			t.Errorf("%q: %q", text, v.Problems)
 		}
 	}
-	v := &Verdict{}
-	if judgeLosses(lost, stored, agent.Timeline{LostEvents: strings.Fields("Pulled/c2 Pulling/c3 Pulled/c3")}, 2, v); !v.Failed() {
+	if !judge(full, lost, "Pulled/c2 Pulling/c3 Pulled/c3", 2).Failed() {
 		t.Error("a wrong count passes")
 	}
-	none := &Verdict{Compared: 1}
-	if judgeLosses(nil, stored, agent.Timeline{}, 0, none); !none.Failed() {
+	if !judge(full, nil, "", 0).Failed() {
 		t.Error("a run without losses passes")
+	}
+	if v := judge(sight{events: true}, lost, "Pulled/c2 Pulled/c3", 2); v.Failed() {
+		t.Errorf("what proves Pulling is lost, too: %q", v.Problems)
+	}
+	if !judge(sight{events: true}, lost, "Pulled/c2 Pulling/c3 Pulled/c3", 3).Failed() {
+		t.Error("a loss that nothing proves passes")
+	}
+	if v := judge(sight{runtime: true}, lost, "", 0); v.Failed() {
+		t.Errorf("who asks for no Events misses none: %q", v.Problems)
+	}
+	if !judge(sight{runtime: true}, lost, "Pulled/c2", 1).Failed() {
+		t.Error("a loss of what nobody waited for passes")
 	}
 }
 

@@ -2,6 +2,7 @@ package scenario
 
 import (
 	"context"
+	"slices"
 	"time"
 
 	v1 "github.com/google/go-containerregistry/pkg/v1"
@@ -23,11 +24,17 @@ const (
 	mostlyUnpacked = 500 * time.Millisecond // of the last, small layer, after its last byte
 )
 
+// unpackWith is the scenario of slow layers for an agent that sees so much.
+func unpackWith(name, summary string, s sight) Scenario {
+	run := func(ctx context.Context, b *bench.Bench, v *Verdict) error { return unpack(ctx, b, v, s) }
+	return Scenario{Name: name, Summary: summary, Run: run, Flags: s.flags()}
+}
+
 // unpack pulls three images: one that is slow to come, one that is slow to unpack, and one of which the first
 // layer is unpacked while the second one comes. The registry's log says when the last byte came, containerd's
 // when the image was complete: before, the registry is to blame, after, the disk.
-func unpack(ctx context.Context, b *bench.Bench, v *Verdict) error {
-	p := &pullRun{bench: b, verdict: v, sight: sight{events: true, runtime: true}}
+func unpack(ctx context.Context, b *bench.Bench, v *Verdict, s sight) error {
+	p := &pullRun{bench: b, verdict: v, sight: s}
 	var err error
 	if p.witness, err = b.WitnessPulls(); err != nil {
 		return err
@@ -100,6 +107,10 @@ func (p *pullRun) unpacked(ctx context.Context, c pullCase, unpacks bool, layers
 	if took := a.Unpacked(); unpacks != (took > unpackAtLeast) || !unpacks && took > mostlyUnpacked {
 		v.Problem("%s: from the last byte to completion it took %s: the scenario proves nothing", c.pod, seconds(took))
 	}
+	if !p.sight.runtime {
+		p.judgeUndivided(c, a, timeline)
+		return nil
+	}
 	var download time.Duration
 	if !unpacks {
 		download = downloadLayer / downloadRate * time.Second
@@ -125,6 +136,29 @@ func (p *pullRun) unpacked(ctx context.Context, c pullCase, unpacks bool, layers
 	}
 	p.judgeBusy(c, a, layers, timeline)
 	return nil
+}
+
+// judgeUndivided is for an agent whom nobody tells when the last byte came: it is to say how long both took together, to name
+// both, and to charge neither.
+func (p *pullRun) judgeUndivided(c pullCase, a bench.Attempt, timeline agent.Timeline) {
+	var both time.Duration
+	for _, phase := range timeline.Phases {
+		names := append([]string{phase.Phase}, phase.MergedWith...)
+		if !slices.Contains(names, "pull") && !slices.Contains(names, "unpack") {
+			continue
+		}
+		length, err := agent.Nanoseconds(phase.Seconds)
+		if err != nil {
+			p.verdict.Problem("%s: phase %s: %v", c.pod, phase.Phase, err)
+		}
+		if both += length; phase.Phase != agent.Unattributed && length > exact {
+			p.verdict.Problem("%s: %s s are charged to %q, the agent cannot know that it was not another part of the pull", c.pod, phase.Seconds, phase.Cause)
+		}
+	}
+	p.verdict.Compare(c.pod+" pull and unpack", a.Call.Length().Round(100*time.Millisecond), a.Call.Length(), both, true, exact+p.sight.worst(a, beside{}))
+	if pull, _ := timeline.PullOf(mainName); pull.Unpack != nil || pull.Download != nil || len(pull.Layers) > 0 {
+		p.verdict.Problem("%s: the agent tells of layers that nobody told it of", c.pod)
+	}
 }
 
 // judgeBusy wants the time in which anything was unpacked to be told of, also where it cost nobody anything: the
