@@ -91,14 +91,14 @@ func installPlugin(b *bench.Bench) (plugin, error) {
 	return plugin{b, dir}, nil
 }
 
-// answer is what a command says.
-type answer struct {
+// kubectlAnswer is what a command says.
+type kubectlAnswer struct {
 	code           int
 	stdout, stderr string
 }
 
 // run runs kubectl with a kubeconfig.
-func (p plugin) run(ctx context.Context, kubeconfig string, arguments ...string) (answer, error) {
+func (p plugin) run(ctx context.Context, kubeconfig string, arguments ...string) (kubectlAnswer, error) {
 	cmd := exec.CommandContext(ctx, p.b.Node.Programs.Tool("kubectl"), arguments...)
 	cmd.Env = []string{"PATH=" + p.dir, "KUBECONFIG=" + kubeconfig, "HOME=" + p.dir}
 	var stdout, stderr bytes.Buffer
@@ -109,13 +109,13 @@ func (p plugin) run(ctx context.Context, kubeconfig string, arguments ...string)
 		err = nil
 	}
 	if err != nil {
-		return answer{}, fmt.Errorf("run kubectl %s: %w", strings.Join(arguments, " "), err)
+		return kubectlAnswer{}, fmt.Errorf("run kubectl %s: %w", strings.Join(arguments, " "), err)
 	}
-	return answer{cmd.ProcessState.ExitCode(), stdout.String(), stderr.String()}, nil
+	return kubectlAnswer{cmd.ProcessState.ExitCode(), stdout.String(), stderr.String()}, nil
 }
 
 // podlapse runs the plugin for the administrator.
-func (p plugin) podlapse(ctx context.Context, arguments ...string) (answer, error) {
+func (p plugin) podlapse(ctx context.Context, arguments ...string) (kubectlAnswer, error) {
 	return p.run(ctx, p.b.Node.AdminKubeconfig(), append([]string{"podlapse"}, arguments...)...)
 }
 
