@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 
 	"github.com/podlapse/podlapse/pkg/agents"
 	"github.com/podlapse/podlapse/pkg/client"
@@ -15,6 +16,16 @@ var errUnknownPod = errors.New("no agent knows the pod")
 
 // maxFailures is of how many agents it is said why they did not answer.
 const maxFailures = 10
+
+// askConfig is whom to ask, and how to print what they say.
+type askConfig struct {
+	target
+	output
+}
+
+func (c *askConfig) settings() []setting {
+	return slices.Concat(c.output.settings(), c.target.settings())
+}
 
 // asker is the commands that ask agents, under the name of the program.
 type asker struct{ program string }

@@ -161,7 +161,7 @@ func runCompletion(_ context.Context, args []string, getenv func(string) string,
 
 // suggestPods lists pods whose names begin so: those of the API server, or those that the agent at an address knows, gone ones included.
 func (a asker) suggestPods(ctx context.Context, flags []string, getenv func(string) string, beginning string) []string {
-	var c explainConfig
+	var c askConfig
 	if _, err := settle(c.settings(), flags, getenv, 0); err != nil {
 		return nil
 	}

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io"
 	"net/http"
-	"slices"
 	"strings"
 
 	"github.com/podlapse/podlapse/pkg/agents"
@@ -14,18 +13,8 @@ import (
 	"github.com/podlapse/podlapse/pkg/export"
 )
 
-// explainConfig is what to ask, of whom.
-type explainConfig struct {
-	target
-	output
-}
-
-func (c *explainConfig) settings() []setting {
-	return slices.Concat(c.output.settings(), c.target.settings())
-}
-
 func (a asker) runExplain(ctx context.Context, args []string, getenv func(string) string, stdout, stderr io.Writer) int {
-	var c explainConfig
+	var c askConfig
 	asking, rest, code, ok := a.begin("explain", "explain [flags] [[NAMESPACE/]POD]\n\n"+
 		"Also of pods that are gone, for as long as an agent remembers them. Without a pod, all pods are listed, a line each.",
 		c.settings(), &c.target, args, 1, getenv, stdout, stderr)
@@ -45,7 +34,7 @@ func (a asker) runExplain(ctx context.Context, args []string, getenv func(string
 	return asking.explainPod(ctx, c, pod)
 }
 
-func (a asking) explainPod(ctx context.Context, c explainConfig, pod podName) int {
+func (a asking) explainPod(ctx context.Context, c askConfig, pod podName) int {
 	record, failed, err := a.record(ctx, pod)
 	if err != nil {
 		return a.fail(err)
@@ -114,7 +103,7 @@ func unknownToAgent(err error) bool {
 // maxListed is how many start-ups of all nodes are listed.
 const maxListed = 20_000
 
-func (a asking) explainAll(ctx context.Context, c explainConfig) int {
+func (a asking) explainAll(ctx context.Context, c askConfig) int {
 	filter := client.Filter{}
 	if c.namespace != "" {
 		filter.Namespaces = []string{c.namespace}

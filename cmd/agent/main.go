@@ -51,9 +51,9 @@ func commands(program string) []command {
 	asking := []command{
 		{name: "top", summary: "show what starts now, where it is stuck, and what has started", run: ask.runTop, flags: func() []setting { return new(topConfig).settings() }},
 		{name: "explain", summary: "show where the start-up time of a pod went, also of one that is gone", run: ask.runExplain,
-			flags: func() []setting { return new(explainConfig).settings() }, arguments: ask.suggestPods},
+			flags: func() []setting { return new(askConfig).settings() }, arguments: ask.suggestPods},
 		{name: "pulls", summary: "list the image pulls that go on, and those that are over", run: ask.runPulls,
-			flags: func() []setting { return new(pullsConfig).settings() }},
+			flags: func() []setting { return new(askConfig).settings() }},
 	}
 	general := []command{
 		{name: "version", summary: "print the version", run: runVersion},

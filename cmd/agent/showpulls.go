@@ -9,18 +9,8 @@ import (
 	"github.com/podlapse/podlapse/pkg/export"
 )
 
-// pullsConfig is what to ask, of whom.
-type pullsConfig struct {
-	target
-	output
-}
-
-func (c *pullsConfig) settings() []setting {
-	return slices.Concat(c.output.settings(), c.target.settings())
-}
-
 func (a asker) runPulls(ctx context.Context, args []string, getenv func(string) string, stdout, stderr io.Writer) int {
-	var c pullsConfig
+	var c askConfig
 	asking, _, code, ok := a.begin("pulls", "pulls [flags]\n\nThe image pulls that go on, of each node, and those that are over, the latest first.",
 		c.settings(), &c.target, args, 0, getenv, stdout, stderr)
 	if !ok {

@@ -6,6 +6,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net/http"
+	"net/http/httptest"
 	"os"
 	"os/exec"
 	"strings"
@@ -208,6 +210,27 @@ func TestTopThatCannotBegin(t *testing.T) {
 	c.await("why", func() bool { return strings.Contains(c.text(), "connection refused") })
 	if strings.Contains(c.text(), "\x1b") {
 		t.Errorf("%q", c.text())
+	}
+	c.slave.Close()
+	<-c.read
+}
+
+// TestTopThatIsRefused ends, gives the terminal back and says why.
+func TestTopThatIsRefused(t *testing.T) {
+	agent := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		w.WriteHeader(http.StatusForbidden)
+		fmt.Fprint(w, `{"error":"forbidden","reason":"jane may not"}`)
+	}))
+	defer agent.Close()
+	c := onConsole(t, "top", "--server", agent.URL)
+	before := c.settings()
+	var failed *exec.ExitError
+	if err := c.cmd.Wait(); !errors.As(err, &failed) || failed.ExitCode() != exitForbidden {
+		t.Errorf("%v", err)
+	}
+	c.await("why", func() bool { return strings.Contains(c.text(), "\x1b[?1049lpodlapse-agent top: the agent says") })
+	if after := c.settings(); after != before {
+		t.Errorf("the terminal was %+v and is %+v", before, after)
 	}
 	c.slave.Close()
 	<-c.read

@@ -8,6 +8,7 @@ import (
 	"os"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/podlapse/podlapse/pkg/agents"
@@ -19,8 +20,7 @@ import (
 
 // topConfig is what to show, of whom.
 type topConfig struct {
-	target
-	output
+	askConfig
 	since time.Duration
 	once  bool
 }
@@ -40,7 +40,7 @@ func (c *topConfig) settings() []setting {
 				return nil
 			},
 		},
-	}, c.output.settings(), c.target.settings())
+	}, c.askConfig.settings())
 }
 
 func (c *topConfig) filter() client.Filter {
@@ -115,31 +115,39 @@ const (
 // errTooMany is that top cannot listen to all agents.
 var errTooMany = fmt.Errorf("more than %d agents are more than can be listened to at once: name a --node, or print one table with --once", maxFollowed)
 
-func (a asking) liveTop(ctx context.Context, c topConfig, file *os.File) (code int) {
+func (a asking) liveTop(ctx context.Context, c topConfig, file *os.File) int {
 	ctx, stop := context.WithCancel(ctx)
-	defer stop()
 	f := newFollowers(a, c.filter())
-	defer f.wait()
-	defer stop() // before the wait
-	if err := f.look(ctx, c.limit); err != nil {
-		return a.fail(err)
-	}
-	screen, err := terminal.Open(os.Stdin, file)
-	if err != nil {
-		return a.fail(err)
-	}
-	err = f.show(ctx, screen, func() terminal.Page {
-		page := c.page(file, a.getenv)
-		page.Cut = true
-		return page
-	})
-	if closed := screen.Close(); err == nil {
-		err = closed
+	defer func() {
+		stop()
+		f.wait()
+	}()
+	err := f.look(ctx, c.limit)
+	if err == nil {
+		err = f.onScreen(ctx, file, func() terminal.Page {
+			page := c.page(file, a.getenv)
+			page.Cut = true
+			return page
+		})
 	}
 	if err != nil && !errors.Is(err, context.Canceled) { // q and SIGINT are how top ends
 		return a.fail(err)
 	}
 	return exitOK
+}
+
+// onScreen gives the terminal back as it was, whatever happens.
+func (f *followers) onScreen(ctx context.Context, file *os.File, page func() terminal.Page) (err error) {
+	screen, err := terminal.Open(os.Stdin, file)
+	if err != nil {
+		return err
+	}
+	defer func() {
+		if closed := screen.Close(); err == nil {
+			err = closed
+		}
+	}()
+	return f.show(ctx, screen, page)
 }
 
 // keys sends what is typed, until the terminal has no more.
@@ -165,7 +173,9 @@ type followers struct {
 	running map[string]context.CancelFunc // by the agent's own name
 	heard   chan heard                    // no capacity: an agent waits until the board has taken in what it told
 	ended   chan ended
-	found   chan found
+	found   chan found // room for one, and one is looked for at a time
+	looking sync.WaitGroup
+	opened  bool // some agent has told something
 }
 
 type heard struct {
@@ -246,8 +256,9 @@ func (f *followers) end(e ended) {
 	}
 }
 
-// wait returns when nobody listens any more; the context of all must be over.
+// wait returns when nobody listens or looks any more; the context of all must be over.
 func (f *followers) wait() {
+	f.looking.Wait()
 	for len(f.running) > 0 {
 		f.end(<-f.ended)
 	}
@@ -264,10 +275,13 @@ func (f *followers) show(ctx context.Context, screen *terminal.Screen, page func
 		case <-ctx.Done():
 			return ctx.Err()
 		case h := <-f.heard:
+			f.opened = f.opened || h.event.Kind == client.KindOpen
 			f.board.Take(h.from, h.event, time.Now())
 			continue // and be drawn with the next tick
 		case e := <-f.ended:
-			f.end(e)
+			if f.end(e); len(f.running) == 0 && !f.opened {
+				return e.err // there is nobody who lets us listen
+			}
 			continue
 		case found := <-f.found:
 			looking = false
@@ -283,7 +297,7 @@ func (f *followers) show(ctx context.Context, screen *terminal.Screen, page func
 		case now := <-ticks.C:
 			if !looking && now.Sub(looked) > lookAgain {
 				looked, looking = now, true
-				go f.lookAgain(ctx)
+				f.looking.Go(func() { f.lookAgain(ctx) })
 			}
 		}
 		layout := page()
@@ -294,7 +308,7 @@ func (f *followers) show(ctx context.Context, screen *terminal.Screen, page func
 	}
 }
 
-// lookAgain never waits to tell: there is room for one answer, and one is under way at most.
+// lookAgain never waits to tell.
 func (f *followers) lookAgain(ctx context.Context) {
 	ctx, stop := context.WithTimeout(ctx, agentLimit)
 	defer stop()
