@@ -224,7 +224,8 @@ func (t target) openServer() (reached, error) {
 	}
 	return reached{
 		target: t, namespace: t.namespace, close: transport.CloseIdleConnections,
-		direct: &client.Client{Server: t.server.String(), Token: t.token, HTTP: &http.Client{Transport: transport}},
+		direct: &client.Client{Server: t.server.String(), Token: t.token, HTTP: &http.Client{Transport: transport,
+			CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}}, // an agent sends nobody elsewhere
 	}, nil
 }
 

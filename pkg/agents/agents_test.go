@@ -83,6 +83,39 @@ func TestNodeOf(t *testing.T) {
 	}
 }
 
+// TestNoAgentGetsTheToken has an agent send who asks elsewhere: nobody goes there, and the agent sees no token.
+func TestNoAgentGetsTheToken(t *testing.T) {
+	var shown, elsewhere atomic.Int32
+	other := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { elsewhere.Add(1) }))
+	defer other.Close()
+	agent := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.Header.Get("Authorization") != "" {
+			shown.Add(1)
+		}
+		http.Redirect(w, r, other.URL, http.StatusTemporaryRedirect)
+	}))
+	defer agent.Close()
+	evil := agentPod("agent-a", "node-a")
+	evil.Agent = agent.URL
+	server := agentstest.Start(t, evil)
+	c, err := Open(&rest.Config{Host: server.URL, BearerToken: "a-token"}, "podlapse")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer c.Close()
+	found, err := c.Agents(t.Context(), "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var refused *client.Refusal
+	if _, err := found[0].Client.Node(t.Context()); !errors.As(err, &refused) || refused.Status != http.StatusTemporaryRedirect {
+		t.Errorf("%v", err)
+	}
+	if shown.Load() != 0 || elsewhere.Load() != 0 {
+		t.Errorf("the agent saw %d tokens, and %d requests went elsewhere", shown.Load(), elsewhere.Load())
+	}
+}
+
 // TestEachIsBounded asks many agents of which none answers: never more than a few at once, none longer than it may take, and none
 // that was not asked is taken for one that answered.
 func TestEachIsBounded(t *testing.T) {

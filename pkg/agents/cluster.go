@@ -41,7 +41,11 @@ func Open(config *rest.Config, namespace string) (*Cluster, error) {
 	if err != nil {
 		return nil, fmt.Errorf("set up requests to the API server: %w", err)
 	}
-	return &Cluster{server: server, http: transport, namespace: namespace}, nil
+	asking := *transport // it can be everybody's
+	// The kubeconfig's token goes with every request, wherever to. An agent must not be able to send us, with it, to a place of its
+	// choice.
+	asking.CheckRedirect = func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
+	return &Cluster{server: server, http: &asking, namespace: namespace}, nil
 }
 
 // Close ends connections that nobody uses.
