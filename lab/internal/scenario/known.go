@@ -26,7 +26,7 @@ type knownLength struct {
 	injected         time.Duration // so much of what was injected falls into it
 	truth            bench.Span
 	begunBefore      time.Time // when it cannot have begun yet, by kubelet; zero where nothing says so
-	endedBy          time.Time // when the runtime, too, knew that it had ended; zero where it does not say
+	endedBy          time.Time // when the runtime or kubelet, too, knew that it had ended; zero where it does not say
 	injectorEnds     bool      // it ends when the injector says so, not with what a component makes of that
 }
 
@@ -53,6 +53,8 @@ type accounts struct {
 	said      map[string]map[string]time.Time // by the process in each container
 	seen      bench.Sighting
 	calls     calls
+
+	heardReadyAt time.Time // by kubelet, from its log; zero where nothing is probed
 }
 
 // ask collects the truth about a pod that has started. It must still be there: its log goes with it.
@@ -82,6 +84,11 @@ func (p plan) ask(ctx context.Context, b *bench.Bench, seen bench.Sighting, c ca
 			return known{}, err
 		}
 	}
+	if passed := a.said[mainName][workload.WordReady]; !passed.IsZero() {
+		if a.heardReadyAt, err = b.HeardReadyAt(p.name, passed); err != nil {
+			return known{}, err
+		}
+	}
 	k := known{pod: p.name, lengths: p.lengths(a)}
 	k.marks, k.spans = p.controlPlane(a)
 	return k, nil
@@ -98,7 +105,7 @@ func (p plan) ask(ctx context.Context, b *bench.Bench, seen bench.Sighting, c ca
 //   - init_run: the container runs → the process' last word.
 //   - post_start_hook: the container runs → the hook's last word.
 //   - startup_probe, readiness_probe: what comes before → the probe's word that it passes. That kubelet hears
-//     of it, and the API server, takes some ten milliseconds more.
+//     of it, and the API server, takes some ten milliseconds more; it notes when it heard of the latter.
 func (p plan) lengths(a accounts) []knownLength {
 	lengths := []knownLength{
 		{phase: "volumes", injected: p.secretAfter, truth: bench.Span{StartAt: a.takenUpAt, EndAt: a.runtime.SandboxAskedAt}},
@@ -133,6 +140,7 @@ func (p plan) lengths(a accounts) []knownLength {
 	}
 	if !p.completes() {
 		next("readiness_probe", p.readyAfter, workload.WordReady)
+		lengths[len(lengths)-1].endedBy = a.heardReadyAt
 	}
 	return lengths
 }
