@@ -28,7 +28,7 @@ not a line of it
 	}
 	second := func(n int) time.Time { return time.Date(2026, 1, 1, 0, 0, n, 0, time.UTC) }
 	if !log.SandboxAskedAt.Equal(second(1)) || log.Pull != (Span{second(3), second(5)}) ||
-		len(log.RunningAt) != 1 || !log.RunningAt["main"].Equal(second(9)) ||
+		!log.StartAskedAt["main"].Equal(second(8)) || len(log.RunningAt) != 1 || !log.RunningAt["main"].Equal(second(9)) ||
 		!log.SandboxReadyAt.Equal(second(2)) || !log.ExitedAt["main"].Equal(second(10)) {
 		t.Errorf("got %+v", log)
 	}
