@@ -100,7 +100,8 @@ func (p plan) ask(ctx context.Context, b *bench.Bench, seen bench.Sighting, c ca
 //
 //   - volumes: kubelet takes the pod up → asks the runtime for a sandbox. A secret's creation is not the
 //     end: kubelet finds it at its next try, after a back-off.
-//   - network: the runtime is asked for a sandbox → the plugin's last word; ending its process comes on top.
+//   - network: the runtime is asked for a sandbox → the plugin's last word; ending its process comes on top. The runtime stamps
+//     the sandbox' beginning after it was asked, and before it runs the plugin.
 //   - pull, and unpack, which is what is left of it after the last byte came: the runtime is asked → it has the image. It
 //     notes that it was asked when it turns to that; kubelet counts from its call.
 //   - init_run: the container runs → the process' last word. The runtime stamps that it runs at some time from when it was asked
@@ -110,9 +111,10 @@ func (p plan) ask(ctx context.Context, b *bench.Bench, seen bench.Sighting, c ca
 //     of it, and the API server, takes some ten milliseconds more; it notes when it heard of the latter.
 func (p plan) lengths(a accounts) []knownLength {
 	lengths := []knownLength{
-		{phase: "volumes", injected: p.secretAfter, truth: bench.Span{StartAt: a.takenUpAt, EndAt: a.runtime.SandboxAskedAt}},
+		{phase: "volumes", injected: p.secretAfter, truth: bench.Span{StartAt: a.takenUpAt, EndAt: a.runtime.SandboxAskedAt},
+			endedBy: a.network.StartAt},
 		{phase: "network", injected: p.networkDelay, truth: bench.Span{StartAt: a.runtime.SandboxAskedAt, EndAt: a.network.EndAt},
-			endedBy: a.runtime.SandboxReadyAt, injectorEnds: true},
+			begunBy: a.network.StartAt, endedBy: a.runtime.SandboxReadyAt, injectorEnds: true},
 		{phase: "init_run", container: initName, injected: p.initRun,
 			truth:       bench.Span{StartAt: a.runningAt(initName), EndAt: a.said[initName][workload.WordDone]},
 			begunBefore: a.runtime.StartAskedAt[initName], begunBy: a.runtime.RunningAt[initName],
