@@ -150,6 +150,7 @@ func TestChartGoesItsOwnWay(t *testing.T) {
 func TestNotes(t *testing.T) {
 	for values, want := range map[string][]string{
 		"": {"pod-security.kubernetes.io/enforce=privileged", "nodeImpersonation.enabled limits", "metricsAuth.enabled", "explain"},
+		"tls: {enabled: true}\nnodeImpersonation: {enabled: true}":                                    {"explain --server=https://127.0.0.1:9717 --insecure-skip-tls-verify\n"},
 		"metricsAuth: {enabled: true}\nnodeImpersonation: {enabled: true}\nnamespace: {create: true}": {"Secret podlapse-metrics-reader"},
 	} {
 		rendered, err := Chart(chartDirectory(t), "podlapse", "podlapse", values)

@@ -134,6 +134,23 @@ func TestEndHeardOfLater(t *testing.T) {
 	}
 }
 
+func TestBeginningKnownWithinACall(t *testing.T) {
+	k := knownLength{truth: span(time.Second, 2*time.Second), begunBefore: after(970 * time.Millisecond), begunBy: after(1080 * time.Millisecond)}
+	for measured, want := range map[time.Duration]bool{
+		869 * time.Millisecond: false, 870 * time.Millisecond: true, 1080 * time.Millisecond: true, 1081 * time.Millisecond: false,
+	} {
+		r := newReading("p", k)
+		r.measured = measured
+		if r.kept() != want {
+			t.Errorf("measured %s: kept is %v", measured, !want)
+		}
+	}
+	k.begunBefore, k.begunBy = after(0), after(2*time.Second)
+	if r := newReading("p", k); r.begunEarlier != callLimit || r.begunLater != callLimit {
+		t.Errorf("a call of 2 s leaves room for %s and %s", r.begunEarlier, r.begunLater)
+	}
+}
+
 func TestMarksMeet(t *testing.T) {
 	held := span(100, 200)
 	for name, test := range map[string]struct {
