@@ -16,7 +16,7 @@ NODE    := $(shell [ "$$(uname -s)" = Linux ] && [ "$$(id -u)" = 0 ] && echo yes
 FUZZTIME ?= 5s
 # The scenarios that `make test` runs on the real node: first those for which the agent is the DaemonSet, so that it changes
 # only once.
-SCENARIOS := rollout install alerts first-light network-failure serial-queue accuracy restart pulls pulls-no-events pulls-no-runtime \
+SCENARIOS := rollout install command-line alerts first-light network-failure serial-queue accuracy restart pulls pulls-no-events pulls-no-runtime \
 	lost-events lost-events-no-events lost-events-no-runtime unpack unpack-no-events unpack-no-runtime no-watch prometheus otlp \
 	node-impersonation metrics-auth
 

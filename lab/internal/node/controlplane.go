@@ -3,6 +3,7 @@ package node
 import (
 	"context"
 	"fmt"
+	"os"
 	"time"
 
 	"github.com/podlapse/podlapse/lab/internal/kube"
@@ -84,6 +85,18 @@ func (n Node) ListPlainly(ctx context.Context) error {
 
 // ListAtOnce takes ListPlainly back.
 func (n Node) ListAtOnce(ctx context.Context) error { return n.restartAPIServer(ctx) }
+
+// ReachPodsThrough starts the API server anew so that it goes to pods through a proxy that listens on a Unix socket, as one outside of
+// the cluster's network does. ListAtOnce, Restore, or the next Up takes that back.
+func (n Node) ReachPodsThrough(ctx context.Context, socket string) error {
+	path := n.In("egress.yaml")
+	config := "apiVersion: apiserver.k8s.io/v1beta1\nkind: EgressSelectorConfiguration\negressSelections:\n" +
+		"- name: cluster\n  connection: {proxyProtocol: HTTPConnect, transport: {uds: {udsName: " + socket + "}}}\n"
+	if err := os.WriteFile(path, []byte(config), 0o600); err != nil {
+		return fmt.Errorf("write the API server's way to pods: %w", err)
+	}
+	return n.restartAPIServer(ctx, "--egress-selector-config-file="+path)
+}
 
 // restartAPIServer starts the API server anew unless it runs with just these flags.
 func (n Node) restartAPIServer(ctx context.Context, flags ...string) error {
