@@ -18,10 +18,10 @@ FUZZTIME ?= 5s
 # only once.
 SCENARIOS := rollout install command-line alerts first-light network-failure serial-queue accuracy restart pulls pulls-no-events pulls-no-runtime \
 	lost-events lost-events-no-events lost-events-no-runtime unpack unpack-no-events unpack-no-runtime no-watch prometheus otlp \
-	node-impersonation metrics-auth
+	node-impersonation metrics-auth page
 
 .DEFAULT_GOAL := help
-.PHONY: FORCE help build image lab up down status list scenario test check unit fuzz image-test node-test bench clean
+.PHONY: FORCE help build image lab up down status list scenario test check unit fuzz image-test page-test node-test bench clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -59,7 +59,7 @@ scenario: build lab $(ARCHIVE) ## run one scenario on the real node: make scenar
 	@[ -n "$(NAME)" ] || { echo "name a scenario: make scenario NAME=first-light; make list shows them all" >&2; exit 2; }
 	$(LAB) scenario $(NAME) --agent $(AGENT) --image $(ARCHIVE)
 
-test: check unit fuzz image-test node-test ## run everything
+test: check unit fuzz image-test page-test node-test ## run everything
 
 check: ## formatting and vet
 	@unformatted="$$(gofmt -l cmd pkg lab)"; [ -z "$$unformatted" ] || { echo "run gofmt -w on:" $$unformatted >&2; exit 1; }
@@ -91,6 +91,13 @@ ifeq ($(NODE),yes)
 		-agent ../../../$(AGENT) -version $(VERSION)
 else
 	@echo "skipped the test of the image: it needs root on Linux"
+endif
+
+page-test: ## the page in a real browser, over made-up start-ups: load, hostile names, proxies, keys
+ifeq ($(NODE),yes)
+	cd lab && go test -count=1 -v ./internal/page -args -browser
+else
+	@echo "skipped the test of the page: it needs root on Linux, to install a browser and to run it"
 endif
 
 node-test: build lab $(if $(NODE),$(ARCHIVE)) ## the scenarios on a real node
