@@ -221,8 +221,7 @@ func (i *imageEvidence) wasAbsent() bool { return !i.Present || i.removed() }
 // removed says that an image that was there when the runtime was asked first went from the node, as kubelet's garbage collection
 // makes it, and came anew: until then its first stamp stays.
 func (i *imageEvidence) removed() bool {
-	first := i.last.FirstPulledAt
-	return i.Present && !i.FirstPulledAt.IsZero() && !first.Equal(i.FirstPulledAt) && first.After(i.askedAt)
+	return i.Present && !i.FirstPulledAt.IsZero() && i.last.FirstPulledAt.After(i.FirstPulledAt)
 }
 
 // pulledAgain says that an image that was there has been pulled since.

@@ -352,7 +352,7 @@ func (f *fold) inBackoff(index int16, t time.Time) bool {
 	if failed == minInstant && last.lean == leanLatest {
 		failed = last.latest - instant(statusPatience)
 	}
-	return last.latest < at(t) && failed != minInstant && at(t) < failed+instant(imagepull.Backoff(int(last.attempt)+1))
+	return last.latest < at(t) && at(t) < failed+instant(imagepull.Backoff(int(last.attempt)+1))
 }
 
 // broughtByOther says that the image was complete before this pull began: while it waited in the queue,
