@@ -181,7 +181,7 @@ func convertContainer(c *corev1.Container, kind timeline.ContainerKind, statuses
 func pullFailure(waiting *corev1.ContainerStateWaiting) imagepull.Failure {
 	switch waiting.Reason {
 	case "ErrImagePull", "ImagePullBackOff", "RegistryUnavailable", "SignatureValidationFailed", "InvalidImageName":
-		return imagepull.ClassifyFailure(waiting.Reason + ": " + cut(waiting.Message, maxMessage))
+		return imagepull.ClassifyFailure(waiting.Reason + ": " + shorten(waiting.Message))
 	}
 	return imagepull.FailureNone
 }

@@ -26,7 +26,7 @@ func convertEvent(event *corev1.Event, uid string, openedAt, arrivedAt time.Time
 		ArrivedAt: arrivedAt,
 		Container: containerOf(event.InvolvedObject.FieldPath),
 		Reason:    event.Reason,
-		Message:   cut(strings.ToValidUTF8(event.Message, "�"), maxMessage),
+		Message:   shorten(event.Message),
 		FirstAt:   instant(event.FirstTimestamp),
 		LastAt:    instant(event.LastTimestamp),
 		StoredAt:  instant(event.CreationTimestamp),
