@@ -138,6 +138,8 @@ func TestWhyAPullFailedIsNotCutAway(t *testing.T) {
 func TestContainerOf(t *testing.T) {
 	for path, want := range map[string]string{
 		"spec.containers{app}": "app", "spec.initContainers{i-1}": "i-1", "spec.ephemeralContainers{debug}": "debug",
+		"spec.containers{" + strings.Repeat("x", maxContainerName) + "}":   strings.Repeat("x", maxContainerName),
+		"spec.containers{" + strings.Repeat("x", maxContainerName+1) + "}": "",
 		"": "", "spec.containers": "", "spec.containers{app": "", "spec.volumes{app}": "", "spec.containers[0]": "", "{": "",
 	} {
 		if got := containerOf(path); got != want {

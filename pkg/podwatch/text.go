@@ -5,6 +5,17 @@ import (
 	"unicode/utf8"
 )
 
+// Bounds on what is kept of texts that anybody may make as long as an object may be, in bytes. What is longer than the API allows, or
+// than any registry takes, is cut: it is not what it says.
+const (
+	maxContainerName = 63   // a DNS label
+	maxName          = 253  // of an object: a DNS subdomain
+	maxReason        = 128  // of an Event, and of a status
+	maxReference     = 1024 // of an image: repository, tag and digest come to some 500
+	maxLabels        = 16 << 10
+	maxConditions    = 64
+)
+
 // cut shortens valid UTF-8 text to at most limit bytes without splitting a character.
 func cut(text string, limit int) string {
 	if len(text) <= limit {
@@ -14,6 +25,15 @@ func cut(text string, limit int) string {
 		limit--
 	}
 	return text[:limit]
+}
+
+// bounded is text of unknown length, made valid UTF-8 of at most limit bytes; of a longer one nothing else stays in memory.
+func bounded(text string, limit int) string {
+	text = strings.ToValidUTF8(text, "\uFFFD")
+	if len(text) > limit {
+		return strings.Clone(cut(text, limit))
+	}
+	return text
 }
 
 // omitted stands where something was left out of the middle of a text.
