@@ -2,7 +2,6 @@ package imagepull
 
 import (
 	"regexp"
-	"slices"
 	"strings"
 )
 
@@ -73,17 +72,6 @@ var failureTable = []struct {
 	{FailureUnauthorized, []string{"failed to authorize"}}, // and nothing says that the token server was at fault
 	{FailureNotFound, []string{": not found", "404 not found", "manifest unknown", "name unknown", "code = notfound", "does not exist"}},
 	{FailureRegistryError, []string{"httpreadseeker"}}, // a blob that began to come, or was to
-}
-
-// Failures lists every reason that a failed pull can have.
-func Failures() []Failure {
-	failures := make([]Failure, 0, len(failureTable)+1)
-	for _, row := range failureTable {
-		if !slices.Contains(failures, row.failure) {
-			failures = append(failures, row.failure)
-		}
-	}
-	return append(failures, FailureOther)
 }
 
 // quoted is what an error quotes: image references, URLs and media types, whose makers are free in their words.

@@ -1,9 +1,6 @@
 package imagepull
 
-import (
-	"slices"
-	"testing"
-)
+import "testing"
 
 func TestClassifyFailure(t *testing.T) {
 	// By containerd 2.4 where no other runtime is named.
@@ -80,9 +77,6 @@ func TestClassifyFailure(t *testing.T) {
 	} {
 		if got := ClassifyFailure(text); got != want {
 			t.Errorf("%s: %q, want %q", text, got, want)
-		}
-		if !slices.Contains(Failures(), want) {
-			t.Errorf("%q is not in the list", want)
 		}
 	}
 }
