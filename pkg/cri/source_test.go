@@ -30,6 +30,7 @@ type harness struct {
 	stop     context.CancelFunc
 	finished chan struct{}
 	ahead    atomic.Int64 // nanoseconds by which the source's clock is ahead
+	since    time.Time    // what is asked with about downloads
 }
 
 type report struct {
