@@ -145,7 +145,7 @@ func (p *pullRun) reset(ctx context.Context) (pullCase, error) {
 		return pullCase{}, err
 	}
 	c := plain("reset", image, agent.Downloaded)
-	c.mayHeal, c.wants[0].failures = true, []string{"registry_error", "other"}
+	c.mayHeal, c.wants[0].failures = true, []string{"registry_error"}
 	rule := registry.Rule{Kind: registry.KindBlob, ResetAfterBytes: pullLayer / 4 * 3, Times: configAndLayer}
 	return c, p.bench.Break(ctx, "reset", rule)
 }

@@ -92,6 +92,9 @@ func (p *pullRun) judgeImage(c pullCase, want wantedPull, truth []bench.Attempt,
 			outcome = want.outcome
 		}
 		p.judgeWords(name, want, outcome, pull)
+		if last {
+			p.judgeTold(name, c, want, count, pull)
+		}
 		if at < len(truth) {
 			near := near
 			if at > 0 {
@@ -151,8 +154,8 @@ func (p *pullRun) judgeWords(what string, want wantedPull, outcome string, pull 
 		v.Problem("%s: the digest is %s, the agent says %q", what, digest, pull.Digest)
 	}
 	allowed := want.failures
-	if !p.sight.full() {
-		allowed = append(slices.Clone(allowed), "", "other")
+	if !p.sight.events { // the container's status may not have been seen that says why
+		allowed = append(slices.Clone(allowed), "")
 	}
 	switch failed := pull.Outcome == agent.Failed; {
 	case failed && !slices.Contains(allowed, pull.Failure):
