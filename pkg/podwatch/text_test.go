@@ -87,7 +87,7 @@ func TestHostileEventsCostLittle(t *testing.T) {
 		return int64(m.HeapAlloc)
 	}
 	pod := timeline.Pod{UID: "u", Namespace: "ns", Name: "pod", CreatedAt: at(0), Containers: []timeline.Container{{Name: "app", Image: "x"}}}
-	e := timeline.NewEvidence(timeline.Scope{Events: true, Said: true})
+	e := timeline.NewEvidence(timeline.Scope{Events: true})
 	e.Apply(timeline.PodSeen{ArrivedAt: at(0), Live: true, Pod: pod})
 	var log timeline.PullLog
 	seen := newMemory(maxRemembered)
