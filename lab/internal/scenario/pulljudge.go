@@ -124,13 +124,13 @@ func (w wantedPull) proves(c pullCase, truth []bench.Attempt) string {
 		return "it was to be there, but was pulled"
 	case w.outcome == agent.Present:
 		return ""
-	case c.mayHeal && !hit:
+	case c.cutOff && !hit:
 		return "the fault did not strike"
 	case len(truth) > 0 && truth[len(truth)-1].Call.Length() < c.atLeast:
 		return "the pull was too fast"
 	case w.outcome == agent.Failed && pulled > 0, w.outcome != agent.Failed && pulled != 1:
 		return fmt.Sprintf("%d pulls succeeded", pulled)
-	case !c.mayHeal && failures < c.failures && len(w.failures) > 0:
+	case failures < c.failures && len(w.failures) > 0:
 		return fmt.Sprintf("%d pulls failed", failures)
 	}
 	return ""
@@ -220,7 +220,7 @@ func (p *pullRun) length(what string, truth time.Duration, told json.Number, lim
 func (p *pullRun) judgeBytes(what string, c pullCase, truth bench.Attempt, pull agent.Pull) {
 	const besides = 16 << 10 // the configuration, which need not be counted
 	switch {
-	case c.mayHeal || c.mayShare || truth.Failed() || pull.Outcome != agent.Downloaded:
+	case c.cutOff || c.mayShare || truth.Failed() || pull.Outcome != agent.Downloaded:
 	case pull.Download == nil && p.sight.full():
 		p.verdict.Problem("%s: the agent does not tell of its download", what)
 	case pull.Download == nil:

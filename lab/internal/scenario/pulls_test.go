@@ -133,7 +133,7 @@ func TestFaultsThatDidNotHappenProveNothing(t *testing.T) {
 	for name, edit := range map[string]func(*pullCase, *[]bench.Attempt){
 		"no failure":   func(_ *pullCase, truth *[]bench.Attempt) { *truth = (*truth)[1:] },
 		"no success":   func(_ *pullCase, truth *[]bench.Attempt) { *truth = (*truth)[:1] },
-		"no fault hit": func(c *pullCase, _ *[]bench.Attempt) { c.mayHeal = true },
+		"no fault hit": func(c *pullCase, _ *[]bench.Attempt) { c.cutOff = true },
 		"too fast":     func(c *pullCase, _ *[]bench.Attempt) { c.atLeast = time.Minute },
 		"was there":    func(c *pullCase, _ *[]bench.Attempt) { c.wants[0].outcome = agent.Present },
 	} {

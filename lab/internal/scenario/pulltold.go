@@ -14,7 +14,7 @@ func (s sight) tells(c pullCase, want wantedPull, attempts int) bool {
 	}
 	// The runtime was asked before the sandbox ran, and its stores date what came since; of an image that two containers have, or that
 	// had failed to come, they cannot say with which pull it did.
-	return len(c.wants) == 1 && attempts <= 1 && !c.mayShare && !c.mayHeal &&
+	return len(c.wants) == 1 && attempts <= 1 && !c.mayShare &&
 		(want.outcome == agent.Downloaded || want.outcome == agent.Present)
 }
 
