@@ -5,6 +5,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"github.com/podlapse/podlapse/pkg/timeline"
 )
 
 // minBar is the narrowest useful time axis, in terminal cells; a narrower terminal wraps.
@@ -81,6 +83,9 @@ func writePhases(out *strings.Builder, record Record, columns int) {
 		cause := clean(string(phase.Cause))
 		if phase.Open {
 			cause += ", goes on"
+		}
+		if resource, share := (*timeline.Pressure)(phase.Pressure).High(); resource != "" {
+			cause += fmt.Sprintf(", %s pressure %.0f %%", resource, 100*share)
 		}
 		layout.add(
 			clean(strings.Join(names, "+")),
