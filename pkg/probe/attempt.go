@@ -47,13 +47,18 @@ func (r *Runner) askerOf(p Probe) asker {
 }
 
 func dnsAsker(p Probe) asker {
-	resolver := &net.Resolver{PreferGo: true}
-	if p.Server != "" {
-		resolver.Dial = func(ctx context.Context, network, _ string) (net.Conn, error) {
-			var dialer net.Dialer
-			return dialer.DialContext(withoutTrace(ctx), network, p.Server)
+	resolver := &net.Resolver{PreferGo: true, Dial: func(ctx context.Context, network, address string) (net.Conn, error) {
+		if p.Server != "" {
+			address = p.Server
 		}
-	}
+		var dialer net.Dialer
+		conn, err := dialer.DialContext(ctx, network, address)
+		if err == nil {
+			// A lookup that is cancelled would wait for its answer all the same, some seconds more.
+			context.AfterFunc(ctx, func() { _ = conn.SetDeadline(time.Unix(1, 0)) })
+		}
+		return conn, err
+	}}
 	return func(ctx context.Context, s *stages) error {
 		s.begin(StageDNS)
 		_, err := resolver.LookupNetIP(withoutTrace(ctx), "ip", p.Target)
