@@ -25,13 +25,14 @@ func tracesOf(c config) export.TraceOf {
 }
 
 // newTraces makes the sink of traces, or nil without an endpoint for them.
-func newTraces(ctx context.Context, c config, build export.Build, registry prometheus.Registerer, board *health.Board) (*otlp.Traces, error) {
+func newTraces(ctx context.Context, c config, build export.Build, handed *reports, registry prometheus.Registerer,
+	board *health.Board) (*otlp.Traces, error) {
 	if !c.otlp.Traces.On {
 		return nil, nil
 	}
 	return otlp.NewTraces(ctx, otlp.TracesConfig{
 		Signal: c.otlp.Traces, Node: c.nodeName, Version: build.Version, Registerer: registry,
-		Report: board.Register(partTraces, "not started yet"),
+		Report: board.Register(partTraces, "not started yet"), Done: handed.sink(),
 	})
 }
 

@@ -8,12 +8,10 @@ import (
 	"go.uber.org/zap"
 
 	"github.com/podlapse/podlapse/pkg/export"
-	"github.com/podlapse/podlapse/pkg/timeline"
 )
 
-// newRecords makes what writes records, or nil when none are wanted. done is told of start-ups that are written.
-func newRecords(c config, out io.Writer, done func(timeline.Timeline), registry prometheus.Registerer,
-	logger *zap.Logger) *export.JSONLines {
+// newRecords makes what writes records, or nil when none are wanted.
+func newRecords(c config, out io.Writer, handed *reports, registry prometheus.Registerer, logger *zap.Logger) *export.JSONLines {
 	kinds := map[string][]export.Lines{
 		recordsTimeline:   {export.TimelineLines},
 		recordsTransition: {export.TransitionLines},
@@ -23,6 +21,6 @@ func newRecords(c config, out io.Writer, done func(timeline.Timeline), registry 
 		return nil
 	}
 	return export.NewJSONLines(export.JSONLinesConfig{
-		Out: out, Kinds: kinds, Now: time.Now, Registerer: registry, Logger: logger.Named("records"), Done: done,
+		Out: out, Kinds: kinds, Now: time.Now, Registerer: registry, Logger: logger.Named("records"), Done: handed.sink(),
 	})
 }

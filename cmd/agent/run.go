@@ -74,19 +74,21 @@ func serve(ctx context.Context, c config, api apiServer, registry *prometheus.Re
 	defer kept.close()
 
 	metrics := export.NewMetrics(registry, tracesOf(c))
-	settled := []func(timeline.Timeline){metrics.Observe}
+	handed := newReports(kept.reported)
+	settled := []func(timeline.Timeline){metrics.Observe, handed.settled}
 	var progress func(timeline.Timeline)
-	lines := newRecords(c, records, kept.reported, registry, logger)
+	lines := newRecords(c, records, handed, registry, logger)
 	if lines != nil {
+		if discards(records) {
+			logger.Warn("standard output is /dev/null, or was closed: nobody gets the records; --records=none if that is meant")
+		}
 		settled = append(settled, lines.Offer)
 		if c.partial == partialOn {
 			progress = lines.Offer
 		}
-	} else {
-		settled = append(settled, kept.reported)
 	}
 
-	traces, err := newTraces(ctx, c, build, registry, board)
+	traces, err := newTraces(ctx, c, build, handed, registry, board)
 	if err != nil {
 		return err
 	}
@@ -245,7 +247,7 @@ func serve(ctx context.Context, c config, api apiServer, registry *prometheus.Re
 
 	rest.start("web", server.Run)
 	if kept.keeper != nil {
-		rest.start(partState, kept.keeper.Run) // after the sinks, to know what they wrote
+		rest.start(partState, kept.keeper.Run) // after the sinks, to know what they are through with
 	}
 	if lines != nil {
 		sinks.start("records", lines.Run)

@@ -30,7 +30,7 @@ type memory struct {
 	keeper *state.Keeper
 	keep   func(o timeline.Observation, news bool)
 	gone   func(uid string)
-	// reported takes a timeline whose record was written, or will never be.
+	// reported takes a timeline that all sinks are through with.
 	reported func(timeline.Timeline)
 }
 

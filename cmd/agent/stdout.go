@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"syscall"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -52,4 +53,22 @@ func readerGone(file *os.File) bool {
 		gone = asked[0].Revents&(unix.POLLERR|unix.POLLHUP) != 0
 	})
 	return err == nil && gone
+}
+
+// discards says that out is /dev/null. Go's runtime opens that, to read and to write, where the agent was started with standard
+// output closed (runtime, checkfds), and so do those who mean it (daemon(3), Python's subprocess.DEVNULL): which of both it is
+// nothing tells.
+func discards(out io.Writer) bool {
+	file, ok := out.(*os.File)
+	if !ok {
+		return false
+	}
+	info, err := file.Stat()
+	null, nullErr := os.Stat(os.DevNull)
+	if err != nil || nullErr != nil || info.Mode()&os.ModeCharDevice == 0 {
+		return false
+	}
+	is, ok := info.Sys().(*syscall.Stat_t)
+	want, wantOK := null.Sys().(*syscall.Stat_t)
+	return ok && wantOK && is.Rdev == want.Rdev
 }

@@ -6,7 +6,9 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"net"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strings"
 	"syscall"
@@ -50,6 +52,39 @@ func TestWatchReader(t *testing.T) {
 	stop()
 	if err := <-ended; err != nil {
 		t.Error(err)
+	}
+}
+
+// Go's runtime gives an agent that was started without standard output /dev/null, which others mean.
+func TestAnAgentSaysThatNobodyGetsItsRecords(t *testing.T) {
+	_, writer := pipe(t)
+	null, err := os.OpenFile(os.DevNull, os.O_RDWR, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer null.Close()
+	zero, err := os.Open("/dev/zero")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer zero.Close()
+	if !discards(null) || discards(zero) || discards(writer) || discards(new(bytes.Buffer)) {
+		t.Error("another file is taken for /dev/null, or that is not")
+	}
+	taken, err := new(net.ListenConfig).Listen(t.Context(), "tcp", "127.0.0.1:0") // so that the agent ends by itself
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer taken.Close()
+	for stdout, told := range map[string]bool{">&-": true, ">/dev/null": true, "--records=none >&-": false, "| cat": false} {
+		var stderr bytes.Buffer
+		agent := exec.CommandContext(t.Context(), "sh", "-c", `"$0" "$@" `+stdout, os.Args[0], "run", "--node-name", "node-a",
+			"--listen-address", taken.Addr().String(), "--kubeconfig", kubeconfig(t, nobody(t)), "--cri-endpoint", "off")
+		agent.Env, agent.Stderr = append(agentEnvironment(), "PATH="+os.Getenv("PATH")), &stderr
+		_ = agent.Run()
+		if got := strings.Contains(stderr.String(), "nobody gets the records"); got != told || !strings.Contains(stderr.String(), "address already in use") {
+			t.Errorf("%s: told %t, want %t: %s", stdout, got, told, &stderr)
+		}
 	}
 }
 

@@ -38,8 +38,8 @@ func NewMetrics(registerer prometheus.Registerer, trace TraceOf) *Metrics {
 		sli: prometheus.NewHistogram(histogram("podlapse_pod_startup_sli_duration_seconds",
 			"Time from the creation of a pod until all its containers were started for the first time, without image pulls and "+
 				"without the run of init containers, as Kubernetes' service level indicator defines it; of the pods in "+
-				"podlapse_pod_startup_duration_seconds for which pulls and runs can be told apart from the rest. The "+
-				"buckets are those of kubelet_pod_start_sli_duration_seconds.",
+				"podlapse_pod_startup_duration_seconds for which pulls and runs can be told apart from the rest, and in which "+
+				"nothing is unexplained until then. The buckets are those of kubelet_pod_start_sli_duration_seconds.",
 			kubeletBuckets)),
 		phase: prometheus.NewHistogramVec(histogram("podlapse_pod_phase_duration_seconds",
 			"Time that one pod's start-up spent in one phase, all its stretches together, from "+

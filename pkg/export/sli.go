@@ -8,7 +8,7 @@ import (
 
 // sliDuration is the start-up by the definition of Kubernetes' service level indicator: from the creation of the pod until all
 // its containers were started, without image pulls and without the run of init containers. It is not known where a stretch
-// that may hold a pull or such a run cannot be told apart from others, and false then.
+// that may hold a pull or such a run cannot be told apart from others, or is one that nothing explains, and false then.
 // (kubernetes/community, sig-scalability/slos/pod_startup_latency.md)
 //
 // It ends when the last container was started for the first time: what crashes afterwards, or goes with its sandbox, was
@@ -25,11 +25,12 @@ func sliDuration(t timeline.Timeline) (time.Duration, bool) {
 			continue
 		}
 		may := mayHold(s)
-		switch left := countExcluded(may); left {
-		case 0:
+		switch left := countExcluded(may); {
+		case len(may) == 0: // anything
+			return 0, false
+		case left == 0:
 			sum += length
-		case len(may):
-		default:
+		case left < len(may):
 			return 0, false
 		}
 	}
@@ -52,9 +53,9 @@ func allStarted(containers []timeline.ContainerReached) (last time.Time, known b
 	return last, !last.IsZero()
 }
 
-// mayHold are the phases that a stretch may be made of.
+// mayHold are the phases that a stretch may be made of; none where nothing tells.
 func mayHold(s timeline.Span) []timeline.Phase {
-	if s.Phase == timeline.PhaseUnattributed && len(s.MergedWith) > 0 {
+	if s.Phase == timeline.PhaseUnattributed {
 		return s.MergedWith
 	}
 	return append([]timeline.Phase{s.Phase}, s.MergedWith...)

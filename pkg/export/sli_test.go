@@ -44,6 +44,8 @@ func TestSLI(t *testing.T) {
 		"volumes or network":  {spans{span(3, unknown, volumes, timeline.PhaseNetwork), span(1, start)}, containers{running(timeline.KindMain, 4)}, 4},
 		"sync or pull":        {spans{span(3, unknown, sync, pull), span(1, start)}, containers{running(timeline.KindMain, 4)}, -1},
 		"queue or pull":       {spans{span(3, unknown, queue, pull), span(1, start)}, containers{running(timeline.KindMain, 4)}, 1},
+		"anything":            {spans{span(3, unknown), span(1, start)}, containers{running(timeline.KindMain, 4)}, -1},
+		"anything, later":     {spans{span(1, start), span(3, unknown)}, containers{running(timeline.KindMain, 1)}, 1},
 		"create or start":     {spans{span(1, scheduling), span(5, pull), span(2, create, start)}, containers{running(timeline.KindMain, 8)}, 3},
 		"sync or start":       {spans{span(1, start), span(2, sync, create, start)}, containers{running(timeline.KindSidecar, 1), running(timeline.KindMain, 3)}, 3},
 		"crash loop":          {spans{span(1, start), span(3, timeline.PhaseFailedRun), span(10, timeline.PhaseCrashBackoff), span(1, start)}, containers{running(timeline.KindMain, 1)}, 1},

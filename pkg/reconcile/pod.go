@@ -43,12 +43,17 @@ type pod struct {
 }
 
 func (r *Reconciler) timeline(p *pod, now time.Time) (timeline.Timeline, bool) {
+	return r.timelineWith(p, now, r.clocks.Skew())
+}
+
+// timelineWith is for who asks for many at once and has asked for the skew.
+func (r *Reconciler) timelineWith(p *pod, now time.Time, skew timeline.Skew) (timeline.Timeline, bool) {
 	if p.evidence == nil {
 		t := p.settled
 		t.Debug = r.debugPulls(p, now)
 		return t, true
 	}
-	t, ok := p.evidence.Timeline(now, r.clocks.Skew())
+	t, ok := p.evidence.Timeline(now, skew)
 	t.Reconstructed = t.Reconstructed || p.reported
 	t.Partial = true
 	r.pulls.Complete(&t)

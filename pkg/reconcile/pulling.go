@@ -13,11 +13,14 @@ type Pulling struct {
 	Idle      []timeline.IdleContainer // of all pods, but for those that still wait for their first run in a start-up
 }
 
-// Pulling tells of the pods for which images may be pulled.
+// Pulling tells of the pods for which images may be pulled. Callers share the timelines: they must not change them.
 func (r *Reconciler) Pulling(ctx context.Context) (Pulling, error) {
 	return ask(ctx, r, "pods that images are pulled for", func() Pulling {
-		now := r.config.Now()
-		told := Pulling{Timelines: r.tell(func(p *pod) bool { return p.startedLately(now) || p.debug != nil })}
+		told := Pulling{Timelines: r.startingTimelines()}
+		if r.followed > 0 {
+			debugged := r.tell(func(p *pod) bool { return p.debug != nil && !p.startedLately(r.told.at) })
+			told.Timelines = timeline.Sorted(slices.Concat(told.Timelines, debugged))
+		}
 		for _, p := range r.pods {
 			told.Idle = append(told.Idle, p.idleContainers()...)
 		}
@@ -30,6 +33,5 @@ func (p *pod) idleContainers() []timeline.IdleContainer {
 	if p.evidence == nil {
 		return p.idle
 	}
-	object := p.evidence.Pod()
-	return slices.DeleteFunc(object.IdleContainers(), func(c timeline.IdleContainer) bool { return c.RanUntil.IsZero() })
+	return slices.DeleteFunc(p.evidence.IdleContainers(), func(c timeline.IdleContainer) bool { return c.RanUntil.IsZero() })
 }

@@ -7,7 +7,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 	"sync/atomic"
 	"time"
 
@@ -171,10 +170,10 @@ func (r *Reconciler) Present(ctx context.Context) ([]timeline.Timeline, error) {
 func (r *Reconciler) Some(ctx context.Context, uids []string) ([]timeline.Timeline, error) {
 	return ask(ctx, r, "some pods", func() []timeline.Timeline {
 		some := make([]timeline.Timeline, 0, len(uids))
-		now := r.config.Now()
+		now, skew := r.config.Now(), r.clocks.Skew()
 		for _, uid := range uids {
 			if p := r.pods[uid]; p != nil {
-				if t, ok := r.timeline(p, now); ok {
+				if t, ok := r.timelineWith(p, now, skew); ok {
 					some = append(some, t)
 				}
 			}
@@ -201,16 +200,18 @@ func ask[A any](ctx context.Context, r *Reconciler, what string, query func() A)
 
 // tell makes the timelines of some of the pods.
 func (r *Reconciler) tell(of func(*pod) bool) []timeline.Timeline {
-	var all []timeline.Timeline
-	now := r.config.Now()
+	some := make([]*pod, 0, len(r.pods))
 	for _, p := range r.pods {
-		if !of(p) {
-			continue
+		if of(p) {
+			some = append(some, p)
 		}
-		if t, ok := r.timeline(p, now); ok {
+	}
+	all := make([]timeline.Timeline, 0, len(some))
+	now, skew := r.config.Now(), r.clocks.Skew()
+	for _, p := range some {
+		if t, ok := r.timelineWith(p, now, skew); ok {
 			all = append(all, t)
 		}
 	}
-	slices.SortFunc(all, timeline.Compare)
-	return all
+	return timeline.Sorted(all)
 }

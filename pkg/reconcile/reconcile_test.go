@@ -33,9 +33,7 @@ func (d *desk) known(t *testing.T, r *Reconciler) []timeline.Timeline {
 	if err != nil {
 		t.Error(err)
 	}
-	all := slices.Concat(d.gone, present)
-	slices.SortFunc(all, timeline.Compare)
-	return all
+	return timeline.Sorted(slices.Concat(d.gone, present))
 }
 
 func (d *desk) note(format string, args ...any) {

@@ -1,6 +1,7 @@
 package reconcile
 
 import (
+	"fmt"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -36,6 +37,33 @@ func TestStartingIsToldOncePerScrape(t *testing.T) {
 		observe(timeline.PodSeen{ArrivedAt: time.Now(), Live: true, Pod: other})
 		if all := ask(); len(all) != 2 {
 			t.Errorf("%d pods start, want the new one as well", len(all))
+		}
+	})
+}
+
+// A scrape asks for the pods that start, and for what is pulled for them. Those of which nothing is new are not folded again, which
+// would take some twenty allocations each.
+func TestAScrapeFoldsNothingThatStands(t *testing.T) {
+	const pods = 500
+	synctest.Test(t, func(t *testing.T) {
+		r, observe, stop := start(t, &desk{}, timeline.Scope{})
+		defer stop()
+		for i := range pods {
+			pod := object()
+			pod.UID, pod.Name = fmt.Sprint("uid-", i), fmt.Sprint("web-", i)
+			observe(timeline.PodSeen{ArrivedAt: time.Now(), Live: true, Pod: pod})
+		}
+		allocations := testing.AllocsPerRun(10, func() {
+			time.Sleep(2 * toldFor)
+			starting, err := r.Starting(t.Context())
+			pulling, err2 := r.Pulling(t.Context())
+			if len(starting) != pods || len(pulling.Timelines) != pods || err != nil || err2 != nil {
+				t.Errorf("%d pods start, %d may pull, %v, %v", len(starting), len(pulling.Timelines), err, err2)
+			}
+		})
+		t.Logf("%.1f allocations for each of %d pods", allocations/pods, pods)
+		if allocations > 5*pods {
+			t.Errorf("%.0f allocations", allocations)
 		}
 	})
 }

@@ -3,7 +3,6 @@ package record
 import (
 	"errors"
 	"io"
-	"slices"
 	"time"
 
 	"github.com/podlapse/podlapse/pkg/timeline"
@@ -35,7 +34,7 @@ func (n *node) complete(t *timeline.Timeline) {
 
 // Replay folds a recording as package reconcile does: one evidence for each UID, from the first sight
 // of its pod until its start-up is settled; the clock is the latest arrival so far. Pods that do not
-// settle are folded as of the latest arrival in the recording. Timelines come in timeline.Compare's order.
+// settle are folded as of the latest arrival in the recording. Timelines come in timeline.Sorted's order.
 //
 // An agent that started anew goes on with the evidence of the one before. A read error returns what
 // was folded so far as well; it wraps ErrTruncated when only the end is missing.
@@ -115,6 +114,5 @@ func timelines(pods map[string]*replayed, now time.Time, node *node) []timeline.
 		node.pulls.Complete(&t)
 		all = append(all, t)
 	}
-	slices.SortFunc(all, timeline.Compare)
-	return all
+	return timeline.Sorted(all)
 }

@@ -3,7 +3,7 @@
 // any moment loses at most what came in the last moments before, of which the sources tell most again.
 //
 // Open reads the file when the agent starts. A Keeper then holds what must survive and writes it, from the
-// goroutine of its Run; reconcile and the sink of records tell it what happened, from any goroutine and
+// goroutine of its Run; reconcile and the sinks tell it what happened, from any goroutine and
 // without ever waiting for the disk.
 //
 // # What survives
@@ -14,7 +14,7 @@
 //
 // # The order
 //
-// A pod is noted as reported only after its record was written. So a crash in between makes the next agent
+// A pod is noted as reported only after its record was written and its trace was sent. So a crash in between makes the next agent
 // report it again, under the same ID, and no crash makes it report nothing.
 //
 // # The file

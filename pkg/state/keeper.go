@@ -150,8 +150,7 @@ func (k *Keeper) Keep(o timeline.Observation, news bool) {
 	k.nudge()
 }
 
-// Reported notes that the pod's record was written, or that there will be none: it is not in flight any
-// more.
+// Reported notes that all sinks are through with the pod's start-up: it is not in flight any more.
 func (k *Keeper) Reported(uid string) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -173,7 +172,7 @@ func (k *Keeper) Reported(uid string) {
 	}
 }
 
-// Gone notes that the pod's object is gone. While its record is not written it stays in flight.
+// Gone notes that the pod's object is gone. While its start-up is not reported it stays in flight.
 func (k *Keeper) Gone(uid string) {
 	k.mu.Lock()
 	defer k.mu.Unlock()

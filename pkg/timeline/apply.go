@@ -35,6 +35,9 @@ func (e *Evidence) Apply(o Observation) (news bool) {
 	case RuntimeSeen:
 		e.applyRuntime(o)
 	}
+	if _, seen := o.(PodSeen); seen || e.news {
+		e.stands = nil
+	}
 	return e.news
 }
 

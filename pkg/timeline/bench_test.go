@@ -5,9 +5,10 @@ import (
 	"os"
 	"runtime"
 	"testing"
+	"time"
 )
 
-func firstLight(b *testing.B) *script {
+func firstLight(b testing.TB) *script {
 	data, err := os.ReadFile("testdata/first-light.script")
 	if err != nil {
 		b.Fatal(err)
@@ -51,7 +52,17 @@ func BenchmarkFold(b *testing.B) {
 	e := s.evidence()
 	b.ReportAllocs()
 	for b.Loop() {
-		if _, ok := e.Timeline(s.asOf, s.skew); !ok {
+		e.fold(at(s.asOf), s.skew)
+	}
+}
+
+// BenchmarkTellAgain asks for the same timeline a moment later.
+func BenchmarkTellAgain(b *testing.B) {
+	s := firstLight(b)
+	e := s.evidence()
+	b.ReportAllocs()
+	for now := s.asOf; b.Loop(); now = now.Add(time.Millisecond) {
+		if _, ok := e.Timeline(now, s.skew); !ok {
 			b.Fatal("no timeline")
 		}
 	}

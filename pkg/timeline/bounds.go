@@ -163,11 +163,13 @@ type disagreement struct {
 	detail string
 }
 
-// closeAt ends what is open: no mark that was told of lies after now.
-func (bs bounds) closeAt(now instant) {
+// closeAt ends what is open: no mark that was told of lies after now. It says whether any of them could.
+func (bs bounds) closeAt(now instant) (cut bool) {
 	for i := range bs {
+		cut = cut || bs[i].latest >= now
 		bs[i].latest = max(bs[i].earliest, min(bs[i].latest, now))
 	}
+	return cut
 }
 
 // leanToPickup leans kubelet's taking the pod up to the moment when the pod came to the node: kubelet hears of it

@@ -23,6 +23,9 @@ func (s Skew) Known() bool { return s != Skew{} }
 // Proven says that the clocks do differ.
 func (s Skew) Proven() bool { return s.Least > 0 || s.Most < 0 }
 
+// same says that timelines are the same with either, but that they say which: only what is proven widens anything.
+func (s Skew) same(o Skew) bool { return s == o || !s.Proven() && !o.Proven() }
+
 // widen makes room for the skew around an interval that the control plane's clock told. It does so only
 // where the clocks are proven to differ, and never moves the interval: both readings stay possible.
 func (s Skew) widen(c claim) claim {

@@ -59,6 +59,8 @@ type Evidence struct {
 	news       bool      // of the observation that is being applied
 
 	runtimeAskedAt time.Time // of the latest answer
+
+	stands *standing // nil when there is nothing to tell again
 }
 
 // sighting is the first time the agent saw the pod.
@@ -89,6 +91,7 @@ type containerEvidence struct {
 	// toldFailed is the first status of the pod object that says that a pull had failed; nil when none came.
 	toldFailed *failureEvent
 	exits      []exit
+	overflow   bool // it had attempts that were not kept
 }
 
 // imageEvidence is the first answer about an image, which tells what kubelet found, the last one, which tells whether
@@ -129,6 +132,11 @@ func compareClaims(a, b claim) int {
 func (e *Evidence) claim(c claim) {
 	if c.key.attempt >= maxAttempts {
 		e.overflows()
+		if c.key.container != podWide {
+			of := &e.containers[c.key.container]
+			e.news = e.news || !of.overflow
+			of.overflow = true
+		}
 		return
 	}
 	i, found := slices.BinarySearchFunc(e.claims, c, compareClaims)

@@ -27,6 +27,7 @@ type fold struct {
 	ready      chain
 
 	phases []Phase // room for those of all boundaries
+	open   *bound  // where the phase that goes on began; nil while none is known to
 }
 
 // Timeline folds the evidence, as of now on the agent's clock, with what is known of the control plane's.
@@ -35,13 +36,27 @@ func (e *Evidence) Timeline(now time.Time, skew Skew) (Timeline, bool) {
 	if !e.PodSeen() {
 		return Timeline{}, false
 	}
-	f := newFold(e, at(now), skew)
+	if t, ok := e.stands.asOf(at(now), skew); ok {
+		return t, true
+	}
+	t, until := e.fold(at(now), skew)
+	e.stands = nil
+	if until > at(now) {
+		e.stands = &standing{t.detached(), at(now), until}
+	}
+	return t, true
+}
+
+// fold makes the timeline, and says until when it stands if nothing is applied.
+func (e *Evidence) fold(now instant, skew Skew) (t Timeline, until instant) {
+	f := newFold(e, now, skew)
 	sequences := f.sequences()
 	f.disagreements = append(f.disagreements, tighten(sequences)...)
-	f.bounds.closeAt(f.asOf)
+	cut := f.bounds.closeAt(f.asOf)
 	f.bounds.leanToPickup()
 	orderEstimates(sequences)
-	return f.assemble(), true
+	t = f.assemble()
+	return t, f.standsUntil(&t, cut)
 }
 
 // newFold is what the claims about each mark leave, and the ways on which the marks lie.

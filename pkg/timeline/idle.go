@@ -15,7 +15,8 @@ func (p *Pod) IdleContainers() (all []IdleContainer) {
 	if p.Phase == "Succeeded" || p.Phase == "Failed" || !p.DeletedAt.IsZero() {
 		return nil
 	}
-	for _, c := range p.Containers {
+	for i := range p.Containers {
+		c := &p.Containers[i]
 		if c.Kind != KindMain && c.Kind != KindSidecar || c.PullPolicy == PullNever || c.State == StateRunning {
 			continue
 		}
@@ -27,3 +28,6 @@ func (p *Pod) IdleContainers() (all []IdleContainer) {
 	}
 	return all
 }
+
+// IdleContainers are those of the pod object as last seen.
+func (e *Evidence) IdleContainers() []IdleContainer { return e.pod.IdleContainers() }

@@ -140,9 +140,13 @@ func (l *PullLog) Complete(t *Timeline) {
 
 func (l *PullLog) complete(p *Pull, uid string) {
 	p.Shared = l.layers.sharedBy(p.Layers, uid)
+	if !p.dated() {
+		return
+	}
 	var image string // of p, once it is needed
-	for _, o := range l.pulls {
-		if o.uid == uid || !p.dated() {
+	for i := range l.pulls {
+		o := &l.pulls[i]
+		if o.uid == uid {
 			continue
 		}
 		if waited := o.during(p.RequestedAt, p.StartedAt); p.QueueTimed && waited >= leastBlocked && (p.BlockedBy == nil || waited > p.BlockedBy.Waited) {
@@ -167,7 +171,7 @@ func (p *Pull) dated() bool {
 }
 
 // during is how much of a stretch of time the pull took.
-func (o loggedPull) during(from, until time.Time) time.Duration {
+func (o *loggedPull) during(from, until time.Time) time.Duration {
 	if o.from.After(from) {
 		from = o.from
 	}
@@ -188,7 +192,7 @@ func normalized(ref string) string {
 
 // brought says that the pull brought the image, if it is the one that p asked for: it had begun before, and ended when the
 // image was last known to be absent, when p was in the queue, or while p found its content.
-func (o loggedPull) brought(p *Pull) bool {
+func (o *loggedPull) brought(p *Pull) bool {
 	absent := at(p.RequestedAt)
 	if p.absentAt != 0 {
 		absent = min(absent, p.absentAt)

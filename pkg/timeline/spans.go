@@ -52,7 +52,11 @@ func (f *fold) spans(path []boundary, start, end *bound, state State) []Span {
 		if b.bound.estimate() > to {
 			until = end // cut short by it
 		}
-		spans = append(spans, f.span(from, until, at, waiting{b.phases, b.container, b.attempt}))
+		w := waiting{b.phases, b.container, b.attempt}
+		if f.runsLost(from.key, b.bound.key) {
+			w = waiting{phases: []Phase{PhaseUnattributed}}
+		}
+		spans = append(spans, f.span(from, until, at, w))
 		from = b.bound
 		if at == to {
 			return spans
@@ -67,10 +71,27 @@ func (f *fold) spans(path []boundary, start, end *bound, state State) []Span {
 			w = waiting{[]Phase{PhaseKubeletSync}, f.name(from.key), from.key.attempt}
 		}
 		last := f.span(from, end, to, w)
-		last.Open = state == StateStarting
+		if last.Open = state == StateStarting; last.Open {
+			f.open = from
+		}
 		spans = append(spans, last)
 	}
 	return spans
+}
+
+// runsLost says that runs that were not kept lie between one container's mark and the mark of what follows: the containers
+// after it had to wait for it to pass, and in none of its runs that are known it did.
+func (f *fold) runsLost(from, next markKey) bool {
+	if from.container == podWide || from.container == next.container || !f.e.containers[from.container].overflow {
+		return false
+	}
+	return slices.ContainsFunc(f.containers, func(c *Container) bool {
+		if f.index(c.Name) != from.container {
+			return false
+		}
+		came := f.containerReached(c)
+		return came.BeforeMain() && came.PassedAt().IsZero()
+	})
 }
 
 func (f *fold) span(from, to *bound, until instant, w waiting) Span {

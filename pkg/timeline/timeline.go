@@ -2,6 +2,7 @@ package timeline
 
 import (
 	"cmp"
+	"slices"
 	"strconv"
 	"time"
 
@@ -82,10 +83,21 @@ func startUpID(uid, staticUID string, readAt time.Time) string {
 	return staticUID + "/" + strconv.FormatInt(readAt.UnixNano(), 10)
 }
 
-// Compare orders timelines for lists: by namespace and name, the latest of a name first.
-func Compare(a, b Timeline) int {
-	return cmp.Or(cmp.Compare(a.Namespace, b.Namespace), cmp.Compare(a.Name, b.Name),
-		b.CreatedAt.Compare(a.CreatedAt), cmp.Compare(a.UID, b.UID))
+// Sorted is timelines in the order of lists: by namespace and name, the latest of a name first.
+func Sorted(timelines []Timeline) []Timeline {
+	order := make([]*Timeline, len(timelines)) // they are large: only where they go is sorted
+	for i := range timelines {
+		order[i] = &timelines[i]
+	}
+	slices.SortFunc(order, func(a, b *Timeline) int {
+		return cmp.Or(cmp.Compare(a.Namespace, b.Namespace), cmp.Compare(a.Name, b.Name),
+			b.CreatedAt.Compare(a.CreatedAt), cmp.Compare(a.UID, b.UID))
+	})
+	all := make([]Timeline, len(timelines))
+	for i, t := range order {
+		all[i] = *t
+	}
+	return all
 }
 
 // Span is one phase of a timeline.

@@ -65,7 +65,16 @@ func (e *Evidence) Settled(now time.Time) bool {
 // first list tells.
 func (e *Evidence) givenUp(now time.Time) bool {
 	_, over := e.over()
-	return !over && e.PodSeen() && now.Sub(e.firstSeen.at) >= giveUpAfter && now.Sub(e.scope.ResumedAt) >= eventGrace
+	return !over && e.PodSeen() && !now.Before(e.givesUpAt())
+}
+
+// givesUpAt is when a pod that has not come further is given up.
+func (e *Evidence) givesUpAt() time.Time {
+	givesUp := e.firstSeen.at.Add(giveUpAfter)
+	if resumed := e.scope.ResumedAt.Add(eventGrace); resumed.After(givesUp) {
+		return resumed
+	}
+	return givesUp
 }
 
 // before says that the pod was there, and its start-up over, before the agent's time.

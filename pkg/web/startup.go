@@ -86,7 +86,7 @@ func (s startUp) record() (export.Record, error) {
 	return record, err
 }
 
-// place is where a start-up stands in lists: by namespace and name, the latest of a name first, as timeline.Compare has it.
+// place is where a start-up stands in lists: by namespace and name, the latest of a name first, as timeline.Sorted has it.
 type place struct {
 	Namespace string `json:"n"`
 	Name      string `json:"p"`

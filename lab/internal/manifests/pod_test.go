@@ -195,3 +195,27 @@ func TestDaemonSetRunsEverywhereAndStays(t *testing.T) {
 		t.Error("CPU is neither asked for nor limited")
 	}
 }
+
+func TestValuesOfThePod(t *testing.T) {
+	template := find[*appsv1.DaemonSet](t, ofChart(t, `
+imagePullSecrets: [{name: pull}]
+podLabels: {team: nodes}
+podAnnotations: {ad.datadoghq.com/agent.checks: "{}"}
+nodeSelector: {pool: small}
+tolerations: [{key: gpu, operator: Exists}]
+resources: {requests: {cpu: 7m}}
+priorityClassName: ours
+`), "").Spec.Template
+	if template.Labels["team"] != "nodes" || template.Annotations["ad.datadoghq.com/agent.checks"] != "{}" {
+		t.Errorf("labels %v, annotations %v", template.Labels, template.Annotations)
+	}
+	pod := template.Spec
+	if len(pod.ImagePullSecrets) != 1 || pod.ImagePullSecrets[0].Name != "pull" || pod.NodeSelector["pool"] != "small" ||
+		len(pod.Tolerations) != 1 || pod.Tolerations[0].Key != "gpu" || pod.PriorityClassName != "ours" {
+		t.Errorf("pull secrets %v, node selector %v, tolerations %v, priority class %s", pod.ImagePullSecrets, pod.NodeSelector, pod.Tolerations,
+			pod.PriorityClassName)
+	}
+	if got := pod.Containers[0].Resources.Requests.Cpu().String(); got != "7m" {
+		t.Errorf("asks for %s of CPU", got)
+	}
+}

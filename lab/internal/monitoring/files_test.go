@@ -106,7 +106,7 @@ func expressions(t *testing.T) []expression {
 	}
 
 	before = len(all)
-	for _, path := range append(pages(t), filepath.Join(docs, "monitoring.md")) {
+	for _, path := range append(pages(t), filepath.Join(docs, "monitoring.md"), filepath.Join(docs, "predecessors.md")) {
 		for _, m := range promqlBlock.FindAllSubmatch(read(t, path), -1) {
 			all = append(all, expression{path, string(m[1])})
 		}

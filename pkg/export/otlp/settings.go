@@ -141,8 +141,12 @@ func (e *environment) signal(name string, exporters ...string) Signal {
 	}
 	e.checkClientKey(name)
 	_, protocol := e.of(name, "PROTOCOL")
-	if headers, _ := e.of(name, "HEADERS"); headers != "" && protocol == protocolGRPC {
-		e.check(headers, isMetadata)
+	if protocol == protocolGRPC {
+		address, _ := e.of(name, "ENDPOINT")
+		e.check(address, isTarget)
+		if headers, _ := e.of(name, "HEADERS"); headers != "" {
+			e.check(headers, isMetadata)
+		}
 	}
 	timeout, _ := e.of(name, "TIMEOUT")
 	return Signal{

@@ -1,6 +1,7 @@
 package otlp
 
 import (
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -59,7 +60,13 @@ func TestSettingsThatAreWrong(t *testing.T) {
 	for _, test := range []struct{ name, value, want string }{
 		{"OTEL_SDK_DISABLED", "yes", `"yes" is neither true nor false`},
 		{endpoint, "collector:4317", "want http://HOST:PORT"},
-		{endpoint, "https://user:hush@host", "OTEL_EXPORTER_OTLP_HEADERS"},
+		{endpoint, "https://user:hush@host", "user or a password: want http://HOST:PORT or https://HOST:PORT, and keys in OTEL_EXPORTER_OTLP_HEADERS"},
+		{endpoint, "user:hush@host:4317", "user or a password"},
+		{endpoint, "https://user:hush@host:no port", "user or a password"},
+		{endpoint, "https://host?key=hush", "query: want http://HOST:PORT or https://HOST:PORT, and keys in OTEL_EXPORTER_OTLP_HEADERS"},
+		{endpoint, "https://host/?", "has a query"},
+		{endpoint, "https://host/#hush", "fragment: want http://HOST:PORT"},
+		{"OTEL_EXPORTER_OTLP_TRACES_ENDPOINT", "https://host/v1/traces?key=hush", "has a query"},
 		{"OTEL_EXPORTER_OTLP_PROTOCOL", "http/json", "want http/protobuf or grpc"},
 		{"OTEL_EXPORTER_OTLP_METRICS_PROTOCOL", "thrift", "want http/protobuf or grpc"},
 		{"OTEL_EXPORTER_OTLP_TIMEOUT", "10s", "want milliseconds"},
@@ -104,6 +111,12 @@ func TestSettingsThatAreWrong(t *testing.T) {
 		variables["OTEL_EXPORTER_OTLP_PROTOCOL"] = protocolGRPC
 		if _, err := from(variables); err == nil || strings.Count(err.Error(), "OTEL_EXPORTER_OTLP_HEADERS: entry 1") != 1 {
 			t.Errorf("%s over gRPC: %v", headers, err)
+		}
+	}
+	for address, wrong := range map[string]string{"https://host/": "", "https://host/otlp": "has a path", "https://user:hush@host/otlp": "has a user"} {
+		_, err := from(map[string]string{endpoint: address, "OTEL_EXPORTER_OTLP_PROTOCOL": protocolGRPC})
+		if told := fmt.Sprint(err); (err == nil) != (wrong == "") || strings.Contains(told, "hush") || wrong != "" && strings.Count(told, wrong) != 1 {
+			t.Errorf("%s over gRPC: %v", address, err)
 		}
 	}
 	if _, err := from(map[string]string{endpoint: there, "OTEL_TRACES_SAMPLER": "parentbased_traceidratio", "OTEL_TRACES_SAMPLER_ARG": "2"}); err == nil {

@@ -2,6 +2,7 @@ package otlp
 
 import (
 	"context"
+	"errors"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -25,13 +26,17 @@ const (
 	closing = 50 * time.Millisecond
 )
 
-// TracesConfig is what Traces needs; every field is required.
+// TracesConfig is what Traces needs; every field but Done is required.
 type TracesConfig struct {
 	Signal     Signal // on
 	Node       string
 	Version    string                // of the agent
 	Registerer prometheus.Registerer // gets podlapse_sink_*{sink="otlp"}
 	Report     health.Report
+	// Done is told of each timeline whose trace the collector took or the sampler left out, or that was dropped although the
+	// agent goes on. What is lost because sending ended is not done: the next agent may send it. It must not block, and is
+	// called from Offer and Run.
+	Done func(timeline.Timeline)
 }
 
 // Traces sends a trace of each settled start-up. What the collector does not take in time is dropped and counted,
@@ -43,8 +48,8 @@ type Traces struct {
 	exporter sdktrace.SpanExporter
 
 	batch    []sdktrace.ReadOnlySpan
-	startups int             // in the batch
-	limit    context.Context // of the delivery that goes on: it ends a while after that of Run
+	startups []timeline.Timeline // in the batch
+	limit    context.Context     // of the delivery that goes on: it ends a while after that of Run
 }
 
 // NewTraces makes a sink that connects to nobody until something is to be sent. It panics when the registerer has its
@@ -62,6 +67,9 @@ func NewTraces(ctx context.Context, config TracesConfig) (*Traces, error) {
 }
 
 func newTraces(config TracesConfig, tracer *tracer, exporter sdktrace.SpanExporter) *Traces {
+	if config.Done == nil {
+		config.Done = func(timeline.Timeline) {}
+	}
 	return &Traces{
 		config: config, tracer: tracer, exporter: exporter,
 		queue: sink.NewQueue[timeline.Timeline](sink.Config{
@@ -72,7 +80,9 @@ func newTraces(config TracesConfig, tracer *tracer, exporter sdktrace.SpanExport
 
 // Offer queues a timeline, or counts it as dropped when 256 wait. It never blocks and may be called from any goroutine.
 func (s *Traces) Offer(t timeline.Timeline) {
-	_ = s.queue.Offer(t) // which counts it
+	if err := s.queue.Offer(t); errors.Is(err, sink.ErrFull) {
+		s.config.Done(t)
+	}
 }
 
 // Run sends until ctx is done, and then, for less than a second, what still waits. A collector that is gone is no error:
@@ -81,10 +91,8 @@ func (s *Traces) Run(ctx context.Context) error {
 	s.config.Report(true, "nothing sent yet to "+s.config.Signal.Endpoint)
 	err := s.queue.Run(ctx, s.take, s.send)
 	s.limit = nil
-	if s.startups > 0 {
-		s.queue.Drop(s.startups)
-		s.batch, s.startups = nil, 0
-	}
+	s.queue.Drop(len(s.startups))
+	s.batch, s.startups = nil, nil
 	if err != nil {
 		s.config.Report(false, err.Error())
 	}
@@ -98,8 +106,8 @@ func (s *Traces) Run(ctx context.Context) error {
 func (s *Traces) take(ctx context.Context, t timeline.Timeline) error {
 	s.limit = ctx
 	s.batch = append(s.batch, s.tracer.spans(t)...)
-	s.startups++
-	if s.startups >= batchStartups || len(s.batch) >= batchSpans {
+	s.startups = append(s.startups, t)
+	if len(s.startups) >= batchStartups || len(s.batch) >= batchSpans {
 		s.send()
 	}
 	return nil
@@ -108,8 +116,8 @@ func (s *Traces) take(ctx context.Context, t timeline.Timeline) error {
 // send sends the batch, and counts what became of it.
 func (s *Traces) send() {
 	spans, startups := s.batch, s.startups
-	s.batch, s.startups = nil, 0
-	if startups == 0 {
+	s.batch, s.startups = nil, nil
+	if len(startups) == 0 {
 		return
 	}
 	var err error
@@ -117,10 +125,16 @@ func (s *Traces) send() {
 		err = send(s.limit, s.config.Signal.Timeout, func(ctx context.Context) error { return s.exporter.ExportSpans(ctx, spans) })
 	}
 	if err != nil && !isWarning(err) {
-		s.queue.Drop(startups)
+		s.queue.Drop(len(startups))
 		s.config.Report(false, err.Error())
-		return
+		if s.limit.Err() != nil { // the end of sending may be why
+			return
+		}
+	} else {
+		s.queue.Sent(len(startups))
+		s.config.Report(true, "sending to "+s.config.Signal.Endpoint)
 	}
-	s.queue.Sent(startups)
-	s.config.Report(true, "sending to "+s.config.Signal.Endpoint)
+	for _, t := range startups {
+		s.config.Done(t)
+	}
 }

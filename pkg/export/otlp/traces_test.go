@@ -330,9 +330,11 @@ func TestCollectorsInTrouble(t *testing.T) {
 				t.Fatal(err)
 			}
 			sink := &running{registry: prometheus.NewRegistry()}
+			done := 0
 			sink.Traces, err = NewTraces(t.Context(), TracesConfig{
 				Signal: settings.Traces, Node: "node-a", Version: "v1", Registerer: sink.registry,
 				Report: func(up bool, detail string) { sink.up, sink.detail = up, detail },
+				Done:   func(timeline.Timeline) { done++ },
 			})
 			if err != nil {
 				t.Fatal(err)
@@ -363,6 +365,13 @@ func TestCollectorsInTrouble(t *testing.T) {
 			sink.mustCount(t, test.sent, test.dropped)
 			if !strings.Contains(sink.detail, test.detail) {
 				t.Errorf("health says %q", sink.detail)
+			}
+			want := 300
+			if test.detail == "lost" { // because of the end: the next agent may send them
+				want = 300 - tracesQueue
+			}
+			if done != want {
+				t.Errorf("done with %d, want %d", done, want)
 			}
 		})
 	}

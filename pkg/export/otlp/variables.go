@@ -62,9 +62,16 @@ var metricVariables = []variable{
 // maxMilliseconds is more than anybody waits for a collector.
 const maxMilliseconds = int(time.Hour / time.Millisecond)
 
+// isEndpoint does not repeat what may hold a key. The exporters would leave out each of these in silence.
 func isEndpoint(value string) error {
-	if strings.Contains(value, "@") { // which is not repeated, nor would the exporters send it
-		return errors.New("has a user or a password: want http://HOST:PORT or https://HOST:PORT, and keys in OTEL_EXPORTER_OTLP_HEADERS")
+	const keys = ": want http://HOST:PORT or https://HOST:PORT, and keys in OTEL_EXPORTER_OTLP_HEADERS"
+	switch {
+	case strings.Contains(value, "@"):
+		return errors.New("has a user or a password" + keys)
+	case strings.Contains(value, "?"):
+		return errors.New("has a query" + keys)
+	case strings.Contains(value, "#"):
+		return errors.New("has a fragment" + keys)
 	}
 	u, err := url.Parse(value)
 	if err != nil || u.Hostname() == "" || strings.HasSuffix(u.Host, ":") || u.Scheme != "http" && u.Scheme != "https" {
@@ -74,6 +81,17 @@ func isEndpoint(value string) error {
 		if n, err := strconv.ParseUint(port, 10, 16); err != nil || n == 0 {
 			return fmt.Errorf("%q has no port that there is: want 1 to 65535", value)
 		}
+	}
+	return nil
+}
+
+// isTarget says that gRPC can have an endpoint, if it is one: gRPC has no paths beside its methods.
+func isTarget(value string) error {
+	if isEndpoint(value) != nil {
+		return nil
+	}
+	if u, err := url.Parse(value); err == nil && u.Path != "" && u.Path != "/" {
+		return fmt.Errorf("%q has a path, which OTEL_EXPORTER_OTLP_PROTOCOL=grpc has no use for: want http://HOST:PORT or https://HOST:PORT", value)
 	}
 	return nil
 }

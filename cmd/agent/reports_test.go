@@ -1,0 +1,134 @@
+package main
+
+import (
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"path/filepath"
+	"slices"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/podlapse/podlapse/pkg/podwatch/podwatchtest"
+	"github.com/podlapse/podlapse/pkg/timeline"
+)
+
+// A start-up is reported when the last sink is through with it, in whatever order they are.
+func TestReportsWaitForAllSinks(t *testing.T) {
+	of := func(uid string) timeline.Timeline { return timeline.Timeline{UID: uid} }
+	for sinks := range 3 {
+		var reported []string
+		r := newReports(func(tl timeline.Timeline) { reported = append(reported, tl.UID) })
+		var through []func(timeline.Timeline)
+		for range sinks {
+			through = append(through, r.sink())
+		}
+		for _, uid := range []string{"a", "b"} {
+			r.settled(of(uid))
+		}
+		for i, done := range through {
+			if len(reported) > 0 {
+				t.Errorf("%d sinks: %q are reported after %d of them", sinks, reported, i)
+			}
+			done(of("b"))
+			if i == 1 {
+				done(of("a"))
+			}
+		}
+		if want := [][]string{{"a", "b"}, {"b"}, {"b"}}[sinks]; !slices.Equal(reported, want) {
+			t.Errorf("%d sinks: %q are reported, want %q", sinks, reported, want)
+		}
+	}
+}
+
+// What a collector did not take before the agent ended, since it was gone or the agent was killed, it gets from the next agent,
+// and only once.
+func TestTracesThatWereNotSentAreSentByTheNextAgent(t *testing.T) {
+	for _, records := range []string{recordsNone, recordsTimeline} {
+		for _, end := range []syscall.Signal{syscall.SIGTERM, syscall.SIGKILL} {
+			t.Run(records+" "+end.String(), func(t *testing.T) {
+				address := nobody(t)
+				t.Setenv("OTEL_EXPORTER_OTLP_ENDPOINT", "http://"+address)
+				cluster := podwatchtest.Start(t)
+				pod := web0(time.Now().Add(-3 * time.Second))
+				cluster.Put(pod)
+				flags := []string{"--kubeconfig", kubeconfig(t, cluster.URL()), "--cri-endpoint", "off", "--events", "off",
+					"--state-dir", filepath.Join(t.TempDir(), "state"), "--records", records}
+				agent := start(t, flags...)
+				written := agent.collect()
+				agent.poll("/api/v1/pods/shop/web-0", `"state":"starting"`)
+				cluster.Put(ready(pod, time.Now()))
+				agent.poll("/metrics", `podlapse_pod_startups_total{state="ready"} 1`)
+				if records == recordsTimeline {
+					agent.poll("/metrics", `podlapse_sink_sent_total{sink="records"} 1`)
+				}
+				time.Sleep(300 * time.Millisecond) // saved
+				agent.signal(end)
+				agent.wait()
+				before := written()
+
+				sent := &collector{metrics: map[string]bool{}}
+				listener, err := new(net.ListenConfig).Listen(t.Context(), "tcp", address)
+				if err != nil {
+					t.Fatal(err)
+				}
+				server := &httptest.Server{Listener: listener, Config: &http.Server{Handler: sent}}
+				server.Start()
+				defer server.Close()
+				agent = start(t, flags...)
+				written = agent.collect()
+				if root := sent.root(t); root.Name != "pod startup shop/web-0" {
+					t.Errorf("got %s", root.Name)
+				}
+				agent.poll("/metrics", `podlapse_sink_sent_total{sink="otlp"} 1`)
+				agent.mustEndCleanly()
+				again := written()
+				if records == recordsTimeline && (len(before) != 1 || len(again) != 1 || before[0].ID != again[0].ID) {
+					t.Errorf("records %+v, then %+v; want one each with the same ID", before, again)
+				}
+
+				agent = start(t, flags...)
+				written = agent.collect()
+				agent.poll("/api/v1/pods/shop/web-0", `"state":"ready"`)
+				agent.mustEndCleanly()
+				sent.mu.Lock()
+				defer sent.mu.Unlock()
+				if rest := written(); len(rest)+len(sent.spans) > 0 {
+					t.Errorf("told again: %+v, %d spans", rest, len(sent.spans))
+				}
+			})
+		}
+	}
+}
+
+// What a collector refuses while the agent goes on is lost, and counted: the next agent does not try again.
+func TestTracesThatWereRefusedAreReported(t *testing.T) {
+	var asked int
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, request *http.Request) {
+		if strings.HasSuffix(request.URL.Path, "/traces") {
+			asked++ // one at a time: there is one sink
+		}
+		w.WriteHeader(http.StatusBadRequest)
+	}))
+	defer server.Close()
+	t.Setenv("OTEL_EXPORTER_OTLP_ENDPOINT", server.URL)
+	cluster := podwatchtest.Start(t)
+	pod := web0(time.Now().Add(-3 * time.Second))
+	cluster.Put(pod)
+	flags := []string{"--kubeconfig", kubeconfig(t, cluster.URL()), "--cri-endpoint", "off", "--events", "off",
+		"--state-dir", filepath.Join(t.TempDir(), "state"), "--records", recordsNone}
+	agent := start(t, flags...)
+	agent.poll("/api/v1/pods/shop/web-0", `"state":"starting"`)
+	cluster.Put(ready(pod, time.Now()))
+	agent.poll("/metrics", `podlapse_sink_dropped_total{sink="otlp"} 1`)
+	agent.mustEndCleanly()
+	agent = start(t, flags...)
+	agent.poll("/api/v1/pods/shop/web-0", `"state":"ready"`)
+	agent.mustEndCleanly()
+	server.Close()
+	if asked != 1 {
+		t.Errorf("asked %d times", asked)
+	}
+}

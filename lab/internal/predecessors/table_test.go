@@ -1,0 +1,170 @@
+package predecessors
+
+import (
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/podlapse/podlapse/lab/internal/scenario"
+)
+
+const (
+	docs = "../../../docs"
+	page = "predecessors.md"
+)
+
+// How a capability begins that podlapse does not have, and what stands in the place of its proof.
+const (
+	leftOut, nothing = "Left out", "–"
+	notYet, later    = "Not yet", "not yet"
+)
+
+// row is a capability of a predecessor.
+type row struct{ capability, podlapse, proof string }
+
+// rows are those of the tables of the document that have a proof.
+func rows(t *testing.T, text string) []row {
+	t.Helper()
+	var all []row
+	inTable := false
+	for line := range strings.Lines(text) {
+		line = strings.TrimSpace(line)
+		cells := strings.Split(line, " | ")
+		switch {
+		case !strings.HasPrefix(line, "|"):
+			inTable = false
+		case line == "| capability | podlapse | proven by |":
+			inTable = true
+		case !inTable || line == "|---|---|---|":
+		case len(cells) != 3:
+			t.Errorf("%d cells, want 3: %s", len(cells), line)
+		default:
+			all = append(all, row{strings.TrimPrefix(cells[0], "| "), cells[1], strings.TrimSuffix(cells[2], " |")})
+		}
+	}
+	return all
+}
+
+var (
+	named     = regexp.MustCompile(`\[((?:Test|Example)\w+)\]\(([^)]+_test\.go)\)`)
+	quoted    = regexp.MustCompile("`([^`]+)`")
+	scenarios = regexp.MustCompile("scenarios? (?:`[^`]+`(?:, )?)+|such as `[^`]+`")
+)
+
+// problems are what is wrong with a row.
+func (r row) problems(source func(path string) string) []string {
+	var wrong []string
+	missing, waits := strings.HasPrefix(r.podlapse, leftOut), strings.HasPrefix(r.podlapse, notYet)
+	switch {
+	case waits != (r.proof == later):
+		return append(wrong, "what is not there yet has no proof, and what has none yet is not there")
+	case waits:
+		return nil
+	case r.proof == nothing && !missing:
+		return append(wrong, "nothing proves it")
+	case r.proof == nothing:
+		return nil
+	}
+	tests := named.FindAllStringSubmatch(r.proof, -1)
+	for _, test := range tests {
+		if !strings.Contains(source(filepath.Join(docs, test[2])), "\nfunc "+test[1]+"(") {
+			wrong = append(wrong, "there is no "+test[1]+" in "+test[2])
+		}
+	}
+	played := 0
+	for _, list := range scenarios.FindAllString(r.proof, -1) {
+		for _, name := range quoted.FindAllStringSubmatch(list, -1) {
+			if played++; !slices.Contains(scenario.Names(), name[1]) {
+				wrong = append(wrong, "there is no scenario "+name[1])
+			}
+		}
+	}
+	if len(tests)+played == 0 || played != len(quoted.FindAllString(r.proof, -1)) || len(tests) != strings.Count(r.proof, "](") {
+		wrong = append(wrong, "cannot read the proof")
+	}
+	return wrong
+}
+
+func TestEachCapabilityIsProven(t *testing.T) {
+	all := rows(t, read(t, docs, page))
+	if len(all) < 100 {
+		t.Fatalf("read only %d rows", len(all))
+	}
+	for _, r := range all {
+		for _, problem := range r.problems(func(path string) string { return read(t, path) }) {
+			t.Errorf("%s: %s: %s", r.capability, problem, r.proof)
+		}
+	}
+}
+
+// What is checked has to be found when it is wrong.
+func TestProblemsAreFound(t *testing.T) {
+	source := func(string) string { return "package p\n\nfunc TestThis(t *testing.T) {}\n" }
+	for _, right := range []row{
+		{"a", "flag", "[TestThis](../p/p_test.go); scenarios `pulls`, `otlp`"},
+		{"b", leftOut + ": why", nothing},
+		{"c", notYet, later},
+	} {
+		if got := right.problems(source); len(got) > 0 {
+			t.Errorf("%+v: %q", right, got)
+		}
+	}
+	for _, wrong := range []row{
+		{"a", "flag", ""},
+		{"b", "flag", nothing},
+		{"c", "flag", later},
+		{"d", notYet + ": soon", "[TestThis](../p/p_test.go)"},
+		{"e", "flag", "[TestThat](../p/p_test.go)"},
+		{"f", "flag", "[TestThi](../p/p_test.go)"},
+		{"g", "flag", "scenario `pull`"},
+		{"h", "flag", "scenarios `pulls`, `pull`"},
+		{"i", "flag", "TestThis"},
+		{"j", "flag", "[TestThis](../p/p_test.go), `pulls`"},
+		{"k", "flag", "[TestThis](../p/p_test.go), [TestThis](p.md)"},
+	} {
+		if len(wrong.problems(source)) == 0 {
+			t.Errorf("nothing is found wrong with %+v", wrong)
+		}
+	}
+}
+
+var (
+	link    = regexp.MustCompile(`\]\(([^)#]+)(?:#[^)]*)?\)`)
+	metric  = regexp.MustCompile(`podlapse_[a-z_]+`)
+	flagged = regexp.MustCompile("`(--[a-z-]+)")
+	suffix  = regexp.MustCompile(`_(bucket|sum|count)$`)
+)
+
+func TestWhatIsNamedIsThere(t *testing.T) {
+	text := read(t, docs, page)
+	metrics, readme := read(t, docs, "metrics.md"), read(t, docs, "..", "README.md")
+	for _, m := range link.FindAllStringSubmatch(text, -1) {
+		if _, err := os.Stat(filepath.Join(docs, m[1])); err != nil && !strings.Contains(m[1], "://") {
+			t.Error(err)
+		}
+	}
+	for _, name := range metric.FindAllString(text, -1) {
+		if !strings.Contains(metrics, "| `"+name+"` |") && !strings.Contains(metrics, "| `"+suffix.ReplaceAllString(name, "")+"` | histogram |") {
+			t.Errorf("no metric %s", name)
+		}
+	}
+	for _, r := range rows(t, text) {
+		for _, flag := range flagged.FindAllStringSubmatch(r.podlapse, -1) {
+			if !strings.Contains(readme, "| `"+flag[1]+"` |") {
+				t.Errorf("%s: no flag %s", r.capability, flag[1])
+			}
+		}
+	}
+}
+
+func read(t *testing.T, elements ...string) string {
+	t.Helper()
+	data, err := os.ReadFile(filepath.Join(elements...))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(data)
+}

@@ -1,0 +1,129 @@
+package timeline
+
+import (
+	"math/rand/v2"
+	"reflect"
+	"slices"
+	"testing"
+	"time"
+)
+
+// TestToldAgainLikeFoldedAnew asks for the timelines of scripts, nonsense and simulated lives at many instants, while more is
+// observed and while nothing is, and holds each answer against a fold of its own.
+func TestToldAgainLikeFoldedAnew(t *testing.T) {
+	var asked, again int
+	check := func(name string, seed uint64, scope Scope, observations []Observation) {
+		random := rand.New(rand.NewPCG(seed, 21))
+		scope.Said = true
+		e := NewEvidence(scope)
+		now, skew := base, Skew{}
+		for i := 0; i <= len(observations); {
+			for range random.IntN(4) {
+				switch random.IntN(8) {
+				case 0:
+					now = now.Add(-time.Duration(random.Int64N(int64(time.Second)))) // a clock that is put back
+				case 1:
+					now = now.Add(eventGrace - time.Second)
+				case 2:
+					skew = skews[random.IntN(len(skews))]
+				case 3: // again at the same instant
+				case 4: // what dates nothing, and may be of a moment that is yet to come
+					e.Apply(EventSeen{ArrivedAt: now, Reason: "FailedMount", Message: "no such disk", FirstAt: now, LastAt: now,
+						NamedAt: now.Add(time.Duration(random.Int64N(int64(3 * time.Second))))})
+				default:
+					now = now.Add(time.Duration(random.Int64N(int64(2 * time.Second))))
+				}
+				if random.IntN(200) == 0 {
+					now = now.Add(giveUpAfter)
+				}
+				if !e.PodSeen() {
+					continue
+				}
+				if _, ok := e.stands.asOf(at(now), skew); ok {
+					again++
+				}
+				asked++
+				got, _ := e.Timeline(now, skew)
+				want, _ := e.fold(at(now), skew)
+				if !reflect.DeepEqual(got, want) {
+					t.Fatalf("%s, seed %d: after %d observations at %s: told\n%+v\nfolded\n%+v", name, seed, i, now, got, want)
+				}
+				for k := range got.Pulls { // as who completes it does
+					got.Pulls[k].Outcome, got.Pulls[k].BlockedBy = "changed", &Blocker{}
+				}
+				for k := range got.Phases {
+					got.Phases[k].EndAt = time.Time{}
+				}
+			}
+			for range 1 + random.IntN(3) {
+				if i < len(observations) {
+					e.Apply(observations[i])
+					if arrived := arrivedAt(observations[i]); arrived.After(now) && random.IntN(4) > 0 {
+						now = arrived
+					}
+				}
+				i++
+			}
+		}
+	}
+	for _, s := range Scripts(t) {
+		for seed := range uint64(10) {
+			check(s.Name, seed, s.Scope, s.Observations)
+		}
+	}
+	for seed := range uint64(1300) {
+		check("nonsense", seed, Scope{Runtime: true, Events: true}, RandomObservations(seed))
+	}
+	for seed := range uint64(60) {
+		for _, s := range sights {
+			random := rand.New(rand.NewPCG(seed, 12))
+			w := &witness{life: live(rand.New(rand.NewPCG(seed, 11))), random: random, loss: s.loss(random)}
+			observations := w.observe(s.scope)
+			check(s.name, seed, s.scope, observations)
+			slices.SortStableFunc(observations, func(a, b Observation) int { return arrivedAt(a).Compare(arrivedAt(b)) })
+			check(s.name+" in order", seed, s.scope, observations)
+		}
+	}
+	t.Logf("%d of %d told again", again, asked)
+	if again < asked/5 {
+		t.Errorf("only %d of %d told again", again, asked)
+	}
+}
+
+// skews are some that prove nothing and some that do.
+var skews = []Skew{{}, {-time.Second, time.Second}, {-time.Millisecond, 2 * time.Second}, {time.Millisecond, time.Second}, {-3 * time.Second, -time.Second}}
+
+// TestAPodThatWaitsIsNotFoldedAgain counts what is allocated: of a fold it is many times as much.
+func TestAPodThatWaitsIsNotFoldedAgain(t *testing.T) {
+	s := firstLight(t)
+	for i := range s.observations { // until half of it has happened
+		e := NewEvidence(s.scope)
+		for _, o := range s.observations[:i] {
+			e.Apply(o)
+		}
+		if tl, ok := e.Timeline(s.asOf, s.skew); !ok || tl.State != StateStarting {
+			continue
+		}
+		later := s.asOf
+		if allocations := testing.AllocsPerRun(100, func() {
+			later = later.Add(time.Millisecond)
+			e.Timeline(later, s.skew)
+		}); allocations > 2 {
+			t.Errorf("after %d observations: %.0f allocations to tell again, want those of its phases and its pulls", i, allocations)
+		}
+	}
+}
+
+// TestWhatIsSaidOfALaterMomentIsToldThen is of a stamp ahead of the agent's clock.
+func TestWhatIsSaidOfALaterMomentIsToldThen(t *testing.T) {
+	e := NewEvidence(Scope{Said: true})
+	e.Apply(PodSeen{ArrivedAt: base.Add(time.Second), Live: true, Pod: Pod{UID: "u", CreatedAt: base}})
+	e.Apply(EventSeen{UID: "u", ArrivedAt: base.Add(time.Second), Reason: "FailedMount", Message: "no such disk", FirstAt: base, LastAt: base,
+		NamedAt: base.Add(3 * time.Second)})
+	for want := range 2 {
+		now := base.Add(time.Duration(2+want) * time.Second)
+		if tl, _ := e.Timeline(now, Skew{}); len(tl.Said) != want || e.stands == nil {
+			t.Errorf("at %s: %d said, want %d; stands %t", now, len(tl.Said), want, e.stands != nil)
+		}
+	}
+}
