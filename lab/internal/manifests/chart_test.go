@@ -35,6 +35,8 @@ func TestValuesThatTheSchemaRefuses(t *testing.T) {
 		{"networkPolicy: {apiServerPorts: []}", "/networkPolicy/apiServerPorts': minItems"},
 		{"podMonitor: {interval: 30}", "/podMonitor/interval': got number, want string"},
 		{"stateDir: {path: state}", "/stateDir/path'"},
+		{"nodeHealth: true", "/nodeHealth': got boolean, want object"},
+		{"probes: {config: [x]}", "/probes/config': got array, want string"},
 		{"maxUnavailable: 0", "/maxUnavailable'"},
 		{"resources: {limit: {cpu: 1}}", "'limit'"},
 	} {

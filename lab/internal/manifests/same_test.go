@@ -24,6 +24,8 @@ var asValues = map[string]string{
 	"network-policy":     "networkPolicy: {enabled: true}",
 	"metrics-auth":       "metricsAuth: {enabled: true}",
 	"state-dir":          "stateDir: {enabled: true}",
+	"node-health":        "nodeHealth: {enabled: true}",
+	"probes":             "probes: {enabled: true}",
 	"crio":               "runtime: crio",
 	"k3s":                "runtime: k3s",
 	"microk8s":           "runtime: microk8s",
@@ -60,7 +62,7 @@ func TestEveryComponentAndOverlayIsHeldAgainstTheChart(t *testing.T) {
 func TestChartSaysWhatKustomizeSays(t *testing.T) {
 	combinations := [][]string{
 		nil,
-		{"node-impersonation", "host-network", "pod-monitor", "rules", "dashboard", "network-policy", "metrics-auth", "state-dir", "k3s"},
+		{"node-health", "node-impersonation", "probes", "host-network", "pod-monitor", "rules", "dashboard", "network-policy", "metrics-auth", "state-dir", "k3s"},
 		{"openshift", "host-network", "pod-monitor", "rules", "dashboard", "network-policy", "metrics-auth", "state-dir"},
 	}
 	for name := range asValues {
