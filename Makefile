@@ -16,7 +16,7 @@ NODE    := $(shell [ "$$(uname -s)" = Linux ] && [ "$$(id -u)" = 0 ] && echo yes
 FUZZTIME ?= 5s
 # The scenarios that `make test` runs on the real node.
 SCENARIOS := first-light network-failure serial-queue accuracy restart pulls pulls-no-events pulls-no-runtime \
-	lost-events lost-events-no-events lost-events-no-runtime unpack unpack-no-events unpack-no-runtime no-watch prometheus otlp node-impersonation metrics-auth
+	lost-events lost-events-no-events lost-events-no-runtime unpack unpack-no-events unpack-no-runtime no-watch prometheus otlp node-impersonation metrics-auth node-health probes
 
 .DEFAULT_GOAL := help
 .PHONY: help build image lab up down status list scenario test check unit fuzz image-test node-test bench clean
