@@ -5,9 +5,14 @@ import (
 	"time"
 )
 
-// maxPressureLog bounds the samples that are kept, 32 KiB. When it is full, every second one of the older half goes: what is
-// long ago is known less finely, and an hour fits.
-const maxPressureLog = 1024
+// What is kept of samples, in 48 KiB at most: the latest ones, which are about a minute, all; before them one in six seconds. So an
+// hour fits, after which a start-up is given up.
+const (
+	maxPressureLog = 1024
+	fineSamples    = 256
+	coarseEvery    = 6 * time.Second
+	thinnedLog     = 900 // there is room again for a while
+)
 
 // Stalled is for how long tasks of the node waited for a resource since it was booted, while others may have gone on ("some" in
 // the kernel's words, Documentation/accounting/psi.rst).
@@ -65,13 +70,16 @@ func (o PressureSeen) follows(before PressureSeen) bool {
 		o.Stalled.IO >= before.Stalled.IO && o.Stalled.Memory >= before.Stalled.Memory
 }
 
-// thin drops every second sample of the older half.
+// thin makes room.
 func (l *PressureLog) thin() {
-	i, half := 0, len(l.samples)/2
-	l.samples = slices.DeleteFunc(l.samples, func(PressureSeen) bool {
-		i++
-		return i <= half && i%2 == 0
-	})
+	coarse := len(l.samples) - fineSamples
+	kept := l.samples[:1]
+	for i, s := range l.samples[1:] {
+		if i+1 >= coarse || s.ArrivedAt.Sub(kept[len(kept)-1].ArrivedAt) >= coarseEvery {
+			kept = append(kept, s)
+		}
+	}
+	l.samples = slices.Delete(kept, 0, max(0, len(kept)-thinnedLog))
 }
 
 // Complete puts the pressure into the phases of which it is known. They are copied first: others may read them.

@@ -70,13 +70,15 @@ func near(a, b float64) bool { return a-b < 1e-6 && b-a < 1e-6 }
 func TestPressureLogIsBounded(t *testing.T) {
 	var log PressureLog
 	const every, hour = 250 * time.Millisecond, time.Hour
-	for at := time.Duration(0); at <= hour; at += every {
-		log.Observe(PressureSeen{base.Add(at), Stalled{IO: at / 4}})
+	for at := -10 * hour; at <= hour; at += every {
+		log.Observe(PressureSeen{base.Add(at), Stalled{IO: (at + 10*hour) / 4}})
+		if n := len(log.samples); n > maxPressureLog {
+			t.Fatalf("%d samples", n)
+		}
 	}
-	if n := len(log.samples); n > maxPressureLog {
-		t.Errorf("%d samples", n)
-	}
-	for start, length := range map[time.Duration]time.Duration{0: hour, hour - 10*time.Second: 500 * time.Millisecond, time.Minute: 20 * time.Minute} {
+	for start, length := range map[time.Duration]time.Duration{
+		0: hour, hour - 50*time.Second: 500 * time.Millisecond, time.Minute: 20 * time.Minute, 10 * time.Second: 10 * time.Second,
+	} {
 		tl := Timeline{Phases: []Span{{StartAt: base.Add(start), EndAt: base.Add(start + length)}}}
 		log.Complete(&tl)
 		if p := tl.Phases[0].Pressure; p == nil || !near(p.IO, 0.25) {

@@ -49,7 +49,7 @@ func TestVerdict(t *testing.T) {
 }
 
 func pressed(s Span, io float64) Span {
-	s.Pressure = &Pressure{IO: io}
+	s.Pressure, s.Cause = &Pressure{IO: io}, CauseOf(s.Phase)
 	return s
 }
 
