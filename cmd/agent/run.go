@@ -34,7 +34,7 @@ func runAgent(ctx context.Context, args []string, getenv func(string) string, st
 	var c config
 	_, err := settle(c.settings(), args, getenv, 0)
 	if errors.Is(err, errHelp) {
-		printHelp(stdout, "run [flags]", c.settings())
+		printHelp(stdout, agentProgram, "run [flags]", c.settings())
 		return exitOK
 	}
 	if err != nil {
