@@ -5,6 +5,7 @@ import (
 	"crypto/tls"
 	"crypto/x509"
 	"errors"
+	"fmt"
 	"net"
 	"net/http"
 	"net/url"
@@ -142,8 +143,8 @@ func attempt(ctx context.Context, p Probe, ask asker) Outcome {
 	defer cancel()
 	s := newStages()
 	err := ask(s.traced(ctx), s)
-	if err != nil && ctx.Err() != nil && errors.Is(ctx.Err(), context.DeadlineExceeded) {
-		err = errors.Join(context.DeadlineExceeded, unwrapped(err)) // some errors do not say so
+	if err != nil && errors.Is(ctx.Err(), context.DeadlineExceeded) && !errors.Is(err, context.DeadlineExceeded) {
+		err = fmt.Errorf("%w: %w", context.DeadlineExceeded, unwrapped(err)) // some errors do not say so
 	}
 	return s.outcome(p, err)
 }

@@ -315,3 +315,36 @@ func TestEveryResultIsListed(t *testing.T) {
 		}
 	}
 }
+
+// The agent's own connection to the API server is one of HTTP/2, whose answer may begin before the request is said to be written.
+func TestEveryAnswerHasAFirstByte(t *testing.T) {
+	server := httptest.NewUnstartedServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {}))
+	server.EnableHTTP2 = true
+	server.StartTLS()
+	defer server.Close()
+	client := server.Client()
+	r := NewRunner(RunnerConfig{Logger: zap.NewNop(), APIServer: func(ctx context.Context) error {
+		request, err := http.NewRequestWithContext(ctx, http.MethodGet, server.URL, nil)
+		if err != nil {
+			return err
+		}
+		response, err := client.Do(request)
+		if err == nil {
+			if response.ProtoMajor != 2 {
+				t.Errorf("answered over %s", response.Proto)
+			}
+			err = response.Body.Close()
+		}
+		return err
+	}})
+	p := made(KindAPIServer, "", nil)
+	for i := range 500 {
+		want := "first_byte=ok"
+		if i == 0 {
+			want = "connect=ok tls=ok first_byte=ok"
+		}
+		if expect(t, "answered", attempt(t.Context(), p, r.askerOf(p)), ResultOK, want); t.Failed() {
+			t.Fatalf("attempt %d", i)
+		}
+	}
+}

@@ -32,7 +32,7 @@ func NewMetrics(registerer prometheus.Registerer, probes []Probe) *Metrics {
 		}, []string{"probe", "kind", "result"}),
 		duration: prometheus.NewHistogramVec(prometheus.HistogramOpts{
 			Name: "podlapse_probe_duration_seconds",
-			Help: "Time that an attempt of a probe took in a stage (dns, connect, tls, first_byte after the request was sent) and in all " +
+			Help: "Time that an attempt of a probe took in a stage (dns, connect, tls, first_byte from when there was a connection) and in all " +
 				"(total); with a result that is not ok until it ended there.",
 			Buckets:                         buckets,
 			NativeHistogramBucketFactor:     1.1,

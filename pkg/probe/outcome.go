@@ -31,7 +31,7 @@ func Results() []Result {
 // Stage is a part of an attempt; the set is closed.
 type Stage string
 
-// The stages, and all of it. StageFirstByte is from when the request was sent.
+// The stages, and all of it. StageFirstByte is from when there is a connection.
 const (
 	StageDNS       Stage = "dns"
 	StageConnect   Stage = "connect"

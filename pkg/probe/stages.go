@@ -43,13 +43,14 @@ func (s *stages) end(stage Stage, err error) {
 // traced has net, net/http and client-go tell of the stages of what is done in the context.
 func (s *stages) traced(ctx context.Context) context.Context {
 	return httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{
-		DNSStart:             func(httptrace.DNSStartInfo) { s.begin(StageDNS) },
-		DNSDone:              func(done httptrace.DNSDoneInfo) { s.end(StageDNS, done.Err) },
-		ConnectStart:         func(string, string) { s.begin(StageConnect) },
-		ConnectDone:          func(_, _ string, err error) { s.end(StageConnect, err) },
-		TLSHandshakeStart:    func() { s.begin(StageTLS) },
-		TLSHandshakeDone:     func(_ tls.ConnectionState, err error) { s.end(StageTLS, err) },
-		WroteRequest:         func(info httptrace.WroteRequestInfo) { s.begin(StageFirstByte) },
+		DNSStart:          func(httptrace.DNSStartInfo) { s.begin(StageDNS) },
+		DNSDone:           func(done httptrace.DNSDoneInfo) { s.end(StageDNS, done.Err) },
+		ConnectStart:      func(string, string) { s.begin(StageConnect) },
+		ConnectDone:       func(_, _ string, err error) { s.end(StageConnect, err) },
+		TLSHandshakeStart: func() { s.begin(StageTLS) },
+		TLSHandshakeDone:  func(_ tls.ConnectionState, err error) { s.end(StageTLS, err) },
+		// Not when the request was written: on a connection of HTTP/2 that may be told after the answer has begun.
+		GotConn:              func(httptrace.GotConnInfo) { s.begin(StageFirstByte) },
 		GotFirstResponseByte: func() { s.end(StageFirstByte, nil) },
 	})
 }
