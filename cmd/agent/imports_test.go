@@ -49,6 +49,8 @@ var importRules = []struct {
 		"k8s.io/api", "k8s.io/client-go"}, "a filter is pure; of Kubernetes it needs the language of label selectors alone"},
 	{"pkg/client", []string{"pkg/reconcile", "pkg/state", "pkg/podwatch", "pkg/cri", "pkg/web", "pkg/live", "pkg/history", "pkg/filter", "pkg/record",
 		"k8s.io/", "google.golang.org/", "go.uber.org/", "github.com/"}, "who asks an agent needs its answers' types and net/http, no part of the agent"},
+	{"pkg/page", []string{"context", "sync", "net", "os", "pkg/", "k8s.io/", "github.com/", "google.golang.org/", "go.uber.org/"},
+		"the page is files; it asks the API like any other client"},
 	{"pkg/agents", []string{"pkg/reconcile", "pkg/state", "pkg/podwatch", "pkg/cri", "pkg/export", "pkg/web", "pkg/live", "pkg/history", "pkg/record",
 		"k8s.io/api/", "k8s.io/client-go/kubernetes/", "k8s.io/client-go/tools/"},
 		"who asks is no part of the agent, and what it links must not cost the agent memory"},

@@ -14,6 +14,7 @@ import (
 	"github.com/podlapse/podlapse/pkg/export"
 	"github.com/podlapse/podlapse/pkg/export/otlp"
 	"github.com/podlapse/podlapse/pkg/health"
+	"github.com/podlapse/podlapse/pkg/page"
 	"github.com/podlapse/podlapse/pkg/podwatch"
 	"github.com/podlapse/podlapse/pkg/reconcile"
 	"github.com/podlapse/podlapse/pkg/record"
@@ -66,7 +67,7 @@ func serve(ctx context.Context, c config, api apiServer, registry *prometheus.Re
 		collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}),
 		export.NewBuildInfo(build),
 	)
-	scope := timeline.Scope{Runtime: !c.criEndpoint.Off(), Events: c.events != eventsOff, Said: c.otlp.Traces.On, Since: time.Now()}
+	scope := timeline.Scope{Runtime: !c.criEndpoint.Off(), Events: c.events != eventsOff, Since: time.Now()}
 	kept, err := newMemory(c, build, &scope, registry, board, logger)
 	if err != nil {
 		return err
@@ -217,6 +218,10 @@ func serve(ctx context.Context, c config, api apiServer, registry *prometheus.Re
 	if err != nil {
 		return err
 	}
+	shown, err := page.New()
+	if err != nil {
+		return err
+	}
 	server, err := web.Listen(ctx, web.Config{
 		ListenAddress: c.listenAddress,
 		WebConfigFile: c.webConfigFile,
@@ -228,6 +233,7 @@ func serve(ctx context.Context, c config, api apiServer, registry *prometheus.Re
 		Gatherer:      registry,
 		Observations:  latest,
 		API:           served.api(c, build, reconciler.Skew),
+		Page:          shown,
 		Logger:        logger.Named("web"),
 	})
 	if err != nil {

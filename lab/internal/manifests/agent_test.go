@@ -44,7 +44,7 @@ func TestManifestsFitTheAgent(t *testing.T) {
 	}
 
 	t.Run("settings", func(t *testing.T) {
-		for component := range asValues {
+		for component := range asValues() {
 			c := container(t, compose(t, component))
 			if !slices.Equal(c.Args, []string{"run"}) {
 				t.Errorf("%s: arguments %q: flags go before variables, which then would not do", component, c.Args)
@@ -78,6 +78,7 @@ func TestManifestsFitTheAgent(t *testing.T) {
 			t.Errorf("the agent says of the probes:\n%s", text)
 		}
 	})
+	t.Run("TLS", func(t *testing.T) { servesTLS(t, agent) })
 }
 
 // compareAccess wants the agent's role to allow what was asked for, and nothing that was not.

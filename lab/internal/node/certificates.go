@@ -20,7 +20,7 @@ const (
 	tokenKey       = "service-account"
 )
 
-// AgentName is what the API server calls the agent.
+// AgentName is what the API server calls an agent that runs as a process.
 const AgentName = "podlapse-agent"
 
 // writeCertificates makes the node's authority and every certificate of it, and the kubeconfigs. The
