@@ -10,6 +10,7 @@ import (
 	"net/http/httptest"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -91,9 +92,19 @@ func dead(t *testing.T) string {
 }
 
 func TestHTTP(t *testing.T) {
-	var asked []*http.Request
+	var mu sync.Mutex
+	var requests []*http.Request
+	taken := func() []*http.Request {
+		mu.Lock()
+		defer mu.Unlock()
+		all := requests
+		requests = nil
+		return all
+	}
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		asked = append(asked, r.Clone(context.Background()))
+		mu.Lock()
+		requests = append(requests, r.Clone(context.Background()))
+		mu.Unlock()
 		http.SetCookie(w, &http.Cookie{Name: "id", Value: "1"})
 		switch r.URL.Path {
 		case "/slow":
@@ -147,15 +158,16 @@ func TestHTTP(t *testing.T) {
 	expect(t, "well, and wrong", get("/", func(p *Probe) { p.Status = []int{500} }), ResultBadStatus, reached)
 	expect(t, "a body without an end", get("/endless", nil), ResultOK, reached)
 	expect(t, "too much of a header", get("/header", nil), ResultError, reached)
-	asked = nil
+	taken()
 	expect(t, "a redirect that is not followed", get("/once", nil), ResultOK, reached)
 	expect(t, "a redirect to elsewhere", get("/away", redirects(5)), ResultOK, reached)
-	if len(asked) != 2 {
-		t.Errorf("asked %d times", len(asked))
+	if n := len(taken()); n != 2 {
+		t.Errorf("asked %d times", n)
 	}
 	expect(t, "a redirect that is", get("/once", redirects(1)), ResultOK, reached)
-	asked = nil
+	taken()
 	expect(t, "too many", get("/loop", redirects(2)), ResultBadStatus, reached)
+	asked := taken()
 	if len(asked) != 3 {
 		t.Errorf("asked %d times, want the first and two more", len(asked))
 	}
