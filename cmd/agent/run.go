@@ -126,11 +126,13 @@ func serve(ctx context.Context, c config, api apiServer, registry *prometheus.Re
 	}
 
 	served := newServed(c, func() *reconcile.Reconciler { return reconciler }, registry, logger)
+	onNode := newNodeHealth(c, api, registry, board)
 	pods := podwatch.NewPods(podwatch.Config{
 		Client: api.pods, AsNode: c.asNode, NodeName: c.nodeName, Observe: observe, Now: time.Now,
 		Report: board.Register(string(timeline.SourcePodWatch), "not connected to the API server yet"),
 		Known:  kept.known(),
 		Traits: c.records == recordsTransition || c.records == recordsBoth, Objects: served.objects,
+		Follower: onNode.follower(),
 	})
 	watchEvents, unwatchEvents := func(timeline.EventWatch) {}, func(string) {}
 	events := newEvents(c, api.own, observe, board)
@@ -146,15 +148,23 @@ func serve(ctx context.Context, c config, api apiServer, registry *prometheus.Re
 			Logger: logger.Named("cri"),
 		})
 		askRuntime = runtime.Ask
-		registry.MustRegister(export.NewRuntimeStores(runtime.Stores))
+		registry.MustRegister(export.NewRuntimeStores(runtime.Stores),
+			export.NewRuntimeQuestions(func() export.RuntimeQuestions { return export.RuntimeQuestions(runtime.Stats()) }))
+	}
+
+	pressure := newPressure(c, observe, board)
+	var samplePressure func(bool)
+	if pressure != nil {
+		samplePressure = pressure.Want
 	}
 
 	reconciler = reconcile.New(reconcile.Config{
-		Now:           time.Now,
-		Scope:         scope,
-		AskRuntime:    askRuntime,
-		WatchEvents:   watchEvents,
-		UnwatchEvents: unwatchEvents,
+		Now:            time.Now,
+		Scope:          scope,
+		AskRuntime:     askRuntime,
+		WatchEvents:    watchEvents,
+		UnwatchEvents:  unwatchEvents,
+		SamplePressure: samplePressure,
 		Settled: func(t timeline.Timeline) {
 			for _, sink := range settled {
 				sink(t)
@@ -202,6 +212,8 @@ func serve(ctx context.Context, c config, api apiServer, registry *prometheus.Re
 			return countEvents(events.Stats(), reconciler.EventsUsed())
 		}))
 	}
+
+	probes := newProbes(c, api, runtime, reconciler, registry, logger)
 
 	access, err := newAccess(c, api.config, board)
 	if err != nil {
@@ -266,6 +278,15 @@ func serve(ctx context.Context, c config, api apiServer, registry *prometheus.Re
 		sources.start("event_watch", events.Run)
 	}
 	sources.start("pod_watch", pods.Run)
+	if onNode != nil {
+		sources.start(partNode, onNode.object.Run)
+	}
+	if pressure != nil {
+		sources.start(partPressure, pressure.Run)
+	}
+	if probes != nil {
+		sources.start("probes", probes.Run)
+	}
 	sources.start("clock", func(ctx context.Context) error { return api.clock.Run(ctx, observe) })
 	return parts.wait(ctx)
 }

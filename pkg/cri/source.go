@@ -10,6 +10,8 @@ import (
 	"time"
 
 	"go.uber.org/zap"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
 	runtimeapi "k8s.io/cri-api/pkg/apis/runtime/v1"
 
 	"github.com/podlapse/podlapse/pkg/backoff"
@@ -58,7 +60,7 @@ type Source struct {
 
 // Stats counts what a Source does.
 type Stats struct {
-	Pending  int    // pods with an open question
+	Open     int    // pods with an open question
 	Answered uint64 // questions answered so far
 	Dropped  uint64 // questions not taken so far because too many were open
 	GivenUp  uint64 // questions given up so far because the runtime kept failing
@@ -98,7 +100,7 @@ func (s *Source) Ask(lookUp timeline.LookUp) {
 // Stats may be called from any goroutine.
 func (s *Source) Stats() Stats {
 	open, dropped := s.pending.count()
-	return Stats{Pending: open, Answered: s.answered.Load(), Dropped: dropped, GivenUp: s.givenUp.Load()}
+	return Stats{Open: open, Answered: s.answered.Load(), Dropped: dropped, GivenUp: s.givenUp.Load()}
 }
 
 // Run looks for the runtime and asks it until ctx ends; it never fails and returns nil. It may be
@@ -192,4 +194,18 @@ func (s *Source) Stores() map[string]bool {
 		served[store.name] = store.on()
 	}
 	return served
+}
+
+// Ping asks the runtime for its version on the connection that there is. An answer that does not come in time wraps
+// context.DeadlineExceeded. It may be called from any goroutine.
+func (s *Source) Ping(ctx context.Context) error {
+	session := s.current.Load()
+	if session == nil {
+		return errors.New("there is no connection to the container runtime")
+	}
+	_, err := session.client.version(ctx)
+	if status.Code(err) == codes.DeadlineExceeded {
+		return fmt.Errorf("%w: %w", context.DeadlineExceeded, err)
+	}
+	return err
 }

@@ -21,6 +21,8 @@ func asValues() map[string]string {
 		"network-policy":     "networkPolicy: {enabled: true}",
 		"metrics-auth":       "metricsAuth: {enabled: true}",
 		"state-dir":          "stateDir: {enabled: true}",
+		"node-health":        "nodeHealth: {enabled: true}",
+		"probes":             "probes: {enabled: true}",
 		"crio":               "runtime: crio",
 		"k3s":                "runtime: k3s",
 		"microk8s":           "runtime: microk8s",

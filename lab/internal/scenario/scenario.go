@@ -56,6 +56,8 @@ func Table() []Scenario {
 		{"otlp", "the collector's receiver takes traces: trees, IDs, times, failures, parents; restarts and a receiver that is gone", traces, nil, false},
 		{"node-impersonation", "an agent that asks as its node: its own pods and no other's, no secrets", nodeImpersonation, nil, false},
 		{"metrics-auth", "metrics for whom the API server lets read them, and nobody else; hostile requests refused at little cost", metricsAuth, nil, false},
+		{Name: "node-health", Summary: "cordon, NotReady, an add-on in a crash loop, and the machine under pressure: each told, with the reason", Run: nodeHealth},
+		{Name: "probes", Summary: "names, registries, the runtime and the API server are asked: what is well, slow, silent and dead, and in which stage", Run: probes},
 		{"page", "a real browser shows the page while pods start: rows, waterfalls, addresses, policy, pictures", showPage, nil, false},
 		{"event-cost", "hundreds of pods, 20 a second, 16 Events each: what an agent costs the API server", eventCost, nil, false},
 	}
