@@ -88,14 +88,14 @@ func serve(ctx context.Context, c config, api apiServer, registry *prometheus.Re
 		}
 	}
 
-	traces, err := newTraces(ctx, c, build, handed, registry, board)
+	traces, err := newTraces(ctx, c, build, handed, registry, board, logger)
 	if err != nil {
 		return err
 	}
 	if traces != nil {
 		settled = append(settled, traces.Offer)
 	}
-	push, err := newMetricsPush(ctx, c, build, registry, board)
+	push, err := newMetricsPush(ctx, c, build, registry, board, logger)
 	if err != nil {
 		return err
 	}
