@@ -73,7 +73,7 @@ func TestAnOddStartUpSpoilsNothing(t *testing.T) {
 				good := coldStart()
 				good.UID = "good"
 				sink.Offer(good)
-				sink.stop()
+				sink.wait(t, offered+1)
 				sink.mustCount(t, offered+1, 0)
 				roots := 0.0
 				for _, s := range collector.spans() {
@@ -119,7 +119,7 @@ func TestARequestIsBounded(t *testing.T) {
 	for range batchStartups {
 		sink.Offer(long)
 	}
-	sink.stop()
+	sink.wait(t, batchStartups)
 	sink.mustCount(t, batchStartups, 0)
 	for _, request := range collector.traces {
 		if n := proto.Size(request); n > batchBytes || n < batchBytes/4 {

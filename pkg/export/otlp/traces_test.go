@@ -76,6 +76,28 @@ func (r *running) health() (bool, string) {
 // mustCount says what the sink's metrics must say; nothing waits.
 func (r *running) mustCount(t *testing.T, sent, dropped float64) {
 	t.Helper()
+	got := r.counts(t)
+	want := map[string]float64{
+		"podlapse_sink_sent_total otlp": sent, "podlapse_sink_dropped_total otlp": dropped, "podlapse_sink_queue_length otlp": 0,
+	}
+	if !maps.Equal(got, want) {
+		t.Errorf("counted %v, want %v sent and %v dropped", got, sent, dropped)
+	}
+}
+
+// wait waits until it is counted what became of so many start-ups, then for the end. What is under way when a sink is stopped has
+// 0.8 s, which may be too little on a busy machine.
+func (r *running) wait(t *testing.T, startups float64) {
+	t.Helper()
+	eventually(t, "all are counted", func() bool {
+		got := r.counts(t)
+		return got["podlapse_sink_sent_total otlp"]+got["podlapse_sink_dropped_total otlp"] == startups
+	})
+	r.stop()
+}
+
+func (r *running) counts(t *testing.T) map[string]float64 {
+	t.Helper()
 	families, err := r.registry.Gather()
 	if err != nil {
 		t.Fatal(err)
@@ -86,12 +108,7 @@ func (r *running) mustCount(t *testing.T, sent, dropped float64) {
 			got[f.GetName()+" "+m.Label[0].GetValue()] = m.GetCounter().GetValue() + m.GetGauge().GetValue()
 		}
 	}
-	want := map[string]float64{
-		"podlapse_sink_sent_total otlp": sent, "podlapse_sink_dropped_total otlp": dropped, "podlapse_sink_queue_length otlp": 0,
-	}
-	if !maps.Equal(got, want) {
-		t.Errorf("counted %v, want %v sent and %v dropped", got, sent, dropped)
-	}
+	return got
 }
 
 func sendAll(t *testing.T, timelines ...timeline.Timeline) {
@@ -100,7 +117,7 @@ func sendAll(t *testing.T, timelines ...timeline.Timeline) {
 	for _, tl := range timelines {
 		sink.Offer(tl)
 	}
-	sink.stop()
+	sink.wait(t, float64(len(timelines)))
 }
 
 func TestTraceOfAStartUp(t *testing.T) {
@@ -389,8 +406,7 @@ func TestASlowCollectorCostsDrops(t *testing.T) {
 		t.Errorf("given up after %s", took)
 	}
 	close(collector.stall)
-	eventually(t, "it goes on", func() bool { return sink.queue.Len() == 0 })
-	sink.stop()
+	sink.wait(t, tracesQueue+11)
 	if len(collector.spans()) == 0 {
 		t.Error("nothing sent once the collector is back")
 	}
