@@ -166,6 +166,7 @@ func serve(ctx context.Context, c config, api apiServer, registry *prometheus.Re
 		Logger:    logger.Named("reconcile"),
 		Restored:  reconcile.Restored{InFlight: kept.left.InFlight, Reported: kept.left.Reported},
 		Keep:      kept.keep,
+		Kept:      kept.kept,
 		Gone:      kept.gone,
 	})
 	kept.left = state.Contents{} // reconcile lets go of it as well

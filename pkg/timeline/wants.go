@@ -36,7 +36,8 @@ func (e *Evidence) Wants(now time.Time) Wants {
 	if end.Before(e.scope.ResumedAt) {
 		end = e.scope.ResumedAt
 	}
-	late := func(grace time.Duration) bool { return over && now.Sub(end) > grace }
+	// Either way: of a clock that was put back since, nobody knows how long it has been, and it may be hours until it is there again.
+	late := func(grace time.Duration) bool { return over && now.Sub(end).Abs() > grace }
 	var w Wants
 	switch {
 	case !e.scope.Runtime || late(runtimeGrace):
