@@ -1,8 +1,13 @@
 package main
 
 import (
+	"errors"
 	"fmt"
+	"io/fs"
+	"os"
 	"path/filepath"
+	"strconv"
+	"strings"
 	"syscall"
 	"testing"
 	"time"
@@ -19,11 +24,21 @@ func TestABurstAfterARestartIsSentWhole(t *testing.T) {
 	for i := range pods {
 		cluster.Put(numbered(i, time.Now().Add(-3*time.Second)))
 	}
+	dir := t.TempDir()
 	flags := []string{"--kubeconfig", kubeconfig(t, cluster.URL()), "--cri-endpoint", "off", "--events", "off",
-		"--state-dir", filepath.Join(t.TempDir(), "state"), "--records", recordsTimeline}
+		"--state-dir", dir, "--records", recordsTimeline}
 	agent := start(t, flags...)
 	agent.collect()
-	agent.poll(fmt.Sprintf("/api/v1/pods/shop/web-%d", pods-1), `"state":"starting"`)
+	deadline := time.Now().Add(30 * time.Second)
+	for saved := 0; saved < pods; time.Sleep(20 * time.Millisecond) {
+		file, err := os.ReadFile(filepath.Join(dir, "state.jsonl"))
+		if err != nil && !errors.Is(err, fs.ErrNotExist) || time.Now().After(deadline) {
+			t.Fatalf("%d start-ups are saved, %v", saved, err)
+		}
+		for saved < pods && strings.Contains(string(file), fmt.Sprintf(`"uid-web-%d"`, saved)) {
+			saved++
+		}
+	}
 	agent.signal(syscall.SIGKILL)
 	agent.wait()
 	for i := range pods {
@@ -31,10 +46,27 @@ func TestABurstAfterARestartIsSentWhole(t *testing.T) {
 	}
 	agent = start(t, flags...)
 	written := agent.collect()
-	agent.poll("/metrics", fmt.Sprintf("podlapse_sink_sent_total{sink=\"otlp\"} %d\n", pods))
-	agent.poll("/metrics", "podlapse_sink_dropped_total{sink=\"otlp\"} 0\n")
+	sent, dropped := 0.0, 0.0
+	for deadline = time.Now().Add(30 * time.Second); sent+dropped < pods && time.Now().Before(deadline); time.Sleep(100 * time.Millisecond) {
+		sent, dropped = agent.metric(`podlapse_sink_sent_total{sink="otlp"}`), agent.metric(`podlapse_sink_dropped_total{sink="otlp"}`)
+	}
+	if sent != pods || dropped != 0 {
+		t.Errorf("%v traces of %d start-ups were sent, %v dropped", sent, pods, dropped)
+	}
 	agent.mustEndCleanly()
 	if records := written(); len(records) != pods {
 		t.Errorf("%d records of %d start-ups", len(records), pods)
 	}
+}
+
+// metric is the value of a series, 0 while it is not there.
+func (p *process) metric(series string) (value float64) {
+	p.t.Helper()
+	_, text := p.get("/metrics")
+	for line := range strings.Lines(text) {
+		if number, ok := strings.CutPrefix(strings.TrimSpace(line), series+" "); ok {
+			value, _ = strconv.ParseFloat(number, 64)
+		}
+	}
+	return value
 }
