@@ -14,6 +14,7 @@ import (
 	"github.com/podlapse/podlapse/pkg/export"
 	"github.com/podlapse/podlapse/pkg/export/otlp"
 	"github.com/podlapse/podlapse/pkg/health"
+	"github.com/podlapse/podlapse/pkg/page"
 	"github.com/podlapse/podlapse/pkg/podwatch"
 	"github.com/podlapse/podlapse/pkg/reconcile"
 	"github.com/podlapse/podlapse/pkg/record"
@@ -66,7 +67,7 @@ func serve(ctx context.Context, c config, api apiServer, registry *prometheus.Re
 		collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}),
 		export.NewBuildInfo(build),
 	)
-	scope := timeline.Scope{Runtime: !c.criEndpoint.Off(), Events: c.events != eventsOff, Said: c.otlp.Traces.On, Since: time.Now()}
+	scope := timeline.Scope{Runtime: !c.criEndpoint.Off(), Events: c.events != eventsOff, Since: time.Now()}
 	kept, err := newMemory(c, build, &scope, registry, board, logger)
 	if err != nil {
 		return err
@@ -125,11 +126,13 @@ func serve(ctx context.Context, c config, api apiServer, registry *prometheus.Re
 	}
 
 	served := newServed(c, func() *reconcile.Reconciler { return reconciler }, registry, logger)
+	onNode := newNodeHealth(c, api, registry, board)
 	pods := podwatch.NewPods(podwatch.Config{
 		Client: api.pods, AsNode: c.asNode, NodeName: c.nodeName, Observe: observe, Now: time.Now,
 		Report: board.Register(string(timeline.SourcePodWatch), "not connected to the API server yet"),
 		Known:  kept.known(),
 		Traits: c.records == recordsTransition || c.records == recordsBoth, Objects: served.objects,
+		Follower: onNode.follower(),
 	})
 	watchEvents, unwatchEvents := func(timeline.EventWatch) {}, func(string) {}
 	events := newEvents(c, api.own, observe, board)
@@ -148,12 +151,19 @@ func serve(ctx context.Context, c config, api apiServer, registry *prometheus.Re
 		registry.MustRegister(export.NewRuntimeStores(runtime.Stores))
 	}
 
+	pressure := newPressure(c, observe, board)
+	var samplePressure func(bool)
+	if pressure != nil {
+		samplePressure = pressure.Want
+	}
+
 	reconciler = reconcile.New(reconcile.Config{
-		Now:           time.Now,
-		Scope:         scope,
-		AskRuntime:    askRuntime,
-		WatchEvents:   watchEvents,
-		UnwatchEvents: unwatchEvents,
+		Now:            time.Now,
+		Scope:          scope,
+		AskRuntime:     askRuntime,
+		WatchEvents:    watchEvents,
+		UnwatchEvents:  unwatchEvents,
+		SamplePressure: samplePressure,
 		Settled: func(t timeline.Timeline) {
 			for _, sink := range settled {
 				sink(t)
@@ -203,7 +213,13 @@ func serve(ctx context.Context, c config, api apiServer, registry *prometheus.Re
 		}))
 	}
 
+	probes := newProbes(c, api, runtime, reconciler, registry, logger)
+
 	access, err := newAccess(c, api.config, board)
+	if err != nil {
+		return err
+	}
+	shown, err := page.New()
 	if err != nil {
 		return err
 	}
@@ -218,6 +234,7 @@ func serve(ctx context.Context, c config, api apiServer, registry *prometheus.Re
 		Gatherer:      registry,
 		Observations:  latest,
 		API:           served.api(c, build, reconciler.Skew),
+		Page:          shown,
 		Logger:        logger.Named("web"),
 	})
 	if err != nil {
@@ -261,6 +278,15 @@ func serve(ctx context.Context, c config, api apiServer, registry *prometheus.Re
 		sources.start("event_watch", events.Run)
 	}
 	sources.start("pod_watch", pods.Run)
+	if onNode != nil {
+		sources.start(partNode, onNode.object.Run)
+	}
+	if pressure != nil {
+		sources.start(partPressure, pressure.Run)
+	}
+	if probes != nil {
+		sources.start("probes", probes.Run)
+	}
 	sources.start("clock", func(ctx context.Context) error { return api.clock.Run(ctx, observe) })
 	return parts.wait(ctx)
 }

@@ -26,7 +26,7 @@ import (
 // retries keeps a dead API server from being asked too often, and one that is back from being missed.
 var retries = backoff.Policy{First: 500 * time.Millisecond, Max: 15 * time.Second}
 
-// Config is what Pods needs; every field but Known, AsNode, Traits and Objects is required.
+// Config is what Pods needs; every field but Known, AsNode, Traits, Objects and Follower is required.
 type Config struct {
 	Client   rest.Interface
 	NodeName string // pods bound to this node are observed
@@ -44,6 +44,19 @@ type Config struct {
 	Traits bool
 	// Objects, if set, keeps the objects as well.
 	Objects *Objects
+	// Follower, if set, is told of the objects as well.
+	Follower Follower
+}
+
+// Follower is told of the pods of the node, on the goroutine of Run, for which it must not block. It must not keep or change an
+// object.
+type Follower interface {
+	// Seen gets the object at every change.
+	Seen(*corev1.Pod)
+	// Restarted gets what Pods.Restarts counts, before Seen.
+	Restarted(*corev1.Pod, Restart)
+	// Gone says that the object with a UID is no more.
+	Gone(uid string)
 }
 
 // Pods observes the pods of one node. It keeps of each only what timeline.Pod holds.
@@ -57,10 +70,13 @@ type Pods struct {
 
 // NewPods makes a source of PodSeen and PodGone.
 func NewPods(config Config) *Pods {
+	if config.Follower == nil {
+		config.Follower = nobody{}
+	}
 	return &Pods{
 		config:   config,
 		resource: resource{client: config.Client, name: "pods"},
-		restarts: newRestarts(),
+		restarts: newRestarts(config.Follower.Restarted),
 	}
 }
 
@@ -157,3 +173,10 @@ func (p *Pods) remedy() string {
 func (p *Pods) selector() string {
 	return fields.OneTermEqualSelector("spec.nodeName", p.config.NodeName).String()
 }
+
+// nobody follows.
+type nobody struct{}
+
+func (nobody) Seen(*corev1.Pod)               {}
+func (nobody) Restarted(*corev1.Pod, Restart) {}
+func (nobody) Gone(string)                    {}

@@ -116,6 +116,7 @@ func (s *store) observe(pod *corev1.Pod, now time.Time, live bool) {
 	known, ok := s.seen[converted.UID]
 	// The mirror of a static pod may be made again, with the counts of the one before.
 	s.pods.restarts.observe(pod, !ok && (!s.listed || converted.RuntimeUID != converted.UID))
+	s.pods.config.Follower.Seen(pod)
 	if ok && !known.DeletedAt.IsZero() && known.DeletedAt.Before(converted.DeletedAt) {
 		// Kubelet ends a deletion by asking for it again without grace, which moves the stamp.
 		converted.DeletedAt = known.DeletedAt
@@ -131,5 +132,6 @@ func (s *store) gone(uid string, now time.Time, live bool) {
 	delete(s.seen, uid)
 	s.pods.config.Objects.forget(uid)
 	s.pods.restarts.forget(uid)
+	s.pods.config.Follower.Gone(uid)
 	s.pods.config.Observe(s.ctx, timeline.PodGone{UID: uid, ArrivedAt: now, Live: live})
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"net/http"
 	"os/exec"
 	"strings"
@@ -25,7 +26,7 @@ func nodeImpersonation(ctx context.Context, b *bench.Bench, v *Verdict) error {
 	const account, home = "agent", "home"
 	err := b.CreateAccount(ctx, account,
 		rbacv1.PolicyRule{APIGroups: []string{"authentication.k8s.io"}, Resources: []string{"nodes"}, Verbs: []string{"impersonate:associated-node"}},
-		rbacv1.PolicyRule{APIGroups: []string{""}, Resources: []string{"pods"}, Verbs: []string{
+		rbacv1.PolicyRule{APIGroups: []string{""}, Resources: []string{"pods", "nodes"}, Verbs: []string{
 			"impersonate-on:associated-node:list", "impersonate-on:associated-node:watch"}},
 		rbacv1.PolicyRule{APIGroups: []string{""}, Resources: []string{"events"}, Verbs: []string{"watch"}})
 	if err != nil {
@@ -53,7 +54,7 @@ func nodeImpersonation(ctx context.Context, b *bench.Bench, v *Verdict) error {
 	if err != nil {
 		return err
 	}
-	flags := []string{"--kubeconfig=" + kubeconfig, "--impersonate-node=on"}
+	flags := []string{"--kubeconfig=" + kubeconfig, "--impersonate-node=on", "--node-health", "--node-warm-up=0s"}
 	if err := b.Node.RestartAgentWith(ctx, node.AgentChange{Flags: flags}); err != nil {
 		return err
 	}
@@ -62,6 +63,9 @@ func nodeImpersonation(ctx context.Context, b *bench.Bench, v *Verdict) error {
 		return err
 	}
 	v.Contract(timeline)
+	if err := (healthRun{b, v}).until(ctx, "the agent to tell of its node", toldWithin, sample{"podlapse_node_available", nil, 1}); err != nil {
+		v.Problem("%v", err)
+	}
 	check(ctx, b, v, append(flags, "--node-name="+layout.NodeName, "--cri-endpoint=unix://"+b.Node.ContainerdSocket()),
 		"node impersonation is in force")
 	return tryToken(ctx, b, v, token)
@@ -83,6 +87,7 @@ func check(ctx context.Context, b *bench.Bench, v *Verdict, flags []string, want
 func tryToken(ctx context.Context, b *bench.Bench, v *Verdict, token string) error {
 	const here, elsewhere = "system:node:" + layout.NodeName, "system:node:node-2"
 	pods, mine := "/api/v1/pods", "/api/v1/pods?fieldSelector=spec.nodeName%3D"+layout.NodeName
+	const nodes = "/api/v1/nodes"
 	secrets := "/api/v1/namespaces/" + b.Namespace + "/secrets"
 	as := func(user string, groups ...string) http.Header {
 		headers := http.Header{"Impersonate-User": {user}}
@@ -104,7 +109,11 @@ func tryToken(ctx context.Context, b *bench.Bench, v *Verdict, token string) err
 		{"pods of a namespace", "/api/v1/namespaces/" + b.Namespace + "/pods", as(here), false},
 		{"secrets", "/api/v1/secrets", as(here), false},
 		{"a secret of a pod on its node", secrets + "/secret", as(here), false},
-		{"its node", "/api/v1/nodes/" + layout.NodeName, as(here), false},
+		{"its node", nodes + "?fieldSelector=metadata.name%3D" + layout.NodeName, as(here), true},
+		{"another node", nodes + "?fieldSelector=metadata.name%3Dnode-2", as(here), false},
+		{"all nodes", nodes, as(here), false},
+		{"its node under its own name", nodes + "?fieldSelector=metadata.name%3D" + layout.NodeName, nil, false},
+		{"its node by name", "/api/v1/nodes/" + layout.NodeName, as(here), false},
 		{"a pod on its node by name", "/api/v1/namespaces/" + b.Namespace + "/pods/mine", as(here), false},
 		{"Events as its node", "/api/v1/events?watch=true&timeoutSeconds=1", as(here), false},
 		{"another node's pods as that node", "/api/v1/pods?fieldSelector=spec.nodeName%3Dnode-2", as(elsewhere), false},
@@ -146,7 +155,7 @@ func answerOf(err error) string {
 	return "allowed"
 }
 
-// metricsAuth asks the agent for its metrics as one who may read them, as one who may not, and as nobody.
+// metricsAuth asks the agent for its metrics as one who may read them, as one who may not, and as nobody; then as one who means ill.
 func metricsAuth(ctx context.Context, b *bench.Bench, v *Verdict) error {
 	const agent, scraper, reader, stranger = "agent", "scraper", "reader", "stranger"
 	read := rbacv1.PolicyRule{APIGroups: []string{""}, Resources: []string{"pods", "events"}, Verbs: []string{"list", "watch"}}
@@ -185,7 +194,7 @@ func metricsAuth(ctx context.Context, b *bench.Bench, v *Verdict) error {
 		{stranger, "/metrics", http.StatusForbidden}, {stranger, "/api/v1/pods", http.StatusForbidden}, {"nobody", "/metrics", http.StatusUnauthorized},
 		{"who made a token up", "/metrics", http.StatusUnauthorized}, {"nobody", "/readyz", http.StatusOK}, {"nobody", "/livez", http.StatusOK},
 	} {
-		status, err := askAgent(ctx, b.Agent.Server+attempt.path, tokens[attempt.who])
+		status, _, err := asker{server: b.Agent.Server}.ask(ctx, attempt.path, tokens[attempt.who])
 		if err != nil {
 			return err
 		}
@@ -195,22 +204,31 @@ func metricsAuth(ctx context.Context, b *bench.Bench, v *Verdict) error {
 		}
 		v.Note("%s asks for %s: %d", attempt.who, attempt.path, status)
 	}
-	return nil
+	return judgeHostile(ctx, b, v, tokens[scraper])
 }
 
-func askAgent(ctx context.Context, url, token string) (status int, err error) {
+// asker asks an agent as whoever has a token.
+type asker struct {
+	server string
+	client http.Client
+}
+
+func (a asker) ask(ctx context.Context, path, token string) (status int, body string, err error) {
 	ctx, cancel := context.WithTimeout(ctx, 10*time.Second)
 	defer cancel()
-	request, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, a.server+path, nil)
 	if err != nil {
-		return 0, err
+		return 0, "", err
 	}
 	if token != "" {
 		request.Header.Set("Authorization", "Bearer "+token)
 	}
-	response, err := http.DefaultClient.Do(request)
+	response, err := a.client.Do(request)
 	if err != nil {
-		return 0, err
+		return 0, "", err
 	}
-	return response.StatusCode, response.Body.Close()
+	defer response.Body.Close()
+	const most = 8 << 20
+	text, err := io.ReadAll(io.LimitReader(response.Body, most))
+	return response.StatusCode, string(text), err
 }

@@ -73,7 +73,7 @@ func (s *Server) serve(w http.ResponseWriter, r *http.Request) {
 func (s *Server) list(w http.ResponseWriter, q query) {
 	s.mu.Lock()
 	items := s.selected(q)
-	kind := map[string]string{"pods": "PodList", "events": "EventList", "secrets": "SecretList"}[q.resource]
+	kind := map[string]string{"pods": "PodList", "events": "EventList", "nodes": "NodeList", "secrets": "SecretList"}[q.resource]
 	answer := map[string]any{
 		"apiVersion": "v1", "kind": kind, "items": items,
 		"metadata": map[string]string{"resourceVersion": strconv.Itoa(s.version)},
@@ -160,6 +160,8 @@ func typed(o object) object {
 		o.TypeMeta = metav1.TypeMeta{APIVersion: "v1", Kind: "Pod"}
 	case *corev1.Event:
 		o.TypeMeta = metav1.TypeMeta{APIVersion: "v1", Kind: "Event"}
+	case *corev1.Node:
+		o.TypeMeta = metav1.TypeMeta{APIVersion: "v1", Kind: "Node"}
 	}
 	return o
 }
