@@ -16,7 +16,8 @@ import (
 
 const (
 	// tracesQueue is how many settled start-ups wait for a slow collector: as many as the state holds in flight, so that none
-	// of those that an agent was killed in the midst of is dropped because all of them end at once.
+	// of those that an agent was killed in the midst of is dropped because all of them end at once. They take 1 MiB while the pods
+	// are there, whose timelines reconcile has as well, and some 5 MiB if all of them are gone.
 	tracesQueue = 1024
 	// batchStartups, batchSpans and batchBytes are when a request is full: collectors take 4 MiB at once by default, and a span
 	// is about 500 bytes.
