@@ -6,15 +6,19 @@ import (
 	"fmt"
 	"io"
 	"net"
+	"net/http"
 	"os"
 	"syscall"
 	"testing"
 
 	"github.com/prometheus/client_golang/prometheus/testutil"
+	"go.opentelemetry.io/otel/sdk/resource"
 	metricsv1 "go.opentelemetry.io/proto/otlp/collector/metrics/v1"
 	tracesv1 "go.opentelemetry.io/proto/otlp/collector/trace/v1"
 	"go.uber.org/zap"
 	"go.uber.org/zap/zaptest/observer"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
 )
 
 // A collector's words are no count: only what stands at the end says how much was rejected.
@@ -73,6 +77,58 @@ func TestPartialSuccessOfMetrics(t *testing.T) {
 // partial is a leaf as the exporters make it, whose type they keep to themselves.
 func partial(words string, rejected int) error {
 	return fmt.Errorf("traces export: %w", errors.Join(fmt.Errorf("OTLP partial success: %s (%d spans rejected)", words, rejected)))
+}
+
+// What a collector answers, in the words of the exporters, says whether it can be tried again.
+func TestRefused(t *testing.T) {
+	rejects := &tracesv1.ExportTracePartialSuccess{RejectedSpans: 1, ErrorMessage: "too old"}
+	for name, test := range map[string]struct {
+		collector *receiver
+		protocol  string
+		want      bool
+	}{
+		"gone":                      {nil, protocolHTTP, false},
+		"gone gRPC":                 {nil, protocolGRPC, false},
+		"stalls":                    {&receiver{stall: make(chan struct{})}, protocolHTTP, false},
+		"resets":                    {&receiver{resets: -1}, protocolHTTP, false},
+		"overloaded":                {&receiver{answer: http.StatusServiceUnavailable}, protocolHTTP, false},
+		"overloaded for an hour":    {&receiver{answer: http.StatusTooManyRequests, later: "3600"}, protocolHTTP, false},
+		"overloaded gRPC":           {&receiver{refuses: status.Error(codes.Unavailable, "later")}, protocolGRPC, false},
+		"refuses":                   {&receiver{answer: http.StatusForbidden}, protocolHTTP, true},
+		"refuses gRPC":              {&receiver{refuses: status.Error(codes.PermissionDenied, "no")}, protocolGRPC, true},
+		"takes no such length gRPC": {&receiver{refuses: status.Error(codes.ResourceExhausted, "too large")}, protocolGRPC, true},
+		"rejects some":              {&receiver{partial: rejects}, protocolHTTP, true},
+		"rejects some gRPC":         {&receiver{partial: rejects}, protocolGRPC, true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			switch {
+			case test.collector == nil:
+				t.Setenv(endpoint, "http://127.0.0.1:1")
+			case test.protocol == protocolGRPC:
+				test.collector.overGRPC(t)
+			default:
+				test.collector.overHTTP(t)
+			}
+			t.Setenv("OTEL_EXPORTER_OTLP_PROTOCOL", test.protocol)
+			if !test.want { // it is tried until then
+				t.Setenv("OTEL_EXPORTER_OTLP_TIMEOUT", "300")
+			}
+			settings, err := FromEnvironment(os.Getenv)
+			if err != nil {
+				t.Fatal(err)
+			}
+			exporter, err := newSpanExporter(t.Context(), settings.Traces)
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer func() { _ = exporter.Shutdown(context.Background()) }()
+			spans, _ := newTracer(resource.Empty(), "").spans(stuck())
+			err = send(t.Context(), settings.Traces.Timeout, func(ctx context.Context) error { return exporter.ExportSpans(ctx, spans) })
+			if err == nil || refused(err) != test.want {
+				t.Errorf("refused is %t: %v", !test.want, err)
+			}
+		})
+	}
 }
 
 // A warning is logged when it comes and when it changes, and again when it comes back.

@@ -2,9 +2,9 @@ package otlp
 
 import (
 	"context"
-	"net/http"
-	"os"
+	"net"
 	"sync/atomic"
+	"syscall"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -12,7 +12,6 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"go.opentelemetry.io/otel/sdk/resource"
 	sdktrace "go.opentelemetry.io/otel/sdk/trace"
-	tracesv1 "go.opentelemetry.io/proto/otlp/collector/trace/v1"
 	"go.uber.org/zap"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
@@ -20,19 +19,33 @@ import (
 	"github.com/podlapse/podlapse/pkg/timeline"
 )
 
-// slow is an exporter that takes its time for each batch.
-type slow struct{ each time.Duration }
+// stub is an exporter whose batches each take this.
+type stub func(context.Context) error
 
-func (s slow) ExportSpans(ctx context.Context, _ []sdktrace.ReadOnlySpan) error {
-	select {
-	case <-time.After(s.each):
-		return nil
-	case <-ctx.Done():
-		return ctx.Err()
+func (s stub) ExportSpans(ctx context.Context, _ []sdktrace.ReadOnlySpan) error { return s(ctx) }
+func (stub) Shutdown(context.Context) error                                     { return nil }
+
+// taking takes its time for each batch.
+func taking(each time.Duration) stub {
+	return func(ctx context.Context) error {
+		select {
+		case <-time.After(each):
+			return nil
+		case <-ctx.Done():
+			return ctx.Err()
+		}
 	}
 }
 
-func (slow) Shutdown(context.Context) error { return nil }
+// stubbed is a sink that does not run yet, and how many it is done with.
+func stubbed(exporter stub, timeout time.Duration) (sink *running, done *int) {
+	sink, done = &running{registry: prometheus.NewRegistry()}, new(int)
+	sink.Traces = newTraces(TracesConfig{
+		Signal: Signal{Timeout: timeout}, Registerer: sink.registry, Logger: zap.NewNop(), Report: func(bool, string) {},
+		Done: func(timeline.Timeline) { *done++ },
+	}, newTracer(resource.Empty(), ""), exporter)
+	return sink, done
+}
 
 // What waits at the end is sent, as far as the collector takes it within 0.8 s; the rest is left to the next agent. Time passes here
 // only while the collector takes its time, so that a busy machine changes nothing.
@@ -42,12 +55,7 @@ func TestStopSendsWhatWaits(t *testing.T) {
 		sent int
 	}{{0, tracesQueue}, {20 * ms, tracesQueue}, {90 * ms, 8 * batchStartups}} {
 		synctest.Test(t, func(t *testing.T) {
-			done := 0
-			sink := &running{registry: prometheus.NewRegistry()}
-			sink.Traces = newTraces(TracesConfig{
-				Signal: Signal{Timeout: defaultTimeout}, Registerer: sink.registry, Logger: zap.NewNop(), Report: func(bool, string) {},
-				Done: func(timeline.Timeline) { done++ },
-			}, newTracer(resource.Empty(), ""), slow{test.each})
+			sink, done := stubbed(taking(test.each), defaultTimeout)
 			for range tracesQueue {
 				sink.Offer(stuck())
 			}
@@ -58,8 +66,8 @@ func TestStopSendsWhatWaits(t *testing.T) {
 				t.Errorf("ended with %v after %s", err, time.Since(began))
 			}
 			sink.mustCount(t, float64(test.sent), float64(tracesQueue-test.sent))
-			if done != test.sent {
-				t.Errorf("%s a batch: %d are done, want %d", test.each, done, test.sent)
+			if *done != test.sent {
+				t.Errorf("%s a batch: %d are done, want %d", test.each, *done, test.sent)
 			}
 		})
 	}
@@ -67,68 +75,65 @@ func TestStopSendsWhatWaits(t *testing.T) {
 
 // Of what is lost after the agent was told to stop, only what a collector refused for good is done, however soon a try is given up.
 func TestStopLeavesToTheNextAgentWhatWasNotRefused(t *testing.T) {
-	rejects := &tracesv1.ExportTracePartialSuccess{RejectedSpans: 1, ErrorMessage: "too old"}
-	const waiting = 100
+	const waiting = 3 * batchStartups
 	for name, test := range map[string]struct {
-		collector *receiver
-		protocol  string
-		sampler   string
-		done      int
+		exporter stub
+		done     int
 	}{
-		"gone":                      {nil, protocolHTTP, "", 0},
-		"gone gRPC":                 {nil, protocolGRPC, "", 0},
-		"stalls":                    {&receiver{stall: make(chan struct{})}, protocolHTTP, "", 0},
-		"resets":                    {&receiver{resets: -1}, protocolHTTP, "", 0},
-		"overloaded":                {&receiver{answer: http.StatusServiceUnavailable}, protocolHTTP, "", 0},
-		"overloaded for an hour":    {&receiver{answer: http.StatusTooManyRequests, later: "3600"}, protocolHTTP, "", 0},
-		"overloaded gRPC":           {&receiver{refuses: status.Error(codes.Unavailable, "later")}, protocolGRPC, "", 0},
-		"refuses":                   {&receiver{answer: http.StatusForbidden}, protocolHTTP, "", waiting},
-		"refuses gRPC":              {&receiver{refuses: status.Error(codes.PermissionDenied, "no")}, protocolGRPC, "", waiting},
-		"takes no such length gRPC": {&receiver{refuses: status.Error(codes.ResourceExhausted, "too large")}, protocolGRPC, "", waiting},
-		"rejects some":              {&receiver{partial: rejects}, protocolHTTP, "", waiting},
-		"rejects some gRPC":         {&receiver{partial: rejects}, protocolGRPC, "", waiting},
-		"takes it":                  {&receiver{}, protocolHTTP, "", waiting},
-		"gone, nothing sampled":     {nil, protocolHTTP, "always_off", waiting},
+		"stalls":       {taking(time.Hour), 0},
+		"gone":         {func(context.Context) error { return &net.OpError{Op: "dial", Err: syscall.ECONNREFUSED} }, 0},
+		"refuses":      {func(context.Context) error { return status.Error(codes.PermissionDenied, "no") }, waiting},
+		"rejects some": {func(context.Context) error { return partial("too old", 3) }, waiting},
+		"warns":        {func(context.Context) error { return partial("old", 0) }, waiting},
 	} {
-		t.Run(name, func(t *testing.T) {
-			switch {
-			case test.collector == nil:
-				t.Setenv(endpoint, "http://127.0.0.1:1")
-			case test.protocol == protocolGRPC:
-				test.collector.overGRPC(t)
-			default:
-				test.collector.overHTTP(t)
-			}
-			t.Setenv("OTEL_EXPORTER_OTLP_PROTOCOL", test.protocol)
-			t.Setenv("OTEL_TRACES_SAMPLER", test.sampler)
-			if test.done == 0 { // several tries within the 0.8 s
-				t.Setenv("OTEL_EXPORTER_OTLP_TIMEOUT", "200")
-			}
-			settings, err := FromEnvironment(os.Getenv)
-			if err != nil {
-				t.Fatal(err)
-			}
-			done := 0
-			traces, err := NewTraces(t.Context(), TracesConfig{
-				Signal: settings.Traces, Node: "node-a", Version: "v1", Registerer: prometheus.NewRegistry(), Logger: zap.NewNop(),
-				Report: func(bool, string) {}, Done: func(timeline.Timeline) { done++ },
+		for _, timeout := range []time.Duration{defaultTimeout, 200 * ms} { // 0.8 s are several tries, or less than one
+			synctest.Test(t, func(t *testing.T) {
+				sink, done := stubbed(test.exporter, timeout)
+				for range waiting {
+					sink.Offer(stuck())
+				}
+				stopped, stop := context.WithCancel(t.Context())
+				stop()
+				if err := sink.Run(stopped); err != nil || *done != test.done {
+					t.Errorf("%s: %d of %d are done, want %d, %v", name, *done, waiting, test.done, err)
+				}
 			})
-			if err != nil {
-				t.Fatal(err)
-			}
-			for range waiting {
-				traces.Offer(stuck())
-			}
-			stopped, stop := context.WithCancel(t.Context())
-			stop()
-			if err := traces.Run(stopped); err != nil {
-				t.Error(err)
-			}
-			if done != test.done {
-				t.Errorf("%d of %d are done, want %d", done, waiting, test.done)
-			}
-		})
+		}
 	}
+}
+
+// One batch takes no longer than its timeout, and what comes meanwhile waits in a queue of stated length.
+func TestASlowCollectorCostsDrops(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		stalls := true
+		sink, done := stubbed(func(ctx context.Context) error {
+			if stalls {
+				<-ctx.Done()
+			}
+			return ctx.Err()
+		}, 300*ms)
+		ctx, stop := context.WithCancel(t.Context())
+		ended := make(chan error)
+		go func() { ended <- sink.Run(ctx) }()
+		sink.Offer(stuck())
+		synctest.Wait() // it is taken
+		for range tracesQueue + 10 {
+			sink.Offer(stuck())
+		}
+		time.Sleep(299 * ms)
+		synctest.Wait()
+		if *done != 10 || sink.queue.Len() != tracesQueue {
+			t.Errorf("%d are done, %d wait", *done, sink.queue.Len())
+		}
+		stalls = false
+		time.Sleep(ms)
+		synctest.Wait()
+		sink.mustCount(t, tracesQueue, 11)
+		stop()
+		if err := <-ended; err != nil || *done != tracesQueue+11 {
+			t.Errorf("%v, %d are done", err, *done)
+		}
+	})
 }
 
 // What finds no place is lost while the agent goes on; once it was told to stop, the next one has places.

@@ -116,11 +116,12 @@ func TestARequestIsBounded(t *testing.T) {
 	var collector receiver
 	collector.overHTTP(t)
 	sink := run(t)
-	for range batchStartups {
+	const startups = 4
+	for range startups {
 		sink.Offer(long)
 	}
-	sink.wait(t, batchStartups)
-	sink.mustCount(t, batchStartups, 0)
+	sink.wait(t, startups)
+	sink.mustCount(t, startups, 0)
 	for _, request := range collector.traces {
 		if n := proto.Size(request); n > batchBytes || n < batchBytes/4 {
 			t.Errorf("a request of %d bytes", n)

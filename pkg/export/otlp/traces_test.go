@@ -386,33 +386,6 @@ func TestCollectorsInTrouble(t *testing.T) {
 	}
 }
 
-// One batch takes no longer than its timeout, and what comes meanwhile waits in a queue of stated length.
-func TestASlowCollectorCostsDrops(t *testing.T) {
-	collector := receiver{stall: make(chan struct{})}
-	collector.overHTTP(t)
-	t.Setenv("OTEL_EXPORTER_OTLP_TRACES_TIMEOUT", "300")
-	sink := run(t)
-	sink.Offer(stuck())
-	eventually(t, "the first is taken", func() bool { return sink.queue.Len() == 0 })
-	began := time.Now()
-	for range tracesQueue + 10 {
-		sink.Offer(stuck())
-	}
-	if took := time.Since(began); took > 200*time.Millisecond {
-		t.Errorf("offering took %s", took)
-	}
-	eventually(t, "it is given up", func() bool { up, _ := sink.health(); return !up })
-	if took := time.Since(began); took > 2*time.Second {
-		t.Errorf("given up after %s", took)
-	}
-	close(collector.stall)
-	sink.wait(t, tracesQueue+11)
-	if len(collector.spans()) == 0 {
-		t.Error("nothing sent once the collector is back")
-	}
-	sink.mustCount(t, tracesQueue, 11)
-}
-
 func TestACollectorThatComesBack(t *testing.T) {
 	for name, collector := range map[string]*receiver{
 		"was overloaded":         {answer: http.StatusServiceUnavailable},
