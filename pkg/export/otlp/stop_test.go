@@ -38,11 +38,11 @@ func taking(each time.Duration) stub {
 }
 
 // stubbed is a sink that does not run yet, and how many it is done with.
-func stubbed(exporter stub, timeout time.Duration) (sink *running, done *int) {
-	sink, done = &running{registry: prometheus.NewRegistry()}, new(int)
+func stubbed(exporter stub, timeout time.Duration) (sink *running, done *atomic.Int64) {
+	sink, done = &running{registry: prometheus.NewRegistry()}, new(atomic.Int64)
 	sink.Traces = newTraces(TracesConfig{
 		Signal: Signal{Timeout: timeout}, Registerer: sink.registry, Logger: zap.NewNop(), Report: func(bool, string) {},
-		Done: func(timeline.Timeline) { *done++ },
+		Done: func(timeline.Timeline) { done.Add(1) },
 	}, newTracer(resource.Empty(), ""), exporter)
 	return sink, done
 }
@@ -66,8 +66,8 @@ func TestStopSendsWhatWaits(t *testing.T) {
 				t.Errorf("ended with %v after %s", err, time.Since(began))
 			}
 			sink.mustCount(t, float64(test.sent), float64(tracesQueue-test.sent))
-			if *done != test.sent {
-				t.Errorf("%s a batch: %d are done, want %d", test.each, *done, test.sent)
+			if done.Load() != int64(test.sent) {
+				t.Errorf("%s a batch: %d are done, want %d", test.each, done.Load(), test.sent)
 			}
 		})
 	}
@@ -94,8 +94,8 @@ func TestStopLeavesToTheNextAgentWhatWasNotRefused(t *testing.T) {
 				}
 				stopped, stop := context.WithCancel(t.Context())
 				stop()
-				if err := sink.Run(stopped); err != nil || *done != test.done {
-					t.Errorf("%s: %d of %d are done, want %d, %v", name, *done, waiting, test.done, err)
+				if err := sink.Run(stopped); err != nil || done.Load() != int64(test.done) {
+					t.Errorf("%s: %d of %d are done, want %d, %v", name, done.Load(), waiting, test.done, err)
 				}
 			})
 		}
@@ -105,9 +105,9 @@ func TestStopLeavesToTheNextAgentWhatWasNotRefused(t *testing.T) {
 // One batch takes no longer than its timeout, and what comes meanwhile waits in a queue of stated length.
 func TestASlowCollectorCostsDrops(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		stalls := true
+		var well atomic.Bool
 		sink, done := stubbed(func(ctx context.Context) error {
-			if stalls {
+			if !well.Load() {
 				<-ctx.Done()
 			}
 			return ctx.Err()
@@ -122,16 +122,16 @@ func TestASlowCollectorCostsDrops(t *testing.T) {
 		}
 		time.Sleep(299 * ms)
 		synctest.Wait()
-		if *done != 10 || sink.queue.Len() != tracesQueue {
-			t.Errorf("%d are done, %d wait", *done, sink.queue.Len())
+		if done.Load() != 10 || sink.queue.Len() != tracesQueue {
+			t.Errorf("%d are done, %d wait", done.Load(), sink.queue.Len())
 		}
-		stalls = false
+		well.Store(true)
 		time.Sleep(ms)
 		synctest.Wait()
 		sink.mustCount(t, tracesQueue, 11)
 		stop()
-		if err := <-ended; err != nil || *done != tracesQueue+11 {
-			t.Errorf("%v, %d are done", err, *done)
+		if err := <-ended; err != nil || done.Load() != tracesQueue+11 {
+			t.Errorf("%v, %d are done", err, done.Load())
 		}
 	})
 }
