@@ -138,7 +138,7 @@ func (c *config) settings() []setting {
 		{
 			flag: "records-partial", variable: "RECORDS_PARTIAL", value: "on|off", def: partialOff, alone: partialOn,
 			help: "also write records of start-ups that go on, when something has changed, at most once a second for each pod",
-			set:  choice(&c.partial, partialOn, partialOff),
+			set:  c.setPartial,
 		},
 		{
 			flag: "metrics-pod-labels", variable: "METRICS_POD_LABELS", value: "on|off", def: podLabelsOff, alone: podLabelsOn,
@@ -173,6 +173,15 @@ func (c *config) settings() []setting {
 			set: choice(&c.debugObservations, debugOn, debugOff),
 		},
 	}, c.nodeSettings(), c.probeSettings())
+}
+
+// setPartial comes after the choice of records in the table.
+func (c *config) setPartial(value string) error {
+	err := choice(&c.partial, partialOn, partialOff)(value)
+	if err == nil && c.partial == partialOn && c.records == recordsNone {
+		return errors.New("on goes with no --records=none, which writes no records: leave one of both out")
+	}
+	return err
 }
 
 func (c *config) setNodeName(value string) error {

@@ -45,7 +45,7 @@ func TestConfigFrom(t *testing.T) {
 		"everything from the environment": {
 			env: environment{
 				"NODE_NAME": "b.example", "KUBECONFIG": "/k", "CONTAINER_RUNTIME_ENDPOINT": "off", "EVENTS": "cluster",
-				"LISTEN_ADDRESS": "[::1]:0", "LOG_LEVEL": "warn", "LOG_FORMAT": "console", "RECORDS": "none",
+				"LISTEN_ADDRESS": "[::1]:0", "LOG_LEVEL": "warn", "LOG_FORMAT": "console", "RECORDS": "both",
 				"RECORDS_PARTIAL": "on",
 				"HISTORY_LIMIT":   "0", "SERVE_OBJECTS": "on",
 				"RECORD_OBSERVATIONS": "/o", "DEBUG_OBSERVATIONS": "on",
@@ -54,7 +54,7 @@ func TestConfigFrom(t *testing.T) {
 			},
 			want: func(c *config) {
 				c.nodeName, c.kubeconfig, c.listenAddress = "b.example", "/k", "[::1]:0"
-				c.logLevel, c.logFormat, c.records = zapcore.WarnLevel, formatConsole, recordsNone
+				c.logLevel, c.logFormat, c.records = zapcore.WarnLevel, formatConsole, recordsBoth
 				c.partial = partialOn
 				c.events = eventsCluster
 				c.historyBytes, c.serveObjects = 0, true
@@ -113,6 +113,8 @@ func TestConfigRefuses(t *testing.T) {
 		{"--listen-address :http", nil, `--listen-address: ":http" has no port`},
 		{"--listen-address :65536", nil, `--listen-address: ":65536" has no port`},
 		{"--listen-address a_b:1", nil, `--listen-address: "a_b:1" has a host`},
+		{"--records none --records-partial", nil, "--records-partial: on goes with no --records=none"},
+		{"--records-partial", environment{"RECORDS": "none"}, "--records-partial: on goes with no --records=none"},
 		{"--log-level loud", nil, `--log-level: "loud" is no level: want debug, info, warn or error`},
 		{"--log-level fatal", nil, `--log-level: "fatal" is no level`},
 		{"", environment{"LOG_FORMAT": "xml"}, `--log-format (from LOG_FORMAT): "xml" is not known: want json or console`},

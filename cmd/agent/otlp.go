@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"github.com/prometheus/client_golang/prometheus"
+	"go.uber.org/zap"
 
 	"github.com/podlapse/podlapse/pkg/export"
 	"github.com/podlapse/podlapse/pkg/export/otlp"
@@ -24,26 +25,28 @@ func tracesOf(c config) export.TraceOf {
 	return otlp.NewTraceOf()
 }
 
-// newTraces makes the sink of traces, or nil without an endpoint for them.
+// newTraces makes the sink of traces, or nil without an endpoint for them. The context is done when the agent is told to stop.
 func newTraces(ctx context.Context, c config, build export.Build, handed *reports, registry prometheus.Registerer,
-	board *health.Board) (*otlp.Traces, error) {
+	board *health.Board, logger *zap.Logger) (*otlp.Traces, error) {
 	if !c.otlp.Traces.On {
 		return nil, nil
 	}
 	return otlp.NewTraces(ctx, otlp.TracesConfig{
 		Signal: c.otlp.Traces, Node: c.nodeName, Version: build.Version, Registerer: registry,
-		Report: board.Register(partTraces, "not started yet"), Done: handed.sink(),
+		Report: board.Register(partTraces, "not started yet"), Logger: logger.Named(partTraces), Done: handed.sink(),
+		Stopping: func() bool { return ctx.Err() != nil },
 	})
 }
 
 // newMetricsPush makes the sink of metrics, or nil without an endpoint for them.
-func newMetricsPush(ctx context.Context, c config, build export.Build, registry *prometheus.Registry, board *health.Board) (*otlp.Metrics, error) {
+func newMetricsPush(ctx context.Context, c config, build export.Build, registry *prometheus.Registry,
+	board *health.Board, logger *zap.Logger) (*otlp.Metrics, error) {
 	if !c.otlp.Metrics.On {
 		return nil, nil
 	}
 	return otlp.NewMetrics(ctx, otlp.MetricsConfig{
 		Signal: c.otlp.Metrics, Interval: c.otlp.Interval, Exponential: c.otlp.Exponential, Node: c.nodeName, Version: build.Version,
 		Gatherer: registry, Registerer: registry,
-		Report: board.Register(partMetrics, "not started yet"),
+		Report: board.Register(partMetrics, "not started yet"), Logger: logger.Named(partMetrics),
 	})
 }

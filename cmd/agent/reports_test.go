@@ -43,6 +43,23 @@ func TestReportsWaitForAllSinks(t *testing.T) {
 	}
 }
 
+// What was reported is forgotten: what is told again, as of a static pod whose mirror was made again, waits for all sinks as well.
+func TestReportsForgetWhatIsReported(t *testing.T) {
+	reported := 0
+	r := newReports(func(timeline.Timeline) { reported++ })
+	one, other := r.sink(), r.sink()
+	for round := range 3 {
+		one(timeline.Timeline{UID: "a"})
+		if reported != round || len(r.missing) != 1 {
+			t.Errorf("round %d: reported %d times after one sink, %d are missing", round, reported, len(r.missing))
+		}
+		other(timeline.Timeline{UID: "a"})
+		if reported != round+1 || len(r.missing) != 0 {
+			t.Errorf("round %d: reported %d times, %d are missing", round, reported, len(r.missing))
+		}
+	}
+}
+
 // What a collector did not take before the agent ended, since it was gone or the agent was killed, it gets from the next agent,
 // and only once.
 func TestTracesThatWereNotSentAreSentByTheNextAgent(t *testing.T) {

@@ -89,14 +89,14 @@ func serve(ctx context.Context, c config, api apiServer, registry *prometheus.Re
 		}
 	}
 
-	traces, err := newTraces(ctx, c, build, handed, registry, board)
+	traces, err := newTraces(ctx, c, build, handed, registry, board, logger)
 	if err != nil {
 		return err
 	}
 	if traces != nil {
 		settled = append(settled, traces.Offer)
 	}
-	push, err := newMetricsPush(ctx, c, build, registry, board)
+	push, err := newMetricsPush(ctx, c, build, registry, board, logger)
 	if err != nil {
 		return err
 	}
@@ -177,6 +177,7 @@ func serve(ctx context.Context, c config, api apiServer, registry *prometheus.Re
 		Logger:    logger.Named("reconcile"),
 		Restored:  reconcile.Restored{InFlight: kept.left.InFlight, Reported: kept.left.Reported},
 		Keep:      kept.keep,
+		Kept:      kept.kept,
 		Gone:      kept.gone,
 	})
 	kept.left = state.Contents{} // reconcile lets go of it as well

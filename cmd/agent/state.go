@@ -29,6 +29,7 @@ type memory struct {
 	left   state.Contents
 	keeper *state.Keeper
 	keep   func(o timeline.Observation, news bool)
+	kept   func(uid string) bool
 	gone   func(uid string)
 	// reported takes a timeline that all sinks are through with.
 	reported func(timeline.Timeline)
@@ -54,7 +55,7 @@ func newMemory(c config, build export.Build, scope *timeline.Scope, registry pro
 		return memory{}, fmt.Errorf("--state-dir %s: %w; make it writable for the agent's user, or choose another", c.stateDir, err)
 	}
 	return memory{
-		dir: dir, left: dir.Contents, keeper: keeper, keep: keeper.Keep, gone: keeper.Gone,
+		dir: dir, left: dir.Contents, keeper: keeper, keep: keeper.Keep, kept: keeper.Kept, gone: keeper.Gone,
 		reported: func(t timeline.Timeline) { keeper.Reported(t.UID) },
 	}, nil
 }

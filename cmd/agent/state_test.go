@@ -175,3 +175,31 @@ func TestAgentGoesOnAfterADamagedState(t *testing.T) {
 		t.Errorf("set aside: %q, %v", bad, err)
 	}
 }
+
+// TestAgentStopsWhileItsStateCannotBeSaved is of a start-up that is over, of which the runtime has yet to tell. It would be the next
+// agent's to report, but that will not know of it.
+func TestAgentStopsWhileItsStateCannotBeSaved(t *testing.T) {
+	cluster := podwatchtest.Start(t)
+	runtime := critest.Start(t, filepath.Join(t.TempDir(), "cri.sock"), critest.Options{})
+	dir := t.TempDir()
+	agent := start(t, "--kubeconfig", kubeconfig(t, cluster.URL()), "--cri-endpoint", runtime.Endpoint(), "--events", "off", "--state-dir", dir)
+	written := agent.collect()
+	agent.poll("/readyz?verbose", "[+]cri ok")
+	file := filepath.Join(dir, "state.jsonl")
+	if err := os.Remove(file); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Mkdir(file, 0o700); err != nil { // which no file takes the place of
+		t.Fatal(err)
+	}
+	runtime.Fault(critest.Hang)
+	pod := web0(time.Now().Add(-3 * time.Second))
+	cluster.Put(pod)
+	agent.poll("/readyz?verbose", "[-]state")
+	cluster.Put(ready(pod, time.Now()))
+	agent.poll("/api/v1/pods/shop/web-0", `"state":"ready"`)
+	agent.mustEndCleanly()
+	if records := written(); len(records) != 1 || records[0].State != "ready" {
+		t.Errorf("wrote %+v", records)
+	}
+}

@@ -59,9 +59,26 @@ func TestMetricsAreClean(t *testing.T) {
 	}
 }
 
+// contested is a start-up that failed, of which two marks are disputed and one lacks evidence; its pull unpacked for 1.5 s.
+func contested() timeline.Timeline {
+	return timeline.Timeline{
+		Namespace: "shop", Name: "odd", UID: "0b1f", State: timeline.StateFailed, CreatedAt: createdAt, SettledAt: after(time.Minute), Total: time.Minute,
+		Pulls: []timeline.Pull{{
+			Container: "app", Kind: timeline.KindMain, Registry: "registry.example", Outcome: imagepull.OutcomeUnknown, FinishedAt: after(9 * time.Second),
+			Layers: []timeline.Layer{
+				{Digest: "sha256:01", SizeBytes: 1000, DownloadedAt: after(5 * time.Second), UnpackedAt: after(6 * time.Second)},
+				{Digest: "sha256:02", SizeBytes: 2000, DownloadedAt: after(7 * time.Second), UnpackedAt: after(7500 * time.Millisecond)},
+			},
+		}},
+		Conflicts: []timeline.Conflict{{Mark: timeline.MarkRunning, Container: "app"}, {Mark: timeline.MarkSandboxBegun}, {Mark: timeline.MarkRunning}},
+		Missing:   []string{"scheduled"},
+	}
+}
+
 func TestMetricsExposition(t *testing.T) {
 	registry, metrics := all(t)
 	metrics.Observe(coldStart())
+	metrics.Observe(contested())
 	if *update {
 		families, err := registry.Gather()
 		if err != nil {
@@ -121,6 +138,28 @@ func TestMetricsPhasesAreThereFromTheStart(t *testing.T) {
 	got, err := testutil.GatherAndCount(registry, "podlapse_pod_phase_duration_seconds")
 	if err != nil || got != len(timeline.Phases()) {
 		t.Errorf("%d phases, %v; want %d", got, err, len(timeline.Phases()))
+	}
+}
+
+// Native buckets are each at most a tenth wider than the one before: 2^(2^-3) is, 2^(2^-2) is not.
+// (prometheus/client_model, Histogram.schema)
+func TestHistogramsAreFine(t *testing.T) {
+	registry, metrics := all(t)
+	metrics.Observe(coldStart())
+	metrics.Observe(contested())
+	fine := 0
+	for _, family := range gather(t, registry) {
+		for _, m := range family.GetMetric() {
+			if h := m.GetHistogram(); h != nil {
+				fine++
+				if h.GetSchema() != 3 {
+					t.Errorf("%s: schema %d", family.GetName(), h.GetSchema())
+				}
+			}
+		}
+	}
+	if fine < 10 {
+		t.Errorf("%d histograms", fine)
 	}
 }
 

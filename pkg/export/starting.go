@@ -49,7 +49,8 @@ func (c *starting) Collect(metrics chan<- prometheus.Metric) {
 // StartingRecords are the phases that pods are in that start, the one that lasts longest first.
 func StartingRecords(timelines []timeline.Timeline) []StartingRecord {
 	records := []StartingRecord{}
-	for _, t := range timelines {
+	for k := range timelines {
+		t := &timelines[k] // they are large
 		if t.State != timeline.StateStarting || len(t.Phases) == 0 {
 			continue
 		}

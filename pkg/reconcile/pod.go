@@ -242,11 +242,14 @@ func (r *Reconciler) settle(p *pod, now time.Time) {
 }
 
 // settleEnded is for the end of the agent: late Events will not come any more. What the runtime has yet to tell of is left to the
-// agent after this one, if there is one that knows.
+// agent after this one, if that will know of it.
 func (r *Reconciler) settleEnded() {
 	now := r.config.Now()
 	for _, p := range r.pods {
-		if p.evidence != nil && p.evidence.Ended() && (r.config.Keep == nil || !p.evidence.Wants(now).Runtime) {
+		if p.evidence == nil || !p.evidence.Ended() {
+			continue
+		}
+		if left := p.evidence.Wants(now).Runtime && r.config.Kept != nil && r.config.Kept(p.evidence.Pod().UID); !left {
 			r.settle(p, now)
 		}
 	}

@@ -56,6 +56,9 @@ type Config struct {
 	// Keep, if set, is told what an agent after this one needs to go on: what was observed of start-ups that
 	// are to be reported, and whether that was news (timeline.Evidence.Apply).
 	Keep func(o timeline.Observation, news bool)
+	// Kept, if set, says that the agent after this one will find the pod's start-up in flight, whatever happens now. It is asked
+	// when Run ends, and what it denies is settled then.
+	Kept func(uid string) bool
 	// Gone, if set, is told of pods that no longer exist, after Settled.
 	Gone func(uid string)
 }
@@ -106,8 +109,8 @@ func (r *Reconciler) Observe(ctx context.Context, o timeline.Observation) {
 }
 
 // Run goes on with what was restored and owns the evidence until ctx ends; then it applies what already
-// waits in the inbox, settles every pod whose start-up is over without waiting for late evidence, and
-// returns nil.
+// waits in the inbox, settles every pod whose start-up is over without waiting for late evidence, but for what is
+// left to the agent after this one, and returns nil.
 func (r *Reconciler) Run(ctx context.Context) error {
 	defer close(r.stopped)
 	r.restore()

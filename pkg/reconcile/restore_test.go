@@ -16,6 +16,7 @@ import (
 type keeper struct {
 	kept []timeline.Observation // news
 	gone []string
+	lost bool // it could not be saved
 }
 
 func (k *keeper) keep(o timeline.Observation, news bool) {
@@ -24,13 +25,15 @@ func (k *keeper) keep(o timeline.Observation, news bool) {
 	}
 }
 
+func (k *keeper) holds(string) bool { return !k.lost }
+
 func (k *keeper) leave(uid string) { k.gone = append(k.gone, uid) }
 
 // startRestored is start for an agent that goes on where another ended.
 func startRestored(t *testing.T, d *desk, k *keeper, restored Restored) (*Reconciler, func(timeline.Observation), func()) {
 	t.Helper()
 	return startWith(t, d, timeline.Scope{Runtime: true, Events: true, Since: time.Now()}, func(c *Config) {
-		c.Restored, c.Keep, c.Gone = restored, k.keep, k.leave
+		c.Restored, c.Keep, c.Kept, c.Gone = restored, k.keep, k.holds, k.leave
 	})
 }
 
@@ -195,6 +198,21 @@ func TestStopBeforeTheRuntimeAnswers(t *testing.T) {
 		stop()
 		if len(second.settled) != 1 || !strings.Contains(fmt.Sprint(second.settled[0].Phases), string(timeline.PhaseContainerStart)) {
 			t.Errorf("reported by the next agent: %+v", second.settled)
+		}
+	})
+}
+
+// What the next agent would not find, this one tells of as it knows it.
+func TestStopBeforeTheRuntimeAnswersAndNothingIsSaved(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		d := &desk{}
+		_, observe, stop := startRestored(t, d, &keeper{lost: true}, Restored{})
+		observe(timeline.PodSeen{ArrivedAt: time.Now(), Live: true, Pod: object()})
+		time.Sleep(2 * time.Second)
+		observe(timeline.PodSeen{ArrivedAt: time.Now(), Live: true, Pod: ready(object())})
+		stop()
+		if len(d.settled) != 1 || d.settled[0].State != timeline.StateReady {
+			t.Errorf("settled %+v", d.settled)
 		}
 	})
 }

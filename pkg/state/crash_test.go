@@ -128,7 +128,7 @@ func (d *disk) agent(t *testing.T, world []life, ends time.Time) {
 			lines.Offer(tl)
 		},
 		Restored: reconcile.Restored{InFlight: left.InFlight, Reported: left.Reported},
-		Keep:     keeper.Keep, Gone: keeper.Gone,
+		Keep:     keeper.Keep, Kept: keeper.Kept, Gone: keeper.Gone,
 	})
 	// A dead agent does nothing more: what its parts write while they end does not get through.
 	for _, run := range []func(context.Context) error{keeper.Run, lines.Run, r.Run} {

@@ -24,6 +24,7 @@ type inFlight struct {
 	news  int  // observations taken that were news
 	full  bool // something was left out
 	gone  bool // its object is: there is nothing to remember once it is reported
+	saved bool // something of it is in the file: the next agent finds it in flight
 
 	lines  [][]byte
 	latest []byte // the latest pod object, if it is not the last one in lines

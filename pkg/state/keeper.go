@@ -39,7 +39,7 @@ type Config struct {
 	Logger     *zap.Logger
 }
 
-// Keeper holds what must survive the agent. Keep, Reported and Gone never wait for the disk and may be called
+// Keeper holds what must survive the agent. Keep, Kept, Reported and Gone never wait for the disk and may be called
 // from any goroutine.
 type Keeper struct {
 	config    Config
@@ -53,6 +53,7 @@ type Keeper struct {
 	inFlight map[string]*inFlight // by pod UID
 	reported []string             // pod UIDs, the oldest report first
 	lost     int                  // left out since the last save
+	failing  bool                 // the last save failed
 
 	full bool // of save: something that is still there was left out
 }
@@ -184,6 +185,15 @@ func (k *Keeper) Gone(uid string) {
 		k.reported = slices.Delete(k.reported, i, i+1)
 		k.nudge()
 	}
+}
+
+// Kept says that the next agent finds the pod's start-up in flight: it is in the file, and the file is kept up to date, so that
+// at most what came in the last moments is missing there.
+func (k *Keeper) Kept(uid string) bool {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	p := k.inFlight[uid]
+	return p != nil && p.saved && !k.failing
 }
 
 func (k *Keeper) nudge() {

@@ -167,6 +167,51 @@ func TestAFullDiskIsReportedAndTriedAgain(t *testing.T) {
 	})
 }
 
+// A start-up is kept when something of it is in the file, and the file is kept up to date.
+func TestKept(t *testing.T) {
+	b := newBench(t, Contents{})
+	expect := func(what string, want bool) {
+		t.Helper()
+		if got := b.Kept("a"); got != want {
+			t.Errorf("%s: %t", what, got)
+		}
+	}
+	full := errors.New("no space left on device")
+	expect("nobody knows it", false)
+	b.Keep(seen("a", 1, ""), true)
+	expect("not saved yet", false)
+	b.refuse.Store(&full)
+	_ = b.save()
+	expect("could not be saved", false)
+	b.refuse.Store(nil)
+	_ = b.save()
+	expect("saved", true)
+	b.Keep(event("a", 2, "x"), true)
+	expect("saved a moment ago", true)
+	b.refuse.Store(&full)
+	_ = b.save()
+	expect("only an older save is there", false)
+	b.refuse.Store(nil)
+	_ = b.save()
+	expect("saved again", true)
+	b.Reported("a")
+	expect("reported", false)
+	b.Keep(seen("a", 3, strings.Repeat("x", maxPodBytes)), true)
+	_ = b.save()
+	expect("too large for the file", false)
+	for i := range maxInFlight - 1 {
+		b.Keep(seen(fmt.Sprint(i), 1, ""), true)
+	}
+	b.Keep(seen("one more", 1, ""), true)
+	_ = b.save()
+	if !b.Kept("0") || b.Kept("one more") {
+		t.Error("more are kept than may be")
+	}
+	if next := newBench(t, b.saved(t)); !next.Kept("0") || next.Kept("a") {
+		t.Error("the next agent has others")
+	}
+}
+
 func TestBounds(t *testing.T) {
 	t.Run("observations of a pod", func(t *testing.T) {
 		b := newBench(t, Contents{})

@@ -10,10 +10,11 @@ import (
 
 // save writes all that is kept.
 func (k *Keeper) save() error {
-	lines, err := k.lines()
+	lines, pods, err := k.lines()
 	if err == nil {
 		err = k.replace(lines)
 	}
+	k.note(pods, err)
 	if err != nil {
 		err = fmt.Errorf("save %s: %w", k.file, err)
 		k.config.Report(false, err.Error())
@@ -23,8 +24,20 @@ func (k *Keeper) save() error {
 	return nil
 }
 
-// lines is the file as it should be. Observations are encoded without the lock.
-func (k *Keeper) lines() ([][]byte, error) {
+// note remembers what became of a save, and of which pods something is in the file if it went well.
+func (k *Keeper) note(pods []*inFlight, err error) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if k.failing = err != nil; k.failing {
+		return
+	}
+	for _, p := range pods {
+		p.saved = true
+	}
+}
+
+// lines is the file as it should be, and the pods that it tells of. Observations are encoded without the lock.
+func (k *Keeper) lines() ([][]byte, []*inFlight, error) {
 	type batch struct {
 		pod   *inFlight
 		fresh []fresh
@@ -57,17 +70,17 @@ func (k *Keeper) lines() ([][]byte, error) {
 		p.full = true
 	}
 	k.tellLost(lost)
-	lines, err := k.content()
+	lines, pods, err := k.content()
 	k.mu.Unlock()
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	var sum uint32
 	for _, line := range lines {
 		sum = checksum(sum, line)
 	}
 	end, err := seal(sum)
-	return append(lines, end), err
+	return append(lines, end), pods, err
 }
 
 // tellLost counts what was left out, and logs when that begins. It needs the lock.
@@ -82,17 +95,17 @@ func (k *Keeper) tellLost(lost int) {
 	}
 }
 
-// content is all lines but the last. It needs the lock.
-func (k *Keeper) content() ([][]byte, error) {
+// content is all lines but the last, and the pods that they tell of. It needs the lock.
+func (k *Keeper) content() (lines [][]byte, pods []*inFlight, err error) {
 	first, err := encodeLine(header{kindHeader, version, k.config.Node, k.config.Now().UTC()})
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
-	lines := [][]byte{first}
+	lines = [][]byte{first}
 	for _, uid := range k.reported {
 		line, err := encodeLine(reportedLine{kindReported, uid})
 		if err != nil {
-			return nil, err
+			return nil, nil, err
 		}
 		lines = append(lines, line)
 	}
@@ -103,6 +116,9 @@ func (k *Keeper) content() ([][]byte, error) {
 		if p.latest != nil {
 			lines = append(lines, p.latest)
 		}
+		if len(p.lines) > 0 || p.latest != nil {
+			pods = append(pods, p)
+		}
 	}
-	return lines, nil
+	return lines, pods, nil
 }

@@ -55,13 +55,14 @@ func (e *Evidence) Wants(now time.Time) Wants {
 	return w
 }
 
-// late says that start-up has been over for longer than a grace.
+// late says that start-up has been over for longer than a grace. Either way: of a clock that was put back since, nobody knows
+// how long it has been, and it may be hours until it is there again.
 func (e *Evidence) late(now time.Time, grace time.Duration) bool {
 	end, over := e.over()
 	if end.Before(e.scope.ResumedAt) {
 		end = e.scope.ResumedAt
 	}
-	return over && now.Sub(end) > grace
+	return over && now.Sub(end).Abs() > grace
 }
 
 // Settled says that start-up is over and nothing more that matters will come: every want is met or its

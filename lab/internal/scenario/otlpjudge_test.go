@@ -247,14 +247,6 @@ func TestDocumentedIDs(t *testing.T) {
 	}
 }
 
-func TestBucketOf(t *testing.T) {
-	for seconds, want := range map[float64][2]float64{0.01: {0, 0.025}, 2.5: {1, 2.5}, 2.6: {2.5, 5}, 7: {5, 10}, 15: {10, 20}} {
-		if low, high := bucketOf(seconds); low != want[0] || high != want[1] {
-			t.Errorf("%v is in the bucket from %v to %v, want %v", seconds, low, high, want)
-		}
-	}
-}
-
 func TestRecordsVerdict(t *testing.T) {
 	schemas, err := agent.ReadSchemas("../../..", func(string) (string, bool) { return "", false })
 	if err != nil {

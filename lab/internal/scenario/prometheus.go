@@ -187,7 +187,7 @@ func (p *promRun) judgeClassic(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		low, high := bucketOf(pod.truth.Seconds())
+		low, high := bucketOf(startupEdges, pod.truth.Seconds())
 		// The control plane dates the creation to a second: a truth that is so near to an edge may be told beyond it.
 		if edge := time.Second.Seconds(); pod.truth.Seconds()-low < edge || high-pod.truth.Seconds() < edge {
 			p.verdict.Problem("pod %s took %s, too near to an end of its bucket: the scenario proves nothing", pod.plan.name, seconds(pod.truth))
@@ -204,9 +204,14 @@ func (p *promRun) judgeClassic(ctx context.Context) error {
 	return p.expect(ctx, p.classic, startupHistogram+"_sum", p.sum(), rounding)
 }
 
-// bucketOf is the bucket of the documented ones of a start-up's length that holds a number of seconds.
-func bucketOf(seconds float64) (low, high float64) {
-	edges := []float64{0, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 20, 30, 60, 120, 300, 600, math.Inf(1)}
+// The edges of the agent's buckets, in seconds: those of a start-up's length, and the fewer ones of a pull's.
+var (
+	startupEdges = []float64{0, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 20, 30, 60, 120, 300, 600, math.Inf(1)}
+	pullEdges    = []float64{0, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 120, 300, math.Inf(1)}
+)
+
+// bucketOf is the bucket between two of the edges that holds a number of seconds.
+func bucketOf(edges []float64, seconds float64) (low, high float64) {
 	i, _ := slices.BinarySearch(edges, seconds)
 	return edges[max(i, 1)-1], edges[max(i, 1)]
 }
@@ -278,7 +283,7 @@ func (p *promRun) judgePulls(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	low, high := bucketOf(truth.Length().Seconds())
+	low, high := bucketOf(pullEdges, truth.Length().Seconds())
 	p.verdict.Compared++
 	if got <= low || got > high {
 		p.verdict.Problem("the slow pulls took %.3f s by their histogram, by the registry %s, which is in the bucket from %v to %v",

@@ -80,32 +80,15 @@ func containerOf(name string) attribute.KeyValue {
 
 // imageOf is an image reference as the conventions have it: the name, and the tag apart.
 func imageOf(ref string) []attribute.KeyValue {
-	name, _, _ := strings.Cut(valid(ref), "@")
+	name, _, _ := strings.Cut(ref, "@")
 	if i := strings.LastIndexByte(name, ':'); i > strings.LastIndexByte(name, '/') {
-		return []attribute.KeyValue{semconv.ContainerImageName(name[:i]), semconv.ContainerImageTags(name[i+1:])}
+		return []attribute.KeyValue{text(string(semconv.ContainerImageNameKey), name[:i]), semconv.ContainerImageTags(valid(name[i+1:]))}
 	}
 	return known(text(string(semconv.ContainerImageNameKey), name))
 }
 
-// text is an attribute in valid UTF-8: a collector refuses all that comes with one that is not.
-func text(key, value string) attribute.KeyValue { return attribute.String(key, valid(value)) }
-
-func valid(text string) string { return strings.ToValidUTF8(text, "\uFFFD") }
-
 func seconds(key string, d time.Duration) attribute.KeyValue {
 	return attribute.Float64(key, d.Seconds())
-}
-
-// appendList adds a list that is not empty.
-func appendList[S ~string](attributes []attribute.KeyValue, key string, list []S) []attribute.KeyValue {
-	if len(list) == 0 {
-		return attributes
-	}
-	texts := make([]string, len(list))
-	for i, s := range list {
-		texts[i] = valid(string(s))
-	}
-	return append(attributes, attribute.StringSlice(key, texts))
 }
 
 // known leaves out texts that are empty: what is unknown is absent.

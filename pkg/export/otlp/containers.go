@@ -47,7 +47,7 @@ func containersOf(t timeline.Timeline) []span {
 			}
 		}
 		spans = append(spans, span{
-			key: kindContainer + "/" + c.name, name: "container " + c.name, start: c.begun, end: end,
+			key: kindContainer + "/" + c.name, name: valid("container " + c.name), start: c.begun, end: end,
 			attributes: known(attributes...),
 		})
 	}

@@ -2,12 +2,7 @@ package otlp
 
 import (
 	"context"
-	"errors"
 	"fmt"
-	"io"
-	"net"
-	"strings"
-	"syscall"
 	"time"
 
 	"go.opentelemetry.io/otel/exporters/otlp/otlpmetric/otlpmetricgrpc"
@@ -58,31 +53,4 @@ func newMetricExporter(ctx context.Context, s Signal) (sdkmetric.Exporter, error
 		return nil, fmt.Errorf("OTEL_EXPORTER_OTLP_*: exporter of metrics: %w", err)
 	}
 	return exporter, nil
-}
-
-// send tries to send within the timeout, and again if nobody listened or the connection broke: the exporters try again by
-// themselves only what a collector answered that it could not take now. What arrives twice is the same: spans have the IDs
-// of the start-up, metrics count from the start of the agent.
-func send(ctx context.Context, timeout time.Duration, try func(context.Context) error) error {
-	ctx, cancel := context.WithTimeout(ctx, timeout)
-	defer cancel()
-	for failures := 0; ; failures++ {
-		err := try(ctx)
-		if err == nil || !unanswered(err) || !backoff.Sleep(ctx, retries.Delay(failures)) {
-			return err
-		}
-	}
-}
-
-// unanswered says that there was no collector, or that it went away before it answered.
-func unanswered(err error) bool {
-	var network *net.OpError
-	return errors.As(err, &network) && network.Op == "dial" || errors.Is(err, syscall.ECONNRESET) || errors.Is(err, syscall.EPIPE) ||
-		errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF)
-}
-
-// isWarning says that a collector took all of what it answered with words: a partial success without anything rejected. The
-// error's type is internal to each exporter.
-func isWarning(err error) bool {
-	return err != nil && strings.Contains(err.Error(), "OTLP partial success: ") && strings.Contains(err.Error(), "(0 ")
 }

@@ -8,6 +8,7 @@ import (
 	bridge "go.opentelemetry.io/contrib/bridges/prometheus"
 	sdkmetric "go.opentelemetry.io/otel/sdk/metric"
 	"go.opentelemetry.io/otel/sdk/metric/metricdata"
+	"go.uber.org/zap"
 
 	"github.com/podlapse/podlapse/pkg/health"
 )
@@ -24,6 +25,7 @@ type MetricsConfig struct {
 	// Registerer gets podlapse_otlp_metrics_failures_total.
 	Registerer prometheus.Registerer
 	Report     health.Report
+	Logger     *zap.Logger
 }
 
 // Metrics sends what /metrics shows, time and again. What it could not send the next time has too, since everything is
@@ -37,6 +39,7 @@ type Metrics struct {
 	provider *sdkmetric.MeterProvider
 	exporter sdkmetric.Exporter
 	failures prometheus.Counter
+	answers  answers
 }
 
 // NewMetrics makes a sink that connects to nobody until the first interval is over. It panics when the registerer has its metric
@@ -58,8 +61,8 @@ func NewMetrics(ctx context.Context, config MetricsConfig) (*Metrics, error) {
 	})
 	config.Registerer.MustRegister(failures)
 	return &Metrics{
-		failures: failures,
-		config:   config, gathered: from, reader: reader, exporter: exporter,
+		failures: failures, answers: answers{endpoint: config.Signal.Endpoint, logger: config.Logger},
+		config: config, gathered: from, reader: reader, exporter: exporter,
 		provider: sdkmetric.NewMeterProvider(sdkmetric.WithReader(reader), sdkmetric.WithResource(who)),
 	}, nil
 }
@@ -96,15 +99,16 @@ func (m *Metrics) send(ctx context.Context) {
 	}
 	decodeTraces(all)
 	err := send(ctx, m.config.Signal.Timeout, func(ctx context.Context) error { return m.exporter.Export(ctx, &all) })
-	if err != nil && !isWarning(err) {
-		m.fail(err.Error())
+	taken, detail := m.answers.read(err)
+	if !taken {
+		m.fail(detail)
 		return
 	}
 	if m.gathered.err != nil {
 		m.fail("sent without what could not be gathered: " + m.gathered.err.Error())
 		return
 	}
-	m.config.Report(true, "sending to "+m.config.Signal.Endpoint)
+	m.config.Report(true, detail)
 }
 
 func (m *Metrics) fail(detail string) {

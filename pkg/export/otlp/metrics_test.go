@@ -15,6 +15,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/testutil"
 	metricpb "go.opentelemetry.io/proto/otlp/metrics/v1"
+	"go.uber.org/zap"
 )
 
 // observed is a registry with one counter and one histogram, which has native buckets as all of ours have.
@@ -42,7 +43,7 @@ func newPush(t *testing.T, gatherer prometheus.Gatherer) (*Metrics, func() (bool
 	var last string
 	push, err := NewMetrics(t.Context(), MetricsConfig{
 		Signal: settings.Metrics, Interval: settings.Interval, Exponential: settings.Exponential, Node: "node-a", Version: "v1.2.3",
-		Gatherer: gatherer, Registerer: prometheus.NewRegistry(),
+		Gatherer: gatherer, Registerer: prometheus.NewRegistry(), Logger: zap.NewNop(),
 		Report: func(up bool, detail string) {
 			mu.Lock()
 			defer mu.Unlock()
@@ -69,6 +70,7 @@ func TestMetricsAreThoseOfPrometheus(t *testing.T) {
 	var collector receiver
 	collector.overHTTP(t)
 	t.Setenv("OTEL_METRIC_EXPORT_INTERVAL", "20")
+	madeAfter := time.Now()
 	push, health := newPush(t, observed())
 	ctx, stop := context.WithCancel(t.Context())
 	ended := make(chan error, 1)
@@ -102,6 +104,9 @@ func TestMetricsAreThoseOfPrometheus(t *testing.T) {
 			if len(points) != 1 || points[0].Count != 2 || points[0].GetSum() != 11 || !slices.Equal(points[0].ExplicitBounds, []float64{1, 5}) ||
 				!slices.Equal(points[0].BucketCounts, []uint64{0, 1, 1}) {
 				t.Fatalf("histogram %v", m)
+			}
+			if began := points[0].StartTimeUnixNano; began < uint64(madeAfter.UnixNano()) || began > uint64(time.Now().UnixNano()) {
+				t.Errorf("counts from %d on", began)
 			}
 			if e := points[0].Exemplars; len(e) != 1 || e[0].GetAsDouble() != 9 || hex.EncodeToString(e[0].TraceId) != "0af7651916cd43dd8448eb211c80319c" {
 				t.Errorf("exemplars %v", e)

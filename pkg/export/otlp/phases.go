@@ -15,7 +15,7 @@ func phasesOf(t timeline.Timeline) []span {
 	for _, p := range t.Phases {
 		attributes := append(podOf(t),
 			attribute.String(keyKind, kindPhase),
-			attribute.String(keyCause, string(p.Cause)),
+			text(keyCause, string(p.Cause)),
 			attribute.Int(keyAttempt, p.Attempt),
 			seconds(keyError, p.Error),
 			containerOf(p.Container),
@@ -31,7 +31,7 @@ func phasesOf(t timeline.Timeline) []span {
 		}
 		spans = append(spans, span{
 			key:  strings.Join([]string{kindPhase, string(p.Phase), p.Container, strconv.Itoa(p.Attempt)}, "/"),
-			name: string(p.Phase), start: p.StartAt, end: p.EndAt, attributes: known(attributes...),
+			name: valid(string(p.Phase)), start: p.StartAt, end: p.EndAt, attributes: known(attributes...),
 		})
 	}
 	return spans

@@ -67,11 +67,13 @@ func NewTraceOf() func(timeline.Timeline) string {
 
 func ownTrace(t timeline.Timeline) trace.TraceID { return traceID("podlapse trace " + t.ID()) }
 
-// spans makes the trace of a start-up, its root first; empty when the sampler leaves it out.
-func (t *tracer) spans(of timeline.Timeline) []sdktrace.ReadOnlySpan {
+// spans makes the trace of a start-up, its root first, and says about how long it is in a request; empty when the sampler leaves it
+// out.
+func (t *tracer) spans(of timeline.Timeline) (spans []sdktrace.ReadOnlySpan, bytes int) {
 	own := ownTrace(of)
 	under := map[string]context.Context{}
 	for _, s := range spansOf(of) {
+		bytes += s.bytes()
 		options := []trace.SpanStartOption{trace.WithTimestamp(s.start), trace.WithAttributes(s.attributes...)}
 		parent := under[s.parent]
 		if s.key == rootKey {
@@ -80,19 +82,21 @@ func (t *tracer) spans(of timeline.Timeline) []sdktrace.ReadOnlySpan {
 				options = append(options, trace.WithLinks(trace.Link{SpanContext: rollout}))
 			}
 		}
-		ctx, made := t.Start(withNaming(parent, naming{own, of.ID(), s.key}), valid(s.name), options...)
+		ctx, made := t.Start(withNaming(parent, naming{own, of.ID(), s.key}), s.name, options...)
 		under[s.key] = ctx
 		for _, e := range s.events {
 			made.AddEvent(e.name, trace.WithTimestamp(e.at), trace.WithAttributes(e.attributes...))
 		}
 		if s.failure != "" {
-			made.SetStatus(codes.Error, valid(s.failure))
+			made.SetStatus(codes.Error, s.failure)
 		}
 		made.End(trace.WithTimestamp(s.end)) // its children may come afterwards
 	}
-	spans := t.ended.spans
-	t.ended.spans = nil
-	return spans
+	spans, t.ended.spans = t.ended.spans, nil
+	if len(spans) == 0 {
+		bytes = 0
+	}
+	return spans, bytes
 }
 
 // ended keeps the spans that ended; it implements sdktrace.SpanProcessor.

@@ -31,7 +31,7 @@ func pullOf(t timeline.Timeline, p timeline.Pull) span {
 		text(keyImage, p.Image),
 		text(keyRegistry, p.Registry),
 		text(keyDigest, p.Digest),
-		attribute.String(keyOutcome, string(p.Outcome)),
+		text(keyOutcome, string(p.Outcome)),
 		attribute.Int(keyAttempt, p.Attempt),
 	)
 	if p.Container != timeline.ImageName(p.Image) { // an image volume has no container
@@ -46,7 +46,7 @@ func pullOf(t timeline.Timeline, p timeline.Pull) span {
 		attributes = append(attributes, attribute.Int64(keySize, p.SizeBytes))
 	}
 	pull := span{
-		key: kindPull + "/" + p.Container + "/" + strconv.Itoa(p.Attempt), name: "image pull of " + p.Container,
+		key: kindPull + "/" + p.Container + "/" + strconv.Itoa(p.Attempt), name: valid("image pull of " + p.Container),
 		start: p.RequestedAt, end: p.FinishedAt,
 	}
 	if pull.start.IsZero() {
@@ -54,7 +54,7 @@ func pullOf(t timeline.Timeline, p timeline.Pull) span {
 	}
 	switch p.Outcome {
 	case imagepull.OutcomeFailed:
-		pull.failure = "pull of " + p.Image + " failed: " + string(p.Failure)
+		pull.failure = valid("pull of " + p.Image + " failed: " + string(p.Failure))
 		attributes = append(attributes, text(string(semconv.ErrorTypeKey), string(p.Failure)))
 	case imagepull.OutcomePulling:
 		if pull.end.IsZero() {

@@ -25,15 +25,17 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 type receiver struct {
 	tracesv1.UnimplementedTraceServiceServer
 
-	mu      sync.Mutex
-	traces  []*tracepb.ResourceSpans
-	metrics []*metricpb.ResourceMetrics
-	header  http.Header // of the latest request over HTTP
-	answer  int         // to requests over HTTP; 0 for 200
-	partial *tracesv1.ExportTracePartialSuccess
-	later   string        // how many seconds it asks to wait, as Retry-After
-	resets  int           // so many requests more get no answer but the end of the connection; for ever when negative
-	stall   chan struct{} // if not nil, requests wait until it is closed, or until they are given up
+	mu             sync.Mutex
+	traces         []*tracepb.ResourceSpans
+	metrics        []*metricpb.ResourceMetrics
+	header         http.Header // of the latest request over HTTP
+	answer         int         // to requests over HTTP; 0 for 200
+	partial        *tracesv1.ExportTracePartialSuccess
+	refuses        error // what it answers over gRPC
+	partialMetrics *metricsv1.ExportMetricsPartialSuccess
+	later          string        // how many seconds it asks to wait, as Retry-After
+	resets         int           // so many requests more get no answer but the end of the connection; for ever when negative
+	stall          chan struct{} // if not nil, requests wait until it is closed, or until they are given up
 }
 
 // overHTTP starts it and points the variables at it.
@@ -74,6 +76,9 @@ func (r *receiver) overGRPC(t *testing.T) {
 func (r *receiver) Export(_ context.Context, request *tracesv1.ExportTraceServiceRequest) (*tracesv1.ExportTraceServiceResponse, error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
+	if r.refuses != nil {
+		return nil, r.refuses
+	}
 	r.traces = append(r.traces, request.ResourceSpans...)
 	return &tracesv1.ExportTraceServiceResponse{PartialSuccess: r.partial}, nil
 }
@@ -114,6 +119,7 @@ func (r *receiver) ServeHTTP(w http.ResponseWriter, request *http.Request) {
 		var metrics metricsv1.ExportMetricsServiceRequest
 		err = proto.Unmarshal(body, &metrics)
 		r.metrics = append(r.metrics, metrics.ResourceMetrics...)
+		answer = &metricsv1.ExportMetricsServiceResponse{PartialSuccess: r.partialMetrics}
 	default:
 		err = http.ErrNotSupported
 	}

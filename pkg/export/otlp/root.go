@@ -14,8 +14,8 @@ import (
 func rootOf(t timeline.Timeline) span {
 	attributes := append(podOf(t),
 		attribute.String(keyKind, kindStartup),
-		attribute.String(keyID, t.ID()),
-		attribute.String(keyState, string(t.State)),
+		text(keyID, t.ID()),
+		text(keyState, string(t.State)),
 		text(keyVerdict, t.Verdict()),
 		seconds(keyError, t.TotalError),
 	)
@@ -26,12 +26,12 @@ func rootOf(t timeline.Timeline) span {
 		attributes = append(attributes, attribute.Int(keyConflicts, len(t.Conflicts)))
 	}
 	root := span{
-		key: rootKey, name: "pod startup " + t.Namespace + "/" + t.Name, start: t.CreatedAt, end: t.SettledAt,
+		key: rootKey, name: valid("pod startup " + t.Namespace + "/" + t.Name), start: t.CreatedAt, end: t.SettledAt,
 		events: saidOf(t),
 	}
 	if kind, why := failureOf(t); kind != "" {
-		root.failure = why
-		attributes = append(attributes, semconv.ErrorTypeKey.String(kind))
+		root.failure = valid(why)
+		attributes = append(attributes, text(string(semconv.ErrorTypeKey), kind))
 	}
 	root.attributes = known(attributes...)
 	return root

@@ -140,6 +140,7 @@ func (e *environment) signal(name string, exporters ...string) Signal {
 		}
 	}
 	e.checkClientKey(name)
+	e.checkInsecure(name)
 	_, protocol := e.of(name, "PROTOCOL")
 	if protocol == protocolGRPC {
 		address, _ := e.of(name, "ENDPOINT")

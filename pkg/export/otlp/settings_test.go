@@ -87,6 +87,9 @@ func TestSettingsThatAreWrong(t *testing.T) {
 		{"OTEL_SERVICE_NAME", "\xff", "not valid UTF-8"},
 		{"OTEL_EXPORTER_OTLP_HEADERS", "a=b%0ahush", "entry 1 has a value that cannot be sent"},
 		{"OTEL_EXPORTER_OTLP_HEADERS", "hush@b=c", "entry 1 has a name that cannot be sent"},
+		{"OTEL_EXPORTER_OTLP_HEADERS", "a=b,Host=hush", "entry 2 has a name that cannot be sent"},
+		{"OTEL_EXPORTER_OTLP_HEADERS", "content-length=3", "entry 1 has a name that cannot be sent"},
+		{"OTEL_EXPORTER_OTLP_HEADERS", "grpc-timeout=1S", "entry 1 has a name that cannot be sent"},
 		{endpoint, "http://host:99999", "want 1 to 65535"},
 		{endpoint, "http://host:0", "want 1 to 65535"},
 		{endpoint, "http://:4318", "want http://HOST:PORT"},
@@ -103,7 +106,7 @@ func TestSettingsThatAreWrong(t *testing.T) {
 			}
 		})
 	}
-	for _, headers := range []string{"a!b=c", "a=caf%C3%A9"} { // which HTTP takes
+	for _, headers := range []string{"a!b=c", "a=caf%C3%A9", "User-Agent=x"} { // which HTTP takes
 		variables := map[string]string{endpoint: there, "OTEL_EXPORTER_OTLP_HEADERS": headers}
 		if _, err := from(variables); err != nil {
 			t.Error(err)

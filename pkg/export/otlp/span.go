@@ -10,8 +10,12 @@ import (
 )
 
 // maxSpans bounds the trace of one start-up. One of ten containers has a hundred spans; more than this are the attempts
-// of a crash loop, of which the first are kept.
-const maxSpans = 1000
+// of a crash loop, of which the first are kept. maxTrace bounds them in bytes: not even an odd start-up makes a request that
+// no collector takes.
+const (
+	maxSpans = 1000
+	maxTrace = 1 << 20
+)
 
 // rootKey is the key of the span that holds the others.
 const rootKey = ""
@@ -20,7 +24,7 @@ const rootKey = ""
 type span struct {
 	key        string // names the span among those of its start-up, whenever that is reported
 	parent     string // key of the parent, which stands before
-	name       string
+	name       string // of valid texts, as all that follow
 	start, end time.Time
 	attributes []attribute.KeyValue
 	events     []event
@@ -47,8 +51,13 @@ func spansOf(t timeline.Timeline) []span {
 			spans[i].key += "#" + strconv.Itoa(times[key])
 		}
 	}
-	if left := len(spans) - maxSpans; left > 0 {
-		spans = spans[:maxSpans]
+	kept, bytes := 0, 0
+	for kept < min(len(spans), maxSpans) && (kept == 0 || bytes+spans[kept].bytes() <= maxTrace) {
+		bytes += spans[kept].bytes()
+		kept++
+	}
+	if left := len(spans) - kept; left > 0 {
+		spans = spans[:kept]
 		spans[0].attributes = append(spans[0].attributes, attribute.Int(keySpansLeftOut, left))
 	}
 	return spans

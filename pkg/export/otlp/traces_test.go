@@ -11,12 +11,14 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
 	tracesv1 "go.opentelemetry.io/proto/otlp/collector/trace/v1"
 	tracepb "go.opentelemetry.io/proto/otlp/trace/v1"
+	"go.uber.org/zap"
 	"golang.org/x/sync/errgroup"
 
 	"github.com/podlapse/podlapse/pkg/timeline"
@@ -42,7 +44,7 @@ func run(t *testing.T) *running {
 	}
 	r := &running{registry: prometheus.NewRegistry()}
 	r.Traces, err = NewTraces(t.Context(), TracesConfig{
-		Signal: settings.Traces, Node: "node-a", Version: "v1.2.3", Registerer: r.registry,
+		Signal: settings.Traces, Node: "node-a", Version: "v1.2.3", Registerer: r.registry, Logger: zap.NewNop(),
 		Report: func(up bool, detail string) {
 			r.mu.Lock()
 			defer r.mu.Unlock()
@@ -74,6 +76,28 @@ func (r *running) health() (bool, string) {
 // mustCount says what the sink's metrics must say; nothing waits.
 func (r *running) mustCount(t *testing.T, sent, dropped float64) {
 	t.Helper()
+	got := r.counts(t)
+	want := map[string]float64{
+		"podlapse_sink_sent_total otlp": sent, "podlapse_sink_dropped_total otlp": dropped, "podlapse_sink_queue_length otlp": 0,
+	}
+	if !maps.Equal(got, want) {
+		t.Errorf("counted %v, want %v sent and %v dropped", got, sent, dropped)
+	}
+}
+
+// wait waits until it is counted what became of so many start-ups, then for the end. What is under way when a sink is stopped has
+// 0.8 s, which may be too little on a busy machine.
+func (r *running) wait(t *testing.T, startups float64) {
+	t.Helper()
+	eventually(t, "all are counted", func() bool {
+		got := r.counts(t)
+		return got["podlapse_sink_sent_total otlp"]+got["podlapse_sink_dropped_total otlp"] == startups
+	})
+	r.stop()
+}
+
+func (r *running) counts(t *testing.T) map[string]float64 {
+	t.Helper()
 	families, err := r.registry.Gather()
 	if err != nil {
 		t.Fatal(err)
@@ -84,12 +108,7 @@ func (r *running) mustCount(t *testing.T, sent, dropped float64) {
 			got[f.GetName()+" "+m.Label[0].GetValue()] = m.GetCounter().GetValue() + m.GetGauge().GetValue()
 		}
 	}
-	want := map[string]float64{
-		"podlapse_sink_sent_total otlp": sent, "podlapse_sink_dropped_total otlp": dropped, "podlapse_sink_queue_length otlp": 0,
-	}
-	if !maps.Equal(got, want) {
-		t.Errorf("counted %v, want %v sent and %v dropped", got, sent, dropped)
-	}
+	return got
 }
 
 func sendAll(t *testing.T, timelines ...timeline.Timeline) {
@@ -98,7 +117,7 @@ func sendAll(t *testing.T, timelines ...timeline.Timeline) {
 	for _, tl := range timelines {
 		sink.Offer(tl)
 	}
-	sink.stop()
+	sink.wait(t, float64(len(timelines)))
 }
 
 func TestTraceOfAStartUp(t *testing.T) {
@@ -283,19 +302,9 @@ func TestATraceIsBounded(t *testing.T) {
 	}
 }
 
-func TestStopSendsWhatWaits(t *testing.T) {
-	var collector receiver
-	collector.overHTTP(t)
-	sink := run(t)
-	for range tracesQueue {
-		sink.Offer(stuck())
-	}
-	sink.stop()
-	sink.mustCount(t, 256, 0)
-}
-
 // Whatever a collector does, all is counted, and the end comes within a second.
 func TestCollectorsInTrouble(t *testing.T) {
+	const offered = tracesQueue + 44
 	for name, test := range map[string]struct {
 		collector *receiver
 		dead      bool
@@ -304,17 +313,17 @@ func TestCollectorsInTrouble(t *testing.T) {
 		dropped   float64
 		detail    string
 	}{
-		"dead":               {collector: &receiver{}, dead: true, sent: 0, dropped: 300, detail: "lost"},
-		"stalls":             {collector: &receiver{stall: make(chan struct{})}, sent: 0, dropped: 300, detail: "lost"},
-		"never answers HTTP": {collector: &receiver{}, deaf: protocolHTTP, sent: 0, dropped: 300, detail: "lost"},
-		"never answers gRPC": {collector: &receiver{}, deaf: protocolGRPC, sent: 0, dropped: 300, detail: "lost"},
-		"resets":             {collector: &receiver{resets: -1}, sent: 0, dropped: 300, detail: "lost"},
+		"dead":               {collector: &receiver{}, dead: true, sent: 0, dropped: offered, detail: "lost"},
+		"stalls":             {collector: &receiver{stall: make(chan struct{})}, sent: 0, dropped: offered, detail: "lost"},
+		"never answers HTTP": {collector: &receiver{}, deaf: protocolHTTP, sent: 0, dropped: offered, detail: "lost"},
+		"never answers gRPC": {collector: &receiver{}, deaf: protocolGRPC, sent: 0, dropped: offered, detail: "lost"},
+		"resets":             {collector: &receiver{resets: -1}, sent: 0, dropped: offered, detail: "lost"},
 		"is overloaded for an hour": {collector: &receiver{answer: http.StatusServiceUnavailable, later: "3600"},
-			sent: 0, dropped: 300, detail: "max retry time would elapse"},
-		"refuses":            {collector: &receiver{answer: http.StatusForbidden}, sent: 0, dropped: 300, detail: "403"},
-		"is overloaded":      {collector: &receiver{answer: http.StatusServiceUnavailable}, sent: 0, dropped: 300, detail: "lost"},
-		"warns":              {collector: &receiver{partial: &tracesv1.ExportTracePartialSuccess{ErrorMessage: "old"}}, sent: 256, dropped: 44, detail: "sending"},
-		"rejects some of it": {collector: &receiver{partial: &tracesv1.ExportTracePartialSuccess{RejectedSpans: 1, ErrorMessage: "too old"}}, sent: 0, dropped: 300, detail: "too old"},
+			sent: 0, dropped: offered, detail: "max retry time would elapse"},
+		"refuses":            {collector: &receiver{answer: http.StatusForbidden}, sent: 0, dropped: offered, detail: "403"},
+		"is overloaded":      {collector: &receiver{answer: http.StatusServiceUnavailable}, sent: 0, dropped: offered, detail: "lost"},
+		"warns":              {collector: &receiver{partial: &tracesv1.ExportTracePartialSuccess{ErrorMessage: "old"}}, sent: tracesQueue, dropped: offered - tracesQueue, detail: "sending"},
+		"rejects some of it": {collector: &receiver{partial: &tracesv1.ExportTracePartialSuccess{RejectedSpans: 1, ErrorMessage: "too old"}}, sent: 0, dropped: offered, detail: "too old"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			test.collector.overHTTP(t)
@@ -330,17 +339,17 @@ func TestCollectorsInTrouble(t *testing.T) {
 				t.Fatal(err)
 			}
 			sink := &running{registry: prometheus.NewRegistry()}
-			done := 0
+			var done atomic.Int64
 			sink.Traces, err = NewTraces(t.Context(), TracesConfig{
-				Signal: settings.Traces, Node: "node-a", Version: "v1", Registerer: sink.registry,
+				Signal: settings.Traces, Node: "node-a", Version: "v1", Registerer: sink.registry, Logger: zap.NewNop(),
 				Report: func(up bool, detail string) { sink.up, sink.detail = up, detail },
-				Done:   func(timeline.Timeline) { done++ },
+				Done:   func(timeline.Timeline) { done.Add(1) },
 			})
 			if err != nil {
 				t.Fatal(err)
 			}
-			for range 300 {
-				sink.Offer(stuck()) // 256 wait
+			for range offered {
+				sink.Offer(stuck()) // as many wait as there are places
 			}
 			ctx, cancel := context.WithCancel(t.Context())
 			var began time.Time
@@ -350,7 +359,7 @@ func TestCollectorsInTrouble(t *testing.T) {
 				stop()
 			} else { // it answers: that is not to race with the end
 				stopper.Go(func() {
-					for sink.queue.Len() > 0 {
+					for done.Load() < offered {
 						time.Sleep(time.Millisecond)
 					}
 					stop()
@@ -366,43 +375,15 @@ func TestCollectorsInTrouble(t *testing.T) {
 			if !strings.Contains(sink.detail, test.detail) {
 				t.Errorf("health says %q", sink.detail)
 			}
-			want := 300
+			want := int64(offered)
 			if test.detail == "lost" { // because of the end: the next agent may send them
-				want = 300 - tracesQueue
+				want = offered - tracesQueue
 			}
-			if done != want {
-				t.Errorf("done with %d, want %d", done, want)
+			if done.Load() != want {
+				t.Errorf("done with %d, want %d", done.Load(), want)
 			}
 		})
 	}
-}
-
-// One batch takes no longer than its timeout, and what comes meanwhile waits in a queue of stated length.
-func TestASlowCollectorCostsDrops(t *testing.T) {
-	collector := receiver{stall: make(chan struct{})}
-	collector.overHTTP(t)
-	t.Setenv("OTEL_EXPORTER_OTLP_TRACES_TIMEOUT", "300")
-	sink := run(t)
-	sink.Offer(stuck())
-	eventually(t, "the first is taken", func() bool { return sink.queue.Len() == 0 })
-	began := time.Now()
-	for range tracesQueue + 10 {
-		sink.Offer(stuck())
-	}
-	if took := time.Since(began); took > 200*time.Millisecond {
-		t.Errorf("offering took %s", took)
-	}
-	eventually(t, "it is given up", func() bool { up, _ := sink.health(); return !up })
-	if took := time.Since(began); took > 2*time.Second {
-		t.Errorf("given up after %s", took)
-	}
-	close(collector.stall)
-	eventually(t, "it goes on", func() bool { return sink.queue.Len() == 0 })
-	sink.stop()
-	if len(collector.spans()) == 0 {
-		t.Error("nothing sent once the collector is back")
-	}
-	sink.mustCount(t, 256, 11)
 }
 
 func TestACollectorThatComesBack(t *testing.T) {

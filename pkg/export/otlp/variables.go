@@ -125,15 +125,29 @@ func isBool(value string) error {
 }
 
 func isHeaders(value string) error {
-	return isList(value, httpguts.ValidHeaderFieldName, httpguts.ValidHeaderFieldValue)
+	return isList(value,
+		func(name string) bool { return httpguts.ValidHeaderFieldName(name) && !isTransports(name) },
+		httpguts.ValidHeaderFieldValue)
 }
 
-// isMetadata is isHeaders of what gRPC takes, which is less.
+// isTransports says that a header is made from the endpoint and the request: one in HEADERS would be left out in silence, or say
+// of the request what is not so (net/http, reqWriteExcludeHeader; RFC 9110, 7.6.1; grpc-go, isReservedHeader).
+func isTransports(header string) bool {
+	switch name := strings.ToLower(header); name {
+	case "host", "content-type", "content-encoding", "content-length", "transfer-encoding", "trailer", "te", "connection", "keep-alive",
+		"proxy-connection", "upgrade":
+		return true
+	default:
+		return strings.HasPrefix(name, "grpc-")
+	}
+}
+
+// isMetadata is isHeaders of what gRPC takes, which is less, and speaks for itself as the user agent.
 // (github.com/grpc/grpc/blob/master/doc/PROTOCOL-HTTP2.md, Custom-Metadata)
 func isMetadata(value string) error {
 	return isList(value,
 		func(name string) bool {
-			return !strings.ContainsFunc(name, func(r rune) bool {
+			return !strings.EqualFold(name, "user-agent") && !strings.ContainsFunc(name, func(r rune) bool {
 				return !('a' <= r && r <= 'z' || 'A' <= r && r <= 'Z' || '0' <= r && r <= '9' || r == '_' || r == '-' || r == '.')
 			})
 		},
@@ -194,24 +208,40 @@ func oneOf(words ...string) func(string) error {
 	}
 }
 
-// checkClientKey notes what is wrong with a client's certificate and its key, which go together.
+// checkClientKey notes what is wrong with a client's certificate and its key. The exporters take both from variables of the same
+// prefix, the signal's before the common ones, and leave out half a pair in silence (SDK, internal/envconfig, WithClientCert).
 func (e *environment) checkClientKey(signal string) {
-	certificateName, certificate := e.of(signal, "CLIENT_CERTIFICATE")
-	keyName, key := e.of(signal, "CLIENT_KEY")
-	var err error
-	switch {
-	case certificate == "" && key == "":
-		return
-	case certificate == "":
-		err = fmt.Errorf("%s: needs OTEL_EXPORTER_OTLP_CLIENT_CERTIFICATE as well", keyName)
-	case key == "":
-		err = fmt.Errorf("%s: needs OTEL_EXPORTER_OTLP_CLIENT_KEY as well", certificateName)
-	default:
-		if _, bad := tls.LoadX509KeyPair(certificate, key); bad != nil {
-			err = fmt.Errorf("%s and %s: %w", certificateName, keyName, bad)
+	for _, prefix := range []string{"OTEL_EXPORTER_OTLP_" + signal + "_", "OTEL_EXPORTER_OTLP_"} {
+		certificateName, keyName := prefix+"CLIENT_CERTIFICATE", prefix+"CLIENT_KEY"
+		certificate, key := e.value(certificateName), e.value(keyName)
+		switch {
+		case certificate == "" && key == "":
+			continue
+		case certificate == "":
+			e.note(fmt.Errorf("%s: needs %s as well", keyName, certificateName))
+		case key == "":
+			e.note(fmt.Errorf("%s: needs %s as well", certificateName, keyName))
+		default:
+			if _, err := tls.LoadX509KeyPair(certificate, key); err != nil {
+				e.note(fmt.Errorf("%s and %s: %w", certificateName, keyName, err))
+			}
 		}
+		return
 	}
-	if err != nil {
-		e.note(err)
+}
+
+// checkInsecure notes where a signal's INSECURE contradicts the scheme of its endpoint. The specification has it for endpoints without
+// a scheme, which the exporters cannot use; with one it goes before the scheme there, so that traces, and the keys in the headers,
+// would leave in the clear for https://, or TLS be spoken where nobody understands it.
+func (e *environment) checkInsecure(signal string) {
+	address, endpoint := e.of(signal, "ENDPOINT")
+	name, insecure := e.of(signal, "INSECURE")
+	u, err := url.Parse(endpoint)
+	if insecure == "" || isBool(insecure) != nil || err != nil || isEndpoint(endpoint) != nil {
+		return
+	}
+	if clear := strings.EqualFold(insecure, "true"); clear != (u.Scheme == "http") {
+		e.note(fmt.Errorf("%s: %q contradicts the scheme %s:// of %s, which says by itself whether TLS is used: unset %s, or set it to %t for this endpoint",
+			name, insecure, u.Scheme, address, name, !clear))
 	}
 }

@@ -1,0 +1,72 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/podlapse/podlapse/pkg/podwatch/podwatchtest"
+)
+
+// A node comes up full, its agent is killed in the midst of it, and all pods are ready when the next one comes: a healthy collector
+// gets every trace.
+func TestABurstAfterARestartIsSentWhole(t *testing.T) {
+	const pods = 500
+	startCollector(t)
+	cluster := podwatchtest.Start(t)
+	for i := range pods {
+		cluster.Put(numbered(i, time.Now().Add(-3*time.Second)))
+	}
+	dir := t.TempDir()
+	flags := []string{"--kubeconfig", kubeconfig(t, cluster.URL()), "--cri-endpoint", "off", "--events", "off",
+		"--state-dir", dir, "--records", recordsTimeline}
+	agent := start(t, flags...)
+	agent.collect()
+	deadline := time.Now().Add(30 * time.Second)
+	for saved := 0; saved < pods; time.Sleep(20 * time.Millisecond) {
+		file, err := os.ReadFile(filepath.Join(dir, "state.jsonl"))
+		if err != nil && !errors.Is(err, fs.ErrNotExist) || time.Now().After(deadline) {
+			t.Fatalf("%d start-ups are saved, %v", saved, err)
+		}
+		for saved < pods && strings.Contains(string(file), fmt.Sprintf(`"uid-web-%d"`, saved)) {
+			saved++
+		}
+	}
+	agent.signal(syscall.SIGKILL)
+	agent.wait()
+	for i := range pods {
+		cluster.Put(ready(numbered(i, time.Now().Add(-5*time.Second)), time.Now()))
+	}
+	agent = start(t, flags...)
+	written := agent.collect()
+	sent, dropped := 0.0, 0.0
+	for deadline = time.Now().Add(30 * time.Second); sent+dropped < pods && time.Now().Before(deadline); time.Sleep(100 * time.Millisecond) {
+		sent, dropped = agent.metric(`podlapse_sink_sent_total{sink="otlp"}`), agent.metric(`podlapse_sink_dropped_total{sink="otlp"}`)
+	}
+	if sent != pods || dropped != 0 {
+		t.Errorf("%v traces of %d start-ups were sent, %v dropped", sent, pods, dropped)
+	}
+	agent.mustEndCleanly()
+	if records := written(); len(records) != pods {
+		t.Errorf("%d records of %d start-ups", len(records), pods)
+	}
+}
+
+// metric is the value of a series, 0 while it is not there.
+func (p *process) metric(series string) (value float64) {
+	p.t.Helper()
+	_, text := p.get("/metrics")
+	for line := range strings.Lines(text) {
+		if number, ok := strings.CutPrefix(strings.TrimSpace(line), series+" "); ok {
+			value, _ = strconv.ParseFloat(number, 64)
+		}
+	}
+	return value
+}

@@ -1,0 +1,154 @@
+package otlp
+
+import (
+	"context"
+	"net"
+	"sync/atomic"
+	"syscall"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"go.opentelemetry.io/otel/sdk/resource"
+	sdktrace "go.opentelemetry.io/otel/sdk/trace"
+	"go.uber.org/zap"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+
+	"github.com/podlapse/podlapse/pkg/timeline"
+)
+
+// stub is an exporter whose batches each take this.
+type stub func(context.Context) error
+
+func (s stub) ExportSpans(ctx context.Context, _ []sdktrace.ReadOnlySpan) error { return s(ctx) }
+func (stub) Shutdown(context.Context) error                                     { return nil }
+
+// taking takes its time for each batch.
+func taking(each time.Duration) stub {
+	return func(ctx context.Context) error {
+		select {
+		case <-time.After(each):
+			return nil
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	}
+}
+
+// stubbed is a sink that does not run yet, and how many it is done with.
+func stubbed(exporter stub, timeout time.Duration) (sink *running, done *atomic.Int64) {
+	sink, done = &running{registry: prometheus.NewRegistry()}, new(atomic.Int64)
+	sink.Traces = newTraces(TracesConfig{
+		Signal: Signal{Timeout: timeout}, Registerer: sink.registry, Logger: zap.NewNop(), Report: func(bool, string) {},
+		Done: func(timeline.Timeline) { done.Add(1) },
+	}, newTracer(resource.Empty(), ""), exporter)
+	return sink, done
+}
+
+// What waits at the end is sent, as far as the collector takes it within 0.8 s; the rest is left to the next agent. Time passes here
+// only while the collector takes its time, so that a busy machine changes nothing.
+func TestStopSendsWhatWaits(t *testing.T) {
+	for _, test := range []struct {
+		each time.Duration // 1024 start-ups are 32 batches
+		sent int
+	}{{0, tracesQueue}, {20 * ms, tracesQueue}, {90 * ms, 8 * batchStartups}} {
+		synctest.Test(t, func(t *testing.T) {
+			sink, done := stubbed(taking(test.each), defaultTimeout)
+			for range tracesQueue {
+				sink.Offer(stuck())
+			}
+			stopped, stop := context.WithCancel(t.Context())
+			stop()
+			began := time.Now()
+			if err := sink.Run(stopped); err != nil || time.Since(began) > time.Second {
+				t.Errorf("ended with %v after %s", err, time.Since(began))
+			}
+			sink.mustCount(t, float64(test.sent), float64(tracesQueue-test.sent))
+			if done.Load() != int64(test.sent) {
+				t.Errorf("%s a batch: %d are done, want %d", test.each, done.Load(), test.sent)
+			}
+		})
+	}
+}
+
+// Of what is lost after the agent was told to stop, only what a collector refused for good is done, however soon a try is given up.
+func TestStopLeavesToTheNextAgentWhatWasNotRefused(t *testing.T) {
+	const waiting = 3 * batchStartups
+	for name, test := range map[string]struct {
+		exporter stub
+		done     int
+	}{
+		"stalls":       {taking(time.Hour), 0},
+		"gone":         {func(context.Context) error { return &net.OpError{Op: "dial", Err: syscall.ECONNREFUSED} }, 0},
+		"refuses":      {func(context.Context) error { return status.Error(codes.PermissionDenied, "no") }, waiting},
+		"rejects some": {func(context.Context) error { return partial("too old", 3) }, waiting},
+		"warns":        {func(context.Context) error { return partial("old", 0) }, waiting},
+	} {
+		for _, timeout := range []time.Duration{defaultTimeout, 200 * ms} { // 0.8 s are several tries, or less than one
+			synctest.Test(t, func(t *testing.T) {
+				sink, done := stubbed(test.exporter, timeout)
+				for range waiting {
+					sink.Offer(stuck())
+				}
+				stopped, stop := context.WithCancel(t.Context())
+				stop()
+				if err := sink.Run(stopped); err != nil || done.Load() != int64(test.done) {
+					t.Errorf("%s: %d of %d are done, want %d, %v", name, done.Load(), waiting, test.done, err)
+				}
+			})
+		}
+	}
+}
+
+// One batch takes no longer than its timeout, and what comes meanwhile waits in a queue of stated length.
+func TestASlowCollectorCostsDrops(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var well atomic.Bool
+		sink, done := stubbed(func(ctx context.Context) error {
+			if !well.Load() {
+				<-ctx.Done()
+			}
+			return ctx.Err()
+		}, 300*ms)
+		ctx, stop := context.WithCancel(t.Context())
+		ended := make(chan error)
+		go func() { ended <- sink.Run(ctx) }()
+		sink.Offer(stuck())
+		synctest.Wait() // it is taken
+		for range tracesQueue + 10 {
+			sink.Offer(stuck())
+		}
+		time.Sleep(299 * ms)
+		synctest.Wait()
+		if done.Load() != 10 || sink.queue.Len() != tracesQueue {
+			t.Errorf("%d are done, %d wait", done.Load(), sink.queue.Len())
+		}
+		well.Store(true)
+		time.Sleep(ms)
+		synctest.Wait()
+		sink.mustCount(t, tracesQueue, 11)
+		stop()
+		if err := <-ended; err != nil || done.Load() != tracesQueue+11 {
+			t.Errorf("%v, %d are done", err, done.Load())
+		}
+	})
+}
+
+// What finds no place is lost while the agent goes on; once it was told to stop, the next one has places.
+func TestAFullQueueAtTheEnd(t *testing.T) {
+	var stopping atomic.Bool
+	done := 0
+	traces := newTraces(TracesConfig{
+		Registerer: prometheus.NewRegistry(), Logger: zap.NewNop(), Stopping: stopping.Load, Done: func(timeline.Timeline) { done++ },
+	}, nil, nil)
+	for range tracesQueue + 3 {
+		traces.Offer(stuck())
+	}
+	stopping.Store(true)
+	traces.Offer(stuck())
+	if done != 3 {
+		t.Errorf("%d are done, want 3", done)
+	}
+}

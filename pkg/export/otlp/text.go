@@ -1,0 +1,87 @@
+package otlp
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"unicode/utf8"
+
+	"go.opentelemetry.io/otel/attribute"
+)
+
+const (
+	// maxText is how many bytes of a text leave the agent. The longest image reference that a registry takes is half as long: names
+	// have 255 bytes at most, tags 128 and digests 71 (distribution/reference).
+	maxText = 1024
+	// maxTexts is how many texts of a list leave the agent.
+	maxTexts = 128
+	// cutMark ends what was cut.
+	cutMark = "…"
+)
+
+// valid is a text that a collector takes: in valid UTF-8, since it refuses all that comes with one that is not, and no longer
+// than maxText, with a mark where it was cut.
+func valid(text string) string {
+	if len(text) > 4*maxText { // more than is needed, whatever is replaced
+		text = text[:4*maxText] + cutMark
+	}
+	text = strings.ToValidUTF8(text, "\uFFFD")
+	if len(text) <= maxText {
+		return text
+	}
+	end := maxText - len(cutMark)
+	for !utf8.RuneStart(text[end]) {
+		end--
+	}
+	return text[:end] + cutMark
+}
+
+// text is an attribute of any text.
+func text(key, value string) attribute.KeyValue { return attribute.String(key, valid(value)) }
+
+// appendList adds a list that is not empty, with the number of those that are left out at its end.
+func appendList[S ~string](attributes []attribute.KeyValue, key string, list []S) []attribute.KeyValue {
+	if len(list) == 0 {
+		return attributes
+	}
+	var more []string
+	if left := len(list) - maxTexts; left > 0 {
+		list, more = list[:maxTexts], []string{fmt.Sprintf("%s and %d more", cutMark, left)}
+	}
+	texts := make([]string, len(list), len(list)+len(more))
+	for i, s := range list {
+		texts[i] = valid(string(s))
+	}
+	return append(attributes, attribute.StringSlice(key, slices.Concat(texts, more)))
+}
+
+// What a span, and each of its parts, needs in a request besides its texts: IDs, times, and the marks of protobuf.
+const (
+	spanBytes      = 160
+	eventBytes     = 32
+	attributeBytes = 32
+)
+
+// bytes is about, and not less than, how long a span is in a request.
+func (s span) bytes() int {
+	n := spanBytes + len(s.name) + len(s.failure) + bytesOf(s.attributes)
+	for _, e := range s.events {
+		n += eventBytes + len(e.name) + bytesOf(e.attributes)
+	}
+	return n
+}
+
+func bytesOf(attributes []attribute.KeyValue) (n int) {
+	for _, a := range attributes {
+		n += attributeBytes + len(a.Key)
+		switch a.Value.Type() {
+		case attribute.STRING:
+			n += len(a.Value.AsString())
+		case attribute.STRINGSLICE:
+			for _, s := range a.Value.AsStringSlice() {
+				n += attributeBytes + len(s)
+			}
+		}
+	}
+	return n
+}
