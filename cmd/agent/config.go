@@ -38,6 +38,8 @@ type config struct {
 	historyBytes int  // of memory for pods that are gone
 	serveObjects bool // the pod objects as well
 
+	annotate bool // pods that ask for it
+
 	stateDir string // empty: nothing survives a restart
 
 	recordObservations string // a file; empty for none
@@ -47,7 +49,7 @@ type config struct {
 }
 
 // The values of --events, --log-format, --records, --records-partial, --debug-observations, --metrics-pod-labels,
-// --serve-objects, --impersonate-node and --web-auth.
+// --serve-objects, --annotate, --impersonate-node and --web-auth.
 const (
 	eventsAuto        = "auto"
 	eventsOff         = "off"
@@ -66,6 +68,8 @@ const (
 	podLabelsOff      = "off"
 	objectsOn         = "on"
 	objectsOff        = "off"
+	annotateOn        = "on"
+	annotateOff       = "off"
 	asNodeOn          = "on"
 	asNodeOff         = "off"
 	webAuthNone       = "none"
@@ -149,6 +153,12 @@ func (c *config) settings() []setting {
 			flag: "serve-objects", variable: "SERVE_OBJECTS", value: "on|off", def: objectsOff, alone: objectsOn,
 			help: "keep the pod objects of the node and serve them at /api/v1/objects/pods, without what can be a secret; about " +
 				"2 KiB of memory each", set: onOff(&c.serveObjects, objectsOn, objectsOff),
+		},
+		{
+			flag: "annotate", variable: "ANNOTATE", value: "on|off", def: annotateOff, alone: annotateOn,
+			help: "write podlapse.dev/startup onto pods with the annotation podlapse.dev/annotate: \"true\" once their start-up is " +
+				"over, and timestamp onto pods with the annotation addtime; needs a ServiceAccount that may patch pods",
+			set: onOff(&c.annotate, annotateOn, annotateOff),
 		},
 		{
 			flag: "state-dir", variable: "STATE_DIR", value: "DIR",

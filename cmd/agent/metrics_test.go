@@ -88,7 +88,7 @@ func everything(t *testing.T) *prometheus.Registry {
 	t.Helper()
 	t.Setenv("OTEL_EXPORTER_OTLP_ENDPOINT", "http://"+nobody(t))
 	a := startInside(t, podwatchtest.Start(t), "--state-dir="+t.TempDir(), "--record-observations="+filepath.Join(t.TempDir(), "o.jsonl"),
-		"--metrics-pod-labels=on", "--cri-endpoint=unix://"+filepath.Join(t.TempDir(), "never.sock"))
+		"--metrics-pod-labels=on", "--annotate=on", "--cri-endpoint=unix://"+filepath.Join(t.TempDir(), "never.sock"))
 	a.stop()
 	return a.registry
 }

@@ -9,6 +9,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/collectors"
 	"go.uber.org/zap"
+	corev1 "k8s.io/api/core/v1"
 
 	"github.com/podlapse/podlapse/pkg/cri"
 	"github.com/podlapse/podlapse/pkg/export"
@@ -125,11 +126,22 @@ func serve(ctx context.Context, c config, api apiServer, registry *prometheus.Re
 	}
 
 	served := newServed(c, func() *reconcile.Reconciler { return reconciler }, registry, logger)
+	changed := served.live.Changed
+	var look func(string, *corev1.Pod)
+	annotator := newAnnotator(c, api.own, func() *reconcile.Reconciler { return reconciler }, registry, board)
+	if annotator != nil {
+		look = annotator.Look
+		changed = func(uid string) {
+			served.live.Changed(uid)
+			annotator.Changed(uid)
+		}
+	}
 	pods := podwatch.NewPods(podwatch.Config{
 		Client: api.pods, AsNode: c.asNode, NodeName: c.nodeName, Observe: observe, Now: time.Now,
 		Report: board.Register(string(timeline.SourcePodWatch), "not connected to the API server yet"),
 		Known:  kept.known(),
 		Traits: c.records == recordsTransition || c.records == recordsBoth, Objects: served.objects,
+		Look: look,
 	})
 	watchEvents, unwatchEvents := func(timeline.EventWatch) {}, func(string) {}
 	events := newEvents(c, api.own, observe, board)
@@ -161,7 +173,7 @@ func serve(ctx context.Context, c config, api apiServer, registry *prometheus.Re
 		},
 		Debugged:  metrics.ObserveDebug,
 		Progress:  progress,
-		Changed:   served.live.Changed,
+		Changed:   changed,
 		Forgotten: served.forgotten,
 		Logger:    logger.Named("reconcile"),
 		Restored:  reconcile.Restored{InFlight: kept.left.InFlight, Reported: kept.left.Reported},
@@ -250,6 +262,9 @@ func serve(ctx context.Context, c config, api apiServer, registry *prometheus.Re
 	}
 	if recorder != nil {
 		sinks.start("recording", recorder.Run)
+	}
+	if annotator != nil {
+		sinks.start(partAnnotations, annotator.Run)
 	}
 	rest.start("stream", served.live.Run)
 	core.start("reconcile", reconciler.Run)

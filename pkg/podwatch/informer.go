@@ -26,7 +26,7 @@ import (
 // retries keeps a dead API server from being asked too often, and one that is back from being missed.
 var retries = backoff.Policy{First: 500 * time.Millisecond, Max: 15 * time.Second}
 
-// Config is what Pods needs; every field but Known, AsNode, Traits and Objects is required.
+// Config is what Pods needs; every field but Known, AsNode, Traits, Objects and Look is required.
 type Config struct {
 	Client   rest.Interface
 	NodeName string // pods bound to this node are observed
@@ -44,6 +44,9 @@ type Config struct {
 	Traits bool
 	// Objects, if set, keeps the objects as well.
 	Objects *Objects
+	// Look, if set, is shown each state of a pod's object as it comes, before Observe, and nil when the pod is gone. It must neither
+	// block nor change the object, nor keep it: the agent is to stay small.
+	Look func(uid string, pod *corev1.Pod)
 }
 
 // Pods observes the pods of one node. It keeps of each only what timeline.Pod holds.

@@ -109,6 +109,7 @@ func (s *store) observe(pod *corev1.Pod, now time.Time, live bool) {
 	if err := s.pods.config.Objects.keep(pod); err != nil {
 		s.pods.config.Report(true, err.Error()) // its timeline is what counts
 	}
+	s.look(string(pod.UID), pod)
 	converted := convertPod(pod)
 	if !s.pods.config.Traits {
 		converted.Traits = nil
@@ -127,8 +128,15 @@ func (s *store) observe(pod *corev1.Pod, now time.Time, live bool) {
 	s.pods.config.Observe(s.ctx, timeline.PodSeen{ArrivedAt: now, Live: live, Pod: converted})
 }
 
+func (s *store) look(uid string, pod *corev1.Pod) {
+	if s.pods.config.Look != nil {
+		s.pods.config.Look(uid, pod)
+	}
+}
+
 func (s *store) gone(uid string, now time.Time, live bool) {
 	delete(s.seen, uid)
+	s.look(uid, nil)
 	s.pods.config.Objects.forget(uid)
 	s.pods.restarts.forget(uid)
 	s.pods.config.Observe(s.ctx, timeline.PodGone{UID: uid, ArrivedAt: now, Live: live})

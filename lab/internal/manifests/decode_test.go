@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	monitoringv1 "github.com/prometheus-operator/prometheus-operator/pkg/apis/monitoring/v1"
+	admissionv1 "k8s.io/api/admissionregistration/v1"
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	networkingv1 "k8s.io/api/networking/v1"
@@ -32,7 +33,7 @@ func scheme(t *testing.T) *runtime.Scheme {
 	t.Helper()
 	s := runtime.NewScheme()
 	for _, add := range []func(*runtime.Scheme) error{
-		corev1.AddToScheme, appsv1.AddToScheme, rbacv1.AddToScheme, networkingv1.AddToScheme, monitoringv1.AddToScheme,
+		corev1.AddToScheme, admissionv1.AddToScheme, appsv1.AddToScheme, rbacv1.AddToScheme, networkingv1.AddToScheme, monitoringv1.AddToScheme,
 	} {
 		if err := add(s); err != nil {
 			t.Fatal(err)
@@ -58,7 +59,7 @@ func decode(t *testing.T, text string) []object {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if strings.TrimSpace(string(document)) == "" {
+		if strings.Trim(string(document), "-\n ") == "" { // before the first separator, or of a template with nothing to say
 			continue
 		}
 		decoded, _, err := strict.Decode(document, nil, nil)

@@ -24,6 +24,7 @@ var asValues = map[string]string{
 	"network-policy":     "networkPolicy: {enabled: true}",
 	"metrics-auth":       "metricsAuth: {enabled: true}",
 	"state-dir":          "stateDir: {enabled: true}",
+	"annotate":           "annotate: {enabled: true}",
 	"crio":               "runtime: crio",
 	"k3s":                "runtime: k3s",
 	"microk8s":           "runtime: microk8s",
@@ -60,8 +61,8 @@ func TestEveryComponentAndOverlayIsHeldAgainstTheChart(t *testing.T) {
 func TestChartSaysWhatKustomizeSays(t *testing.T) {
 	combinations := [][]string{
 		nil,
-		{"node-impersonation", "host-network", "pod-monitor", "rules", "dashboard", "network-policy", "metrics-auth", "state-dir", "k3s"},
-		{"openshift", "host-network", "pod-monitor", "rules", "dashboard", "network-policy", "metrics-auth", "state-dir"},
+		{"node-impersonation", "host-network", "pod-monitor", "rules", "dashboard", "network-policy", "metrics-auth", "state-dir", "annotate", "k3s"},
+		{"openshift", "host-network", "pod-monitor", "rules", "dashboard", "network-policy", "metrics-auth", "state-dir", "annotate"},
 	}
 	for name := range asValues {
 		combinations = append(combinations, []string{name})

@@ -24,6 +24,8 @@ func (s *Server) serve(w http.ResponseWriter, r *http.Request) {
 		verb = "watch"
 	case r.Method == http.MethodPost:
 		verb = "create"
+	case r.Method == http.MethodPatch:
+		verb = "patch"
 	}
 	line := fmt.Sprintf("%s %s %s", verb, r.URL.Path, values.Get("fieldSelector"))
 	if user := r.Header.Get("Impersonate-User"); user != "" {
@@ -43,6 +45,9 @@ func (s *Server) serve(w http.ResponseWriter, r *http.Request) {
 	if len(parts) == 3 {
 		q.namespace = parts[1]
 	}
+	if verb == "patch" && len(parts) == 4 {
+		q.resource = parts[2]
+	}
 	refused := ""
 	if verb != "create" && r.URL.Path != "/version" {
 		refused = s.refusedTo(r, Attempt{Verb: verb, Resource: q.resource, Selector: values.Get("fieldSelector")})
@@ -59,6 +64,8 @@ func (s *Server) serve(w http.ResponseWriter, r *http.Request) {
 		_ = json.NewEncoder(w).Encode(version.Info{Major: "1", Minor: "36", GitVersion: "v1.36.3"})
 	case refused != "":
 		writeStatus(w, failure(http.StatusForbidden, metav1.StatusReasonForbidden, refused))
+	case verb == "patch":
+		s.apply(w, r)
 	case err != nil:
 		writeStatus(w, failure(http.StatusBadRequest, metav1.StatusReasonBadRequest, err.Error()))
 	case !watching:

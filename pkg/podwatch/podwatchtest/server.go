@@ -1,6 +1,6 @@
 // Package podwatchtest is an API server for pods and Events that holds nothing else: it lists and
 // watches them over HTTP with field selectors, streaming lists and history, from what a test has put
-// there, and reviews tokens and access. It can be absent, refusing, hanging or forgetful on demand. Every method is safe for
+// there, reviews tokens and access, and applies annotations. It can be absent, refusing, hanging or forgetful on demand. Every method is safe for
 // concurrent use.
 package podwatchtest
 
@@ -42,6 +42,10 @@ type Server struct {
 	allow    func(Attempt) bool
 	tokens   map[string]string // users
 	ahead    time.Duration
+
+	applies   []Applied
+	interfere func()
+	noApply   *metav1.Status
 }
 
 // object is what the server can hold: *corev1.Pod and *corev1.Event.
@@ -177,7 +181,7 @@ func (s *Server) Watches() int {
 	return s.watches
 }
 
-// Requests lists what was asked so far: `list`, `watch` or `create`, path and field selector, and as whom.
+// Requests lists what was asked so far: `list`, `watch`, `create` or `patch`, path and field selector, and as whom.
 func (s *Server) Requests() []string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
