@@ -65,7 +65,7 @@ func (b *Bench) Token(ctx context.Context, account, pod string) (string, error) 
 	request := authenticationv1.TokenRequest{}
 	if pod != "" {
 		var object corev1.Pod
-		if err := b.Kube.Get(ctx, b.podPath(pod), &object); err != nil {
+		if err := b.Kube.Get(ctx, b.PodPath(pod), &object); err != nil {
 			return "", fmt.Errorf("get the token's pod: %w", err)
 		}
 		request.Spec.BoundObjectRef = &authenticationv1.BoundObjectReference{APIVersion: "v1", Kind: "Pod", Name: pod, UID: object.UID}

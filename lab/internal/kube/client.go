@@ -158,3 +158,10 @@ func (c *Client) raw(ctx context.Context, method, contentType, path string, body
 
 // Close drops idle connections.
 func (c *Client) Close() { c.http.CloseIdleConnections() }
+
+// ApplyAnnotations gives a pod annotations by server-side apply, by force, as one field manager.
+func (c *Client) ApplyAnnotations(ctx context.Context, namespace, pod, manager string, annotations map[string]string) error {
+	return c.send(ctx, http.MethodPatch, "application/apply-patch+yaml",
+		"/api/v1/namespaces/"+namespace+"/pods/"+pod+"?force=true&fieldManager="+manager,
+		map[string]any{"apiVersion": "v1", "kind": "Pod", "metadata": map[string]any{"name": pod, "annotations": annotations}}, nil)
+}

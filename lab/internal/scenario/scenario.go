@@ -50,6 +50,7 @@ func Table() []Scenario {
 		{"otlp", "the collector's receiver takes traces: trees, IDs, times, failures, parents; restarts and a receiver that is gone", traces, nil},
 		{"node-impersonation", "an agent that asks as its node: its own pods and no other's, no secrets", nodeImpersonation, nil},
 		{"metrics-auth", "metrics for whom the API server lets read them, and nobody else", metricsAuth, nil},
+		{"annotations", "pods that ask to be annotated while the agent is killed and others write: each once, and what the policy refuses", annotations, nil},
 		{"event-cost", "hundreds of pods, 20 a second, 16 Events each: what an agent costs the API server", eventCost, nil},
 	}
 }
