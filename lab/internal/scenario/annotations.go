@@ -86,7 +86,77 @@ func annotations(ctx context.Context, b *bench.Bench, v *Verdict) error {
 	if err := witnessed.judge(ctx, b, v); err != nil {
 		return err
 	}
+	if err := annotateAgainstWriters(ctx, b, v); err != nil {
+		return err
+	}
+	// No kubelet would end it.
+	if err := b.Kube.Delete(ctx, b.PodPath("elsewhere")+"?gracePeriodSeconds=0"); err != nil {
+		return err
+	}
 	return v.noRefusals(ctx, b)
+}
+
+// annotateAgainstWriters takes an annotation from pods to which others write all the time, so that most versions are old
+// when the agent writes: it has to be written again, and nothing of the others' may be lost.
+func annotateAgainstWriters(ctx context.Context, b *bench.Bench, v *Verdict) error {
+	const pods, writers = 4, 2
+	before, err := b.Agent.Metrics(ctx)
+	if err != nil {
+		return err
+	}
+	hammering, enough := context.WithCancel(ctx)
+	defer enough()
+	var hammers errgroup.Group
+	latest := make([]string, pods*writers)
+	for i := range latest {
+		hammers.Go(func() error {
+			for n := 0; hammering.Err() == nil; n++ {
+				change := map[string]string{fmt.Sprint("hammered-", i): fmt.Sprint(n)}
+				if b.Kube.ApplyAnnotations(ctx, b.Namespace, annotatedPod(i%pods), fmt.Sprint("hammer-", i), change) == nil {
+					latest[i] = fmt.Sprint(n)
+				}
+			}
+			return nil
+		})
+	}
+	for i := range pods {
+		if err := b.Kube.Merge(ctx, b.PodPath(annotatedPod(i)), map[string]any{"metadata": map[string]any{"annotations": map[string]any{gotTime: nil}}}); err != nil {
+			return err
+		}
+	}
+	for i := range pods {
+		if err := awaitAnnotated(ctx, b, annotatedPod(i)); err != nil {
+			return err
+		}
+	}
+	enough()
+	_ = hammers.Wait()
+	for i, want := range latest {
+		var pod corev1.Pod
+		if err := b.Kube.Get(ctx, b.PodPath(annotatedPod(i%pods)), &pod); err != nil {
+			return err
+		}
+		v.Compared++
+		if got := pod.Annotations[fmt.Sprint("hammered-", i)]; got != want {
+			v.Problem("%s lost what somebody else wrote: has %q, was %q", pod.Name, got, want)
+		}
+	}
+	after, err := b.Agent.Metrics(ctx)
+	if err != nil {
+		return err
+	}
+	const name = "podlapse_annotation_requests_total"
+	count := func(text, result string) float64 {
+		n, _ := metrics.Sum(text, name, `result="`+result+`"`) // what cannot be read is 0, and then too few
+		return n
+	}
+	written, conflicts := count(after, "written")-count(before, "written"), count(after, "conflict")-count(before, "conflict")
+	v.Compared += 2
+	if written != pods || conflicts == 0 {
+		v.Problem("%v annotations were written instead of %d, with %v conflicts instead of some", written, pods, conflicts)
+	}
+	v.Note("%d pods, %d writers each: %v annotations written after %v conflicts", pods, writers, written, conflicts)
+	return nil
 }
 
 const (
