@@ -6,6 +6,7 @@ import (
 	"net"
 	"strconv"
 	"strings"
+	"time"
 
 	"go.uber.org/zap/zapcore"
 	"k8s.io/apimachinery/pkg/api/resource"
@@ -40,6 +41,9 @@ type config struct {
 
 	annotate bool // pods that ask for it
 
+	verifyInterval time.Duration // 0: pods are never compared with a list
+	watchDelays    bool          // count how late watches are
+
 	stateDir string // empty: nothing survives a restart
 
 	recordObservations string // a file; empty for none
@@ -49,7 +53,7 @@ type config struct {
 }
 
 // The values of --events, --log-format, --records, --records-partial, --debug-observations, --metrics-pod-labels,
-// --serve-objects, --annotate, --impersonate-node and --web-auth.
+// --serve-objects, --annotate, --verify-interval, --watch-delays, --impersonate-node and --web-auth.
 const (
 	eventsAuto        = "auto"
 	eventsOff         = "off"
@@ -70,6 +74,9 @@ const (
 	objectsOff        = "off"
 	annotateOn        = "on"
 	annotateOff       = "off"
+	verifyOff         = "off"
+	delaysOn          = "on"
+	delaysOff         = "off"
 	asNodeOn          = "on"
 	asNodeOff         = "off"
 	webAuthNone       = "none"
@@ -159,6 +166,16 @@ func (c *config) settings() []setting {
 			help: "write podlapse.dev/startup onto pods with the annotation podlapse.dev/annotate: \"true\" once their start-up is " +
 				"over, and timestamp onto pods with the annotation addtime; needs a ServiceAccount that may patch pods",
 			set: onOff(&c.annotate, annotateOn, annotateOff),
+		},
+		{
+			flag: "verify-interval", variable: "VERIFY_INTERVAL", value: "off|DURATION", def: verifyOff,
+			help: "how often the pods that the watch told of are compared with a list, and repaired, such as 10m, give or take a tenth; " +
+				"before Kubernetes 1.34 each list makes the API server read all pods of the cluster", set: c.setVerifyInterval,
+		},
+		{
+			flag: "watch-delays", variable: "WATCH_DELAYS", value: "on|off", def: delaysOff, alone: delaysOn,
+			help: "whether metrics tell how late the watches on pods and Events are, by the stamps of what they bring",
+			set:  onOff(&c.watchDelays, delaysOn, delaysOff),
 		},
 		{
 			flag: "state-dir", variable: "STATE_DIR", value: "DIR",

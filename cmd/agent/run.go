@@ -136,15 +136,17 @@ func serve(ctx context.Context, c config, api apiServer, registry *prometheus.Re
 			annotator.Changed(uid)
 		}
 	}
+	delays := newWatchDelays(c, registry)
 	pods := podwatch.NewPods(podwatch.Config{
 		Client: api.pods, AsNode: c.asNode, NodeName: c.nodeName, Observe: observe, Now: time.Now,
 		Report: board.Register(string(timeline.SourcePodWatch), "not connected to the API server yet"),
 		Known:  kept.known(),
 		Traits: c.records == recordsTransition || c.records == recordsBoth, Objects: served.objects,
-		Look: look,
+		Look: look, Delay: delays.pod, Verify: newVerify(c, board),
 	})
+	registerVerification(c, pods, registry)
 	watchEvents, unwatchEvents := func(timeline.EventWatch) {}, func(string) {}
-	events := newEvents(c, api.own, observe, board)
+	events := newEvents(c, api.own, observe, delays.event, board)
 	if events != nil {
 		watchEvents, unwatchEvents = events.Watch, events.Unwatch
 	}

@@ -156,6 +156,12 @@ func (c *Client) raw(ctx context.Context, method, contentType, path string, body
 	return nil, failed
 }
 
+// Server is where the client's requests go, and Transport how: for who forwards the requests of others.
+func (c *Client) Server() string { return c.base }
+
+// Transport is used by one at a time, or by the client.
+func (c *Client) Transport() http.RoundTripper { return c.http.Transport }
+
 // Close drops idle connections.
 func (c *Client) Close() { c.http.CloseIdleConnections() }
 

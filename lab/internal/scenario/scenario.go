@@ -51,6 +51,7 @@ func Table() []Scenario {
 		{"node-impersonation", "an agent that asks as its node: its own pods and no other's, no secrets", nodeImpersonation, nil},
 		{"metrics-auth", "metrics for whom the API server lets read them, and nobody else", metricsAuth, nil},
 		{"annotations", "pods that ask to be annotated while the agent is killed and others write: each once, and what the policy refuses", annotations, nil},
+		{"stream-truth", "a watch that is behind and loses changes, an API server that is away: what the agent finds, repairs, and how late it says it was", streamTruth, nil},
 		{"event-cost", "hundreds of pods, 20 a second, 16 Events each: what an agent costs the API server", eventCost, nil},
 	}
 }

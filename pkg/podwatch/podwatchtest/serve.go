@@ -69,7 +69,7 @@ func (s *Server) serve(w http.ResponseWriter, r *http.Request) {
 	case err != nil:
 		writeStatus(w, failure(http.StatusBadRequest, metav1.StatusReasonBadRequest, err.Error()))
 	case !watching:
-		s.list(w, q)
+		s.list(w, q, values.Get("limit"), values.Get("continue"))
 	case values.Has("sendInitialEvents") && noStream:
 		writeStatus(w, failure(http.StatusUnprocessableEntity, metav1.StatusReasonInvalid, "sendInitialEvents is forbidden"))
 	default:
@@ -77,13 +77,23 @@ func (s *Server) serve(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-func (s *Server) list(w http.ResponseWriter, q query) {
+// list answers with a page where there is a limit. The next one begins so many objects later: what changes between pages
+// would show, as it does not in the API server.
+func (s *Server) list(w http.ResponseWriter, q query, limit, from string) {
 	s.mu.Lock()
 	items := s.selected(q)
+	next := ""
+	if most, err := strconv.Atoi(limit); err == nil && most > 0 {
+		skipped, _ := strconv.Atoi(from)
+		items = items[min(skipped, len(items)):]
+		if len(items) > most {
+			items, next = items[:most], strconv.Itoa(skipped+most)
+		}
+	}
 	kind := map[string]string{"pods": "PodList", "events": "EventList", "secrets": "SecretList"}[q.resource]
 	answer := map[string]any{
 		"apiVersion": "v1", "kind": kind, "items": items,
-		"metadata": map[string]string{"resourceVersion": strconv.Itoa(s.version)},
+		"metadata": map[string]string{"resourceVersion": strconv.Itoa(s.version), "continue": next},
 	}
 	if items == nil {
 		answer["items"] = []object{}
@@ -139,8 +149,12 @@ func (s *Server) watch(w http.ResponseWriter, r *http.Request, q query, from str
 			}
 		}
 		version = s.version
+		lost := s.lost
 		s.mu.Unlock()
 		for _, c := range news {
+			if lost != nil && lost(c.kind, c.object) {
+				continue
+			}
 			send(c.kind, typed(c.object))
 		}
 		select {

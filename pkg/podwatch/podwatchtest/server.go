@@ -43,6 +43,7 @@ type Server struct {
 	tokens   map[string]string // users
 	ahead    time.Duration
 
+	lost      func(kind string, o metav1.Object) bool
 	applies   []Applied
 	interfere func()
 	noApply   *metav1.Status
@@ -158,6 +159,13 @@ func (s *Server) Hang() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.hang = true
+}
+
+// Lose makes watches leave out changes (ADDED, MODIFIED or DELETED) of objects, as no API server should; nil ends that.
+func (s *Server) Lose(which func(kind string, o metav1.Object) bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.lost = which
 }
 
 // Heal ends Refuse and Hang.
