@@ -14,12 +14,14 @@ RACE    := $(if $(shell command -v gcc),-race)
 NODE    := $(shell [ "$$(uname -s)" = Linux ] && [ "$$(id -u)" = 0 ] && echo yes)
 # How long `make test` looks for input that breaks a parser or the fold; more finds more.
 FUZZTIME ?= 5s
-# The scenarios that `make test` runs on the real node.
-SCENARIOS := first-light network-failure serial-queue accuracy restart pulls pulls-no-events pulls-no-runtime \
-	lost-events lost-events-no-events lost-events-no-runtime unpack unpack-no-events unpack-no-runtime no-watch prometheus otlp node-impersonation metrics-auth
+# The scenarios that `make test` runs on the real node: first those for which the agent is the DaemonSet, so that it changes
+# only once.
+SCENARIOS := rollout install command-line alerts first-light network-failure serial-queue accuracy restart pulls pulls-no-events pulls-no-runtime \
+	lost-events lost-events-no-events lost-events-no-runtime unpack unpack-no-events unpack-no-runtime no-watch prometheus otlp \
+	node-impersonation metrics-auth page
 
 .DEFAULT_GOAL := help
-.PHONY: help build image lab up down status list scenario test check unit fuzz image-test node-test bench clean
+.PHONY: FORCE help build image lab up down status list scenario test check unit fuzz image-test page-test node-test bench clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -27,14 +29,22 @@ help: ## list the targets
 build: ## build bin/podlapse-agent
 	CGO_ENABLED=0 go build -trimpath -buildvcs=false -ldflags '$(LDFLAGS)' -o $(AGENT) ./cmd/agent
 
-image: ## build the image for amd64 and arm64 as an OCI archive, bin/podlapse-image.tar
+image: bin/.image ## build the image for amd64 and arm64 as an OCI archive, bin/podlapse-image.tar
 	./image.sh $(IMAGE):$(VERSION) $(VERSION) $(REVISION) $(ARCHIVE)
+
+# The image, unless it is there and neither its files nor its name have changed.
+$(ARCHIVE): Dockerfile .dockerignore image.sh go.mod go.sum $(shell find cmd pkg -type f -not -name '*_test.go') bin/.image
+	./image.sh $(IMAGE):$(VERSION) $(VERSION) $(REVISION) $(ARCHIVE)
+
+bin/.image: FORCE
+	@mkdir -p bin; echo '$(IMAGE):$(VERSION) $(REVISION)' | cmp -s - $@ || echo '$(IMAGE):$(VERSION) $(REVISION)' >$@
+FORCE:
 
 lab: ## build bin/lab, the program that runs a real node on loopback
 	cd lab && CGO_ENABLED=0 go build -trimpath -o ../$(LAB) .
 
-up: build lab ## start a real node with the agent on it and a sample workload (root on Linux)
-	$(LAB) up --agent $(AGENT) --sample
+up: build lab $(ARCHIVE) ## start a real node with the agent on it and a sample workload (root on Linux)
+	$(LAB) up --agent $(AGENT) --image $(ARCHIVE) --sample
 
 down: lab ## stop the node and leave nothing behind
 	$(LAB) down
@@ -45,11 +55,11 @@ status: lab ## tell what runs and where
 list: lab ## list the scenarios
 	@$(LAB) list
 
-scenario: build lab ## run one scenario on the real node: make scenario NAME=first-light
+scenario: build lab $(ARCHIVE) ## run one scenario on the real node: make scenario NAME=first-light
 	@[ -n "$(NAME)" ] || { echo "name a scenario: make scenario NAME=first-light; make list shows them all" >&2; exit 2; }
-	$(LAB) scenario $(NAME) --agent $(AGENT)
+	$(LAB) scenario $(NAME) --agent $(AGENT) --image $(ARCHIVE)
 
-test: check unit fuzz image-test node-test ## run everything
+test: check unit fuzz image-test page-test node-test ## run everything
 
 check: ## formatting and vet
 	@unformatted="$$(gofmt -l cmd pkg lab)"; [ -z "$$unformatted" ] || { echo "run gofmt -w on:" $$unformatted >&2; exit 1; }
@@ -83,10 +93,17 @@ else
 	@echo "skipped the test of the image: it needs root on Linux"
 endif
 
-node-test: build lab ## the scenarios on a real node
+page-test: ## the page in a real browser, over made-up start-ups: load, hostile names, proxies, keys
 ifeq ($(NODE),yes)
-	@set -e; trap '$(LAB) down' EXIT; $(LAB) down; $(LAB) up --agent $(AGENT) --sample; \
-	for name in $(SCENARIOS); do $(LAB) scenario $$name --agent $(AGENT); done
+	cd lab && go test -count=1 -v ./internal/page -args -browser
+else
+	@echo "skipped the test of the page: it needs root on Linux, to install a browser and to run it"
+endif
+
+node-test: build lab $(if $(NODE),$(ARCHIVE)) ## the scenarios on a real node
+ifeq ($(NODE),yes)
+	@set -e; trap '$(LAB) down' EXIT; $(LAB) down; $(LAB) up --agent $(AGENT) --image $(ARCHIVE) --sample; \
+	for name in $(SCENARIOS); do $(LAB) scenario $$name --agent $(AGENT) --image $(ARCHIVE); done
 else
 	@echo "skipped the tests on a real node: they need root on Linux"
 endif

@@ -5,131 +5,179 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"net/url"
-	"os"
-	"strconv"
+	"net/http"
 	"strings"
-	"unicode"
 
+	"github.com/podlapse/podlapse/pkg/agents"
 	"github.com/podlapse/podlapse/pkg/client"
 	"github.com/podlapse/podlapse/pkg/export"
 )
 
-// explainConfig is what to ask, of whom.
-type explainConfig struct {
-	server *url.URL
-	token  string // shown to an agent that wants one; empty for none
-	width  int    // terminal cells
-}
-
-func (c explainConfig) client() client.Client {
-	return client.Client{Server: c.server.String(), Token: c.token}
-}
-
-// settings is the table of the explain command's flags.
-func (c *explainConfig) settings() []setting {
-	return []setting{
-		{
-			flag: "server", value: "URL", def: "http://127.0.0.1:9717",
-			help: "the agent to ask; http://USER:PASSWORD@HOST:PORT where it wants a password", set: c.setServer,
-		},
-		{
-			flag: "token-file", value: "FILE",
-			help: "a file with the bearer token to show to an agent that runs with --web-auth=kubernetes", set: c.setTokenFile,
-		},
-		widthSetting(&c.width),
+func (a asker) runExplain(ctx context.Context, args []string, getenv func(string) string, stdout, stderr io.Writer) int {
+	var c askConfig
+	asking, rest, code, ok := a.begin("explain", "explain [flags] [[NAMESPACE/]POD]\n\n"+
+		"Also of pods that are gone, for as long as an agent remembers them. Without a pod, all pods are listed, a line each.",
+		c.settings(), &c.target, args, 1, getenv, stdout, stderr)
+	if !ok {
+		return code
 	}
-}
-
-func widthSetting(target *int) setting {
-	return setting{
-		flag: "width", value: "COLUMNS", def: "110", help: "how wide a waterfall may be",
-		set: func(value string) error {
-			width, err := strconv.ParseUint(value, 10, 10)
-			if err != nil || width == 0 {
-				return fmt.Errorf("%q is no width: want a number of columns from 1 to 1023", value)
-			}
-			*target = int(width)
-			return nil
-		},
-	}
-}
-
-func (c *explainConfig) setServer(value string) error {
-	server, err := url.Parse(value)
-	if err != nil || server.Host == "" || (server.Scheme != "http" && server.Scheme != "https") {
-		return fmt.Errorf("%q is no address: want http://HOST:PORT", value)
-	}
-	c.server = server
-	return nil
-}
-
-// setTokenFile reads no more than a header can hold.
-func (c *explainConfig) setTokenFile(path string) error {
-	if path == "" {
-		return nil
-	}
-	file, err := os.Open(path)
-	if err != nil {
-		return err
-	}
-	defer file.Close()
-	text, err := io.ReadAll(io.LimitReader(file, 16<<10))
-	if err != nil {
-		return err
-	}
-	if c.token = strings.TrimSpace(string(text)); c.token == "" || strings.ContainsFunc(c.token, unicode.IsSpace) {
-		return fmt.Errorf("%s holds no token: want one line", path)
-	}
-	return nil
-}
-
-func runExplain(ctx context.Context, args []string, getenv func(string) string, stdout, stderr io.Writer) int {
-	var c explainConfig
-	rest, err := settle(c.settings(), args, getenv, 1)
-	if errors.Is(err, errHelp) {
-		printHelp(stdout, "explain [flags] [NAMESPACE/POD]\n\n"+
-			"Without a pod, every pod of the node is listed, a line each.", c.settings())
-		return exitOK
-	}
-	if err != nil {
-		return failUsage(stderr, "explain", err)
-	}
-	var text string
+	defer asking.close()
+	ctx, stop := context.WithTimeout(ctx, c.limit)
+	defer stop()
 	if len(rest) == 0 {
-		text, err = explainAll(ctx, c)
-	} else {
-		var pod podName
-		if err := pod.set(rest[0]); err != nil {
-			return failUsage(stderr, "explain", err)
-		}
-		text, err = explainPod(ctx, c, pod)
+		return asking.explainAll(ctx, c)
 	}
+	pod, err := namedPod(rest[0], asking.namespace)
 	if err != nil {
-		return fail(stderr, "explain", err)
+		return failUsageAs(stderr, a.program, "explain", err)
 	}
-	if _, err := io.WriteString(stdout, text); err != nil {
-		return fail(stderr, "explain", fmt.Errorf("write to standard output: %w", err))
-	}
-	return exitOK
+	return asking.explainPod(ctx, c, pod)
 }
 
-func explainAll(ctx context.Context, c explainConfig) (string, error) {
+func (a asking) explainPod(ctx context.Context, c askConfig, pod podName) int {
+	record, failed, err := a.record(ctx, pod)
+	if err != nil {
+		return a.fail(err)
+	}
+	text, err := c.text(record, func() string { return export.Waterfall(record, c.page(a.stdout, a.getenv)) })
+	if err != nil {
+		return a.fail(err)
+	}
+	return a.print(text, failed)
+}
+
+// record asks the agent of the pod's node. Where that is not known any more all agents are asked, and the errors of those that did
+// not answer are told of; of several start-ups the latest counts.
+func (a asking) record(ctx context.Context, pod podName) (export.Record, []error, error) {
+	node := a.target.node
+	if a.cluster != nil && node == "" {
+		var err error
+		if node, err = a.cluster.NodeOf(ctx, pod.namespace, pod.name); err != nil && !mayBeGone(err) {
+			return export.Record{}, nil, err
+		}
+	}
+	found, err := a.agents(ctx, node)
+	if err != nil {
+		return export.Record{}, nil, err
+	}
+	answers := agents.Each(ctx, found, agentLimit, func(ctx context.Context, c client.Client) (export.Record, error) {
+		return c.Pod(ctx, pod.namespace, pod.name)
+	})
+	if len(answers) == 1 {
+		return answers[0].Value, nil, ofNode(answers[0].Agent, answers[0].Err)
+	}
+	var latest export.Record
+	var failed []error
+	known := false
+	for _, answer := range answers {
+		switch {
+		case answer.Err == nil && (!known || answer.Value.CreatedAt.After(latest.CreatedAt.Time)):
+			latest, known = answer.Value, true
+		case answer.Err != nil && !unknownToAgent(answer.Err):
+			failed = append(failed, ofNode(answer.Agent, answer.Err))
+		}
+	}
+	switch {
+	case known:
+		return latest, failed, nil
+	case len(failed) > 0:
+		return export.Record{}, nil, fmt.Errorf("of %d agents, %d did not answer and the others do not know pod %s/%s; %w",
+			len(answers), len(failed), pod.namespace, pod.name, failed[0])
+	}
+	return export.Record{}, nil, fmt.Errorf("%w %s/%s, of %d that were asked: there is none of this name, and agents remember only the "+
+		"latest pods that are gone, and none from before their own start", errUnknownPod, pod.namespace, pod.name, len(answers))
+}
+
+// mayBeGone says that there is no such pod, or that who asks may not know: an agent may know it all the same.
+func mayBeGone(err error) bool {
+	var refused *client.Refusal
+	return errors.As(err, &refused) && (refused.Status == http.StatusNotFound || refused.Status == http.StatusForbidden)
+}
+
+// unknownToAgent says that an agent answered that it does not know what it was asked for.
+func unknownToAgent(err error) bool {
+	var refused *client.Refusal
+	return errors.As(err, &refused) && refused.Status == http.StatusNotFound && !refused.Kubernetes && refused.Reason != ""
+}
+
+// maxListed is how many start-ups of all nodes are listed.
+const maxListed = 20_000
+
+func (a asking) explainAll(ctx context.Context, c askConfig) int {
+	filter := client.Filter{}
+	if c.namespace != "" {
+		filter.Namespaces = []string{c.namespace}
+	}
+	return a.list(ctx, c.output, filter, func(list listed) string {
+		if len(list.records) == 0 {
+			return "no pods are known yet\n"
+		}
+		return export.Summary(list.records, a.several(), c.page(a.stdout, a.getenv))
+	})
+}
+
+// listed is what several agents told.
+type listed struct {
+	records []export.Record
+	failed  []error
+}
+
+// list prints what all agents know.
+func (a asking) list(ctx context.Context, o output, filter client.Filter, table func(listed) string) int {
+	list, err := a.ask(ctx, filter)
+	if err != nil {
+		return a.fail(err)
+	}
+	text, err := o.text(export.PodList{Items: list.records}, func() string { return table(list) })
+	if err != nil {
+		return a.fail(err)
+	}
+	return a.print(text, list.failed)
+}
+
+func (a asking) ask(ctx context.Context, filter client.Filter) (listed, error) {
+	list := listed{records: []export.Record{}}
+	answers, failed, err := ofAgents(ctx, a, func(ctx context.Context, c client.Client) ([]export.Record, error) {
+		return all(ctx, c, filter)
+	})
+	if err != nil {
+		return list, err
+	}
+	list.failed = failed
+	for _, answer := range answers {
+		list.records = append(list.records, answer.Value...)
+	}
+	if more := len(list.records) - maxListed; more > 0 {
+		list.records = list.records[:maxListed]
+		list.failed = append(list.failed, fmt.Errorf("%d more pods are left out: ask for fewer with -n or --node", more))
+	}
+	return list, nil
+}
+
+// all walks through the pages of one agent.
+func all(ctx context.Context, c client.Client, filter client.Filter) ([]export.Record, error) {
 	var records []export.Record
-	for record, err := range c.client().Pods(ctx, client.Filter{}) {
+	for record, err := range c.Pods(ctx, filter) {
 		if err != nil {
-			return "", c.worded(err)
+			return nil, err
 		}
 		records = append(records, record)
 	}
-	if len(records) == 0 {
-		return "the agent knows no pods on its node yet\n", nil
-	}
-	return export.Summary(records), nil
+	return records, nil
 }
 
 // podName names one pod on the command line.
 type podName struct{ namespace, name string }
+
+// namedPod reads the name of a pod, for which the namespace may be known otherwise.
+func namedPod(text, namespace string) (podName, error) {
+	if !strings.Contains(text, "/") && namespace != "" {
+		text = namespace + "/" + text
+	}
+	var pod podName
+	err := pod.set(text)
+	return pod, err
+}
 
 func (p *podName) set(value string) error {
 	namespace, name, ok := strings.Cut(value, "/")
@@ -138,26 +186,4 @@ func (p *podName) set(value string) error {
 	}
 	*p = podName{namespace, name}
 	return nil
-}
-
-func explainPod(ctx context.Context, c explainConfig, pod podName) (string, error) {
-	record, err := c.client().Pod(ctx, pod.namespace, pod.name)
-	if err != nil {
-		return "", c.worded(err)
-	}
-	return export.Waterfall(record, c.width), nil
-}
-
-// worded words an error for people, with the flag that helps.
-func (c explainConfig) worded(err error) error {
-	var refused *client.Refusal
-	switch {
-	case errors.As(err, &refused) && refused.Wants == client.WantsToken:
-		return fmt.Errorf("%w; see --token-file", err)
-	case errors.As(err, &refused) && refused.Wants == client.WantsPassword:
-		return fmt.Errorf("%w: --server=%s://USER:PASSWORD@%s", err, c.server.Scheme, c.server.Host)
-	case refused != nil, errors.Is(err, client.ErrNotAnAgent):
-		return err
-	}
-	return fmt.Errorf("--server: %w", err)
 }

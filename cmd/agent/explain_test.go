@@ -27,7 +27,6 @@ func explain(t *testing.T, status int, body string, args ...string) (code int, s
 		w.WriteHeader(status)
 		fmt.Fprint(w, body)
 	}))
-	defer http.DefaultClient.CloseIdleConnections()
 	defer server.Close()
 	var out, errs bytes.Buffer
 	args = append([]string{"explain", "--server", server.URL}, args...)
@@ -54,18 +53,22 @@ func TestExplainFails(t *testing.T) {
 	for name, test := range map[string]struct {
 		status     int
 		body, want string
+		code       int
 	}{
 		"no such pod": {
-			http.StatusNotFound, `{"error":"not_found","reason":"no pod a/b is known on this node"}`, "no pod a/b is known on this node",
+			http.StatusNotFound, `{"error":"not_found","reason":"no pod a/b is known on this node"}`, "no pod a/b is known on this node", exitNotFound,
 		},
-		"another server":     {http.StatusNotFound, "404 page not found", "is that a podlapse agent?"},
-		"not JSON":           {http.StatusOK, "<html>", "is that a podlapse agent?"},
-		"a hostile reason":   {http.StatusNotFound, `{"reason":"\u001b[2J"}`, `\x1b[2J`},
-		"an endless answer":  {http.StatusOK, strings.Repeat(" ", 64<<20+1), "longer than"},
-		"an impossible time": {http.StatusOK, `{"total_seconds":1e99}`, "plain decimal"},
+		"another server":     {http.StatusNotFound, "404 page not found", "is that a podlapse agent?", exitFailed},
+		"not JSON":           {http.StatusOK, "<html>", "is that a podlapse agent?", exitFailed},
+		"a hostile reason":   {http.StatusNotFound, `{"reason":"\u001b[2J"}`, `\x1b[2J`, exitNotFound},
+		"an endless answer":  {http.StatusOK, strings.Repeat(" ", 64<<20+1), "longer than", exitFailed},
+		"an impossible time": {http.StatusOK, `{"total_seconds":1e99}`, "plain decimal", exitFailed},
+		"no permission":      {http.StatusForbidden, `{"error":"forbidden","reason":"jane may not"}`, "jane may not", exitForbidden},
+		"too busy":           {http.StatusServiceUnavailable, `{"error":"busy","reason":"try again"}`, "try again", exitUnreachable},
+		"too often":          {http.StatusTooManyRequests, `{"error":"too_many_requests","reason":"slower"}`, "slower", exitUnreachable},
 	} {
 		code, stdout, stderr, _ := explain(t, test.status, test.body, "a/b")
-		if code != exitFailed || stdout != "" || !strings.Contains(stderr, test.want) {
+		if code != test.code || stdout != "" || !strings.Contains(stderr, test.want) {
 			t.Errorf("%s: exit %d, stdout %q, stderr %q; want %q", name, code, stdout, stderr, test.want)
 		}
 	}
@@ -82,7 +85,7 @@ func TestExplainWithoutAgent(t *testing.T) {
 	server.Close()
 	var stdout, stderr bytes.Buffer
 	code := run(context.Background(), []string{"explain", "--server", server.URL}, environment{}.get, &stdout, &stderr)
-	if code != exitFailed || !strings.Contains(stderr.String(), "--server: ask the agent") {
+	if code != exitUnreachable || !strings.Contains(stderr.String(), "--server: ask the agent") {
 		t.Errorf("exit %d, %s", code, stderr.String())
 	}
 }
@@ -102,7 +105,6 @@ func TestExplainShowsWhatTheAgentWants(t *testing.T) {
 		}
 		fmt.Fprint(w, answerRecord)
 	}))
-	defer http.DefaultClient.CloseIdleConnections()
 	defer server.Close()
 	withPassword := strings.Replace(server.URL, "http://", "http://me:secret@", 1)
 	for _, test := range []struct{ challenge, server, token, shown, stderr string }{

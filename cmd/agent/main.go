@@ -9,33 +9,69 @@ import (
 	"io"
 	"os"
 	"os/signal"
+	"path/filepath"
 	"runtime"
+	"slices"
+	"strings"
 	"syscall"
+
+	"github.com/spf13/cobra"
+
+	"github.com/podlapse/podlapse/pkg/terminal"
 )
 
-// The exit codes.
+// What the program is called by, in what it says of itself.
 const (
-	exitOK     = 0
-	exitFailed = 1
-	exitUsage  = 2 // wrong arguments or settings: nothing was tried
+	agentProgram  = "podlapse-agent"
+	pluginProgram = "kubectl podlapse"
 )
 
-// command is one sub-command. It gets the arguments after its own name.
+// The names under which the file of the program is something else, as kubectl looks for its plugins on PATH.
+const (
+	pluginFile           = "kubectl-podlapse"
+	pluginCompletionFile = "kubectl_complete-podlapse"
+)
+
+// command is one sub-command.
 type command struct {
 	name    string
 	summary string
-	run     func(ctx context.Context, args []string, getenv func(string) string, stdout, stderr io.Writer) int
+	// run gets the arguments after the command's own name.
+	run func(ctx context.Context, args []string, getenv func(string) string, stdout, stderr io.Writer) int
+	// flags makes the command's settings, for completion; nil for none. They know their values once they were settled.
+	flags func() []setting
+	// arguments lists what the argument can be, given its beginning, for completion; nil where it is nothing or a file.
+	arguments func(ctx context.Context, flags []string, getenv func(string) string, beginning string) []string
+	files     bool // the argument is a file
 }
 
-func commands() []command {
-	return []command{
-		{"run", "watch the pods of a node until told to stop", runAgent},
-		{"check", "test what run needs on this node, and say how to mend it", runCheck},
-		{"explain", "show where the start-up time of pods went, asked from a running agent", runExplain},
-		{"replay", "show the timelines of recorded observations", runReplay},
-		{"version", "print the version", runVersion},
-		{"help", "print this help", runHelp},
+// commands are those of the program of this name. A plugin of kubectl is there to ask, not to be an agent.
+func commands(program string) []command {
+	ask := asker{program}
+	asking := []command{
+		{name: "top", summary: "show what starts now, where it is stuck, and what has started", run: ask.runTop, flags: func() []setting { return new(topConfig).settings() }},
+		{name: "explain", summary: "show where the start-up time of a pod went, also of one that is gone", run: ask.runExplain,
+			flags: func() []setting { return new(askConfig).settings() }, arguments: ask.suggestPods},
+		{name: "pulls", summary: "list the image pulls that go on, and those that are over", run: ask.runPulls,
+			flags: func() []setting { return new(askConfig).settings() }},
 	}
+	general := []command{
+		{name: "version", summary: "print the version", run: runVersion},
+		{name: "help", summary: "print this help", run: func(_ context.Context, args []string, _ func(string) string, stdout, stderr io.Writer) int {
+			return runHelp(program, args, stdout, stderr)
+		}},
+	}
+	if program == pluginProgram {
+		return slices.Concat(asking, general)
+	}
+	return slices.Concat([]command{
+		{name: "run", summary: "watch the pods of a node until told to stop", run: runAgent, flags: func() []setting { return new(config).settings() }},
+		{name: "check", summary: "test what run needs on this node, and say how to mend it", run: runCheck, flags: func() []setting { return new(config).settings() }},
+	}, asking, []command{
+		{name: "replay", summary: "show the timelines of recorded observations", run: runReplay, flags: func() []setting { return new(replayConfig).settings() }, files: true},
+		{name: "completion", summary: "print a script that completes commands in bash, zsh or fish", run: runCompletion,
+			arguments: func(context.Context, []string, func(string) string, string) []string { return shells() }},
+	}, general)
 }
 
 func main() {
@@ -59,51 +95,84 @@ func main() {
 		fmt.Fprintln(os.Stderr, "podlapse-agent: a second signal, ending at once")
 		os.Exit(exitFailed)
 	}()
-	os.Exit(run(ctx, os.Args[1:], os.Getenv, os.Stdout, os.Stderr))
+	program, args := called(os.Args)
+	os.Exit(runAs(ctx, program, args, os.Getenv, os.Stdout, os.Stderr))
 }
 
-// run is the program. It returns the exit code once everything it started has ended.
-func run(ctx context.Context, args []string, getenv func(string) string, stdout, stderr io.Writer) int {
+// called says as what the program was called, by the name of its file, and with which arguments.
+func called(args []string) (program string, rest []string) {
 	if len(args) == 0 {
-		printUsage(stderr)
+		return agentProgram, nil
+	}
+	switch strings.TrimSuffix(filepath.Base(args[0]), ".exe") {
+	case pluginFile:
+		return pluginProgram, args[1:]
+	case pluginCompletionFile:
+		return pluginProgram, append([]string{cobra.ShellCompRequestCmd}, args[1:]...)
+	}
+	return agentProgram, args[1:]
+}
+
+// run is the program under its own name.
+func run(ctx context.Context, args []string, getenv func(string) string, stdout, stderr io.Writer) int {
+	return runAs(ctx, agentProgram, args, getenv, stdout, stderr)
+}
+
+// runAs is the program. It returns the exit code once everything it started has ended.
+func runAs(ctx context.Context, program string, args []string, getenv func(string) string, stdout, stderr io.Writer) int {
+	if len(args) == 0 {
+		printUsage(stderr, program)
 		return exitUsage
+	}
+	if args[0] == cobra.ShellCompRequestCmd || args[0] == cobra.ShellCompNoDescRequestCmd {
+		return complete(ctx, program, args, getenv, stdout, stderr)
 	}
 	name := args[0]
 	if name == "-h" || name == "--help" || name == "-help" {
 		name = "help"
 	}
-	for _, c := range commands() {
+	for _, c := range commands(program) {
 		if c.name == name {
 			return c.run(ctx, args[1:], getenv, stdout, stderr)
 		}
 	}
-	fmt.Fprintf(stderr, "podlapse-agent: unknown command %q\n\n", name)
-	printUsage(stderr)
+	fmt.Fprintf(stderr, "%s: unknown command %q\n\n", program, name)
+	printUsage(stderr, program)
 	return exitUsage
 }
 
-func runHelp(_ context.Context, args []string, _ func(string) string, stdout, stderr io.Writer) int {
+func runHelp(program string, args []string, stdout, stderr io.Writer) int {
 	if len(args) > 0 {
 		return failUsage(stderr, "help", fmt.Errorf("unexpected argument %q", args[0]))
 	}
-	printUsage(stdout)
+	printUsage(stdout, program)
 	return exitOK
 }
 
-func printUsage(out io.Writer) {
-	fmt.Fprint(out, "podlapse-agent tells where every second of a pod's start-up went.\n\nCommands:\n")
-	for _, c := range commands() {
-		fmt.Fprintf(out, "  %-9s %s\n", c.name, c.summary)
+func printUsage(out io.Writer, program string) {
+	fmt.Fprintf(out, "%s tells where every second of a pod's start-up went.\n\nCommands:\n", program)
+	for _, c := range commands(program) {
+		fmt.Fprintf(out, "  %-10s %s\n", c.name, c.summary)
 	}
-	fmt.Fprint(out, "\npodlapse-agent COMMAND --help lists a command's flags.\n")
+	fmt.Fprintf(out, "\n%s COMMAND --help lists a command's flags.\n", program)
 }
 
 func fail(stderr io.Writer, command string, err error) int {
-	fmt.Fprintf(stderr, "podlapse-agent %s: %v\n", command, err)
+	fmt.Fprintf(stderr, "%s %s: %s\n", agentProgram, command, printable(err))
 	return exitFailed
 }
 
 func failUsage(stderr io.Writer, command string, err error) int {
-	fmt.Fprintf(stderr, "podlapse-agent %s: %v\npodlapse-agent %s --help lists the flags.\n", command, err, command)
+	return failUsageAs(stderr, agentProgram, command, err)
+}
+
+func failUsageAs(stderr io.Writer, program, command string, err error) int {
+	fmt.Fprintf(stderr, "%s %s: %s\n%s %s --help lists the flags.\n", program, command, printable(err), program, command)
 	return exitUsage
+}
+
+// printable is an error's text for a terminal, whoever worded it.
+func printable(err error) string {
+	const maxLines = 100
+	return terminal.CleanLines(err.Error(), maxLines)
 }

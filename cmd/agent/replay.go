@@ -8,9 +8,11 @@ import (
 	"io"
 	"os"
 	"slices"
+	"strconv"
 
 	"github.com/podlapse/podlapse/pkg/export"
 	"github.com/podlapse/podlapse/pkg/record"
+	"github.com/podlapse/podlapse/pkg/terminal"
 	"github.com/podlapse/podlapse/pkg/timeline"
 )
 
@@ -44,7 +46,9 @@ func (c *replayConfig) settings() []setting {
 			help: "what to print: a picture of each start-up, or its record as a line of JSON",
 			set:  choice(&c.output, outputWaterfall, outputJSON),
 		},
-		widthSetting(&c.width),
+		{
+			flag: "width", value: "COLUMNS", def: strconv.Itoa(defaultColumns), help: "how wide a waterfall may be", set: setWidth(&c.width),
+		},
 	}
 }
 
@@ -52,7 +56,7 @@ func runReplay(_ context.Context, args []string, getenv func(string) string, std
 	var c replayConfig
 	rest, err := settle(c.settings(), args, getenv, 1)
 	if errors.Is(err, errHelp) {
-		printHelp(stdout, "replay [flags] FILE\n\nFILE is a recording that --record-observations or "+
+		printHelp(stdout, agentProgram, "replay [flags] FILE\n\nFILE is a recording that --record-observations or "+
 			"/debug/observations made; - is standard input.", c.settings())
 		return exitOK
 	}
@@ -125,9 +129,9 @@ func (c *replayConfig) print(out io.Writer, timelines []timeline.Timeline) error
 		case c.output == outputJSON:
 			err = encoder.Encode(export.NewRecord(t))
 		case i == 0:
-			_, err = io.WriteString(out, export.Waterfall(export.NewRecord(t), c.width))
+			_, err = io.WriteString(out, export.Waterfall(export.NewRecord(t), terminal.Page{Columns: c.width}))
 		default:
-			_, err = io.WriteString(out, "\n"+export.Waterfall(export.NewRecord(t), c.width))
+			_, err = io.WriteString(out, "\n"+export.Waterfall(export.NewRecord(t), terminal.Page{Columns: c.width}))
 		}
 		if err != nil {
 			return fmt.Errorf("write to standard output: %w", err)

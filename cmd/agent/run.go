@@ -15,6 +15,7 @@ import (
 	"github.com/podlapse/podlapse/pkg/export"
 	"github.com/podlapse/podlapse/pkg/export/otlp"
 	"github.com/podlapse/podlapse/pkg/health"
+	"github.com/podlapse/podlapse/pkg/page"
 	"github.com/podlapse/podlapse/pkg/podwatch"
 	"github.com/podlapse/podlapse/pkg/reconcile"
 	"github.com/podlapse/podlapse/pkg/record"
@@ -35,7 +36,7 @@ func runAgent(ctx context.Context, args []string, getenv func(string) string, st
 	var c config
 	_, err := settle(c.settings(), args, getenv, 0)
 	if errors.Is(err, errHelp) {
-		printHelp(stdout, "run [flags]", c.settings())
+		printHelp(stdout, agentProgram, "run [flags]", c.settings())
 		return exitOK
 	}
 	if err != nil {
@@ -67,7 +68,7 @@ func serve(ctx context.Context, c config, api apiServer, registry *prometheus.Re
 		collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}),
 		export.NewBuildInfo(build),
 	)
-	scope := timeline.Scope{Runtime: !c.criEndpoint.Off(), Events: c.events != eventsOff, Said: c.otlp.Traces.On, Since: time.Now()}
+	scope := timeline.Scope{Runtime: !c.criEndpoint.Off(), Events: c.events != eventsOff, Since: time.Now()}
 	kept, err := newMemory(c, build, &scope, registry, board, logger)
 	if err != nil {
 		return err
@@ -220,6 +221,10 @@ func serve(ctx context.Context, c config, api apiServer, registry *prometheus.Re
 	if err != nil {
 		return err
 	}
+	shown, err := page.New()
+	if err != nil {
+		return err
+	}
 	server, err := web.Listen(ctx, web.Config{
 		ListenAddress: c.listenAddress,
 		WebConfigFile: c.webConfigFile,
@@ -231,6 +236,7 @@ func serve(ctx context.Context, c config, api apiServer, registry *prometheus.Re
 		Gatherer:      registry,
 		Observations:  latest,
 		API:           served.api(c, build, reconciler.Skew),
+		Page:          shown,
 		Logger:        logger.Named("web"),
 	})
 	if err != nil {

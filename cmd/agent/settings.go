@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -10,6 +11,7 @@ import (
 // setting is one flag, one row of a command's table; help and errors are made from it.
 type setting struct {
 	flag     string // without dashes; of one letter or of many
+	alias    string // another name of the flag; empty for none
 	variable string // the environment variable read when the flag is not given; empty for none
 	value    string // what the value is, in capitals, or its choices
 	def      string
@@ -18,6 +20,8 @@ type setting struct {
 	required bool
 	// set checks the value and keeps it. Its error says what would be right.
 	set func(value string) error
+	// suggest lists values for a shell that completes one; nil where value says all, or nothing can be said.
+	suggest func(ctx context.Context, getenv func(string) string) []string
 }
 
 // errHelp is returned when the arguments ask for help.
@@ -91,6 +95,9 @@ func parse(settings []setting, args []string) (flags map[string]given, rest []st
 	known := make(map[string]setting, len(settings))
 	for _, s := range settings {
 		known[s.flag] = s
+		if s.alias != "" {
+			known[s.alias] = s
+		}
 	}
 	flags = make(map[string]given)
 	for len(args) > 0 {
@@ -105,6 +112,9 @@ func parse(settings []setting, args []string) (flags map[string]given, rest []st
 		}
 		name, value, hasValue := strings.Cut(strings.TrimPrefix(arg[1:], "-"), "=")
 		s, isKnown := known[name]
+		if short, ok := known[arg[1:2]]; !isKnown && ok { // -nshop, as kubectl takes it
+			s, isKnown, name, value, hasValue = short, true, arg[1:2], arg[2:], true
+		}
 		switch {
 		case name == "h" || name == "help":
 			problems = append(problems, errHelp)
@@ -120,7 +130,7 @@ func parse(settings []setting, args []string) (flags map[string]given, rest []st
 		case !hasValue:
 			value, args = args[0], args[1:]
 		}
-		flags[name] = given{value: value, from: dashed(name)}
+		flags[s.flag] = given{value: value, from: dashed(name)}
 	}
 	return flags, rest, problems
 }
@@ -142,10 +152,14 @@ func list(problems []error) error {
 }
 
 // printHelp lists a command's settings.
-func printHelp(out io.Writer, usage string, settings []setting) {
-	fmt.Fprintf(out, "Usage: podlapse-agent %s\n", usage)
+func printHelp(out io.Writer, program, usage string, settings []setting) {
+	fmt.Fprintf(out, "Usage: %s %s\n", program, usage)
 	for _, s := range settings {
-		fmt.Fprintf(out, "\n  %s %s\n        %s", dashed(s.flag), s.value, s.help)
+		names := dashed(s.flag)
+		if s.alias != "" {
+			names += ", " + dashed(s.alias)
+		}
+		fmt.Fprintf(out, "\n  %s %s\n        %s", names, s.value, s.help)
 		if s.variable != "" {
 			fmt.Fprintf(out, "; else from %s", s.variable)
 		}

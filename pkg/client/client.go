@@ -38,6 +38,8 @@ type Refusal struct {
 	Reason string // for people
 	// Wants is how the server wants to know who asks, WantsToken or WantsPassword, or in another way; empty if it did not ask.
 	Wants string
+	// Kubernetes says that the API server answered, through whose proxy the agent was asked; Word is the reason of its Status then.
+	Kubernetes bool
 }
 
 // What servers want, as the schemes of HTTP authentication are called.
@@ -49,6 +51,8 @@ const (
 // Error implements error.
 func (r *Refusal) Error() string {
 	switch {
+	case r.Kubernetes:
+		return fmt.Sprintf("the API server says: %q", r.Reason)
 	case r.Wants == WantsPassword: // whoever asks for it says nothing that an agent would
 		return "the agent wants a password, or another one"
 	case r.Reason == "":
@@ -191,11 +195,28 @@ func (c Client) send(ctx context.Context, header http.Header, query url.Values, 
 
 func refusal(response *http.Response) error {
 	const maxReason = 64 << 10
-	var problem export.Problem
 	body, err := io.ReadAll(io.LimitReader(response.Body, maxReason))
-	if err != nil || json.Unmarshal(body, &problem) != nil {
-		problem = export.Problem{}
+	if err != nil {
+		body = nil
 	}
-	wants, _, _ := strings.Cut(response.Header.Get("WWW-Authenticate"), " ")
-	return &Refusal{Status: response.StatusCode, Word: problem.Error, Reason: problem.Reason, Wants: wants}
+	return NewRefusal(response.StatusCode, response.Header, body)
+}
+
+// NewRefusal reads an answer that is an error, of an agent or of the API server.
+func NewRefusal(status int, header http.Header, body []byte) *Refusal {
+	var problem struct {
+		export.Problem
+		Kind    string `json:"kind"` // of a Status of Kubernetes
+		Message string `json:"message"`
+	}
+	wants, _, _ := strings.Cut(header.Get("WWW-Authenticate"), " ")
+	refused := &Refusal{Status: status, Wants: wants}
+	switch err := json.Unmarshal(body, &problem); {
+	case err != nil:
+	case problem.Kind == "Status":
+		refused.Word, refused.Reason, refused.Kubernetes = problem.Reason, problem.Message, true
+	default:
+		refused.Word, refused.Reason = problem.Error, problem.Reason
+	}
+	return refused
 }

@@ -85,6 +85,20 @@ func TestRefusal(t *testing.T) {
 	}
 }
 
+// TestRefusalOfTheAPIServer tells the API server's proxy from the agent behind it.
+func TestRefusalOfTheAPIServer(t *testing.T) {
+	c := agent(t, func(w http.ResponseWriter, _ *http.Request) {
+		w.WriteHeader(http.StatusForbidden)
+		fmt.Fprint(w, `{"kind":"Status","apiVersion":"v1","status":"Failure","message":"pods is forbidden\u001b[2J","reason":"Forbidden","code":403}`)
+	})
+	_, err := c.Node(t.Context())
+	var refused *Refusal
+	if !errors.As(err, &refused) || !refused.Kubernetes || refused.Word != "Forbidden" ||
+		err.Error() != `the API server says: "pods is forbidden\x1b[2J"` {
+		t.Errorf("%v", err)
+	}
+}
+
 // TestFollowGoesOn breaks the connection: the next one says where the last ended, and begins anew when the agent says so.
 func TestFollowGoesOn(t *testing.T) {
 	var streams atomic.Int32
@@ -121,7 +135,7 @@ func TestFollowGoesOn(t *testing.T) {
 		}
 		return nil
 	})
-	if want := "reset podlisted podnew pulls reset podlisted gonenew"; !errors.Is(err, done) || strings.Join(seen, " ") != want {
+	if want := "open reset podlisted podnew broken open pulls reset podlisted broken open gonenew"; !errors.Is(err, done) || strings.Join(seen, " ") != want {
 		t.Errorf("%v, %q; want %s", err, seen, want)
 	}
 	if lastIDs != [3]string{"", "e-2", "f-0"} {
@@ -141,7 +155,12 @@ func TestFollowGoesOnAfterTooMuch(t *testing.T) {
 		fmt.Fprint(w, "id: e-1\nevent: gone\ndata: {}\n\n")
 	})
 	done := errors.New("done")
-	if err := c.Follow(t.Context(), Filter{}, func(Event) error { return done }); !errors.Is(err, done) || asked != 2 {
+	if err := c.Follow(t.Context(), Filter{}, func(e Event) error {
+		if e.Kind == KindGone {
+			return done
+		}
+		return nil
+	}); !errors.Is(err, done) || asked != 2 {
 		t.Errorf("%v after %d requests", err, asked)
 	}
 }

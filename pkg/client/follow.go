@@ -30,6 +30,10 @@ const (
 	KindOut   = "out"   // Pod: it has changed and is not asked for, or not any more
 	KindGone  = "gone"  // Pod: its object is gone
 	KindPulls = "pulls" // Pulls: all that go on
+
+	// These are not the agent's: until the next KindOpen nothing that happens is told of.
+	KindOpen   = "open"   // the stream is open
+	KindBroken = "broken" // Err: it is not, and will be tried again
 )
 
 // Event is one change. Only the field that its kind names is set.
@@ -38,11 +42,12 @@ type Event struct {
 	Record export.Record
 	Pod    export.PodKey
 	Pulls  []export.LivePullRecord
+	Err    error
 }
 
 // Follow tells of the start-ups that there are and of changes as they happen, one event at a time, until ctx ends, handle returns an
-// error or the agent refuses for good; that is what it returns. When a connection breaks it makes another and goes on where it was, or
-// begins anew with KindReset. Kinds that this client does not know are left out.
+// error or the agent refuses for good; that is what it returns. When a connection breaks it says so, makes another and goes on where it
+// was, or begins anew with KindReset. Kinds that this client does not know are left out.
 func (c Client) Follow(ctx context.Context, filter Filter, handle func(Event) error) error {
 	filter.Gone = nil
 	f := follower{client: c, filter: filter, handle: handle}
@@ -56,6 +61,9 @@ func (c Client) Follow(ctx context.Context, filter Filter, handle func(Event) er
 		case errors.As(err, &stopped):
 			return stopped.err
 		case errors.As(err, &refused) && refused.forGood():
+			return err
+		}
+		if err := handle(Event{Kind: KindBroken, Err: err}); err != nil {
 			return err
 		}
 		timer := time.NewTimer(comeBack)
@@ -100,6 +108,11 @@ func (f *follower) connect(ctx context.Context) error {
 		return err
 	}
 	defer response.Body.Close()
+	quiet.Stop()
+	if err := f.tell(Event{Kind: KindOpen}); err != nil {
+		return err
+	}
+	quiet.Reset(silence)
 	reader := frames{lines: bufio.NewScanner(response.Body)}
 	reader.lines.Buffer(nil, maxEvent)
 	for {

@@ -4,6 +4,8 @@ import (
 	"math"
 	"strings"
 	"time"
+
+	"github.com/podlapse/podlapse/pkg/terminal"
 )
 
 const (
@@ -24,7 +26,7 @@ type axis struct {
 // heading labels both ends of the axis.
 func (a axis) heading() string {
 	left, right := "0 s", secondsText(a.total)
-	gap := a.cells - cells(left) - cells(right)
+	gap := a.cells - terminal.Cells(left) - terminal.Cells(right)
 	if gap < 1 {
 		return left
 	}

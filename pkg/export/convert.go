@@ -32,6 +32,7 @@ func NewRecord(t timeline.Timeline) Record {
 		Conflicts:     convert(t.Conflicts, conflictRecord),
 		Missing:       convert(t.Missing, same),
 		LostEvents:    t.LostEvents,
+		Events:        eventRecords(t.Said),
 		ClockSkew:     skewRecord(t.Skew),
 	}
 }

@@ -37,6 +37,8 @@ type Record struct {
 	Missing   []string         `json:"missing"`
 	// LostEvents are Events that kubelet must have made and that never came, as reason/container.
 	LostEvents []string `json:"lost_events,omitempty"`
+	// Events are what kubelet said on the way, as far as an Event watch was open; the earliest 32, in order.
+	Events []EventRecord `json:"events,omitempty"`
 	// ClockSkew is there when the control plane's clock is known to differ from the node's: errors of what
 	// the control plane stamped make room for it.
 	ClockSkew *SkewRecord `json:"clock_skew,omitempty"`
@@ -142,6 +144,14 @@ type MarkRecord struct {
 	Earliest  Instant           `json:"earliest,omitzero"`
 	Latest    Instant           `json:"latest,omitzero"`
 	Sources   []timeline.Source `json:"sources"`
+}
+
+// EventRecord is one thing that kubelet said, once however often it repeats.
+type EventRecord struct {
+	At        Instant `json:"at"`
+	Container string  `json:"container,omitempty"`
+	Reason    string  `json:"reason"`
+	Message   string  `json:"message"` // at most 256 bytes; see eventMessage
 }
 
 // ConflictRecord is a contradiction between sources.

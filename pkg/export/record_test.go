@@ -9,6 +9,7 @@ import (
 	"os"
 	"path/filepath"
 	"reflect"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -126,5 +127,29 @@ func TestRecordPhasesAddUp(t *testing.T) {
 		if sum.Cmp(total) != 0 {
 			t.Fatalf("phases add up to %s, total is %s", sum.FloatString(12), total.FloatString(12))
 		}
+	}
+}
+
+func TestWhatKubeletSaidIsInTheRecord(t *testing.T) {
+	tl := coldStart()
+	if events := NewRecord(tl).Events; events != nil {
+		t.Errorf("nothing was said, and the record has %v", events)
+	}
+	tl.Said = []timeline.Said{
+		{At: createdAt, Reason: "Scheduled", Message: "Successfully assigned"},
+		{At: createdAt.Add(time.Second), Container: "app", Reason: "Failed", Message: "Error: <b>\x1b[31m"},
+		{At: createdAt.Add(2 * time.Second), Container: "app", Reason: "Unhealthy", Message: "Readiness probe failed: password=hunter2"},
+		{At: createdAt.Add(3 * time.Second), Container: "app", Reason: "FailedPostStartHook", Message: "Exec lifecycle hook ([sh -c login hunter2]) failed"},
+		{At: createdAt.Add(4 * time.Second), Container: "app", Reason: "FailedPostStartHook", Message: "PostStartHook failed"},
+	}
+	want := []EventRecord{
+		{At: Instant{createdAt}, Reason: "Scheduled", Message: "Successfully assigned"},
+		{At: Instant{createdAt.Add(time.Second)}, Container: "app", Reason: "Failed", Message: "Error: <b>\x1b[31m"},
+		{At: Instant{createdAt.Add(2 * time.Second)}, Container: "app", Reason: "Unhealthy", Message: "Readiness probe failed: …"},
+		{At: Instant{createdAt.Add(3 * time.Second)}, Container: "app", Reason: "FailedPostStartHook", Message: "Exec lifecycle hook ( …"},
+		{At: Instant{createdAt.Add(4 * time.Second)}, Container: "app", Reason: "FailedPostStartHook", Message: "PostStartHook failed"},
+	}
+	if got := NewRecord(tl).Events; !slices.Equal(got, want) {
+		t.Errorf("got %v, want %v", got, want)
 	}
 }

@@ -1,6 +1,10 @@
 package export
 
-import "strings"
+import (
+	"strings"
+
+	"github.com/podlapse/podlapse/pkg/terminal"
+)
 
 // longestPhase finds the longest single stretch; of equals, the first.
 func longestPhase(record Record) (PhaseRecord, bool) {
@@ -15,30 +19,34 @@ func longestPhase(record Record) (PhaseRecord, bool) {
 }
 
 func phaseText(phase PhaseRecord) string {
-	text := clean(string(phase.Phase))
+	text := terminal.Clean(string(phase.Phase))
 	if phase.Container != "" {
 		text += " of " + attemptText(phase.Container, phase.Attempt)
 	}
 	return text
 }
 
-// Summary lists records as plain text, one line each, in their order.
-func Summary(records []Record) string {
-	layout := table{right: []bool{false, false, true, true, false}}
-	layout.add("POD", "STATE", "TOTAL", "ERROR", "LONGEST PHASE")
+// Summary lists records, one line each, in their order, if wanted with their nodes.
+func Summary(records []Record, nodes bool, page terminal.Page) string {
+	layout := terminal.Table{Columns: []terminal.Column{{Shorten: terminal.Clip}, {Shorten: terminal.ClipStart}, {}, {Right: true}, {Right: true}, {Shorten: terminal.Clip}}}
+	layout.Add("NODE", "POD", "STATE", "TOTAL", "ERROR", "LONGEST PHASE")
+	layout.StyleRow(0, terminal.Dim)
 	for _, record := range records {
 		longest := "-"
 		if phase, ok := longestPhase(record); ok {
 			longest = phaseText(phase) + " " + secondsText(phase.Length.Duration())
 		}
-		state := clean(string(record.State))
+		state := terminal.Clean(string(record.State))
 		if record.Reconstructed {
 			state += " (reconstructed)"
 		}
-		layout.add(clean(record.Namespace+"/"+record.Name), state,
+		layout.Add(terminal.Clean(record.Node), terminal.Clean(record.Namespace+"/"+record.Name), state,
 			secondsText(record.Total.Duration()), errorText(record.TotalError.Duration()), longest)
 	}
+	if !nodes {
+		layout.DropFirst()
+	}
 	var out strings.Builder
-	layout.write(&out)
+	layout.Write(&out, page)
 	return out.String()
 }

@@ -5,66 +5,57 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"github.com/podlapse/podlapse/pkg/terminal"
+	"github.com/podlapse/podlapse/pkg/timeline"
 )
 
 // minBar is the narrowest useful time axis, in terminal cells; a narrower terminal wraps.
 const minBar = 12
 
-// Waterfall draws a record as plain text about columns wide: a line that says how it went, then
-// each phase as a bar on a common time axis, the pulls, and what the evidence lacks. The record may
-// come from anywhere: nothing in it can control the terminal.
-func Waterfall(record Record, columns int) string {
+// Waterfall draws a record: a line that says how it went, then each phase as a bar on a common time axis, the pulls, and what the
+// evidence lacks. The record may come from anywhere: nothing in it can control the terminal.
+func Waterfall(record Record, page terminal.Page) string {
 	var out strings.Builder
-	out.WriteString(wrap(clean(record.Namespace+"/"+record.Name)+": "+clean(record.Verdict), columns) + "\n" + origin(record) + "\n\n")
-	writePhases(&out, record, columns)
+	name := terminal.Clean(record.Namespace + "/" + record.Name)
+	verdict := terminal.Wrap(name+": "+terminal.Clean(record.Verdict), page.Columns)
+	for i, line := range strings.Split(verdict, "\n") {
+		if i > 0 {
+			out.WriteString("\n")
+		}
+		out.WriteString(page.Paint(terminal.Bold, line))
+	}
+	out.WriteString("\n" + page.Wrap(origin(record)) + "\n\n")
+	writePhases(&out, record, page)
 	if len(record.Pulls) > 0 {
 		out.WriteString("\n")
-		writePulls(&out, record.Pulls)
+		writePulls(&out, record.Pulls, page)
 	}
 	if len(record.Conflicts) > 0 {
 		out.WriteString("\nCONFLICTS\n")
 	}
 	for _, conflict := range record.Conflicts {
-		at := clean(conflict.Mark)
+		at := terminal.Clean(conflict.Mark)
 		if conflict.Container != "" {
-			at += " of " + clean(conflict.Container)
+			at += " of " + terminal.Clean(conflict.Container)
 		}
-		out.WriteString("  " + at + ": " + clean(conflict.Detail) + "\n")
+		out.WriteString("  " + page.Wrap(at+": "+terminal.Clean(conflict.Detail)) + "\n")
 	}
 	if len(record.Missing) > 0 {
-		out.WriteString("\nNO EVIDENCE FOR\n  " + strings.Join(convert(record.Missing, clean), ", ") + "\n")
+		out.WriteString("\nNO EVIDENCE FOR\n  " + page.Wrap(strings.Join(convert(record.Missing, terminal.Clean), ", ")) + "\n")
 	}
 	if len(record.LostEvents) > 0 {
-		out.WriteString("\nEVENTS THAT KUBELET MADE AND NOBODY GOT\n  " + strings.Join(convert(record.LostEvents, clean), ", ") + "\n")
-	}
-	return out.String()
-}
-
-// wrap breaks a line between words so that it keeps to the columns where its words do.
-func wrap(text string, columns int) string {
-	var out strings.Builder
-	used := 0
-	for word := range strings.FieldsSeq(text) {
-		switch {
-		case used == 0:
-		case used+1+cells(word) > columns:
-			out.WriteString("\n  ")
-			used = 2
-		default:
-			out.WriteString(" ")
-			used++
-		}
-		out.WriteString(word)
-		used += cells(word)
+		out.WriteString("\nEVENTS THAT KUBELET MADE AND NOBODY GOT\n  " +
+			page.Wrap(strings.Join(convert(record.LostEvents, terminal.Clean), ", ")) + "\n")
 	}
 	return out.String()
 }
 
 // origin says where the pod ran and what came before.
 func origin(record Record) string {
-	text := "on node " + clean(record.Node)
+	text := "on node " + terminal.Clean(record.Node)
 	if record.Owner.Kind != "" {
-		text += ", owned by " + clean(record.Owner.Kind) + "/" + clean(record.Owner.Name)
+		text += ", owned by " + terminal.Clean(record.Owner.Kind) + "/" + terminal.Clean(record.Owner.Name)
 	}
 	text += ", created " + record.CreatedAt.UTC().Format("2006-01-02 15:04:05.000 MST")
 	if record.Reconstructed {
@@ -73,66 +64,74 @@ func origin(record Record) string {
 	return text
 }
 
-func writePhases(out *strings.Builder, record Record, columns int) {
-	layout := table{right: []bool{false, false, true, true, false, false}}
-	layout.add("PHASE", "CONTAINER", "TIME", "ERROR", "", "CAUSE")
+func writePhases(out *strings.Builder, record Record, page terminal.Page) {
+	layout := terminal.Table{Columns: []terminal.Column{{Shorten: terminal.Clip}, {Shorten: terminal.Clip}, {Right: true}, {Right: true}, {}, {}}}
+	layout.Add("PHASE", "CONTAINER", "TIME", "ERROR", "", "CAUSE")
 	for _, phase := range record.Phases {
 		names := append([]string{string(phase.Phase)}, convert(phase.MergedWith, asString)...)
-		cause := clean(string(phase.Cause))
+		cause := terminal.Clean(string(phase.Cause))
 		if phase.Open {
 			cause += ", goes on"
 		}
-		layout.add(
-			clean(strings.Join(names, "+")),
+		layout.Add(
+			terminal.Clean(strings.Join(names, "+")),
 			attemptText(phase.Container, phase.Attempt),
 			secondsText(phase.Length.Duration()), errorText(phase.Error.Duration()), "", cause,
 		)
 	}
 
-	taken := 0
-	for _, w := range layout.widths() {
-		taken += w + len(columnGap)
-	}
 	axis := axis{
 		start: record.CreatedAt.Time,
 		total: record.Total.Duration(),
-		cells: max(columns-taken+len(columnGap), minBar),
+		cells: max(page.Columns-layout.Width(), minBar),
 	}
-	const barColumn = 4
-	layout.rows[0][barColumn] = axis.heading()
+	const barColumn, causeColumn = 4, 5
+	layout.Set(0, barColumn, axis.heading())
+	layout.StyleRow(0, terminal.Dim)
 	for i, phase := range record.Phases {
-		layout.rows[i+1][barColumn] = axis.bar(phase.StartAt.Time, phase.EndAt.Time, phase.Open)
+		layout.Set(i+1, barColumn, axis.bar(phase.StartAt.Time, phase.EndAt.Time, phase.Open))
+		layout.Style(i+1, barColumn, CauseStyle(phase.Cause))
+		layout.Style(i+1, causeColumn, CauseStyle(phase.Cause))
 	}
-	layout.write(out)
+	layout.Write(out, page)
 }
 
-func writePulls(out *strings.Builder, pulls []PullRecord) {
-	layout := table{right: []bool{false, false, true, true, true, true, false}}
-	layout.add("IMAGE OF", "OUTCOME", "QUEUE", "PULL", "ERROR", "SIZE", "IMAGE")
+func writePulls(out *strings.Builder, pulls []PullRecord, page terminal.Page) {
+	layout := terminal.Table{Columns: []terminal.Column{
+		{Shorten: terminal.Clip}, {}, {Right: true}, {Right: true}, {Right: true}, {Right: true}, {Shorten: terminal.ClipStart},
+	}}
+	layout.Add("IMAGE OF", "OUTCOME", "QUEUE", "PULL", "ERROR", "SIZE", "IMAGE")
+	layout.StyleRow(0, terminal.Dim)
 	for _, pull := range pulls {
-		queue, length, bound := "-", "-", "-"
-		if pull.Queue != nil {
-			queue = secondsText(pull.Queue.Duration())
-		}
-		if pull.Pull != nil && pull.Error != nil {
-			length, bound = secondsText(pull.Pull.Duration()), errorText(pull.Error.Duration())
-		}
-		outcome := string(pull.Outcome)
-		if pull.Failure != "" {
-			outcome += ": " + string(pull.Failure)
-		}
-		layout.add(attemptText(pull.Container, pull.Attempt), clean(outcome),
-			queue, length, bound, sizeText(pull.SizeBytes), clean(pull.Image))
+		outcome, queue, length, bound := pullTexts(pull)
+		layout.Add(attemptText(pull.Container, pull.Attempt), outcome,
+			queue, length, bound, sizeText(pull.SizeBytes), terminal.Clean(pull.Image))
 	}
-	layout.write(out)
+	layout.Write(out, page)
+}
+
+// pullTexts are the cells that a pull has in every table.
+func pullTexts(pull PullRecord) (outcome, queue, length, bound string) {
+	queue, length, bound = "-", "-", "-"
+	if pull.Queue != nil {
+		queue = secondsText(pull.Queue.Duration())
+	}
+	if pull.Pull != nil && pull.Error != nil {
+		length, bound = secondsText(pull.Pull.Duration()), errorText(pull.Error.Duration())
+	}
+	outcome = string(pull.Outcome)
+	if pull.Failure != "" {
+		outcome += ": " + string(pull.Failure)
+	}
+	return terminal.Clean(outcome), queue, length, bound
 }
 
 // attemptText names a container and, from its second attempt on, which attempt this is.
 func attemptText(container string, attempt int) string {
 	if attempt > 0 {
-		return clean(container) + " #" + strconv.Itoa(attempt+1)
+		return terminal.Clean(container) + " #" + strconv.Itoa(attempt+1)
 	}
-	return clean(container)
+	return terminal.Clean(container)
 }
 
 func secondsText(d time.Duration) string { return fmt.Sprintf("%.3f s", d.Seconds()) }
@@ -149,3 +148,24 @@ func sizeText(bytes int64) string {
 }
 
 func asString[S ~string](s S) string { return string(s) }
+
+// CauseStyle is the same colour wherever a cause is shown.
+func CauseStyle(cause timeline.Cause) terminal.Style {
+	switch cause {
+	case timeline.CauseApp:
+		return terminal.Green
+	case timeline.CauseRegistry:
+		return terminal.Orange
+	case timeline.CausePullQueue:
+		return terminal.Yellow
+	case timeline.CauseDisk, timeline.CauseVolumes:
+		return terminal.Purple
+	case timeline.CauseNetwork:
+		return terminal.Sky
+	case timeline.CauseScheduler, timeline.CauseKubelet, timeline.CauseRuntime:
+		return terminal.Blue
+	case timeline.CauseBackoff, timeline.CauseConfig:
+		return terminal.Vermillion
+	}
+	return terminal.Grey
+}

@@ -7,19 +7,23 @@ import (
 	"unicode/utf8"
 
 	"github.com/podlapse/podlapse/pkg/imagepull"
+	"github.com/podlapse/podlapse/pkg/terminal"
 	"github.com/podlapse/podlapse/pkg/timeline"
 )
 
+var page110 = terminal.Page{Columns: 110}
+
 func TestWaterfall(t *testing.T) {
-	golden(t, "cold-start.txt", Waterfall(NewRecord(coldStart()), 110))
-	golden(t, "still-pulling.txt", Waterfall(NewRecord(stillPulling()), 110))
+	golden(t, "cold-start.txt", Waterfall(NewRecord(coldStart()), page110))
+	golden(t, "still-pulling.txt", Waterfall(NewRecord(stillPulling()), page110))
+	golden(t, "cold-start-80-columns.txt", Waterfall(NewRecord(coldStart()), terminal.Page{Columns: 80, Fit: true, Colour: true}))
 }
 
 func TestWaterfallKeepsToItsWidth(t *testing.T) {
 	record := NewRecord(coldStart())
 	record.Pulls = nil
 	for _, columns := range []int{95, 110, 200} {
-		for line := range strings.Lines(Waterfall(record, columns)) {
+		for line := range strings.Lines(Waterfall(record, terminal.Page{Columns: columns})) {
 			if got := utf8.RuneCountInString(strings.TrimSuffix(line, "\n")); got > columns {
 				t.Errorf("%d columns: a line of %d: %s", columns, got, line)
 			}
@@ -43,14 +47,39 @@ func TestWaterfallOfHostileRecords(t *testing.T) {
 		Conflicts:  []ConflictRecord{{Mark: evil, Container: evil, Detail: evil}},
 		Missing:    []string{evil},
 	}
+	evilPulls := PullList{
+		Items:  []LivePullRecord{{Namespace: evil, Pod: evil, Container: evil, Image: evil, Registry: evil, Outcome: imagepull.Outcome(evil), State: evil, DoneBytes: -1, TotalBytes: 1}},
+		Recent: []RecentPullRecord{{Namespace: evil, Pod: evil, PullRecord: record.Pulls[0]}},
+	}
 	for _, total := range []Seconds{0, -1, 1, Seconds(time.Hour)} {
 		for _, columns := range []int{-5, 0, 40, 120} {
 			record.Total = total
-			for _, text := range []string{Waterfall(record, columns), Summary([]Record{record})} {
+			for _, text := range []string{
+				Waterfall(record, terminal.Page{Columns: columns}), Waterfall(record, terminal.Page{Columns: columns, Fit: true}),
+				Summary([]Record{record}, true, terminal.Page{}),
+				PullTables([]NodePulls{{Node: evil, PullList: evilPulls}}, terminal.Page{}),
+			} {
 				if strings.ContainsAny(text, "\x1b\u202e\u200d\r\u2028") || !utf8.ValidString(text) {
 					t.Fatalf("hostile characters survive in %q", text)
 				}
 			}
+		}
+	}
+}
+
+// An Event's text can be a megabyte, and what a container is called as long as an address.
+func TestWaterfallOfEndlessRecords(t *testing.T) {
+	endless := strings.Repeat("<b>\x1b[31mlong \u202e", 1<<16)
+	record := NewRecord(stillPulling())
+	record.Verdict, record.Phases[1].Container, record.Conflicts[0].Detail, record.Pulls[0].Image = endless, endless, endless, endless
+	page := terminal.Page{Columns: 100, Fit: true}
+	text := Waterfall(record, page)
+	if len(text) > 16<<10 {
+		t.Errorf("%d bytes", len(text))
+	}
+	for line := range strings.Lines(text) {
+		if got := terminal.Cells(strings.TrimSuffix(line, "\n")); got > page.Columns {
+			t.Errorf("a line of %d cells: %.200s", got, line)
 		}
 	}
 }
@@ -62,7 +91,7 @@ func TestWaterfallTellsOfFailuresAndLosses(t *testing.T) {
 		{Container: "app", Attempt: 1, Outcome: imagepull.OutcomeDownloaded, Pull: new(Seconds(2 * time.Second)), Error: new(Seconds(time.Second))},
 	}
 	record.LostEvents = []string{"Pulled/app"}
-	text := Waterfall(record, 120)
+	text := Waterfall(record, terminal.Page{Columns: 120})
 	for _, want := range []string{"failed: dns", "2.000 s  ±1.000 s", "EVENTS THAT KUBELET MADE AND NOBODY GOT\n  Pulled/app\n"} {
 		if !strings.Contains(text, want) {
 			t.Errorf("no %q in\n%s", want, text)
@@ -71,7 +100,7 @@ func TestWaterfallTellsOfFailuresAndLosses(t *testing.T) {
 }
 
 func TestSummary(t *testing.T) {
-	golden(t, "summary.txt", Summary([]Record{NewRecord(coldStart()), NewRecord(stillPulling()), {Name: "new"}}))
+	golden(t, "summary.txt", Summary([]Record{NewRecord(coldStart()), NewRecord(stillPulling()), {Name: "new"}}, false, terminal.Page{}))
 }
 
 func TestBarsTouch(t *testing.T) {
@@ -89,11 +118,5 @@ func TestBarsTouch(t *testing.T) {
 		if got := a.bar(after(test.from), after(test.to), test.open); got != test.want {
 			t.Errorf("%s to %s: got %q, want %q", test.from, test.to, got, test.want)
 		}
-	}
-}
-
-func TestCellsOfWideText(t *testing.T) {
-	if got := cells("漢a"); got != 3 {
-		t.Errorf("got %d, want 3", got)
 	}
 }

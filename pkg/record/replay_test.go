@@ -13,6 +13,7 @@ import (
 	"github.com/podlapse/podlapse/pkg/export"
 	"github.com/podlapse/podlapse/pkg/export/exporttest"
 	"github.com/podlapse/podlapse/pkg/record"
+	"github.com/podlapse/podlapse/pkg/terminal"
 	"github.com/podlapse/podlapse/pkg/timeline"
 )
 
@@ -37,7 +38,7 @@ func TestRecordings(t *testing.T) {
 		}
 		var pictures []string
 		for _, tl := range timelines {
-			pictures = append(pictures, export.Waterfall(export.NewRecord(tl), 110))
+			pictures = append(pictures, export.Waterfall(export.NewRecord(tl), terminal.Page{Columns: 110}))
 		}
 		got := strings.Join(pictures, "\n")
 		golden := strings.TrimSuffix(path, "jsonl") + "txt"

@@ -26,8 +26,9 @@ func NewDebug(scope Scope, o PodSeen, over []string) *Debug {
 			d.over = append(d.over, c.Name)
 		}
 	}
-	scope.Since, scope.Said = time.Time{}, false
+	scope.Since = time.Time{}
 	d.evidence = NewEvidence(scope)
+	d.evidence.deaf = true
 	d.Apply(o)
 	return d
 }

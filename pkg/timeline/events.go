@@ -55,7 +55,7 @@ func (e *Evidence) applyEvent(o EventSeen) {
 	if o.FirstAt.IsZero() || o.LastAt.IsZero() {
 		return
 	}
-	if e.scope.Said {
+	if !e.deaf {
 		e.applySaid(o)
 	}
 	if o.Reason == "FailedCreatePodSandBox" {

@@ -24,8 +24,6 @@ type Scope struct {
 	// Runtime and Events say that the agent has such a source; evidence of others is never waited for.
 	Runtime bool
 	Events  bool
-	// Said says that what kubelet said of a pod is kept, which only traces need.
-	Said bool
 	// Since is from when on every start-up of the node is the agent's to report, also one that was over
 	// before it saw the pod, because the agent or the API server was away; agent's clock. Zero: what it
 	// did not see start is not its own.
@@ -52,6 +50,7 @@ type Evidence struct {
 	images     []imageEvidence
 	sandboxes  []sandboxFailure
 	said       []Said    // the earliest, in the order of time
+	deaf       bool      // what kubelet says is not kept: nobody tells it
 	watchedAt  time.Time // when an Event watch was first open
 	rewatched  instant   // when the latest one was opened; zero for never
 	blindAt    instant   // when one was last lost; zero for never

@@ -18,7 +18,7 @@ func words(n int, message string) EventSeen {
 }
 
 func saidAfter(observations []Observation) []Said {
-	e := NewEvidence(Scope{Said: true})
+	e := NewEvidence(Scope{})
 	e.Apply(PodSeen{ArrivedAt: base, Live: true, Pod: Pod{UID: "u", CreatedAt: base}})
 	for _, o := range observations {
 		e.Apply(o)

@@ -14,7 +14,6 @@ func TestToldAgainLikeFoldedAnew(t *testing.T) {
 	var asked, again int
 	check := func(name string, seed uint64, scope Scope, observations []Observation) {
 		random := rand.New(rand.NewPCG(seed, 21))
-		scope.Said = true
 		e := NewEvidence(scope)
 		now, skew := base, Skew{}
 		for i := 0; i <= len(observations); {
@@ -116,7 +115,7 @@ func TestAPodThatWaitsIsNotFoldedAgain(t *testing.T) {
 
 // TestWhatIsSaidOfALaterMomentIsToldThen is of a stamp ahead of the agent's clock.
 func TestWhatIsSaidOfALaterMomentIsToldThen(t *testing.T) {
-	e := NewEvidence(Scope{Said: true})
+	e := NewEvidence(Scope{})
 	e.Apply(PodSeen{ArrivedAt: base.Add(time.Second), Live: true, Pod: Pod{UID: "u", CreatedAt: base}})
 	e.Apply(EventSeen{UID: "u", ArrivedAt: base.Add(time.Second), Reason: "FailedMount", Message: "no such disk", FirstAt: base, LastAt: base,
 		NamedAt: base.Add(3 * time.Second)})

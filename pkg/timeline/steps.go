@@ -297,13 +297,23 @@ func (f *fold) readySteps() chain {
 	steps := make([]step, 0, 3)
 	// Without such a probe kubelet calls a container started when it runs; a sidecar's is on the way to the others.
 	if last.StartupProbe && last.Kind != KindSidecar {
-		steps = append(steps, step{key: markKey{index, attempt, MarkStarted}, phase: PhaseStartupProbe, vague: name == ""})
+		started := step{key: markKey{index, attempt, MarkStarted}, phase: PhaseStartupProbe}
+		started.vague = name == "" || last.ReadinessProbe && f.sameNews(started.key, podMark(MarkContainersReady))
+		steps = append(steps, started)
 	}
 	// All containers are ready when the last one is, and that moment has a stamp of its own.
 	steps = append(steps,
 		step{key: podMark(MarkContainersReady), phase: probePhase(last.ReadinessProbe, PhaseReadinessProbe), also: also},
 		step{key: podMark(MarkReady), phase: gates})
 	return chain{name, steps, attempt, true}
+}
+
+// sameNews says that both marks were first seen in the same news: which part of the time before it lies between them, nothing
+// tells.
+func (f *fold) sameNews(a, b markKey) bool {
+	first, seen := f.e.arrivalOf(a)
+	second, both := f.e.arrivalOf(b)
+	return seen && both && first == second
 }
 
 // probePhase charges the wait for a probe to the app only if there is a probe.

@@ -38,14 +38,16 @@ func newReads(config Config, errorLog *log.Logger) http.Handler {
 	mux := http.NewServeMux()
 	mux.Handle("/metrics", metrics)
 	handleAPI(mux, config)
+	handlePage(mux, config.Page)
 	mux.Handle("/debug/observations", onlyLocal(observations{latest: config.Observations, logger: config.Logger}))
-	return listed(mux, guard(config.Access, config.Logger, mux), newOpen())
+	access := func(reads http.Handler) http.Handler { return guard(config.Access, config.Logger, reads) }
+	return listed(mux, access(mux), newOpen(home(config.Page, access)))
 }
 
 // newOpen answers everybody to all else.
-func newOpen() *http.ServeMux {
+func newOpen(home http.Handler) *http.ServeMux {
 	mux := http.NewServeMux()
-	mux.HandleFunc("/{$}", index)
+	mux.Handle("/{$}", home)
 	mux.HandleFunc("/", func(w http.ResponseWriter, r *http.Request) {
 		writeError(w, http.StatusNotFound, "not_found", "no such address; / lists those there are")
 	})
@@ -54,6 +56,7 @@ func newOpen() *http.ServeMux {
 
 const indexText = `podlapse agent
 
+/                               the page, for browsers
 /metrics                        for Prometheus
 /livez, /healthz                the agent answers
 /readyz                         the agent knows the pods of its node; ?verbose lists every part

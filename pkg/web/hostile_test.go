@@ -17,6 +17,7 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus/testutil"
 
+	"github.com/podlapse/podlapse/pkg/live/livetest"
 	"github.com/podlapse/podlapse/pkg/timeline"
 )
 
@@ -287,9 +288,9 @@ func TestDearRequestsAtOnce(t *testing.T) {
 
 // TestViewersLeaveRoom has clients open as many streams as they can get: each leaves room for others and for itself.
 func TestViewersLeaveRoom(t *testing.T) {
-	c := newChanging()
+	c := livetest.New()
 	config := (&fake{}).config()
-	config.API.Live = c.hub
+	config.API.Live = c.Hub
 	address := running(t, config)
 	const stream, list = "GET /api/v1/stream HTTP/1.1\r\nHost: a\r\n\r\n", "GET /api/v1/pods HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n"
 	view := func(client string) (*http.Response, net.Conn) {
@@ -330,7 +331,7 @@ func TestViewersLeaveRoom(t *testing.T) {
 	}
 	const refused = "# HELP podlapse_stream_refused_total Viewers that were refused because there were too many, of all or of one client.\n" +
 		"# TYPE podlapse_stream_refused_total counter\npodlapse_stream_refused_total 3\n"
-	if err := testutil.GatherAndCompare(c.registry, strings.NewReader(refused), "podlapse_stream_refused_total"); err != nil {
+	if err := testutil.GatherAndCompare(c.Registry, strings.NewReader(refused), "podlapse_stream_refused_total"); err != nil {
 		t.Error(err)
 	}
 	if counts := flood(t, "127.0.0.4", address, 10, "GET /metrics HTTP/1.1\r\nHost: a\r\n\r\n"); counts[200] != 10 {

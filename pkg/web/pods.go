@@ -40,21 +40,21 @@ func (a api) list(w http.ResponseWriter, r *http.Request) {
 		}
 		all = all[i:]
 	}
-	page, remaining, err := paged(all, f, limit)
+	listed, remaining, err := paged(all, f, limit)
 	if err != nil {
 		a.fails(w, err)
 		return
 	}
-	answerJSON(w, r, page.text(remaining))
+	answerJSON(w, r, listed.text(remaining))
 }
 
-// page is the items of an answer.
-type page struct {
+// podPage is the items of an answer.
+type podPage struct {
 	items [][]byte
 	last  place
 }
 
-func paged(all []startUp, f filter.Filter, limit int) (p page, remaining int, err error) {
+func paged(all []startUp, f filter.Filter, limit int) (p podPage, remaining int, err error) {
 	for _, s := range all {
 		meant, err := s.match(f)
 		switch {
@@ -76,7 +76,7 @@ func paged(all []startUp, f filter.Filter, limit int) (p page, remaining int, er
 }
 
 // text is an export.PodList of items that are encoded already.
-func (p page) text(remaining int) []byte {
+func (p podPage) text(remaining int) []byte {
 	var text bytes.Buffer
 	text.WriteString(`{"items":[`)
 	text.Write(bytes.Join(p.items, []byte(",")))

@@ -14,6 +14,7 @@ import (
 
 	"github.com/podlapse/podlapse/pkg/export"
 	"github.com/podlapse/podlapse/pkg/health"
+	"github.com/podlapse/podlapse/pkg/page"
 	"github.com/podlapse/podlapse/pkg/timeline"
 )
 
@@ -45,7 +46,8 @@ type Config struct {
 	Gatherer prometheus.Gatherer
 	// Observations writes the latest observations; safe for concurrent use. Nil when the agent keeps none.
 	Observations io.WriterTo
-	API          API // what the API tells beside timelines and pulls
+	API          API       // what the API tells beside timelines and pulls
+	Page         page.Page // what browsers are shown
 	Logger       *zap.Logger
 }
 

@@ -20,6 +20,7 @@ import (
 	"github.com/podlapse/podlapse/pkg/export"
 	"github.com/podlapse/podlapse/pkg/health"
 	"github.com/podlapse/podlapse/pkg/imagepull"
+	"github.com/podlapse/podlapse/pkg/page"
 	"github.com/podlapse/podlapse/pkg/timeline"
 )
 
@@ -37,6 +38,10 @@ type fake struct {
 }
 
 func (f *fake) config() Config {
+	shown, err := page.New()
+	if err != nil {
+		panic(err) // files that are built in
+	}
 	registry := prometheus.NewRegistry()
 	export.NewMetrics(registry, nil)
 	return Config{
@@ -49,6 +54,7 @@ func (f *fake) config() Config {
 		Required: []string{"pod_watch"},
 		Gatherer: registry,
 		API:      f.api(),
+		Page:     shown,
 		Logger:   zap.NewNop(),
 	}
 }

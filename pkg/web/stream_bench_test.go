@@ -13,20 +13,21 @@ import (
 	"time"
 
 	"github.com/podlapse/podlapse/pkg/export/exporttest"
+	"github.com/podlapse/podlapse/pkg/live/livetest"
 )
 
 // BenchmarkStream is what a second with 20 changes among 500 pods costs with five viewers over TCP, theirs included: the CPU of the
 // whole process, as a share of one core.
 func BenchmarkStream(b *testing.B) {
-	c := newChanging()
+	c := livetest.New()
 	f := &fake{timelines: startUps(0, 500)}
 	config := f.config()
-	config.API.Live = c.hub
+	config.API.Live = c.Hub
 	server := httptest.NewServer(handlerOf(config))
 	defer server.Close()
 	ctx, stop := context.WithCancel(b.Context())
 	var parts sync.WaitGroup
-	parts.Go(func() { _ = c.hub.Run(ctx) })
+	parts.Go(func() { _ = c.Hub.Run(ctx) })
 	bytes := make(chan int64, 5)
 	for range 5 {
 		parts.Go(func() {
@@ -45,7 +46,7 @@ func BenchmarkStream(b *testing.B) {
 	n, before, began := 0, cpuTime(), time.Now()
 	for b.Loop() { // one second
 		for range 20 {
-			c.set(exporttest.Changed(f.timelines[n%len(f.timelines)], n))
+			c.Set(exporttest.Changed(f.timelines[n%len(f.timelines)], n))
 			n++
 			time.Sleep(50 * time.Millisecond)
 		}

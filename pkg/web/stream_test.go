@@ -15,51 +15,13 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/testutil"
-	"go.uber.org/zap"
 
 	"github.com/podlapse/podlapse/pkg/export"
 	"github.com/podlapse/podlapse/pkg/export/exporttest"
-	"github.com/podlapse/podlapse/pkg/live"
+	"github.com/podlapse/podlapse/pkg/live/livetest"
 	"github.com/podlapse/podlapse/pkg/timeline"
 )
-
-// changing is pods that change, and the hub that tells of them.
-type changing struct {
-	mu   sync.Mutex
-	pods map[string]timeline.Timeline
-	hub  *live.Hub
-
-	registry *prometheus.Registry
-}
-
-func newChanging() *changing {
-	c := &changing{pods: map[string]timeline.Timeline{}, registry: prometheus.NewRegistry()}
-	c.hub = live.New(live.Config{
-		Some:  c.some,
-		Pulls: func(context.Context) (export.LivePulls, error) { return export.LivePulls{}, nil },
-		Now:   time.Now, Registerer: c.registry, Logger: zap.NewNop(),
-	})
-	return c
-}
-
-func (c *changing) some(_ context.Context, uids []string) ([]timeline.Timeline, error) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	var some []timeline.Timeline
-	for _, uid := range uids {
-		some = append(some, c.pods[uid])
-	}
-	return some, nil
-}
-
-func (c *changing) set(t timeline.Timeline) {
-	c.mu.Lock()
-	c.pods[t.UID] = t
-	c.mu.Unlock()
-	c.hub.Changed(t.UID)
-}
 
 // pipes is a listener without a network, for bubbles.
 type pipes struct {
@@ -90,24 +52,24 @@ func (p *pipes) dial() net.Conn {
 }
 
 // streamed runs the server in a bubble: its limits on time are those of the real one.
-func streamed(t *testing.T, test func(t *testing.T, c *changing, dial func() net.Conn)) {
+func streamed(t *testing.T, test func(t *testing.T, c *livetest.Pods, dial func() net.Conn)) {
 	t.Helper()
 	streamedWith(t, func(*Config) {}, test)
 }
 
-func streamedWith(t *testing.T, adjust func(*Config), test func(t *testing.T, c *changing, dial func() net.Conn)) {
+func streamedWith(t *testing.T, adjust func(*Config), test func(t *testing.T, c *livetest.Pods, dial func() net.Conn)) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
-		c := newChanging()
+		c := livetest.New()
 		config := (&fake{}).config()
-		config.API.Live, config.API.Now = c.hub, time.Now
+		config.API.Live, config.API.Now = c.Hub, time.Now
 		adjust(&config)
 		listener := newPipes()
 		server := &Server{config: config, listener: listener}
 		ctx, stop := context.WithCancel(t.Context())
 		ended := make(chan error, 2)
 		go func() { ended <- server.Run(ctx) }()
-		go func() { ended <- c.hub.Run(ctx) }()
+		go func() { ended <- c.Hub.Run(ctx) }()
 		test(t, c, listener.dial)
 		stop()
 		for range 2 {
@@ -161,14 +123,14 @@ func (v *viewer) next(t *testing.T) (kind, id, data string) {
 
 // TestStreamOutlivesTheServersLimits reads for an hour on a server that gives requests seconds.
 func TestStreamOutlivesTheServersLimits(t *testing.T) {
-	streamed(t, func(t *testing.T, c *changing, dial func() net.Conn) {
+	streamed(t, func(t *testing.T, c *livetest.Pods, dial func() net.Conn) {
 		v := watch(t, dial(), "")
 		defer v.conn.Close()
 		if kind, _, _ := v.next(t); kind != "reset" {
 			t.Fatalf("%s comes first", kind)
 		}
 		for n := range 60 {
-			time.AfterFunc(time.Minute, func() { c.set(exporttest.StartUp(n)) })
+			time.AfterFunc(time.Minute, func() { c.Set(exporttest.StartUp(n)) })
 			kind, id, data := v.next(t) // reads heartbeats meanwhile
 			line, err := export.EncodeLine(export.NewRecord(exporttest.StartUp(n)))
 			if err != nil || kind != "pod" || data != string(line) || id == "" {
@@ -183,7 +145,7 @@ func TestStreamOverHTTP2(t *testing.T) {
 	f := files{t, t.TempDir()}
 	f.write("web.yaml", tlsOnly)
 	f.certify(1)
-	streamedWith(t, func(c *Config) { c.WebConfigFile = f.config() }, func(t *testing.T, c *changing, dial func() net.Conn) {
+	streamedWith(t, func(c *Config) { c.WebConfigFile = f.config() }, func(t *testing.T, c *livetest.Pods, dial func() net.Conn) {
 		transport := &http.Transport{
 			DialContext:       func(context.Context, string, string) (net.Conn, error) { return dial(), nil },
 			TLSClientConfig:   &tls.Config{InsecureSkipVerify: true}, //nolint:gosec // there is nobody else in the pipe
@@ -207,7 +169,7 @@ func TestStreamOverHTTP2(t *testing.T) {
 			t.Fatalf("%s comes first", kind)
 		}
 		for n := range 10 {
-			time.AfterFunc(time.Minute, func() { c.set(exporttest.StartUp(n)) })
+			time.AfterFunc(time.Minute, func() { c.Set(exporttest.StartUp(n)) })
 			if kind, _, data := v.next(t); kind != "pod" || !strings.Contains(data, exporttest.StartUp(n).UID) {
 				t.Fatalf("%s %s", kind, data)
 			}
@@ -216,11 +178,11 @@ func TestStreamOverHTTP2(t *testing.T) {
 }
 
 func TestStreamResumes(t *testing.T) {
-	streamed(t, func(t *testing.T, c *changing, dial func() net.Conn) {
+	streamed(t, func(t *testing.T, c *livetest.Pods, dial func() net.Conn) {
 		v := watch(t, dial(), "")
 		_, id, _ := v.next(t)
 		v.conn.Close()
-		c.set(exporttest.StartUp(1))
+		c.Set(exporttest.StartUp(1))
 		time.Sleep(time.Second)
 		for _, w := range []*viewer{
 			watch(t, dial(), "", "Last-Event-ID: "+id+"\r\n"), watch(t, dial(), "?last_event_id="+id),
@@ -239,7 +201,7 @@ func TestStreamResumes(t *testing.T) {
 }
 
 func TestStreamFilters(t *testing.T) {
-	streamed(t, func(t *testing.T, c *changing, dial func() net.Conn) {
+	streamed(t, func(t *testing.T, c *livetest.Pods, dial func() net.Conn) {
 		one, other := exporttest.StartUp(1), exporttest.StartUp(2)
 		v := watch(t, dial(), "?state=starting&namespace="+one.Namespace)
 		defer v.conn.Close()
@@ -250,7 +212,7 @@ func TestStreamFilters(t *testing.T) {
 		}{
 			{exporttest.Changed(one, 1), "pod"}, {exporttest.Changed(other, 1), ""}, {one, "out"}, {exporttest.Changed(one, 2), "pod"},
 		} {
-			c.set(test.change)
+			c.Set(test.change)
 			time.Sleep(time.Second)
 			if test.want == "" {
 				continue // what comes next would be this
@@ -260,8 +222,8 @@ func TestStreamFilters(t *testing.T) {
 				t.Errorf("%s %s, want %s", kind, data, test.want)
 			}
 		}
-		c.hub.Gone(other)
-		c.hub.Gone(one)
+		c.Hub.Gone(other)
+		c.Hub.Gone(one)
 		if kind, _, data := v.next(t); kind != "gone" || !strings.Contains(data, one.UID) {
 			t.Errorf("%s %s", kind, data)
 		}
@@ -270,7 +232,7 @@ func TestStreamFilters(t *testing.T) {
 
 // TestViewerThatStopsReading is disconnected, holds nobody up and can come back.
 func TestViewerThatStopsReading(t *testing.T) {
-	streamed(t, func(t *testing.T, c *changing, dial func() net.Conn) {
+	streamed(t, func(t *testing.T, c *livetest.Pods, dial func() net.Conn) {
 		stuck, fine := watch(t, dial(), ""), watch(t, dial(), "")
 		defer stuck.conn.Close()
 		defer fine.conn.Close()
@@ -278,7 +240,7 @@ func TestViewerThatStopsReading(t *testing.T) {
 		fine.next(t)
 		began := time.Now()
 		for n := range 40 {
-			c.set(exporttest.StartUp(n))
+			c.Set(exporttest.StartUp(n))
 			if kind, _, _ := fine.next(t); kind != "pod" {
 				t.Fatalf("%s", kind)
 			}
@@ -293,7 +255,7 @@ func TestViewerThatStopsReading(t *testing.T) {
 		}
 		const want = "# HELP podlapse_stream_disconnected_total Viewers that were disconnected because they did not read.\n" +
 			"# TYPE podlapse_stream_disconnected_total counter\npodlapse_stream_disconnected_total 1\n"
-		if err := testutil.GatherAndCompare(c.registry, strings.NewReader(want), "podlapse_stream_disconnected_total"); err != nil {
+		if err := testutil.GatherAndCompare(c.Registry, strings.NewReader(want), "podlapse_stream_disconnected_total"); err != nil {
 			t.Error(err)
 		}
 		back := watch(t, dial(), "", "Last-Event-ID: "+id+"\r\n")
@@ -307,11 +269,11 @@ func TestViewerThatStopsReading(t *testing.T) {
 }
 
 func TestTooManyViewers(t *testing.T) {
-	c := newChanging()
+	c := livetest.New()
 	config := (&fake{}).config()
-	config.API.Live = c.hub
+	config.API.Live = c.Hub
 	for {
-		v, err := c.hub.Follow("")
+		v, err := c.Hub.Follow("")
 		if err != nil {
 			break
 		}

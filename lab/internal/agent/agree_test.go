@@ -22,7 +22,7 @@ func readPrinted(t *testing.T, text string) Records {
 	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	records, err := ReadRecords(path, "n")
+	records, err := ReadRecords(Output{File: path}, "n")
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
+	"slices"
 )
 
 // Records are what the agent printed about the pods of one namespace.
@@ -15,16 +16,41 @@ type Records struct {
 	Torn      int        // lines that an agent did not live to finish
 }
 
-// ReadRecords reads the file that collects the agent's standard output. A line without an end is left
-// for the next reading: its writer may be at it.
-func ReadRecords(path, namespace string) (Records, error) {
-	data, err := os.ReadFile(path)
-	if errors.Is(err, fs.ErrNotExist) {
-		return Records{}, nil
-	}
-	if err != nil {
+// Output is where agents of the node print.
+type Output struct {
+	File string   // the standard output of agents that run as processes, one after the other
+	Logs []string // of agents that run in containers; where the runtime began another file, both
+}
+
+// ReadRecords reads what agents printed. A line without an end is left for the next reading: its writer may be at it.
+func ReadRecords(output Output, namespace string) (Records, error) {
+	data, err := os.ReadFile(output.File)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return Records{}, fmt.Errorf("read the agent's records: %w", err)
 	}
+	log, err := readLogs(output.Logs)
+	if err != nil {
+		return Records{}, err
+	}
+	return readRecords(append(data, Printed(log, Stdout)...), namespace), nil
+}
+
+// readLogs reads containers' logs one after the other, the oldest first. A long line may begin in one and end in the next.
+func readLogs(paths []string) ([]byte, error) {
+	var logs [][]byte
+	for _, path := range paths {
+		log, err := os.ReadFile(path)
+		if err != nil {
+			return nil, fmt.Errorf("read the agent's records: %w", err)
+		}
+		logs = append(logs, log)
+	}
+	slices.SortStableFunc(logs, func(a, b []byte) int { return begunAt(a).Compare(begunAt(b)) })
+	return bytes.Join(logs, nil), nil
+}
+
+// readRecords reads what agents printed, one after the other.
+func readRecords(data []byte, namespace string) Records {
 	var records Records
 	var latest Timeline // of any namespace: what follows belongs to it
 	for line := range bytes.Lines(data) {
@@ -52,7 +78,7 @@ func ReadRecords(path, namespace string) (Records, error) {
 			records.Strays++
 		}
 	}
-	return records, nil
+	return records
 }
 
 // record is either of the two.

@@ -24,7 +24,7 @@ func TestRecords(t *testing.T) {
 	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	records, err := ReadRecords(path, "n")
+	records, err := ReadRecords(Output{File: path}, "n")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -34,8 +34,31 @@ func TestRecords(t *testing.T) {
 	if got := names(Once(records.Timelines)); len(got) != 2 || got[0] != "a" || got[1] != "c" {
 		t.Errorf("once: %v", got)
 	}
-	if records, err := ReadRecords(path+"-missing", "n"); err != nil || len(records.Timelines) != 0 {
+	if records, err := ReadRecords(Output{File: path + "-missing"}, "n"); err != nil || len(records.Timelines) != 0 {
 		t.Errorf("no file: %v, %v", records, err)
+	}
+}
+
+func TestRecordsInContainerLogs(t *testing.T) {
+	dir := t.TempDir()
+	var output Output
+	for name, text := range map[string]string{ // named so that their order is not the right one
+		"first":  "2026-01-02T03:04:05Z stdout P {\"id\":\"1/0\",\"namespace\":\"n\",\n",
+		"second": "2026-01-02T03:04:06Z stdout F \"name\":\"a\"}\n2026-01-02T03:04:06Z stdout F {\"id\":\"2/0\",\"namespace\":\"n\",\"name\":\"b\"}\n",
+		"third":  "2026-01-02T03:04:07Z stderr F {\"id\":\"3/0\",\"namespace\":\"n\",\"name\":\"c\"}\n",
+	} {
+		path := filepath.Join(dir, name)
+		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		output.Logs = append(output.Logs, path)
+	}
+	records, err := ReadRecords(output, "n")
+	if got := names(records.Timelines); err != nil || len(got) != 2 || got[0] != "a" || got[1] != "b" || records.Torn != 0 {
+		t.Errorf("got %v, %d torn, %v", got, records.Torn, err)
+	}
+	if _, err := ReadRecords(Output{Logs: []string{dir + "/none"}}, "n"); err == nil {
+		t.Error("a log that is not there is no error")
 	}
 }
 

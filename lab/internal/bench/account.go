@@ -2,12 +2,14 @@ package bench
 
 import (
 	"context"
+	"errors"
 	"fmt"
 
 	authenticationv1 "k8s.io/api/authentication/v1"
 	corev1 "k8s.io/api/core/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/yaml"
 )
 
 // CreateAccount creates a ServiceAccount that may do what the rules say, in the whole cluster.
@@ -48,6 +50,28 @@ func (b *Bench) BindAccount(ctx context.Context, account, role string) error {
 	return nil
 }
 
+// ApplyOwned applies an object that is in no namespace, or in another one, and goes with that of the bench all the same.
+func (b *Bench) ApplyOwned(ctx context.Context, document []byte) error {
+	meta, err := b.clusterMeta(ctx, "")
+	if err != nil {
+		return err
+	}
+	var object map[string]any
+	if err := yaml.Unmarshal(document, &object); err != nil {
+		return fmt.Errorf("read an object: %w", err)
+	}
+	metadata, _ := object["metadata"].(map[string]any)
+	if metadata == nil {
+		return errors.New("apply an object: it has no metadata")
+	}
+	metadata["ownerReferences"] = meta.OwnerReferences
+	owned, err := yaml.Marshal(object)
+	if err != nil {
+		return fmt.Errorf("encode an object: %w", err)
+	}
+	return b.Kube.Apply(ctx, "podlapse-lab", owned, false)
+}
+
 // clusterMeta is for an object that is in no namespace and goes with that of the bench all the same.
 func (b *Bench) clusterMeta(ctx context.Context, name string) (metav1.ObjectMeta, error) {
 	var namespace corev1.Namespace
@@ -62,15 +86,30 @@ func (b *Bench) clusterMeta(ctx context.Context, name string) (metav1.ObjectMeta
 // Token is one of a service account, as kubelet mounts it into a pod: it names that pod and the pod's node, and ends
 // with the pod. Without a pod it names neither.
 func (b *Bench) Token(ctx context.Context, account, pod string) (string, error) {
-	request := authenticationv1.TokenRequest{}
-	if pod != "" {
-		var object corev1.Pod
-		if err := b.Kube.Get(ctx, b.PodPath(pod), &object); err != nil {
-			return "", fmt.Errorf("get the token's pod: %w", err)
-		}
-		request.Spec.BoundObjectRef = &authenticationv1.BoundObjectReference{APIVersion: "v1", Kind: "Pod", Name: pod, UID: object.UID}
+	if pod == "" {
+		return b.AccountToken(ctx, b.Namespace, account)
 	}
-	path := "/api/v1/namespaces/" + b.Namespace + "/serviceaccounts/" + account + "/token"
+	var object corev1.Pod
+	if err := b.Kube.Get(ctx, b.PodPath(pod), &object); err != nil {
+		return "", fmt.Errorf("get the token's pod: %w", err)
+	}
+	return b.TokenOf(ctx, object)
+}
+
+// TokenOf is one as kubelet mounts it into a pod, of any namespace.
+func (b *Bench) TokenOf(ctx context.Context, pod corev1.Pod) (string, error) {
+	request := authenticationv1.TokenRequest{}
+	request.Spec.BoundObjectRef = &authenticationv1.BoundObjectReference{APIVersion: "v1", Kind: "Pod", Name: pod.Name, UID: pod.UID}
+	return b.requestToken(ctx, pod.Namespace, pod.Spec.ServiceAccountName, request)
+}
+
+// AccountToken is one of a service account of any namespace, which names no pod.
+func (b *Bench) AccountToken(ctx context.Context, namespace, account string) (string, error) {
+	return b.requestToken(ctx, namespace, account, authenticationv1.TokenRequest{})
+}
+
+func (b *Bench) requestToken(ctx context.Context, namespace, account string, request authenticationv1.TokenRequest) (string, error) {
+	path := "/api/v1/namespaces/" + namespace + "/serviceaccounts/" + account + "/token"
 	var created authenticationv1.TokenRequest
 	if err := b.Kube.CreateInto(ctx, path, request, &created); err != nil {
 		return "", fmt.Errorf("request a token: %w", err)

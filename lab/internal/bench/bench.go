@@ -68,7 +68,7 @@ func Set(ctx context.Context, n node.Node, namespace, purpose string) (*Bench, e
 	if b.base, err = image.Base(n.Programs.Workload()); err != nil {
 		return b, err
 	}
-	if err := b.ResetFaults(ctx); err != nil {
+	if err := errors.Join(b.ResetFaults(ctx), n.ForgetAgentLogs()); err != nil {
 		return b, err
 	}
 	return b, b.Kube.CreateNamespace(ctx, n.Report, namespace, purpose)
@@ -111,7 +111,7 @@ func (b *Bench) Clear(ctx context.Context) error {
 	if runtime, err := b.Node.Runtime(); err != nil {
 		failures = append(failures, err)
 	} else {
-		failures = append(failures, runtime.RemoveImages(ctx, b.imagePrefix()))
+		failures = append(failures, runtime.RemoveImages(ctx, b.imagePrefix()), runtime.RemoveImages(ctx, b.Elsewhere(b.imagePrefix())))
 		runtime.Close()
 	}
 	failures = append(failures, b.Registry.Forget(ctx, b.Namespace+"/*"))

@@ -2,10 +2,13 @@ package bench
 
 import (
 	"context"
+	"strings"
 
 	v1 "github.com/google/go-containerregistry/pkg/v1"
 
 	"github.com/podlapse/podlapse/lab/internal/image"
+	"github.com/podlapse/podlapse/lab/internal/layout"
+	"github.com/podlapse/podlapse/lab/internal/node"
 )
 
 // Image pushes an image with one layer of random bytes, which no node has seen, and returns its
@@ -60,6 +63,11 @@ func (b *Bench) ImageElsewhere(ctx context.Context, name, architecture string) (
 
 // Reference is that of the bench's image of this name.
 func (b *Bench) Reference(name string) string { return b.imagePrefix() + name + ":1" }
+
+// Elsewhere is a reference of the bench's image under the registry's other name, from where it comes just the same.
+func (b *Bench) Elsewhere(reference string) string {
+	return node.OtherRegistry + strings.TrimPrefix(reference, layout.Address(layout.RegistryPort))
+}
 
 // Warm has the runtime pull an image apart from kubelet, as crictl and preloaders do, and returns when.
 func (b *Bench) Warm(ctx context.Context, reference string) (Span, error) {

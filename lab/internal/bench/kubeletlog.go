@@ -2,7 +2,6 @@ package bench
 
 import (
 	"bufio"
-	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -14,35 +13,51 @@ import (
 // TakenUpAt is when kubelet took a pod up, by its own log: right after, it writes the pod's start time
 // into its first status.
 func (b *Bench) TakenUpAt(pod string) (time.Time, error) {
+	return b.kubeletSaid(syncLoopAdd, pod, time.Time{})
+}
+
+// HeardReadyAt is when kubelet heard of a readiness probe that passed after an instant, by its own log: then it stamps the
+// condition.
+func (b *Bench) HeardReadyAt(pod string, after time.Time) (time.Time, error) {
+	return b.kubeletSaid(syncLoopReady, pod, after)
+}
+
+// klog's lines: severity, month, day, time of day, thread, source, message.
+var (
+	syncLoopAdd   = regexp.MustCompile(`^I(\d{4} \d\d:\d\d:\d\d\.\d{6}) .*"SyncLoop ADD" source="api" pods=\[(.*)\]`)
+	syncLoopReady = regexp.MustCompile(`^I(\d{4} \d\d:\d\d:\d\d\.\d{6}) .*"SyncLoop \(probe\)" probe="readiness" status="ready" pod=(.*)`)
+)
+
+func (b *Bench) kubeletSaid(line *regexp.Regexp, pod string, after time.Time) (time.Time, error) {
 	file, err := os.Open(b.Node.KubeletLog())
 	if err != nil {
 		return time.Time{}, fmt.Errorf("read kubelet's log: %w", err)
 	}
 	defer file.Close()
-	at, err := takenUp(file, b.Namespace+"/"+pod, time.Now())
+	at, err := saidOf(file, line, b.Namespace+"/"+pod, after, time.Now())
 	if err != nil {
 		return time.Time{}, fmt.Errorf("read kubelet's log about pod %s: %w", pod, err)
 	}
 	return at, nil
 }
 
-// syncLoopAdd is klog's line: severity, month, day, time of day, thread, source, message.
-var syncLoopAdd = regexp.MustCompile(`^I(\d{4} \d\d:\d\d:\d\d\.\d{6}) .*"SyncLoop ADD" source="api" pods=\[(.*)\]`)
-
-func takenUp(log io.Reader, pod string, now time.Time) (time.Time, error) {
+// saidOf is when the log first said something about a pod after an instant.
+func saidOf(log io.Reader, line *regexp.Regexp, pod string, after, now time.Time) (time.Time, error) {
 	lines := bufio.NewScanner(log)
 	lines.Buffer(nil, 1<<20)
 	for lines.Scan() {
-		fields := syncLoopAdd.FindStringSubmatch(lines.Text())
+		fields := line.FindStringSubmatch(lines.Text())
 		if fields == nil || !strings.Contains(fields[2], `"`+pod+`"`) {
 			continue
 		}
-		return klogTime(fields[1], now)
+		if at, err := klogTime(fields[1], now); err != nil || at.After(after) {
+			return at, err
+		}
 	}
 	if err := lines.Err(); err != nil {
 		return time.Time{}, err
 	}
-	return time.Time{}, errors.New("it never took it up")
+	return time.Time{}, fmt.Errorf("nothing in it is like %s", line)
 }
 
 // klogTime reads klog's stamp, which leaves the year out.

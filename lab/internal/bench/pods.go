@@ -136,5 +136,9 @@ func (b *Bench) AwaitSettled(ctx context.Context, name string) (agent.Timeline, 
 
 // Records are what all agents so far printed about the bench's pods.
 func (b *Bench) Records() (agent.Records, error) {
-	return agent.ReadRecords(b.Node.AgentRecords(), b.Namespace)
+	output, err := b.Node.AgentOutput()
+	if err != nil {
+		return agent.Records{}, err
+	}
+	return agent.ReadRecords(output, b.Namespace)
 }

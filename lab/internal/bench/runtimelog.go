@@ -18,6 +18,7 @@ import (
 type RuntimeLog struct {
 	SandboxAskedAt time.Time            // kubelet asked for the first sandbox
 	SandboxReadyAt time.Time            // a sandbox ran
+	StartAskedAt   map[string]time.Time // kubelet first asked for each container's start
 	RunningAt      map[string]time.Time // each container's first start was done
 	ExitedAt       map[string]time.Time // the end of each container's first run was heard of
 	Pull           Span                 // of the one image that the bench made for the pod
@@ -41,12 +42,13 @@ var (
 	sandboxAsked     = regexp.MustCompile(`^RunPodSandbox for .*uid:"([^"]+)"[^"]*"[^"]*"( returns sandbox id "([^"]+)")?$`)
 	containerCreated = regexp.MustCompile(`^CreateContainer within sandbox "([^"]+)" for name:"([^"]+)".* returns container id "([^"]+)"$`)
 	containerStarted = regexp.MustCompile(`^StartContainer for "([^"]+)" returns successfully$`)
+	startAsked       = regexp.MustCompile(`^StartContainer for "([^"]+)"$`)
 	containerExited  = regexp.MustCompile(`^received container exit event container_id:"([^"]+)"`)
 	imagePulled      = regexp.MustCompile(`^PullImage "([^"]+)"( returns image reference .*)?$`)
 )
 
 func readRuntimeLog(text io.Reader, uid, image string) (RuntimeLog, error) {
-	log := RuntimeLog{RunningAt: make(map[string]time.Time), ExitedAt: make(map[string]time.Time)}
+	log := RuntimeLog{StartAskedAt: make(map[string]time.Time), RunningAt: make(map[string]time.Time), ExitedAt: make(map[string]time.Time)}
 	sandboxes, containers := make(map[string]bool), make(map[string]string)
 	lines := bufio.NewScanner(text)
 	lines.Buffer(nil, 1<<20)
@@ -65,6 +67,8 @@ func readRuntimeLog(text io.Reader, uid, image string) (RuntimeLog, error) {
 			containers[m[3]] = m[2]
 		} else if m := containerStarted.FindStringSubmatch(message); m != nil && containers[m[1]] != "" {
 			firstOf(log.RunningAt, containers[m[1]], at)
+		} else if m := startAsked.FindStringSubmatch(message); m != nil && containers[m[1]] != "" {
+			firstOf(log.StartAskedAt, containers[m[1]], at)
 		} else if m := containerExited.FindStringSubmatch(message); m != nil && containers[m[1]] != "" {
 			firstOf(log.ExitedAt, containers[m[1]], at)
 		} else if m := imagePulled.FindStringSubmatch(message); m != nil && strings.HasPrefix(m[1], image) {

@@ -28,7 +28,7 @@ not a line of it
 	}
 	second := func(n int) time.Time { return time.Date(2026, 1, 1, 0, 0, n, 0, time.UTC) }
 	if !log.SandboxAskedAt.Equal(second(1)) || log.Pull != (Span{second(3), second(5)}) ||
-		len(log.RunningAt) != 1 || !log.RunningAt["main"].Equal(second(9)) ||
+		!log.StartAskedAt["main"].Equal(second(8)) || len(log.RunningAt) != 1 || !log.RunningAt["main"].Equal(second(9)) ||
 		!log.SandboxReadyAt.Equal(second(2)) || !log.ExitedAt["main"].Equal(second(10)) {
 		t.Errorf("got %+v", log)
 	}
@@ -37,17 +37,27 @@ not a line of it
 	}
 }
 
-func TestTakenUp(t *testing.T) {
+func TestWhatKubeletSaid(t *testing.T) {
 	text := `I1231 23:59:58.000001    7 kubelet.go:2709] "SyncLoop ADD" source="file" pods=["n/pod-1"]
 I1231 23:59:58.500001    7 kubelet.go:2709] "SyncLoop ADD" source="api" pods=["n/pod-12","n/pod-2"]
 I1231 23:59:59.250001    7 kubelet.go:2709] "SyncLoop ADD" source="api" pods=["n/pod-3","n/pod-1"]
+I1231 23:59:59.300001    7 kubelet.go:2826] "SyncLoop (probe)" probe="readiness" status="ready" pod="n/pod-1"
+I1231 23:59:59.350001    7 kubelet.go:2826] "SyncLoop (probe)" probe="readiness" status="not ready" pod="n/pod-1"
+I1231 23:59:59.400001    7 kubelet.go:2826] "SyncLoop (probe)" probe="readiness" status="ready" pod="n/pod-12"
+I1231 23:59:59.450001    7 kubelet.go:2826] "SyncLoop (probe)" probe="startup" status="ready" pod="n/pod-1"
+I1231 23:59:59.500001    7 kubelet.go:2826] "SyncLoop (probe)" probe="readiness" status="ready" pod="n/pod-1"
 `
-	at, err := takenUp(strings.NewReader(text), "n/pod-1", time.Date(2026, 1, 1, 0, 0, 1, 0, time.Local))
+	now := time.Date(2026, 1, 1, 0, 0, 1, 0, time.Local)
+	at, err := saidOf(strings.NewReader(text), syncLoopAdd, "n/pod-1", time.Time{}, now)
 	if want := time.Date(2025, 12, 31, 23, 59, 59, 250001000, time.Local); err != nil || !at.Equal(want) {
 		t.Errorf("got %s, %v, want %s", at, err, want)
 	}
-	if _, err := takenUp(strings.NewReader(text), "n/pod-4", time.Now()); err == nil {
+	if _, err := saidOf(strings.NewReader(text), syncLoopAdd, "n/pod-4", time.Time{}, now); err == nil {
 		t.Error("a pod that it does not know was taken up")
+	}
+	at, err = saidOf(strings.NewReader(text), syncLoopReady, "n/pod-1", at.Add(60*time.Millisecond), now)
+	if want := time.Date(2025, 12, 31, 23, 59, 59, 500001000, time.Local); err != nil || !at.Equal(want) {
+		t.Errorf("ready at %s, %v, want %s", at, err, want)
 	}
 }
 

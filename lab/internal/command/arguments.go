@@ -19,16 +19,19 @@ type Quiet struct{ error }
 
 const usage = `Usage: lab COMMAND
 
-  up [--agent PATH] [--sample]      start the node, or repair it; run the agent on it; show a sample
+  up [--agent PATH] [--image ARCHIVE] [--sample]
+                                    start the node, or repair it; run the agent on it, from an image as the
+                                    DaemonSet of manifests/, else as a process; show a sample
   down                              end the node and remove all of it but the build cache
   status                            say what runs and how to reach it
   list                              name the scenarios
-  scenario NAME [--agent PATH] [--seed N]
+  scenario NAME [--agent PATH] [--image ARCHIVE] [--seed N]
                                     inject faults and compare what the agent says with the truth;
                                     what is left to chance is drawn with the seed
 
 Environment:
   PODLAPSE_AGENT       the agent's program, where --agent is not given
+  PODLAPSE_IMAGE       the archive of its image that "make image" makes, where --image is not given
   PODLAPSE_LAB_DIR     state directory (default /var/lib/podlapse-lab)
   PODLAPSE_LAB_CACHE   parent of the build cache (default $XDG_CACHE_HOME, else ~/.cache)
   PODLAPSE_LAB_SOURCE  the lab's source directory, where it cannot be found by itself`
@@ -37,6 +40,7 @@ Environment:
 type arguments struct {
 	command  string
 	agent    string
+	image    string // an archive
 	sample   bool
 	scenario string
 	seed     uint64 // 0: any
@@ -55,9 +59,11 @@ func parse(words []string, getenv func(string) string, scenarios []string) (argu
 	switch a.command {
 	case "up":
 		flags.StringVar(&a.agent, "agent", getenv("PODLAPSE_AGENT"), "")
+		flags.StringVar(&a.image, "image", getenv("PODLAPSE_IMAGE"), "")
 		flags.BoolVar(&a.sample, "sample", false, "")
 	case "scenario":
 		flags.StringVar(&a.agent, "agent", getenv("PODLAPSE_AGENT"), "")
+		flags.StringVar(&a.image, "image", getenv("PODLAPSE_IMAGE"), "")
 		flags.Uint64Var(&a.seed, "seed", 0, "")
 		operands = 1
 	case registryCommand:

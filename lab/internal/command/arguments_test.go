@@ -42,6 +42,8 @@ func TestRightCalls(t *testing.T) {
 	for call, want := range map[string]arguments{
 		"up":                        {command: "up", agent: "/from/environment"},
 		"up --agent /a --sample":    {command: "up", agent: "/a", sample: true},
+		"up --image /i":             {command: "up", agent: "/from/environment", image: "/i"},
+		"scenario first --image=/i": {command: "scenario", scenario: "first", agent: "/from/environment", image: "/i"},
 		"scenario first --agent /a": {command: "scenario", scenario: "first", agent: "/a"},
 		"scenario --agent=/a first": {command: "scenario", scenario: "first", agent: "/a"},
 		"scenario first --seed 7":   {command: "scenario", scenario: "first", agent: "/from/environment", seed: 7},

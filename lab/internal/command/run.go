@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"text/tabwriter"
 
 	"github.com/podlapse/podlapse/lab/internal/build"
@@ -98,13 +99,13 @@ func plan(ctx context.Context, n node.Node) (build.Programs, build.Builder, bool
 }
 
 // raise brings the node up with everything that has to be there before.
-func raise(ctx context.Context, n node.Node, agent string) (node.Node, error) {
-	if agent != "" {
-		path, err := node.CheckAgent(agent)
+func raise(ctx context.Context, n node.Node, agent node.Agent) (node.Node, error) {
+	if agent.Program != "" {
+		path, err := node.CheckAgent(agent.Program)
 		if err != nil {
 			return n, UsageError{err.Error()}
 		}
-		agent = path
+		agent.Program = path
 	}
 	programs, builder, missing, err := plan(ctx, n)
 	if err != nil {
@@ -128,7 +129,11 @@ func up(ctx context.Context, n node.Node, a arguments, stdout, stderr io.Writer)
 	if a.sample && a.agent == "" && n.Agent() == "" {
 		return UsageError{"up: --sample lets the agent explain the sample: give --agent PATH, or set PODLAPSE_AGENT"}
 	}
-	n, err := raise(ctx, n, a.agent)
+	agent := node.Agent{Program: a.agent, Archive: a.image, Form: node.AsProcess}
+	if a.image != "" || a.agent == "" && n.AgentImage() != "" {
+		agent.Form = node.Deployed
+	}
+	n, err := raise(ctx, n, agent)
 	if err != nil {
 		return err
 	}
@@ -142,17 +147,21 @@ func up(ctx context.Context, n node.Node, a arguments, stdout, stderr io.Writer)
 }
 
 func play(ctx context.Context, n node.Node, a arguments, stdout io.Writer) error {
+	i := slices.IndexFunc(scenario.Table(), func(s scenario.Scenario) bool { return s.Name == a.scenario })
+	s := scenario.Table()[i] // or the arguments would not have been taken
 	if a.agent == "" && n.Agent() == "" {
 		return UsageError{"scenario: there is no agent to compare: give --agent PATH, or set PODLAPSE_AGENT"}
 	}
-	n, err := raise(ctx, n, a.agent)
+	form := node.AsProcess
+	if s.Deployed {
+		form = node.Deployed
+	}
+	if s.Deployed && a.image == "" && n.AgentImage() == "" {
+		return UsageError{"scenario: " + s.Name + " deploys the agent from its image: run \"make image\" and give --image ARCHIVE, or set PODLAPSE_IMAGE"}
+	}
+	n, err := raise(ctx, n, node.Agent{Program: a.agent, Archive: a.image, Form: form})
 	if err != nil {
 		return err
 	}
-	for _, s := range scenario.Table() {
-		if s.Name == a.scenario {
-			return scenario.Play(ctx, n, s, a.seed, stdout)
-		}
-	}
-	return UsageError{"scenario: there is no " + a.scenario}
+	return scenario.Play(ctx, n, s, a.seed, stdout)
 }

@@ -102,21 +102,34 @@ func (l Layout) CNIFaults() string { return l.In("cni", "faults.json") }
 // CNILog is the file in which the CNI plugin dates what it did.
 func (l Layout) CNILog() string { return l.In("cni", "log.jsonl") }
 
-// AgentRecords is the file that collects the agent's standard output.
+// AgentRecords is the file that collects the standard output of an agent that runs as a process.
 func (l Layout) AgentRecords() string { return l.In("agent-records.jsonl") }
 
+// AgentFiles is the directory in which the agent may write, however it runs: the two below.
+func (l Layout) AgentFiles() string { return l.In("agent") }
+
 // AgentObservations is the file in which the agent records what its sources observed.
-func (l Layout) AgentObservations() string { return l.In("agent-observations.jsonl") }
+func (l Layout) AgentObservations() string {
+	return filepath.Join(l.AgentFiles(), "observations.jsonl")
+}
 
 // AgentState is the directory in which the agent remembers what it has reported, across its restarts.
-func (l Layout) AgentState() string { return l.In("agent-state") }
+func (l Layout) AgentState() string { return filepath.Join(l.AgentFiles(), "state") }
+
+// KeptLogs is the directory of what agents in containers printed.
+func (l Layout) KeptLogs() string { return l.In("agent-logs") }
 
 // OTLP is the file that collects what was sent over OTLP.
 func (l Layout) OTLP() string { return l.In("otlp.jsonl") }
 
 // PodLogs is the file of what the first run of a container printed.
 func (l Layout) PodLogs(namespace, pod, uid, container string) string {
-	return l.In("pod-logs", namespace+"_"+pod+"_"+uid, container, "0.log")
+	return filepath.Join(l.ContainerLogs(namespace, pod, uid, container), "0.log")
+}
+
+// ContainerLogs is the directory of the logs of a container's runs. Each of pod and uid may be "*", for a pattern.
+func (l Layout) ContainerLogs(namespace, pod, uid, container string) string {
+	return l.In("pod-logs", namespace+"_"+pod+"_"+uid, container)
 }
 
 // Lock is the path of the file that keeps two lab commands from changing the same node.
@@ -124,7 +137,7 @@ func (l Layout) Lock() string { return l.Run + ".lock" }
 
 // Create makes the state and run directories, readable by root alone: they hold private keys.
 func (l Layout) Create() error {
-	for _, dir := range []string{l.State, l.Run, l.Logs(), l.Processes(), l.In("kubeconfig"), l.In("cni")} {
+	for _, dir := range []string{l.State, l.Run, l.Logs(), l.Processes(), l.In("kubeconfig"), l.In("cni"), l.AgentFiles(), l.KeptLogs()} {
 		if err := os.MkdirAll(dir, 0o700); err != nil {
 			return fmt.Errorf("create lab directory: %w", err)
 		}

@@ -45,7 +45,7 @@ func TestManifestsFitTheAgent(t *testing.T) {
 	}
 
 	t.Run("settings", func(t *testing.T) {
-		for component := range asValues {
+		for component := range asValues() {
 			c := container(t, compose(t, component))
 			if !slices.Equal(c.Args, []string{"run"}) {
 				t.Errorf("%s: arguments %q: flags go before variables, which then would not do", component, c.Args)
@@ -66,6 +66,7 @@ func TestManifestsFitTheAgent(t *testing.T) {
 	t.Run("access to annotate", func(t *testing.T) {
 		compareAccess(t, asked(t, agent, "--annotate=on"), compose(t, "annotate"), "podlapse-agent-annotate")
 	})
+	t.Run("TLS", func(t *testing.T) { servesTLS(t, agent) })
 }
 
 // compareAccess wants the agent's roles to allow what was asked for, and nothing that was not.

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	monitoringv1 "github.com/prometheus-operator/prometheus-operator/pkg/apis/monitoring/v1"
 	"helm.sh/helm/v4/pkg/chart/v2/loader"
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
@@ -34,6 +35,9 @@ func TestValuesThatTheSchemaRefuses(t *testing.T) {
 		{"networkPolicy: {apiServerPorts: [65536]}", "/networkPolicy/apiServerPorts/0': maximum"},
 		{"networkPolicy: {apiServerPorts: []}", "/networkPolicy/apiServerPorts': minItems"},
 		{"podMonitor: {interval: 30}", "/podMonitor/interval': got number, want string"},
+		{"env: {WEB_CONFIG_FILE: /w}", "invalid propertyName 'WEB_CONFIG_FILE'"},
+		{"tls: {enabled: true, secretName: \"\"}", "/tls/secretName'"},
+		{"tls: {certificate: x}", "'certificate'"},
 		{"stateDir: {path: state}", "/stateDir/path'"},
 		{"maxUnavailable: 0", "/maxUnavailable'"},
 		{"resources: {limit: {cpu: 1}}", "'limit'"},
@@ -113,6 +117,17 @@ func TestChartGoesItsOwnWay(t *testing.T) {
 			t.Errorf("mounts %v", got)
 		}
 	})
+	t.Run("a certificate of another name", func(t *testing.T) {
+		objects := ofChart(t, "tls: {enabled: true, secretName: wildcard, serverName: agents.example}\npodMonitor: {enabled: true}")
+		web := volume(t, find[*appsv1.DaemonSet](t, objects, "").Spec.Template.Spec, "web")
+		if got := web.Projected.Sources[1].Secret.Name; got != "wildcard" {
+			t.Errorf("mounts Secret %s", got)
+		}
+		config := find[*monitoringv1.PodMonitor](t, objects, "").Spec.PodMetricsEndpoints[0].TLSConfig
+		if config.CA.Secret.Name != "wildcard" || *config.ServerName != "agents.example" {
+			t.Errorf("Prometheus wants %s of Secret %s", *config.ServerName, config.CA.Secret.Name)
+		}
+	})
 	t.Run("no namespace unless asked for, since Helm makes it before", func(t *testing.T) {
 		rendered, err := Chart(chartDirectory(t), "podlapse", "monitoring", "")
 		if err != nil {
@@ -135,6 +150,7 @@ func TestChartGoesItsOwnWay(t *testing.T) {
 func TestNotes(t *testing.T) {
 	for values, want := range map[string][]string{
 		"": {"pod-security.kubernetes.io/enforce=privileged", "nodeImpersonation.enabled limits", "metricsAuth.enabled", "explain"},
+		"tls: {enabled: true}\nnodeImpersonation: {enabled: true}":                                    {"explain --server=https://127.0.0.1:9717 --insecure-skip-tls-verify\n"},
 		"metricsAuth: {enabled: true}\nnodeImpersonation: {enabled: true}\nnamespace: {create: true}": {"Secret podlapse-metrics-reader"},
 	} {
 		rendered, err := Chart(chartDirectory(t), "podlapse", "podlapse", values)
@@ -174,6 +190,15 @@ func TestOneNameAndVersion(t *testing.T) {
 	if line := "IMAGE   ?= " + name + "\n"; !strings.Contains(string(read(t, directory(t), "..", "Makefile")), line) {
 		t.Errorf("the Makefile has no %q", line)
 	}
+}
+
+func volume(t *testing.T, pod corev1.PodSpec, name string) corev1.Volume {
+	t.Helper()
+	i := slices.IndexFunc(pod.Volumes, func(v corev1.Volume) bool { return v.Name == name })
+	if i < 0 {
+		t.Fatalf("there is no volume %s", name)
+	}
+	return pod.Volumes[i]
 }
 
 func container(t *testing.T, objects []object) corev1.Container {

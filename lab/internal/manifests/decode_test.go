@@ -1,10 +1,7 @@
 package manifests
 
 import (
-	"bufio"
-	"errors"
 	"fmt"
-	"io"
 	"slices"
 	"strings"
 	"testing"
@@ -19,7 +16,6 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/runtime/serializer"
-	"k8s.io/apimachinery/pkg/util/yaml"
 )
 
 // object is a rendered object in its Go type.
@@ -49,19 +45,12 @@ func scheme(t *testing.T) *runtime.Scheme {
 func decode(t *testing.T, text string) []object {
 	t.Helper()
 	strict := serializer.NewCodecFactory(scheme(t), serializer.EnableStrict).UniversalDeserializer()
-	documents := yaml.NewYAMLReader(bufio.NewReader(strings.NewReader(text)))
+	documents, err := Documents(text)
+	if err != nil {
+		t.Fatal(err)
+	}
 	var objects []object
-	for {
-		document, err := documents.Read()
-		if errors.Is(err, io.EOF) {
-			break
-		}
-		if err != nil {
-			t.Fatal(err)
-		}
-		if strings.Trim(string(document), "-\n ") == "" { // before the first separator, or of a template with nothing to say
-			continue
-		}
+	for _, document := range documents {
 		decoded, _, err := strict.Decode(document, nil, nil)
 		if err != nil {
 			t.Fatalf("decode: %v\n%s", err, document)
@@ -102,6 +91,7 @@ type securityContextConstraints struct {
 	metav1.TypeMeta
 	metav1.ObjectMeta `json:"metadata"`
 
+	Priority                 *int32   `json:"priority"`
 	AllowHostDirVolumePlugin bool     `json:"allowHostDirVolumePlugin"`
 	AllowHostIPC             bool     `json:"allowHostIPC"`
 	AllowHostNetwork         bool     `json:"allowHostNetwork"`

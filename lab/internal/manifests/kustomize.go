@@ -1,10 +1,15 @@
 package manifests
 
 import (
+	"bufio"
+	"bytes"
+	"errors"
 	"fmt"
+	"io"
 	"path/filepath"
 	"strings"
 
+	"k8s.io/apimachinery/pkg/util/yaml"
 	"sigs.k8s.io/kustomize/api/krusty"
 	"sigs.k8s.io/kustomize/kyaml/filesys"
 )
@@ -22,24 +27,67 @@ func Kustomize(dir string) (string, error) {
 	return string(text), nil
 }
 
-// Compose renders the base of a manifests directory with components, in this order, through a kustomization written to
-// scratch, an empty directory.
-func Compose(manifests, scratch string, components ...string) (string, error) {
+// Composition is the base with what is put on top of it.
+type Composition struct {
+	Components []string // in this order
+	Image      string   // NAME:TAG, in place of the manifests' own; empty: that
+	Patch      string   // a strategic merge patch, applied last; empty: none
+}
+
+// imageName is the image that the manifests name.
+const imageName = "ghcr.io/podlapse/podlapse"
+
+// Compose renders a composition of a manifests directory, through a kustomization written to scratch, an empty directory.
+func Compose(manifests, scratch string, c Composition) (string, error) {
 	back, err := filepath.Rel(scratch, manifests)
 	if err != nil {
 		return "", fmt.Errorf("compose manifests: %w", err)
 	}
 	var text strings.Builder
 	fmt.Fprintf(&text, "apiVersion: kustomize.config.k8s.io/v1beta1\nkind: Kustomization\nresources:\n- %s/base\n", back)
-	if len(components) > 0 {
+	if len(c.Components) > 0 {
 		fmt.Fprintf(&text, "components:\n")
 	}
-	for _, name := range components {
+	for _, name := range c.Components {
 		fmt.Fprintf(&text, "- %s/components/%s\n", back, name)
 	}
+	files := map[string]string{}
+	if c.Image != "" {
+		colon := strings.LastIndex(c.Image, ":")
+		if colon < strings.LastIndex(c.Image, "/") {
+			return "", fmt.Errorf("compose manifests: image %s has no tag", c.Image)
+		}
+		fmt.Fprintf(&text, "images:\n- name: %s\n  newName: %s\n  newTag: %q\n", imageName, c.Image[:colon], c.Image[colon+1:])
+	}
+	if c.Patch != "" {
+		const patch = "patch.yaml"
+		fmt.Fprintf(&text, "patches:\n- path: %s\n", patch)
+		files[patch] = c.Patch
+	}
+	files["kustomization.yaml"] = text.String()
 	disk := filesys.MakeFsOnDisk()
-	if err := disk.WriteFile(filepath.Join(scratch, "kustomization.yaml"), []byte(text.String())); err != nil {
-		return "", fmt.Errorf("compose manifests: %w", err)
+	for name, content := range files {
+		if err := disk.WriteFile(filepath.Join(scratch, name), []byte(content)); err != nil {
+			return "", fmt.Errorf("compose manifests: %w", err)
+		}
 	}
 	return Kustomize(scratch)
+}
+
+// Documents splits what was rendered into its objects, in their order.
+func Documents(rendered string) ([][]byte, error) {
+	reader := yaml.NewYAMLReader(bufio.NewReader(strings.NewReader(rendered)))
+	var documents [][]byte
+	for {
+		document, err := reader.Read()
+		if errors.Is(err, io.EOF) {
+			return documents, nil
+		}
+		if err != nil {
+			return nil, fmt.Errorf("split rendered objects: %w", err)
+		}
+		if len(bytes.Trim(document, "-\n ")) > 0 { // else before the first separator, or of a template with nothing to say
+			documents = append(documents, document)
+		}
+	}
 }

@@ -14,23 +14,6 @@ import (
 	"k8s.io/apimachinery/pkg/api/equality"
 )
 
-// asValues says which of the chart's values do what a component does.
-var asValues = map[string]string{
-	"node-impersonation": "nodeImpersonation: {enabled: true}",
-	"host-network":       "hostNetwork: {enabled: true}",
-	"pod-monitor":        "podMonitor: {enabled: true}",
-	"rules":              "rules: {enabled: true}",
-	"dashboard":          "dashboard: {enabled: true}",
-	"network-policy":     "networkPolicy: {enabled: true}",
-	"metrics-auth":       "metricsAuth: {enabled: true}",
-	"state-dir":          "stateDir: {enabled: true}",
-	"annotate":           "annotate: {enabled: true}",
-	"crio":               "runtime: crio",
-	"k3s":                "runtime: k3s",
-	"microk8s":           "runtime: microk8s",
-	"openshift":          "openshift: {enabled: true}",
-}
-
 // overlays says which components an overlay has.
 var overlays = map[string][]string{
 	"prometheus":      {"pod-monitor", "rules", "dashboard"},
@@ -41,16 +24,8 @@ var overlays = map[string][]string{
 	"openshift":       {"openshift", "pod-monitor", "rules"},
 }
 
-func valuesOf(components []string) string {
-	var lines []string
-	for _, name := range components {
-		lines = append(lines, asValues[name])
-	}
-	return strings.Join(lines, "\n")
-}
-
 func TestEveryComponentAndOverlayIsHeldAgainstTheChart(t *testing.T) {
-	if got, want := names(t, filepath.Join(directory(t), "components")), slices.Sorted(maps.Keys(asValues)); !slices.Equal(got, want) {
+	if got, want := names(t, filepath.Join(directory(t), "components")), slices.Sorted(maps.Keys(asValues())); !slices.Equal(got, want) {
 		t.Errorf("components are %v, the chart is compared with %v", got, want)
 	}
 	if got, want := names(t, filepath.Join(directory(t), "overlays")), slices.Sorted(maps.Keys(overlays)); !slices.Equal(got, want) {
@@ -61,15 +36,15 @@ func TestEveryComponentAndOverlayIsHeldAgainstTheChart(t *testing.T) {
 func TestChartSaysWhatKustomizeSays(t *testing.T) {
 	combinations := [][]string{
 		nil,
-		{"node-impersonation", "host-network", "pod-monitor", "rules", "dashboard", "network-policy", "metrics-auth", "state-dir", "annotate", "k3s"},
-		{"openshift", "host-network", "pod-monitor", "rules", "dashboard", "network-policy", "metrics-auth", "state-dir", "annotate"},
+		{"node-impersonation", "host-network", "pod-monitor", "rules", "dashboard", "network-policy", "metrics-auth", "tls", "state-dir", "annotate", "k3s"},
+		{"openshift", "host-network", "pod-monitor", "rules", "dashboard", "network-policy", "metrics-auth", "tls", "state-dir", "annotate"},
 	}
-	for name := range asValues {
+	for name := range asValues() {
 		combinations = append(combinations, []string{name})
 	}
 	for _, components := range combinations {
 		t.Run("base "+strings.Join(components, " "), func(t *testing.T) {
-			same(t, compose(t, components...), ofChart(t, valuesOf(components)))
+			same(t, compose(t, components...), ofChart(t, valuesOf(components...)))
 		})
 	}
 	for name, components := range overlays {
@@ -78,7 +53,7 @@ func TestChartSaysWhatKustomizeSays(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			same(t, decode(t, text), ofChart(t, valuesOf(components)))
+			same(t, decode(t, text), ofChart(t, valuesOf(components...)))
 		})
 	}
 }

@@ -49,7 +49,7 @@ func compose(t *testing.T, components ...string) []object {
 	if err != nil {
 		t.Fatal(err)
 	}
-	text, err := Compose(directory(t), scratch, components...)
+	text, err := Compose(directory(t), scratch, Composition{Components: components})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -12,11 +12,10 @@ import (
 	"github.com/podlapse/podlapse/lab/internal/process"
 )
 
-// agentFile remembers which program the agent was started from, so that a later up without one can
-// bring it back.
+// agentFile remembers the agent's program, so that a later up without one can bring it back.
 func (n Node) agentFile() string { return n.In("agent-program") }
 
-// Agent returns the path of the program that the agent was last started from, or nothing.
+// Agent returns the path of the agent's program that was last given, or nothing.
 func (n Node) Agent() string {
 	data, err := os.ReadFile(n.agentFile())
 	if err != nil {
@@ -31,7 +30,7 @@ type AgentChange struct {
 	Environment []string // NAME=VALUE
 }
 
-// agent is the agent as it runs in production, with every kind of record.
+// agent is the agent as a process: with the rights and settings that the manifests give it, and every kind of record.
 func (n Node) agent(program string, change AgentChange) component {
 	return component{
 		Spec: process.Spec{Name: agentProcess, Path: program, Args: append([]string{"run",
@@ -47,34 +46,25 @@ func (n Node) agent(program string, change AgentChange) component {
 	}
 }
 
-// startAgent starts the agent from the given program, else from the one it last ran from.
-func (n Node) startAgent(ctx context.Context, program string) error {
-	if program == "" {
-		program = n.Agent()
-		if _, err := os.Stat(program); program == "" || err != nil {
-			return nil
-		}
+// startAgent starts the process of the program that was given, if one was.
+func (n Node) startAgent(ctx context.Context) error {
+	program := n.Agent()
+	if _, err := os.Stat(program); program == "" || err != nil {
+		return nil
 	}
-	return n.startAgentWith(ctx, program, AgentChange{})
+	return n.RestartAgentWith(ctx, AgentChange{})
 }
 
-// RestartAgentWith starts the agent anew with a change, unless it runs so already, and waits until it is ready.
+// RestartAgentWith starts the agent's process anew with a change, unless it runs so already, and waits until it is ready.
 // Restore, or the next Up, takes the change back.
 func (n Node) RestartAgentWith(ctx context.Context, change AgentChange) error {
-	return n.startAgentWith(ctx, n.Agent(), change)
-}
-
-func (n Node) startAgentWith(ctx context.Context, program string, change AgentChange) error {
-	program, err := CheckAgent(program)
+	program, err := CheckAgent(n.Agent())
 	if err != nil {
 		return err
 	}
 	c := n.agent(program, change)
 	if err := n.ensure(c); err != nil {
 		return err
-	}
-	if err := os.WriteFile(n.agentFile(), []byte(program), 0o600); err != nil {
-		return fmt.Errorf("note the agent's program: %w", err)
 	}
 	return n.await(ctx, c)
 }
@@ -118,10 +108,15 @@ func CheckAgent(program string) (string, error) {
 	return path, nil
 }
 
-// AgentLog is the file that collects what the agent logs.
-func (n Node) AgentLog() string { return filepath.Join(n.Logs(), agentProcess+".log") }
+// AgentLog is the file that collects what the agent logs; of one in a container, what it prints besides.
+func (n Node) AgentLog() string {
+	if n.Form() == Deployed {
+		return n.latestKeptLog()
+	}
+	return filepath.Join(n.Logs(), agentProcess+".log")
+}
 
-// AgentAge is for how long the agent has been running.
+// AgentAge is for how long the agent's process has been running.
 func (n Node) AgentAge() time.Duration {
 	record, ok := n.table().Get(agentProcess)
 	if !ok {

@@ -20,7 +20,7 @@ const (
 	tokenKey       = "service-account"
 )
 
-// agentName is what the API server calls the agent.
+// agentName is what the API server calls an agent that runs as a process.
 const agentName = "podlapse-agent"
 
 // writeCertificates makes the node's authority and every certificate of it, and the kubeconfigs. The

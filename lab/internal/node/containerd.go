@@ -33,20 +33,26 @@ func (n Node) containerd() component {
 	}
 }
 
-// writeContainerdConfig writes containerd's configuration, the address of its one registry, and the
+// OtherRegistry is another name of the lab's registry, for images of which an agent is to think that they come from elsewhere.
+const OtherRegistry = "other.registry.invalid"
+
+// writeContainerdConfig writes containerd's configuration, the address of its one registry under both of its names, and the
 // network's.
 func (n Node) writeContainerdConfig(baseImage string) error {
-	registryHost := layout.Address(layout.RegistryPort)
-	hosts := n.In("registry-hosts", registryHost)
-	network := n.In("cni", "net.d")
-	for _, dir := range []string{hosts, network} {
-		if err := os.MkdirAll(dir, 0o700); err != nil {
+	server := "http://" + layout.Address(layout.RegistryPort)
+	for _, name := range []string{layout.Address(layout.RegistryPort), OtherRegistry} {
+		hosts := n.In("registry-hosts", name)
+		if err := os.MkdirAll(hosts, 0o700); err != nil {
 			return fmt.Errorf("create configuration directory: %w", err)
 		}
+		text := fmt.Sprintf("server = %q\n[host.%q]\n  capabilities = [\"pull\", \"resolve\"]\n", server, server)
+		if err := writeFile(filepath.Join(hosts, "hosts.toml"), text); err != nil {
+			return err
+		}
 	}
-	server := fmt.Sprintf("server = %q\n[host.%q]\n  capabilities = [\"pull\", \"resolve\"]\n", "http://"+registryHost, "http://"+registryHost)
-	if err := writeFile(filepath.Join(hosts, "hosts.toml"), server); err != nil {
-		return err
+	network := n.In("cni", "net.d")
+	if err := os.MkdirAll(network, 0o700); err != nil {
+		return fmt.Errorf("create configuration directory: %w", err)
 	}
 	conflist, err := json.MarshalIndent(map[string]any{
 		"cniVersion": "1.0.0", "name": cni.NetworkName,

@@ -3,6 +3,7 @@ package node
 import (
 	"context"
 	"fmt"
+	"os"
 	"time"
 
 	"github.com/podlapse/podlapse/lab/internal/kube"
@@ -41,10 +42,11 @@ func (n Node) etcd() component {
 	}
 }
 
-func (n Node) apiServer() component {
+// apiServer is the API server, with more flags than usual.
+func (n Node) apiServer(flags ...string) component {
 	ca := n.certificate("ca.crt")
 	return component{
-		Spec: process.Spec{Name: apiServerName, Path: n.Programs.Tool(apiServerName), Args: []string{
+		Spec: process.Spec{Name: apiServerName, Path: n.Programs.Tool(apiServerName), Args: append([]string{
 			"--bind-address=" + layout.Loopback, "--advertise-address=" + layout.Loopback,
 			fmt.Sprintf("--secure-port=%d", layout.APIServerPort),
 			"--tls-cert-file=" + n.certificate(serving+".crt"), "--tls-private-key-file=" + n.certificate(serving+".key"),
@@ -66,11 +68,42 @@ func (n Node) apiServer() component {
 			"--delete-collection-workers=8",
 			"--kubelet-client-certificate=" + n.certificate(adminUser+".crt"),
 			"--kubelet-client-key=" + n.certificate(adminUser+".key"), "--kubelet-certificate-authority=" + ca,
-		}, Inputs: []string{ca}},
+			// Who is to be allowed what it uses, and nothing else, is looked at.
+			"--audit-policy-file=" + n.auditPolicy(), "--audit-log-path=" + n.AuditLog(), "--audit-log-maxsize=20", "--audit-log-maxbackup=1",
+		}, flags...), Inputs: []string{ca, n.auditPolicy()}},
 		ports: []int{layout.APIServerPort},
 		ready: n.healthOf(layout.APIServerPort, adminUser, "/readyz"),
 		limit: startLimit,
 	}
+}
+
+// ListPlainly starts the API server anew so that it knows no streaming lists, as older ones do not: then who wants objects and
+// what becomes of them lists first. ListAtOnce, Restore, or the next Up takes that back.
+func (n Node) ListPlainly(ctx context.Context) error {
+	return n.restartAPIServer(ctx, "--feature-gates=WatchList=false")
+}
+
+// ListAtOnce takes ListPlainly back.
+func (n Node) ListAtOnce(ctx context.Context) error { return n.restartAPIServer(ctx) }
+
+// ReachPodsThrough starts the API server anew so that it goes to pods through a proxy that listens on a Unix socket, as one outside of
+// the cluster's network does. ListAtOnce, Restore, or the next Up takes that back.
+func (n Node) ReachPodsThrough(ctx context.Context, socket string) error {
+	path := n.In("egress.yaml")
+	config := "apiVersion: apiserver.k8s.io/v1beta1\nkind: EgressSelectorConfiguration\negressSelections:\n" +
+		"- name: cluster\n  connection: {proxyProtocol: HTTPConnect, transport: {uds: {udsName: " + socket + "}}}\n"
+	if err := os.WriteFile(path, []byte(config), 0o600); err != nil {
+		return fmt.Errorf("write the API server's way to pods: %w", err)
+	}
+	return n.restartAPIServer(ctx, "--egress-selector-config-file="+path)
+}
+
+// restartAPIServer starts the API server anew unless it runs with just these flags.
+func (n Node) restartAPIServer(ctx context.Context, flags ...string) error {
+	if err := n.ensure(n.apiServer(flags...)); err != nil {
+		return err
+	}
+	return n.await(ctx, n.apiServer(flags...))
 }
 
 func (n Node) controllerManager() component {

@@ -10,19 +10,22 @@ import (
 	"github.com/podlapse/podlapse/lab/internal/kube"
 )
 
-// grantAgent lets the agent list and watch pods, watch Events, and nothing else, as its manifest does.
+// processRole is the role of agents that run as processes; the manifests have one of their own.
+const processRole = "podlapse-lab-agent"
+
+// grantAgent lets agents that run as processes list and watch pods, watch Events, and nothing else, as the manifests do.
 func grantAgent(ctx context.Context, client *kube.Client) error {
 	const path = "/apis/rbac.authorization.k8s.io/v1/"
 	role := rbacv1.ClusterRole{
-		ObjectMeta: metav1.ObjectMeta{Name: agentName},
+		ObjectMeta: metav1.ObjectMeta{Name: processRole},
 		Rules: []rbacv1.PolicyRule{
 			{APIGroups: []string{""}, Resources: []string{"pods"}, Verbs: []string{"list", "watch"}},
 			{APIGroups: []string{""}, Resources: []string{"events"}, Verbs: []string{"watch"}},
 		},
 	}
 	binding := rbacv1.ClusterRoleBinding{
-		ObjectMeta: metav1.ObjectMeta{Name: agentName},
-		RoleRef:    rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: agentName},
+		ObjectMeta: metav1.ObjectMeta{Name: processRole},
+		RoleRef:    rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: processRole},
 		Subjects:   []rbacv1.Subject{{APIGroup: rbacv1.GroupName, Kind: rbacv1.UserKind, Name: agentName}},
 	}
 	if err := client.Create(ctx, path+"clusterroles", role); err != nil && !kube.IsConflict(err) {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"strconv"
 	"sync"
 	"text/tabwriter"
 
@@ -19,10 +20,17 @@ type state struct {
 	well   bool
 }
 
-// components lists what runs, or should. The agent is among them once it has been started.
+func (s state) pid() string {
+	if s.record.PID == 0 {
+		return "-"
+	}
+	return strconv.Itoa(s.record.PID)
+}
+
+// components lists what runs, or should. The agent is among them if it runs as a process.
 func (n Node) components() []component {
 	all := []component{n.registryComponent(), n.etcd(), n.containerd(), n.apiServer(), n.controllerManager(), n.scheduler(), n.kubelet()}
-	if program := n.Agent(); program != "" {
+	if program := n.Agent(); program != "" && n.Form() == AsProcess {
 		all = append(all, n.agent(program, AgentChange{}))
 	}
 	return all
@@ -40,16 +48,19 @@ func (n Node) Status(ctx context.Context, out io.Writer) bool {
 		return false
 	}
 	states := n.look(ctx)
+	if n.Form() == Deployed {
+		states = append(states, n.lookAtDaemonSet(ctx))
+	}
 	table := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(table, "COMPONENT\tPID\tHEALTH\tLISTENS ON")
 	well := true
 	for _, s := range states {
-		fmt.Fprintf(table, "%s\t%d\t%s\t%s\n", s.Name, s.record.PID, s.health, s.listensOn())
+		fmt.Fprintf(table, "%s\t%s\t%s\t%s\n", s.Name, s.pid(), s.health, s.listensOn())
 		well = well && s.well
 	}
 	_ = table.Flush()
 	for _, s := range states {
-		if !s.well {
+		if !s.well && s.record.Log != "" {
 			fmt.Fprintf(out, "\n%s, the end of %s:\n%s\n", s.Name, s.record.Log, indent(process.Tail(s.record.Log, 15)))
 		}
 	}
@@ -73,6 +84,16 @@ func (n Node) look(ctx context.Context) []state {
 	}
 	looks.Wait()
 	return states
+}
+
+// lookAtDaemonSet is the agent's line where it runs as a DaemonSet.
+func (n Node) lookAtDaemonSet(ctx context.Context) state {
+	s := state{component: component{Spec: process.Spec{Name: "daemonset/" + agentDaemonSet}, ports: []int{layout.AgentPort}},
+		record: process.Record{Log: n.AgentLog()}, health: "ready", well: true}
+	if err := get(ctx, "http://"+layout.Address(layout.AgentPort)+"/readyz"); err != nil {
+		s.health, s.well = "not ready: "+err.Error(), false
+	}
+	return s
 }
 
 func (n Node) healthWords(ctx context.Context, c component, record process.Record, known bool) (words string, well bool) {
@@ -103,7 +124,18 @@ func (n Node) Addresses(out io.Writer) {
 		fmt.Fprintf(table, "metrics\t%s/metrics\n", agent)
 		fmt.Fprintf(table, "API\t%s/api/v1/pods\n", agent)
 		fmt.Fprintf(table, "readiness\t%s/readyz?verbose\n", agent)
-		fmt.Fprintf(table, "records\t%s\n", n.AgentRecords())
+		fmt.Fprintf(table, "records\t%s\n", n.whereRecordsAre())
+	}
+	if record, ok := n.table().Get(prometheusName); ok && record.Alive() {
+		fmt.Fprintf(table, "Prometheus\thttp://%s\n", layout.Address(layout.PrometheusPort))
 	}
 	fmt.Fprintf(table, "logs\t%s\n", n.Logs())
+}
+
+// whereRecordsAre names what a person reads records in; of a container among the words of its log.
+func (n Node) whereRecordsAre() string {
+	if n.Form() == Deployed {
+		return n.ContainerLogs(AgentNamespace, "*", "*", agentContainer) + "/*.log"
+	}
+	return n.AgentRecords()
 }

@@ -27,9 +27,9 @@ func (n Node) complete() bool {
 	return err == nil && strings.TrimSpace(string(data)) == process.BootID()
 }
 
-// Up brings the node up, or repairs the one that is up, and returns when pods can be created. With
-// an agent, a path of its program, the agent runs too. Without one, an agent that already runs stays.
-func (n Node) Up(ctx context.Context, agent string) error {
+// Up brings the node up, or repairs the one that is up, and returns when pods can be created and the agent, if one was
+// ever given, runs as usual.
+func (n Node) Up(ctx context.Context, agent Agent) error {
 	release, err := n.Hold(ctx)
 	if err != nil {
 		return err
@@ -74,7 +74,7 @@ func (n Node) reset(ctx context.Context) error {
 }
 
 // start starts whatever does not run yet, in the order of dependence, side by side where there is none.
-func (n Node) start(ctx context.Context, agent string) error {
+func (n Node) start(ctx context.Context, agent Agent) error {
 	if err := n.Create(); err != nil { // again: a repair may have to bring back a directory
 		return err
 	}
@@ -82,7 +82,7 @@ func (n Node) start(ctx context.Context, agent string) error {
 	if err != nil {
 		return err
 	}
-	if err := errors.Join(n.installSelf(), n.writeContainerdConfig(base), n.writeKubeletConfig(nil)); err != nil {
+	if err := errors.Join(n.installSelf(), n.writeContainerdConfig(base), n.writeKubeletConfig(nil), n.writeAuditPolicy()); err != nil {
 		return err
 	}
 	images, etcd, runtime, server := n.registryComponent(), n.etcd(), n.containerd(), n.apiServer()
@@ -117,7 +117,7 @@ func (n Node) start(ctx context.Context, agent string) error {
 }
 
 // startNode starts what needs a serving API server.
-func (n Node) startNode(ctx context.Context, agent string) error {
+func (n Node) startNode(ctx context.Context, agent Agent) error {
 	clients := []component{n.kubelet(), n.controllerManager(), n.scheduler()}
 	for _, c := range clients {
 		if err := n.ensure(c); err != nil {
@@ -140,7 +140,7 @@ func (n Node) startNode(ctx context.Context, agent string) error {
 	if err := n.awaitNode(ctx, client); err != nil {
 		return err
 	}
-	if err := n.startAgent(ctx, agent); err != nil {
+	if err := n.bringAgent(ctx, client, agent); err != nil {
 		return err
 	}
 	if err := os.WriteFile(n.readyFile(), []byte(process.BootID()+"\n"), 0o600); err != nil {
@@ -149,10 +149,10 @@ func (n Node) startNode(ctx context.Context, agent string) error {
 	return nil
 }
 
-// Restore takes back what a scenario changed in how kubelet and agent run, and ends what it started; where it changed
+// Restore takes back what a scenario changed in how API server, kubelet and agent run, and ends what it started; where it changed
 // nothing, it does nothing. Up does the same for what a killed scenario left.
 func (n Node) Restore(ctx context.Context) error {
-	return errors.Join(n.StopGuests(), n.StopReceiver(), n.StopPrometheus(), n.PullSerially(ctx), n.startAgent(ctx, ""))
+	return errors.Join(n.StopGuests(), n.StopReceiver(), n.StopPrometheus(), n.ListAtOnce(ctx), n.PullSerially(ctx), n.RestoreAgent(ctx))
 }
 
 // awaitNode waits until pods would be scheduled and would start at the first try.

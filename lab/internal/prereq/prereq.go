@@ -67,6 +67,11 @@ func Packages(ctx context.Context, report *progress.Reporter, build bool) error 
 	if build {
 		wanted = append(wanted, toBuild()...)
 	}
+	return ensure(ctx, report, wanted)
+}
+
+// ensure installs what is missing of the wanted packages, or names it.
+func ensure(ctx context.Context, report *progress.Reporter, wanted []requirement) error {
 	missing := absent(wanted)
 	if len(missing) == 0 {
 		return nil

@@ -23,6 +23,9 @@ const Namespace = "sample"
 
 const replicas = 2
 
+// scrapeInterval is short, so that nobody waits for what is to be seen.
+const scrapeInterval = 2 * time.Second
+
 // Show starts the sample anew, waits until the agent has settled its pods, and runs the agent's own
 // explanation of each, whose output goes to out.
 func Show(ctx context.Context, n node.Node, out, log io.Writer) error {
@@ -46,6 +49,9 @@ func Show(ctx context.Context, n node.Node, out, log io.Writer) error {
 	if err != nil {
 		return fmt.Errorf("prepare the sample: %w", err)
 	}
+	if err := monitor(ctx, n); err != nil {
+		return err
+	}
 	pods, err := start(ctx, b)
 	if resetErr := b.ResetFaults(ctx); err == nil {
 		err = resetErr
@@ -64,6 +70,21 @@ func Show(ctx context.Context, n node.Node, out, log io.Writer) error {
 	}
 	fmt.Fprintln(out)
 	return nil
+}
+
+// monitor starts a Prometheus that scrapes the agent, with the rules as they are, for a person to look at. Where there is
+// none on the machine, there is a sample all the same.
+func monitor(ctx context.Context, n node.Node) error {
+	if err := n.FindPrometheus(ctx); err != nil {
+		n.Report.Say("no Prometheus scrapes the agent: %v", err)
+		return nil
+	}
+	rules, err := node.Rules()
+	if err != nil {
+		return err
+	}
+	_, err = n.StartMonitoring(ctx, node.Monitoring{Interval: scrapeInterval, Rules: rules})
+	return err
 }
 
 // start deploys the sample and returns its pods when the agent calls them ready. The registry is

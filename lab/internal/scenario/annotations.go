@@ -37,7 +37,7 @@ func annotations(ctx context.Context, b *bench.Bench, v *Verdict) error {
 	if err != nil {
 		return err
 	}
-	if err := b.CreatePolicy(ctx, "annotate", "policy.yaml"); err != nil {
+	if err := b.ApplyOf(ctx, "annotate", "policy.yaml"); err != nil {
 		return err
 	}
 	spec := corev1.PodSpec{ServiceAccountName: account, Containers: []corev1.Container{{Name: mainName, Image: b.BaseImage}}}

@@ -115,7 +115,7 @@ func (c *costRun) judgeTold(ctx context.Context, namespace string, started []syn
 // told waits for the records of all pods of a namespace: who misses an Event waits for it.
 func (c *costRun) told(ctx context.Context, namespace string, guest, pods int) (told map[string]agent.Timeline, err error) {
 	err = c.bench.Node.Report.Wait(ctx, "the records of "+namespace, 40*time.Second, 500*time.Millisecond, func(context.Context) error {
-		records, err := agent.ReadRecords(c.bench.Node.GuestRecords(guest), namespace)
+		records, err := agent.ReadRecords(agent.Output{File: c.bench.Node.GuestRecords(guest)}, namespace)
 		if err != nil {
 			return err
 		}

@@ -139,7 +139,7 @@ func (c *costRun) play(ctx context.Context, name, node string) (l block, err err
 
 // start starts the pods at their rate and returns when the last one runs.
 func (c *costRun) start(ctx context.Context, namespace, node string) ([]synthetic.Started, error) {
-	kubelet := synthetic.Kubelet{Kube: c.bench.Kube, Runtime: c.runtime, Node: node}
+	kubelet := synthetic.Kubelet{Kube: c.bench.Kube, Runtime: c.runtime, Node: node, Pace: synthetic.Usual()}
 	started := make([]synthetic.Started, c.kind.pods)
 	all, together := errgroup.WithContext(ctx)
 	begunAt := time.Now()

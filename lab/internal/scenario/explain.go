@@ -11,7 +11,6 @@ import (
 
 	"github.com/podlapse/podlapse/lab/internal/agent"
 	"github.com/podlapse/podlapse/lab/internal/bench"
-	"github.com/podlapse/podlapse/lab/internal/process"
 )
 
 // explain prints and keeps what a person needs to find out why a scenario failed. It runs before the
@@ -22,7 +21,7 @@ func explain(ctx context.Context, b *bench.Bench, out io.Writer) {
 	keepTimelines(ctx, b, out)
 	printEvents(ctx, b, out)
 	fmt.Fprintln(out, "\nThe end of the agent's log:")
-	fmt.Fprintln(out, process.Tail(b.Node.AgentLog(), 30))
+	fmt.Fprintln(out, b.Node.AgentLogEnd(30))
 }
 
 // keepTimelines keeps the timelines of the pods that are still there.

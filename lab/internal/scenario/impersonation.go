@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"net/http"
 	"os/exec"
 	"strings"
@@ -146,7 +147,7 @@ func answerOf(err error) string {
 	return "allowed"
 }
 
-// metricsAuth asks the agent for its metrics as one who may read them, as one who may not, and as nobody.
+// metricsAuth asks the agent for its metrics as one who may read them, as one who may not, and as nobody; then as one who means ill.
 func metricsAuth(ctx context.Context, b *bench.Bench, v *Verdict) error {
 	const agent, scraper, reader, stranger = "agent", "scraper", "reader", "stranger"
 	read := rbacv1.PolicyRule{APIGroups: []string{""}, Resources: []string{"pods", "events"}, Verbs: []string{"list", "watch"}}
@@ -185,7 +186,7 @@ func metricsAuth(ctx context.Context, b *bench.Bench, v *Verdict) error {
 		{stranger, "/metrics", http.StatusForbidden}, {stranger, "/api/v1/pods", http.StatusForbidden}, {"nobody", "/metrics", http.StatusUnauthorized},
 		{"who made a token up", "/metrics", http.StatusUnauthorized}, {"nobody", "/readyz", http.StatusOK}, {"nobody", "/livez", http.StatusOK},
 	} {
-		status, err := askAgent(ctx, b.Agent.Server+attempt.path, tokens[attempt.who])
+		status, _, err := asker{server: b.Agent.Server}.ask(ctx, attempt.path, tokens[attempt.who])
 		if err != nil {
 			return err
 		}
@@ -195,22 +196,31 @@ func metricsAuth(ctx context.Context, b *bench.Bench, v *Verdict) error {
 		}
 		v.Note("%s asks for %s: %d", attempt.who, attempt.path, status)
 	}
-	return nil
+	return judgeHostile(ctx, b, v, tokens[scraper])
 }
 
-func askAgent(ctx context.Context, url, token string) (status int, err error) {
+// asker asks an agent as whoever has a token.
+type asker struct {
+	server string
+	client http.Client
+}
+
+func (a asker) ask(ctx context.Context, path, token string) (status int, body string, err error) {
 	ctx, cancel := context.WithTimeout(ctx, 10*time.Second)
 	defer cancel()
-	request, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, a.server+path, nil)
 	if err != nil {
-		return 0, err
+		return 0, "", err
 	}
 	if token != "" {
 		request.Header.Set("Authorization", "Bearer "+token)
 	}
-	response, err := http.DefaultClient.Do(request)
+	response, err := a.client.Do(request)
 	if err != nil {
-		return 0, err
+		return 0, "", err
 	}
-	return response.StatusCode, response.Body.Close()
+	defer response.Body.Close()
+	const most = 8 << 20
+	text, err := io.ReadAll(io.LimitReader(response.Body, most))
+	return response.StatusCode, string(text), err
 }

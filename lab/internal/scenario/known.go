@@ -2,8 +2,10 @@ package scenario
 
 import (
 	"context"
+	"slices"
 	"time"
 
+	"github.com/podlapse/podlapse/lab/internal/agent"
 	"github.com/podlapse/podlapse/lab/internal/bench"
 	"github.com/podlapse/podlapse/lab/internal/workload"
 )
@@ -20,10 +22,12 @@ type known struct {
 type knownLength struct {
 	phase, container string
 	then             string        // the phase that goes on with it, which the truth does not tell apart; empty: none
+	with             string        // the next one, of the same cause, which may be told under this one's name; empty: none
 	injected         time.Duration // so much of what was injected falls into it
 	truth            bench.Span
-	begunBefore      time.Time // when it cannot have begun yet, by kubelet; zero where nothing says so
-	endedBy          time.Time // when the runtime, too, knew that it had ended; zero where it does not say
+	begunBefore      time.Time // when it cannot have begun yet, by kubelet or the runtime; zero where nothing says so
+	begunBy          time.Time // when the runtime, too, knew that it had begun; zero where it does not say
+	endedBy          time.Time // when the runtime or kubelet, too, knew that it had ended; zero where it does not say
 	injectorEnds     bool      // it ends when the injector says so, not with what a component makes of that
 }
 
@@ -50,6 +54,8 @@ type accounts struct {
 	said      map[string]map[string]time.Time // by the process in each container
 	seen      bench.Sighting
 	calls     calls
+
+	heardReadyAt time.Time // by kubelet, from its log; zero where nothing is probed
 }
 
 // ask collects the truth about a pod that has started. It must still be there: its log goes with it.
@@ -79,6 +85,11 @@ func (p plan) ask(ctx context.Context, b *bench.Bench, seen bench.Sighting, c ca
 			return known{}, err
 		}
 	}
+	if passed := a.said[mainName][workload.WordReady]; !passed.IsZero() {
+		if a.heardReadyAt, err = b.HeardReadyAt(p.name, passed); err != nil {
+			return known{}, err
+		}
+	}
 	k := known{pod: p.name, lengths: p.lengths(a)}
 	k.marks, k.spans = p.controlPlane(a)
 	return k, nil
@@ -89,20 +100,24 @@ func (p plan) ask(ctx context.Context, b *bench.Bench, seen bench.Sighting, c ca
 //
 //   - volumes: kubelet takes the pod up → asks the runtime for a sandbox. A secret's creation is not the
 //     end: kubelet finds it at its next try, after a back-off.
-//   - network: the runtime is asked for a sandbox → the plugin's last word; ending its process comes on top.
+//   - network: the runtime is asked for a sandbox → the plugin's last word; ending its process comes on top. The runtime stamps
+//     the sandbox' beginning after it was asked, and before it runs the plugin.
 //   - pull, and unpack, which is what is left of it after the last byte came: the runtime is asked → it has the image. It
 //     notes that it was asked when it turns to that; kubelet counts from its call.
-//   - init_run: the container runs → the process' last word.
+//   - init_run: the container runs → the process' last word. The runtime stamps that it runs at some time from when it was asked
+//     to start it until it answers; the process may speak before that, or later.
 //   - post_start_hook: the container runs → the hook's last word.
 //   - startup_probe, readiness_probe: what comes before → the probe's word that it passes. That kubelet hears
-//     of it, and the API server, takes some ten milliseconds more.
+//     of it, and the API server, takes some ten milliseconds more; it notes when it heard of the latter.
 func (p plan) lengths(a accounts) []knownLength {
 	lengths := []knownLength{
-		{phase: "volumes", injected: p.secretAfter, truth: bench.Span{StartAt: a.takenUpAt, EndAt: a.runtime.SandboxAskedAt}},
+		{phase: "volumes", injected: p.secretAfter, truth: bench.Span{StartAt: a.takenUpAt, EndAt: a.runtime.SandboxAskedAt},
+			endedBy: a.network.StartAt},
 		{phase: "network", injected: p.networkDelay, truth: bench.Span{StartAt: a.runtime.SandboxAskedAt, EndAt: a.network.EndAt},
-			endedBy: a.runtime.SandboxReadyAt, injectorEnds: true},
+			begunBy: a.network.StartAt, endedBy: a.runtime.SandboxReadyAt, injectorEnds: true},
 		{phase: "init_run", container: initName, injected: p.initRun,
-			truth:   bench.Span{StartAt: a.runningAt(initName), EndAt: a.said[initName][workload.WordDone]},
+			truth:       bench.Span{StartAt: a.runningAt(initName), EndAt: a.said[initName][workload.WordDone]},
+			begunBefore: a.runtime.StartAskedAt[initName], begunBy: a.runtime.RunningAt[initName],
 			endedBy: a.runtime.ExitedAt[initName], injectorEnds: true},
 		{phase: "pull", container: mainName, then: "unpack", injected: p.pullTime(), truth: a.runtime.Pull, begunBefore: a.pullsAt},
 	}
@@ -112,23 +127,42 @@ func (p plan) lengths(a accounts) []knownLength {
 	}
 	at := a.runningAt(mainName)
 	startedAt := at
+	begunBefore, begunBy := a.runtime.StartAskedAt[mainName], a.runtime.RunningAt[mainName]
 	// All that is injected here counts from the process' start: a probe that passed late has used up a part of the next.
 	next := func(phase string, after time.Duration, word string) {
 		end := a.said[mainName][word]
 		lengths = append(lengths, knownLength{phase: phase, container: mainName, injected: max(0, startedAt.Add(after).Sub(at)),
-			truth: bench.Span{StartAt: at, EndAt: end}, injectorEnds: true})
-		at = end
+			truth: bench.Span{StartAt: at, EndAt: end}, begunBefore: begunBefore, begunBy: begunBy, injectorEnds: true})
+		at, begunBefore, begunBy = end, time.Time{}, time.Time{}
 	}
 	if p.hooked() == mainName {
 		next("post_start_hook", p.hookFor, workload.WordHookDone)
 	}
 	if p.startedAfter > 0 {
 		next("startup_probe", p.startedAfter, workload.WordStartup)
+		if !p.completes() { // an agent that was away while both passed cannot tell them apart
+			lengths[len(lengths)-1].with = "readiness_probe"
+		}
 	}
 	if !p.completes() {
 		next("readiness_probe", p.readyAfter, workload.WordReady)
+		lengths[len(lengths)-1].endedBy = a.heardReadyAt
 	}
 	return lengths
+}
+
+// joined is how a length and the next one are to be read where the timeline tells both under the name of the first: what was
+// injected into either, over the time of both.
+func (l knownLength) joined(next knownLength, timeline agent.Timeline) (both knownLength, ok bool) {
+	if l.with == "" || l.with != next.phase || !slices.ContainsFunc(timeline.Phases, func(p agent.Phase) bool {
+		return p.Phase == l.phase && p.Container == l.container && slices.Contains(p.MergedWith, l.with)
+	}) {
+		return l, false
+	}
+	both = l
+	both.injected += next.injected
+	both.truth.EndAt, both.endedBy = next.truth.EndAt, next.endedBy
+	return both, true
 }
 
 // runningAt is when a container ran. The runtime says so after it has written that down to the disk, the

@@ -26,6 +26,9 @@ func newReading(pod string, k knownLength) reading {
 	if !k.begunBefore.IsZero() {
 		r.begunEarlier = min(max(0, k.truth.StartAt.Sub(k.begunBefore)), callLimit)
 	}
+	if !k.begunBy.IsZero() {
+		r.begunLater = min(max(0, k.begunBy.Sub(k.truth.StartAt)), callLimit)
+	}
 	if !k.endedBy.IsZero() {
 		r.endedLater = max(0, k.endedBy.Sub(k.truth.EndAt))
 	}
@@ -50,6 +53,7 @@ type reading struct {
 	injected              time.Duration
 	happened              bench.Span    // the truth
 	begunEarlier          time.Duration // at most, by which the beginning may have been before its first word
+	begunLater            time.Duration // at most, by which who stamped it knew of it after that
 	endedLater            time.Duration // at most, by which the end may have been after its last word
 	told                  bench.Span    // by the agent: the ends of the phase
 	measured, stated      time.Duration
@@ -115,7 +119,7 @@ func (r reading) within() bool { return !r.missing && r.off().Abs() <= exact }
 // a busy machine takes its time before its first word, or between its last one and its end, that time is part of the phase.
 func (r reading) kept() bool {
 	bound := r.stated + exact
-	return !r.missing && r.off() >= -bound && r.off() <= bound+r.begunEarlier+r.endedLater
+	return !r.missing && r.off() >= -bound-r.begunLater && r.off() <= bound+r.begunEarlier+r.endedLater
 }
 
 func (r reading) String() string {

@@ -21,29 +21,44 @@ func restart(ctx context.Context, b *bench.Bench, v *Verdict) error {
 		podCount  = 40
 	)
 	random := rand.New(rand.NewPCG(b.Seed, 0))
-	v.Note("the moments were drawn with --seed %d", b.Seed)
 	kills := killPlan(random, killCount)
-	plans := restartPlans(podCount)
+	_, err := startDisturbed(ctx, b, v, random, disturbance{pods: podCount, lasting: lasting(kills),
+		disturb: func(ctx context.Context) error { return killAgent(ctx, b, kills) }})
+	return err
+}
+
+// disturbance is something that is done to the agent while pods start.
+type disturbance struct {
+	pods    int
+	lasting time.Duration // about
+	disturb func(context.Context) error
+}
+
+// startDisturbed starts pods at random moments, so that the last ones are ready before the disturbance ends, judges what agents
+// printed about them, and returns that.
+func startDisturbed(ctx context.Context, b *bench.Bench, v *Verdict, random *rand.Rand, d disturbance) (agent.Records, error) {
+	v.Note("the moments were drawn with --seed %d", b.Seed)
+	plans := restartPlans(d.pods)
 	images, err := coldImages(ctx, b, plans)
 	if err != nil {
-		return err
+		return agent.Records{}, err
 	}
 	if err := injectInto(ctx, b, plans); err != nil {
-		return err
+		return agent.Records{}, err
 	}
 	watched, stop := b.Watch(ctx)
 	truths := make([]known, len(plans))
 	work, together := errgroup.WithContext(ctx)
-	work.Go(func() error { return killAgent(together, b, kills) })
+	work.Go(func() error { return d.disturb(together) })
 	dismissing, dismissed := context.WithCancel(ctx)
 	defer dismissed()
 	dismissal := make(chan error, 1)
 	go func() { dismissal <- dismissReported(dismissing, b, plans) }()
-	// The last pods are to be ready before the last kill.
 	const lastStart = 8 * time.Second
-	period := max(lasting(kills)-lastStart, lastStart)
+	period := max(d.lasting-lastStart, lastStart)
 	for i, p := range plans {
-		createAfter := time.Duration(i)*period/podCount + time.Duration(random.Int64N(int64(period/podCount)))
+		slot := period / time.Duration(d.pods)
+		createAfter := time.Duration(i)*slot + time.Duration(random.Int64N(int64(slot)))
 		work.Go(func() error {
 			if err := sleep(together, createAfter); err != nil {
 				return err
@@ -59,14 +74,14 @@ func restart(ctx context.Context, b *bench.Bench, v *Verdict) error {
 	err = work.Wait()
 	dismissed()
 	if err := errors.Join(err, <-dismissal, stop()); err != nil {
-		return err
+		return agent.Records{}, err
 	}
 	records, err := awaitRecords(ctx, b, plans)
 	if err != nil {
-		return err
+		return agent.Records{}, err
 	}
 	judgeRestarts(plans, truths, records, v)
-	return nil
+	return records, nil
 }
 
 // restartPlans are pods of five kinds in turn, each with phases of known length.

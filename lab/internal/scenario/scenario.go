@@ -25,17 +25,23 @@ type Scenario struct {
 	Name    string
 	Summary string // one line
 	Run     Run
-	Flags   []string // that the agent runs with meanwhile, besides the usual ones
+	Flags   []string // that the agent's process runs with meanwhile, besides the usual ones
+	// Deployed says that the agent is that of the DaemonSet; else it runs as a process, which can be killed and given flags.
+	Deployed bool
 }
 
 // Table lists all scenarios in the order in which a person would try them.
 func Table() []Scenario {
 	return []Scenario{
-		{"first-light", "one pod of every ingredient: slow network, slow pull, init container, sidecar, readiness", firstLight, nil},
-		{"network-failure", "a network plugin that fails at first: the network is to blame, not the volumes", networkFailure, nil},
-		{"serial-queue", "four pods, four cold images, one pull at a time: who waited, and who pulled", serialQueue, nil},
-		{"accuracy", "20 pods, every fault alone and all together: phases to 50 ms, stamps within their stated error", accuracy, nil},
-		{"restart", "40 pods while the agent is killed 50 times: each reported once, with the phases it had", restart, nil},
+		{"rollout", "pods start while the DaemonSet is restarted three times: none lost, none told twice", rollout, nil, true},
+		{"install", "the API server takes every overlay and the chart; the agent uses all of its rights and no other", install, nil, true},
+		{"command-line", "kubectl podlapse, through the API server: a pod that starts, and one that was deleted", commandLine, nil, true},
+		{"alerts", "a slow registry and a slow node: Prometheus, with the rules as they are, tells which", alerts, nil, true},
+		{"first-light", "one pod of every ingredient: slow network, slow pull, init container, sidecar, readiness", firstLight, nil, false},
+		{"network-failure", "a network plugin that fails at first: the network is to blame, not the volumes", networkFailure, nil, false},
+		{"serial-queue", "four pods, four cold images, one pull at a time: who waited, and who pulled", serialQueue, nil, false},
+		{"accuracy", "20 pods, every fault alone and all together: phases to 50 ms, stamps within their stated error", accuracy, nil, false},
+		{"restart", "40 pods while the agent is killed 50 times: each reported once, with the phases it had", restart, nil, false},
 		pullsWith("pulls", "every way in which an image comes or fails to come: outcome, queue, pull, attempts, failure", sight{events: true, runtime: true}),
 		pullsWith("pulls-no-events", "the same without Events: less exact, nothing wrong", sight{runtime: true}),
 		pullsWith("pulls-no-runtime", "the same without the container runtime: nothing invented", sight{events: true}),
@@ -45,14 +51,15 @@ func Table() []Scenario {
 		unpackWith("unpack", "a slow registry, a slow unpacking, and both at once: who is to blame for which second", sight{events: true, runtime: true}),
 		unpackWith("unpack-no-events", "the same without Events", sight{runtime: true}),
 		unpackWith("unpack-no-runtime", "the same without the container runtime: neither registry nor disk is blamed for the other", sight{events: true}),
-		{"no-watch", "30 pods with present images open no Event watch, a cold one opens one and closes it", noWatch, nil},
-		{"prometheus", "a real Prometheus scrapes the agent: quantiles, native histograms, exemplars, series that end, lint", scrape, nil},
-		{"otlp", "the collector's receiver takes traces: trees, IDs, times, failures, parents; restarts and a receiver that is gone", traces, nil},
-		{"node-impersonation", "an agent that asks as its node: its own pods and no other's, no secrets", nodeImpersonation, nil},
-		{"metrics-auth", "metrics for whom the API server lets read them, and nobody else", metricsAuth, nil},
-		{"annotations", "pods that ask to be annotated while the agent is killed and others write: each once, and what the policy refuses", annotations, nil},
-		{"stream-truth", "a watch that is behind and loses changes, an API server that is away: what the agent finds, repairs, and how late it says it was", streamTruth, nil},
-		{"event-cost", "hundreds of pods, 20 a second, 16 Events each: what an agent costs the API server", eventCost, nil},
+		{"no-watch", "30 pods with present images open no Event watch, a cold one opens one and closes it", noWatch, nil, false},
+		{"prometheus", "a real Prometheus scrapes the agent: quantiles, native histograms, exemplars, series that end, lint", scrape, nil, false},
+		{"otlp", "the collector's receiver takes traces: trees, IDs, times, failures, parents; restarts and a receiver that is gone", traces, nil, false},
+		{"node-impersonation", "an agent that asks as its node: its own pods and no other's, no secrets", nodeImpersonation, nil, false},
+		{"metrics-auth", "metrics for whom the API server lets read them, and nobody else; hostile requests refused at little cost", metricsAuth, nil, false},
+		{"annotations", "pods that ask to be annotated while the agent is killed and others write: each once, and what the policy refuses", annotations, nil, false},
+		{"stream-truth", "a watch that is behind and loses changes, an API server that is away: what the agent finds, repairs, and how late it says it was", streamTruth, nil, false},
+		{"page", "a real browser shows the page while pods start: rows, waterfalls, addresses, policy, pictures", showPage, nil, false},
+		{"event-cost", "hundreds of pods, 20 a second, 16 Events each: what an agent costs the API server", eventCost, nil, false},
 	}
 }
 
@@ -83,6 +90,9 @@ func Play(ctx context.Context, n node.Node, s Scenario, seed uint64, out io.Writ
 	defer release()
 	if err := bench.ClearAll(ctx, n, purpose); err != nil {
 		return fmt.Errorf("clear earlier scenarios: %w", err)
+	}
+	if err := n.StopPrometheus(); err != nil { // up's, which would take time from what is measured
+		return fmt.Errorf("prepare scenario %s: %w", s.Name, err)
 	}
 	startedAt := time.Now()
 	b, err := bench.Set(ctx, n, bench.FreshName(s.Name), purpose)

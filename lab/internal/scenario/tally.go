@@ -29,10 +29,20 @@ const (
 
 // add compares one timeline.
 func (t *tally) add(timeline agent.Timeline, k known) {
-	for _, length := range k.lengths {
+	under := "" // the phase that the one before was told under
+	for i, length := range k.lengths {
 		t.problem(k.pod, length.happenedOtherwise())
+		mergedIn := under
+		if under = ""; i+1 < len(k.lengths) {
+			if both, ok := length.joined(k.lengths[i+1], timeline); ok {
+				length, under = both, length.phase
+			}
+		}
 		r := newReading(k.pod, length)
 		t.problem(k.pod, r.read(timeline))
+		if r.missing && mergedIn != "" {
+			r.mergedIn = mergedIn
+		}
 		t.readings = append(t.readings, r)
 	}
 	skew, err := skewOf(timeline)

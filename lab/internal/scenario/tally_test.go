@@ -80,6 +80,45 @@ func TestPhaseThatGoesOn(t *testing.T) {
 	}
 }
 
+func TestPhasesToldUnderOneName(t *testing.T) {
+	const s = time.Second
+	k := known{pod: "p", lengths: []knownLength{
+		{phase: "startup_probe", container: "main", with: "readiness_probe", truth: span(0, s)},
+		{phase: "readiness_probe", container: "main", truth: span(s, 3*s)}}}
+	of := func(p agent.Phase, merged ...string) agent.Phase {
+		p.Container, p.MergedWith = "main", merged
+		return p
+	}
+	for name, test := range map[string]struct {
+		phases         []agent.Phase
+		kept, told, as int
+	}{
+		"apart":                     {[]agent.Phase{of(told("startup_probe", 0, s, 0)), of(told("readiness_probe", s, 3*s, 0))}, 2, 2, 0},
+		"under one name":            {[]agent.Phase{of(told("startup_probe", 0, 3*s, 0), "readiness_probe")}, 1, 1, 1},
+		"one name, too short":       {[]agent.Phase{of(told("startup_probe", 0, 2*s, 0), "readiness_probe")}, 0, 1, 1},
+		"one name, and silent":      {[]agent.Phase{of(told("startup_probe", 0, 3*s, 0))}, 0, 1, 0},
+		"one name, and another one": {[]agent.Phase{of(told("startup_probe", 0, 3*s, 0), "post_start_hook")}, 0, 1, 0},
+	} {
+		var all tally
+		all.add(agent.Timeline{Phases: test.phases}, k)
+		kept, there, as := 0, 0, 0
+		for _, r := range all.readings {
+			if r.kept() {
+				kept++
+			}
+			if !r.missing {
+				there++
+			}
+			if r.mergedIn != "" {
+				as++
+			}
+		}
+		if kept != test.kept || there != test.told || as != test.as {
+			t.Errorf("%s: %d kept, %d told, %d as part of another: %v", name, kept, there, as, all.readings)
+		}
+	}
+}
+
 func TestEndHeardOfLater(t *testing.T) {
 	r := reading{happened: span(0, time.Second), endedLater: 100 * time.Millisecond}
 	for measured, want := range map[time.Duration]bool{
@@ -92,6 +131,23 @@ func TestEndHeardOfLater(t *testing.T) {
 	}
 	if r.measured = 1100 * time.Millisecond; r.within() {
 		t.Error("the exactness leaves room for it, too")
+	}
+}
+
+func TestBeginningKnownWithinACall(t *testing.T) {
+	k := knownLength{truth: span(time.Second, 2*time.Second), begunBefore: after(970 * time.Millisecond), begunBy: after(1080 * time.Millisecond)}
+	for measured, want := range map[time.Duration]bool{
+		869 * time.Millisecond: false, 870 * time.Millisecond: true, 1080 * time.Millisecond: true, 1081 * time.Millisecond: false,
+	} {
+		r := newReading("p", k)
+		r.measured = measured
+		if r.kept() != want {
+			t.Errorf("measured %s: kept is %v", measured, !want)
+		}
+	}
+	k.begunBefore, k.begunBy = after(0), after(2*time.Second)
+	if r := newReading("p", k); r.begunEarlier != callLimit || r.begunLater != callLimit {
+		t.Errorf("a call of 2 s leaves room for %s and %s", r.begunEarlier, r.begunLater)
 	}
 }
 

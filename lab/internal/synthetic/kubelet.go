@@ -15,18 +15,29 @@ type Kubelet struct {
 	Kube    *kube.Client
 	Runtime *Runtime
 	Node    string
+	Pace    Pace
 }
 
-// How long each part of a start takes.
-const (
-	beforeAcknowledged = 20 * time.Millisecond
-	// As containerd takes with a network plugin. The synthetic runtime, as CRI, does not date images: that one was there
-	// before, an agent knows only if it asked before the sandbox was, and here it shares two cores with a whole cluster.
-	sandboxTakes = 300 * time.Millisecond
-	PullTakes    = 500 * time.Millisecond
-	createTakes  = 20 * time.Millisecond
-	startTakes   = 30 * time.Millisecond
-)
+// Pace is how long each part of a start takes, one after the other.
+type Pace struct {
+	Pickup  time.Duration // until kubelet acknowledges the pod
+	Volumes time.Duration // until it asks for a sandbox
+	Network time.Duration // of the sandbox
+	Sandbox time.Duration // from then on until it runs
+	Pull    time.Duration // of each image that is not there
+	Create  time.Duration // of each container
+	Start   time.Duration
+}
+
+// Usual is a node that does nothing else.
+func Usual() Pace {
+	const ms = time.Millisecond
+	return Pace{Pickup: 20 * ms,
+		// As containerd takes with a network plugin. The synthetic runtime, as CRI, does not date images: that one was there
+		// before, an agent knows only if it asked before the sandbox was, and here it shares two cores with a whole cluster.
+		Network: 300 * ms,
+		Pull:    500 * ms, Create: 20 * ms, Start: 30 * ms}
+}
 
 // Started is what really happened in the start of one pod.
 type Started struct {
@@ -60,17 +71,16 @@ type start struct {
 }
 
 func (s *start) play(ctx context.Context, statusPath string, cold bool) error {
-	if err := pause(ctx, beforeAcknowledged); err != nil {
+	if err := pause(ctx, s.Pace.Pickup); err != nil {
 		return err
 	}
 	acknowledgedAt := time.Now()
 	if err := s.Kube.MergeLists(ctx, statusPath, s.pod.acknowledged(acknowledgedAt)); err != nil {
 		return err
 	}
-	if err := pause(ctx, sandboxTakes); err != nil {
+	if err := s.sandbox(ctx); err != nil {
 		return err
 	}
-	s.Runtime.addSandbox(s.pod, time.Now())
 	var startedAt []time.Time
 	var ids []string
 	for i, image := range s.pod.images {
@@ -83,18 +93,35 @@ func (s *start) play(ctx context.Context, statusPath string, cold bool) error {
 	return s.Kube.MergeLists(ctx, statusPath, s.pod.running(time.Now(), acknowledgedAt, startedAt, ids))
 }
 
+func (s *start) sandbox(ctx context.Context) error {
+	if err := pause(ctx, s.Pace.Volumes); err != nil {
+		return err
+	}
+	stamps := sandboxStamps{begunAt: time.Now()}
+	if err := pause(ctx, s.Pace.Network); err != nil {
+		return err
+	}
+	networkReadyAt := time.Now()
+	if err := pause(ctx, s.Pace.Sandbox); err != nil {
+		return err
+	}
+	stamps.runningAt = time.Now()
+	s.Runtime.addSandbox(s.pod, stamps, networkReadyAt)
+	return nil
+}
+
 func (s *start) container(ctx context.Context, name, image string, cold bool) (startedAt time.Time, id string, err error) {
 	if err := s.image(ctx, name, image, cold); err != nil {
 		return time.Time{}, "", err
 	}
-	if err := pause(ctx, createTakes); err != nil {
+	if err := pause(ctx, s.Pace.Create); err != nil {
 		return time.Time{}, "", err
 	}
 	createdAt := time.Now()
 	if err := s.say(ctx, name, "Created", "Container created"); err != nil {
 		return time.Time{}, "", err
 	}
-	if err := pause(ctx, startTakes); err != nil {
+	if err := pause(ctx, s.Pace.Start); err != nil {
 		return time.Time{}, "", err
 	}
 	startedAt = time.Now()
@@ -112,7 +139,7 @@ func (s *start) image(ctx context.Context, name, image string, cold bool) error 
 	if err := s.send(ctx, pulling); err != nil {
 		return err
 	}
-	if err := pause(ctx, PullTakes-time.Since(askedAt)); err != nil {
+	if err := pause(ctx, s.Pace.Pull-time.Since(askedAt)); err != nil {
 		return err
 	}
 	s.Runtime.AddImage(image)

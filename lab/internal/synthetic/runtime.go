@@ -10,6 +10,7 @@ import (
 	"sync"
 	"time"
 
+	sandboxapi "github.com/containerd/containerd/api/services/sandbox/v1"
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
@@ -31,16 +32,20 @@ type Runtime struct {
 	runtimeapi.UnimplementedRuntimeServiceServer
 	runtimeapi.UnimplementedImageServiceServer
 
+	name, version string
+	stores        bool // it has containerd's of sandboxes
+
 	mu         sync.Mutex
 	sandboxes  map[string][]*runtimeapi.PodSandbox // by the pod's UID, as the two below
 	containers map[string][]*runtimeapi.Container
 	statuses   map[string]*runtimeapi.ContainerStatus // by the container's ID
 	images     map[string]bool
+	stamps     map[string]sandboxStamps // by the sandbox' ID
 }
 
 // NewRuntime makes a runtime without pods and images.
 func NewRuntime() *Runtime {
-	return &Runtime{sandboxes: make(map[string][]*runtimeapi.PodSandbox), containers: make(map[string][]*runtimeapi.Container),
+	return &Runtime{name: "podlapse-lab", version: "1", stamps: make(map[string]sandboxStamps), sandboxes: make(map[string][]*runtimeapi.PodSandbox), containers: make(map[string][]*runtimeapi.Container),
 		statuses: make(map[string]*runtimeapi.ContainerStatus), images: make(map[string]bool)}
 }
 
@@ -56,6 +61,9 @@ func (r *Runtime) Serve(socket string) (stop func(), err error) {
 	server := grpc.NewServer()
 	runtimeapi.RegisterRuntimeServiceServer(server, r)
 	runtimeapi.RegisterImageServiceServer(server, r)
+	if r.stores {
+		sandboxapi.RegisterStoreServer(server, sandboxStore{runtime: r})
+	}
 	var serving sync.WaitGroup
 	serving.Go(func() { _ = server.Serve(listener) })
 	return func() { server.Stop(); serving.Wait() }, nil
@@ -68,13 +76,15 @@ func (r *Runtime) AddImage(reference string) {
 	r.images[reference] = true
 }
 
-// addSandbox makes a pod's sandbox.
-func (r *Runtime) addSandbox(p pod, at time.Time) {
+// addSandbox makes a pod's sandbox, whose network was ready at an instant between its stamps.
+func (r *Runtime) addSandbox(p pod, stamps sandboxStamps, networkReadyAt time.Time) {
+	id := "sandbox-" + p.uid
 	r.mu.Lock()
 	defer r.mu.Unlock()
+	r.stamps[id] = stamps
 	r.sandboxes[p.uid] = append(r.sandboxes[p.uid], &runtimeapi.PodSandbox{
-		Id: "sandbox-" + p.uid, Metadata: &runtimeapi.PodSandboxMetadata{Name: p.name, Namespace: p.namespace, Uid: p.uid},
-		State: runtimeapi.PodSandboxState_SANDBOX_READY, CreatedAt: at.UnixNano(), Labels: p.labels(""),
+		Id: id, Metadata: &runtimeapi.PodSandboxMetadata{Name: p.name, Namespace: p.namespace, Uid: p.uid},
+		State: runtimeapi.PodSandboxState_SANDBOX_READY, CreatedAt: networkReadyAt.UnixNano(), Labels: p.labels(""),
 	})
 }
 
@@ -99,7 +109,7 @@ func (r *Runtime) addContainer(p pod, name, image string, createdAt, startedAt t
 
 // Version implements runtimeapi.RuntimeServiceServer, as the methods below.
 func (r *Runtime) Version(context.Context, *runtimeapi.VersionRequest) (*runtimeapi.VersionResponse, error) {
-	return &runtimeapi.VersionResponse{Version: "0.1.0", RuntimeName: "podlapse-lab", RuntimeVersion: "1", RuntimeApiVersion: "v1"}, nil
+	return &runtimeapi.VersionResponse{Version: "0.1.0", RuntimeName: r.name, RuntimeVersion: r.version, RuntimeApiVersion: "v1"}, nil
 }
 
 // ListPodSandbox answers only who asks about one pod.

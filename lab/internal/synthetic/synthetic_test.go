@@ -25,8 +25,9 @@ func TestEventIsNamedAsByKubelet(t *testing.T) {
 	}
 }
 
-func TestRuntimeTellsOfOnePod(t *testing.T) {
-	r := NewRuntime()
+// serve connects to a runtime that serves until the test ends.
+func serve(t *testing.T, r *Runtime) *grpc.ClientConn {
+	t.Helper()
 	socket := filepath.Join(t.TempDir(), "s")
 	stop, err := r.Serve(socket)
 	if err != nil {
@@ -38,10 +39,16 @@ func TestRuntimeTellsOfOnePod(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = connection.Close() })
+	return connection
+}
+
+func TestRuntimeTellsOfOnePod(t *testing.T) {
+	r := NewRuntime()
+	connection := serve(t, r)
 	client, images := runtimeapi.NewRuntimeServiceClient(connection), runtimeapi.NewImageServiceClient(connection)
 	p := example()
 	createdAt := time.Unix(0, 1000)
-	r.addSandbox(p, createdAt)
+	r.addSandbox(p, sandboxStamps{}, createdAt)
 	id := r.addContainer(p, "c1", "r/a:1", createdAt, createdAt.Add(5))
 	r.AddImage("r/a:1")
 

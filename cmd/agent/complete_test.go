@@ -1,0 +1,99 @@
+package main
+
+import (
+	"bytes"
+	"encoding/pem"
+	"fmt"
+	"net/http"
+	"os/exec"
+	"strings"
+	"testing"
+
+	"github.com/podlapse/podlapse/pkg/agents/agentstest"
+)
+
+func pemOf(certificate []byte) []byte {
+	return pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: certificate})
+}
+
+func TestCalled(t *testing.T) {
+	for _, test := range []struct{ args, program, rest string }{
+		{"/usr/local/bin/podlapse-agent top", agentProgram, "top"},
+		{"kubectl-podlapse explain a/b", pluginProgram, "explain a/b"},
+		{`kubectl-podlapse.exe top`, pluginProgram, "top"},
+		{"/bin/kubectl_complete-podlapse explain a", pluginProgram, "__complete explain a"},
+		{"", agentProgram, ""},
+	} {
+		program, rest := called(strings.Fields(test.args))
+		if program != test.program || strings.Join(rest, " ") != test.rest {
+			t.Errorf("%s: %s %q", test.args, program, rest)
+		}
+	}
+	runs(t, pluginProgram, environment{}, "help").must(t, exitOK, "kubectl podlapse COMMAND --help", "")
+	runs(t, pluginProgram, environment{}, "explain", "--help").must(t, exitOK, "Usage: kubectl podlapse explain", "")
+	runs(t, agentProgram, environment{}, "explain", "--help").must(t, exitOK, "--namespace, -n NAME", "")
+}
+
+func TestCompletion(t *testing.T) {
+	server := agentstest.Start(t, agentOn("node-a", ""), agentOn("node-b", ""), agentstest.Pod{Namespace: "shop", Name: "web-0", Node: "node-a"},
+		agentstest.Pod{Namespace: "shop", Name: "web-1"}, agentstest.Pod{Namespace: "default", Name: "batch"},
+		agentstest.Pod{Namespace: "shop", Name: "web-$(reboot)"}, agentstest.Pod{Namespace: "shop", Name: "web-\x1b[2J"})
+	config := environment{"KUBECONFIG": kubeconfig(t, server.URL)}
+	for _, test := range []struct{ line, want string }{
+		{"explain shop/we", "shop/web-0 shop/web-1 :4"},
+		{"explain -n shop ", "web-0 web-1 :4"},
+		{"explain ba", "batch :4"},
+		{"explain sho", "shop/ :6"}, // and more of the name follows
+		{"explain shop/web-0 ", ":4"},
+		{"explain --node ", "node-a node-b :4"},
+		{"explain --namespace s", "shop :4"},
+		{"explain --context ", "c :4"},
+		{"top -o ", "table json yaml :4"},
+		{"explain --token-file ", ":0"},
+		{"pulls --insecure-skip-tls-verify=", "on off :4"},
+	} {
+		got := runs(t, pluginProgram, config, append([]string{"__completeNoDesc"}, strings.Split(test.line, " ")...)...)
+		if joined := strings.Join(strings.Fields(got.stdout), " "); got.code != exitOK || joined != test.want {
+			t.Errorf("%q: exit %d, %q; want %q", test.line, got.code, joined, test.want)
+		}
+	}
+	runs(t, pluginProgram, config, "__complete", "").must(t, exitOK, "explain\tshow where", "")
+	runs(t, agentProgram, config, "__complete", "run", "--impersonate-node=").must(t, exitOK, "on\noff\n:4", "")
+	runs(t, agentProgram, config, "__complete", "--", "completion", "").must(t, exitOK, "", "")
+	runs(t, agentProgram, config, "__complete", "explain", "--server").must(t, exitOK, "--server\tthe agent to ask", "")
+
+	server.Refuse(func(*http.Request) int { return http.StatusForbidden })
+	runs(t, pluginProgram, config, "__complete", "explain", "").must(t, exitOK, ":4", "")
+}
+
+// TestCompletionScripts has the shells that there are read them.
+func TestCompletionScripts(t *testing.T) {
+	for _, shell := range shells() {
+		got := runs(t, agentProgram, environment{}, "completion", shell)
+		got.must(t, exitOK, "__complete", "")
+		path, err := exec.LookPath(shell)
+		if err != nil {
+			t.Logf("no %s here: its script was not read", shell)
+			continue
+		}
+		check := exec.CommandContext(t.Context(), path, "-n")
+		check.Stdin = bytes.NewBufferString(got.stdout)
+		if out, err := check.CombinedOutput(); err != nil {
+			t.Errorf("%s: %v\n%s", shell, err, out)
+		}
+	}
+	runs(t, agentProgram, environment{}, "completion", "csh").must(t, exitUsage, "", "want bash, zsh or fish")
+	runs(t, agentProgram, environment{}, "completion").must(t, exitUsage, "", "which shell")
+}
+
+// TestEveryCommandCanBeCompleted holds the tables of flags against cobra, which refuses a name that is there twice.
+func TestEveryCommandCanBeCompleted(t *testing.T) {
+	for _, program := range []string{agentProgram, pluginProgram} {
+		root := completions(program, environment{}.get)
+		for _, c := range commands(program) {
+			if sub, _, err := root.Find([]string{c.name}); err != nil || sub.Name() != c.name {
+				t.Errorf("%s %s: %v", program, c.name, fmt.Sprint(err))
+			}
+		}
+	}
+}

@@ -1,0 +1,92 @@
+package main
+
+import (
+	"fmt"
+	"io"
+	"os"
+	"strconv"
+
+	"github.com/podlapse/podlapse/pkg/terminal"
+)
+
+// The values of -o of the commands that ask.
+const (
+	outputTable = "table"
+	outputYAML  = "yaml"
+)
+
+// The values of --color.
+const (
+	colorAuto   = "auto"
+	colorAlways = "always"
+	colorNever  = "never"
+)
+
+// defaultColumns is how wide a page is that goes to no terminal.
+const defaultColumns = 110
+
+// output is how answers are printed.
+type output struct {
+	format string // outputTable, outputJSON or outputYAML
+	color  string
+	width  int // terminal cells; 0 for as many as there are
+}
+
+func (o *output) settings() []setting {
+	return []setting{
+		{
+			flag: "o", alias: "output", value: "table|json|yaml", def: outputTable,
+			help: "what to print: text for people, or the API's own answer", set: choice(&o.format, outputTable, outputJSON, outputYAML),
+		},
+		{
+			flag: "color", value: "auto|always|never", def: colorAuto,
+			help: "whether text has colours; auto: on a terminal, unless NO_COLOR is set", set: choice(&o.color, colorAuto, colorAlways, colorNever),
+		},
+		{
+			flag: "width", value: "COLUMNS", help: "how wide to draw; without it, as wide as the terminal, elsewhere 110",
+			set: func(value string) error {
+				if value == "" {
+					return nil
+				}
+				return setWidth(&o.width)(value)
+			},
+		},
+	}
+}
+
+// setWidth reads a number of terminal cells.
+func setWidth(target *int) func(string) error {
+	return func(value string) error {
+		width, err := strconv.ParseUint(value, 10, 10)
+		if err != nil || width == 0 {
+			return fmt.Errorf("%q is no width: want a number of columns from 1 to 1023", value)
+		}
+		*target = int(width)
+		return nil
+	}
+}
+
+// page is what text on a writer is laid out for.
+func (o output) page(out io.Writer, getenv func(string) string) terminal.Page {
+	page := terminal.Page{Columns: defaultColumns, Colour: o.color == colorAlways}
+	file, _ := out.(*os.File)
+	if columns, isTerminal := terminal.Width(file); isTerminal {
+		page.Columns, page.Fit = columns, true
+		page.Colour = page.Colour || o.color == colorAuto && getenv("NO_COLOR") == "" && getenv("TERM") != "dumb"
+	}
+	if o.width > 0 {
+		page.Columns = o.width
+	}
+	return page
+}
+
+// text is an answer as it is printed.
+func (o output) text(answer any, table func() string) (string, error) {
+	switch o.format {
+	case outputJSON:
+		return terminal.JSON(answer)
+	case outputYAML:
+		return terminal.YAML(answer)
+	}
+	return table(), nil
+}

@@ -1,0 +1,61 @@
+package main
+
+import (
+	"context"
+	"io"
+	"slices"
+
+	"github.com/podlapse/podlapse/pkg/client"
+	"github.com/podlapse/podlapse/pkg/export"
+)
+
+func (a asker) runPulls(ctx context.Context, args []string, getenv func(string) string, stdout, stderr io.Writer) int {
+	var c askConfig
+	asking, _, code, ok := a.begin("pulls", "pulls [flags]\n\nThe image pulls that go on, of each node, and those that are over, the latest first.",
+		c.settings(), &c.target, args, 0, getenv, stdout, stderr)
+	if !ok {
+		return code
+	}
+	defer asking.close()
+	ctx, stop := context.WithTimeout(ctx, c.limit)
+	defer stop()
+	answers, failed, err := ofAgents(ctx, asking, func(ctx context.Context, agent client.Client) (export.PullList, error) {
+		return agent.Pulls(ctx)
+	})
+	if err != nil {
+		return asking.fail(err)
+	}
+	nodes := []export.NodePulls{}
+	for _, answer := range answers {
+		node := export.NodePulls{PullList: ofNamespace(answer.Value, c.namespace)}
+		if asking.several() {
+			node.Node = answer.Agent.Node
+		}
+		nodes = append(nodes, node)
+	}
+	text, err := c.text(pullsAnswer(nodes, asking.several()), func() string { return export.PullTables(nodes, c.page(stdout, getenv)) })
+	if err != nil {
+		return asking.fail(err)
+	}
+	return asking.print(text, failed)
+}
+
+// pullsAnswer is the answer of the one agent that was asked, or those of all with their nodes.
+func pullsAnswer(nodes []export.NodePulls, several bool) any {
+	if !several && len(nodes) == 1 {
+		return nodes[0].PullList
+	}
+	return struct {
+		Nodes []export.NodePulls `json:"nodes"`
+	}{nodes}
+}
+
+// ofNamespace leaves out the pulls for pods of other namespaces.
+func ofNamespace(list export.PullList, namespace string) export.PullList {
+	if namespace == "" {
+		return list
+	}
+	list.Items = slices.DeleteFunc(list.Items, func(p export.LivePullRecord) bool { return p.Namespace != namespace })
+	list.Recent = slices.DeleteFunc(list.Recent, func(p export.RecentPullRecord) bool { return p.Namespace != namespace })
+	return list
+}

@@ -1,0 +1,276 @@
+package main
+
+import (
+	"context"
+	"crypto/tls"
+	"crypto/x509"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+	"unicode"
+
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/clientcmd"
+
+	"github.com/podlapse/podlapse/pkg/agents"
+	"github.com/podlapse/podlapse/pkg/client"
+)
+
+const (
+	localServer = "http://127.0.0.1:9717"
+	// agentLimit is how long one of several agents may take to answer.
+	agentLimit = 8 * time.Second
+	maxLimit   = 10 * time.Minute
+)
+
+// target is who is asked: the agent at an address, or those of a cluster.
+type target struct {
+	server            *url.URL // nil to look for agents in a cluster, or on this machine
+	token             string   // shown to an agent that wants one; empty for none
+	authorities       *x509.CertPool
+	certFile, keyFile string
+	anyCertificate    bool
+
+	kubeconfig, context string
+	namespace           string // of pods; empty for the context's, or all
+	node                string
+	agentNamespace      string
+	limit               time.Duration // for all that is asked
+}
+
+// settings is the part of the commands' tables that says whom to ask.
+func (t *target) settings() []setting {
+	keep := func(where *string) func(string) error {
+		return func(value string) error { *where = value; return nil }
+	}
+	return []setting{
+		{
+			flag: "server", value: "URL",
+			help: "the agent to ask, such as " + localServer + ", instead of looking for it in the cluster; " +
+				"http://USER:PASSWORD@HOST:PORT where it wants a password", set: t.setServer,
+		},
+		{
+			flag: "token-file", value: "FILE",
+			help: "with --server, a file with the bearer token to show to an agent that runs with --web-auth=kubernetes", set: t.setTokenFile,
+		},
+		{flag: "ca-file", value: "FILE", help: "with --server, the certificates of the authorities that the agent's is checked against; without it, the system's", set: t.setAuthorities},
+		{flag: "cert-file", value: "FILE", help: "with --server, the certificate to show to an agent that wants one; goes with --key-file", set: keep(&t.certFile)},
+		{flag: "key-file", value: "FILE", help: "the key of --cert-file", set: keep(&t.keyFile)},
+		{
+			flag: "insecure-skip-tls-verify", value: "on|off", def: "off", alone: "on",
+			help: "on: with --server, take any certificate for the agent's; whoever is in between can read and change everything", set: onOff(&t.anyCertificate, "on", "off"),
+		},
+		{flag: "kubeconfig", value: "FILE", help: "how to reach the API server; without it, what KUBECONFIG names, or ~/.kube/config", set: keep(&t.kubeconfig)},
+		{flag: "context", value: "NAME", help: "the context of the kubeconfig; without it, its current one", set: keep(&t.context), suggest: t.suggestContexts},
+		{flag: "namespace", alias: "n", value: "NAME", help: "the namespace of the pods", set: keep(&t.namespace), suggest: t.suggestNamespaces},
+		{flag: "node", value: "NAME", help: "ask the agent of this node alone", set: keep(&t.node), suggest: t.suggestNodes},
+		{flag: "agent-namespace", value: "NAME", def: "podlapse", help: "the namespace in which the agents run", set: keep(&t.agentNamespace), suggest: t.suggestNamespaces},
+		{
+			flag: "timeout", value: "DURATION", def: "30s", help: "how long to wait for answers in all", set: func(value string) error {
+				limit, err := time.ParseDuration(value)
+				if err != nil || limit <= 0 || limit > maxLimit {
+					return fmt.Errorf("%q is no time: want one up to 10m, such as 30s", value)
+				}
+				t.limit = limit
+				return nil
+			},
+		},
+	}
+}
+
+func (t *target) setServer(value string) error {
+	if value == "" {
+		return nil
+	}
+	server, err := url.Parse(value)
+	if err != nil || server.Host == "" || (server.Scheme != "http" && server.Scheme != "https") {
+		return errors.New("that is no address: want http://HOST:PORT") // it is not repeated: there may be a password in it
+	}
+	t.server = server
+	return nil
+}
+
+// setTokenFile reads no more than a header can hold.
+func (t *target) setTokenFile(path string) error {
+	if path == "" {
+		return nil
+	}
+	text, err := readAtMost(path, 16<<10)
+	if err != nil {
+		return err
+	}
+	if t.token = strings.TrimSpace(string(text)); t.token == "" || strings.ContainsFunc(t.token, unicode.IsSpace) {
+		return fmt.Errorf("%s holds no token: want one line", path)
+	}
+	return nil
+}
+
+func (t *target) setAuthorities(path string) error {
+	if path == "" {
+		return nil
+	}
+	text, err := readAtMost(path, 4<<20)
+	if err != nil {
+		return err
+	}
+	if t.authorities = x509.NewCertPool(); !t.authorities.AppendCertsFromPEM(text) {
+		return fmt.Errorf("%s holds no certificate: want PEM", path)
+	}
+	return nil
+}
+
+func readAtMost(path string, bytes int64) ([]byte, error) {
+	file, err := os.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	defer file.Close()
+	return io.ReadAll(io.LimitReader(file, bytes))
+}
+
+// check finds flags that do not go together.
+func (t *target) check() error {
+	if t.server == nil {
+		return nil
+	}
+	for _, f := range []struct{ flag, value string }{{"kubeconfig", t.kubeconfig}, {"context", t.context}, {"node", t.node}} {
+		if f.value != "" {
+			return fmt.Errorf("--%s goes with no --server, which is an agent's address", f.flag)
+		}
+	}
+	return nil
+}
+
+// reached is who can be asked. The caller must close it.
+type reached struct {
+	target  target
+	direct  *client.Client // nil if agents are to be found in the cluster
+	cluster *agents.Cluster
+	// namespace is that of pods that are named without one; empty where nothing says it.
+	namespace string
+	close     func()
+}
+
+// open prepares to ask. It connects to nobody. Without any flag, a plugin of kubectl asks the cluster of the kubeconfig; the agent's
+// program does where there is a kubeconfig, and else asks the agent of this machine.
+func (t target) open(program string, getenv func(string) string) (reached, error) {
+	files := t.kubeconfigs(getenv)
+	named := t.kubeconfig+t.context+t.node != ""
+	if t.server == nil && program == agentProgram && !named && len(files) == 0 {
+		t.server, _ = url.Parse(localServer)
+	}
+	if t.server != nil {
+		return t.openServer()
+	}
+	config := t.clientConfig(getenv)
+	namespace, _, err := config.Namespace()
+	if err == nil {
+		var api *rest.Config
+		if api, err = config.ClientConfig(); err == nil {
+			return t.openCluster(api, namespace)
+		}
+	}
+	if clientcmd.IsEmptyConfig(err) {
+		return reached{}, errors.New("no kubeconfig: name one with --kubeconfig or KUBECONFIG, or an agent's address with --server")
+	}
+	return reached{}, fmt.Errorf("read the kubeconfig: %w", err)
+}
+
+// kubeconfigs are the files that there are of those that are looked for where no flag names one.
+func (t target) kubeconfigs(getenv func(string) string) []string {
+	files := filepath.SplitList(getenv("KUBECONFIG"))
+	if home := getenv("HOME"); len(files) == 0 && home != "" {
+		files = []string{filepath.Join(home, clientcmd.RecommendedHomeDir, clientcmd.RecommendedFileName)}
+	}
+	return slices.DeleteFunc(files, func(file string) bool {
+		_, err := os.Stat(file)
+		return err != nil
+	})
+}
+
+func (t target) clientConfig(getenv func(string) string) clientcmd.ClientConfig {
+	rules := &clientcmd.ClientConfigLoadingRules{ExplicitPath: t.kubeconfig, Precedence: t.kubeconfigs(getenv)}
+	overrides := &clientcmd.ConfigOverrides{CurrentContext: t.context}
+	overrides.Context.Namespace = t.namespace
+	return clientcmd.NewNonInteractiveDeferredLoadingClientConfig(rules, overrides)
+}
+
+func (t target) openCluster(api *rest.Config, namespace string) (reached, error) {
+	api.UserAgent = agentProgram + "-cli"
+	api.WarningHandler = rest.NoWarnings{} // it would write to stderr
+	cluster, err := agents.Open(api, t.agentNamespace)
+	if err != nil {
+		return reached{}, err
+	}
+	return reached{target: t, cluster: cluster, namespace: namespace, close: cluster.Close}, nil
+}
+
+func (t target) openServer() (reached, error) {
+	transport := &http.Transport{Proxy: http.ProxyFromEnvironment, ForceAttemptHTTP2: true, TLSHandshakeTimeout: agentLimit,
+		TLSClientConfig: &tls.Config{RootCAs: t.authorities, InsecureSkipVerify: t.anyCertificate}}
+	if t.certFile+t.keyFile != "" {
+		pair, err := tls.LoadX509KeyPair(t.certFile, t.keyFile)
+		if err != nil {
+			return reached{}, fmt.Errorf("--cert-file, --key-file: %w", err)
+		}
+		transport.TLSClientConfig.Certificates = []tls.Certificate{pair}
+	}
+	return reached{
+		target: t, namespace: t.namespace, close: transport.CloseIdleConnections,
+		direct: &client.Client{Server: t.server.String(), Token: t.token, HTTP: &http.Client{Transport: transport,
+			CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}}, // an agent sends nobody elsewhere
+	}, nil
+}
+
+// agents are those to ask: of one node, or of all.
+func (r reached) agents(ctx context.Context, node string) ([]agents.Agent, error) {
+	if r.direct != nil {
+		return []agents.Agent{{Client: *r.direct}}, nil
+	}
+	return r.cluster.Agents(ctx, node)
+}
+
+// several says that answers have to tell of which node they are.
+func (r reached) several() bool { return r.direct == nil && r.target.node == "" }
+
+// worded words an error for people, with what helps.
+func (r reached) worded(err error) error {
+	var refused *client.Refusal
+	namespace := r.target.agentNamespace
+	switch {
+	case errors.As(err, &refused) && refused.Kubernetes:
+		return wordedAPIServer(err, refused, namespace)
+	case refused != nil && (refused.Wants == client.WantsToken || refused.Wants == client.WantsPassword) && r.cluster != nil:
+		return fmt.Errorf("%w\nThe API server's proxy does not hand on who asks. Go past it: kubectl -n %s port-forward POD 9717 "+
+			"beside --server=%s, with --token-file or the password", err, namespace, localServer)
+	case refused != nil && refused.Wants == client.WantsToken:
+		return fmt.Errorf("%w; see --token-file", err)
+	case refused != nil && refused.Wants == client.WantsPassword:
+		return fmt.Errorf("%w: --server=%s://USER:PASSWORD@%s", err, r.target.server.Scheme, r.target.server.Host)
+	case errors.Is(err, agents.ErrNoAgent):
+		return fmt.Errorf("%w\nSee whether the DaemonSet is there: kubectl -n %s get pods -o wide; --agent-namespace names another namespace", err, namespace)
+	case refused != nil, errors.Is(err, client.ErrNotAnAgent), errors.Is(err, agents.ErrNotBound), errors.Is(err, errUnknownPod), r.cluster != nil:
+		return err
+	}
+	return fmt.Errorf("--server: %w", err)
+}
+
+func wordedAPIServer(err error, refused *client.Refusal, namespace string) error {
+	switch {
+	case refused.Status == http.StatusUnauthorized:
+		return fmt.Errorf("%w\nThe kubeconfig's credentials are not accepted: try kubectl auth whoami", err)
+	case refused.Status == http.StatusForbidden:
+		return fmt.Errorf("%w\nIt takes list of pods and get of pods/proxy in namespace %s, and get of the pod that is asked about", err, namespace)
+	case refused.Status >= http.StatusInternalServerError:
+		return fmt.Errorf("%w\nThe API server does not reach the agent, or has no time. Where a firewall lets it reach no pods, go past it: "+
+			"kubectl -n %s port-forward POD 9717 beside --server=%s", err, namespace, localServer)
+	}
+	return err
+}

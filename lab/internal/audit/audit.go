@@ -1,0 +1,107 @@
+// Package audit tells from the API server's audit log which rights somebody made use of.
+package audit
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"os"
+	"slices"
+	"strings"
+
+	authenticationv1 "k8s.io/api/authentication/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+// podName is what the API server notes of a token that kubelet gave a pod.
+const podName = "authentication.kubernetes.io/pod-name"
+
+// event is what is used of a line of the log (audit.k8s.io/v1).
+type event struct {
+	Verb             string
+	RequestURI       string
+	User             authenticationv1.UserInfo
+	ImpersonatedUser *authenticationv1.UserInfo
+	// AuthenticationMetadata says by which verb the impersonation was allowed (constrained impersonation, KEP-5284).
+	AuthenticationMetadata struct{ ImpersonationConstraint string }
+	ObjectRef              *struct{ Resource, Subresource, APIGroup string }
+	ResponseStatus         *metav1.Status
+}
+
+// Use is what the requests of one pod needed.
+type Use struct {
+	Rights  []string // "verb resource" or "verb resource group", in order, each once
+	Refused []string // requests that the API server forbade, each once
+}
+
+// Of reads what a pod used. Requests for what is no resource, such as /version, are left out: every account may make them.
+func Of(path, pod string) (Use, error) {
+	data, err := os.ReadFile(path)
+	if err != nil {
+		return Use{}, fmt.Errorf("read the audit log: %w", err)
+	}
+	rights, refused := map[string]bool{}, map[string]bool{}
+	for line := range bytes.Lines(data) {
+		if !bytes.HasSuffix(line, []byte("\n")) {
+			break // its writer is at it
+		}
+		var e event
+		if err := json.Unmarshal(line, &e); err != nil {
+			return Use{}, fmt.Errorf("read the audit log: %w", err)
+		}
+		if !slices.Contains(e.User.Extra[podName], pod) || e.ObjectRef == nil || e.ResponseStatus == nil {
+			continue
+		}
+		switch code := e.ResponseStatus.Code; {
+		case code == 403:
+			refused[e.Verb+" "+e.RequestURI] = true
+		case code < 300:
+			for _, right := range e.needs() {
+				rights[right] = true
+			}
+		}
+	}
+	return Use{slices.Sorted(maps.Keys(rights)), slices.Sorted(maps.Keys(refused))}, nil
+}
+
+// needs are the rights that the request needed.
+func (e event) needs() []string {
+	resource := e.ObjectRef.Resource
+	if e.ObjectRef.Subresource != "" {
+		resource += "/" + e.ObjectRef.Subresource
+	}
+	if e.ImpersonatedUser == nil {
+		return []string{right(e.Verb, resource, e.ObjectRef.APIGroup)}
+	}
+	constraint := e.AuthenticationMetadata.ImpersonationConstraint
+	if constraint == "" {
+		return []string{right("impersonate", e.ImpersonatedUser.Username, "")}
+	}
+	_, mode, _ := strings.Cut(constraint, ":")
+	return []string{right(constraint, "nodes", authenticationv1.GroupName),
+		right("impersonate-on:"+mode+":"+e.Verb, resource, e.ObjectRef.APIGroup)}
+}
+
+func right(verb, resource, group string) string {
+	return strings.TrimSpace(verb + " " + resource + " " + group)
+}
+
+// Granted are the rights of a role's rules, as Of calls them.
+func Granted(rules []rbacv1.PolicyRule) []string {
+	rights := map[string]bool{}
+	for _, rule := range rules {
+		for _, verb := range rule.Verbs {
+			for _, group := range rule.APIGroups {
+				for _, resource := range rule.Resources {
+					rights[right(verb, resource, group)] = true
+				}
+			}
+			for _, url := range rule.NonResourceURLs {
+				rights[right(verb, url, "")] = true
+			}
+		}
+	}
+	return slices.Sorted(maps.Keys(rights))
+}

@@ -1,0 +1,58 @@
+// Package browser runs a real Chromium without a screen, and notes all that it complains of.
+package browser
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+
+	"github.com/chromedp/chromedp"
+)
+
+// Program is what Debian calls it.
+const Program = "chromium"
+
+// Browser is one Chromium with a profile of its own. Close ends it.
+type Browser struct {
+	context context.Context
+	stop    func()
+	profile string
+}
+
+// Start starts it. It ends with ctx, too.
+func Start(ctx context.Context) (*Browser, error) {
+	program, err := exec.LookPath(Program)
+	if err != nil {
+		return nil, fmt.Errorf("start a browser: %w", err)
+	}
+	profile, err := os.MkdirTemp("", "podlapse-browser-")
+	if err != nil {
+		return nil, fmt.Errorf("start a browser: %w", err)
+	}
+	options := append(chromedp.DefaultExecAllocatorOptions[:],
+		chromedp.ExecPath(program), chromedp.UserDataDir(profile),
+		chromedp.Flag("no-sandbox", true), // the lab is root
+		chromedp.Flag("disable-gpu", true),
+		chromedp.Flag("disable-dev-shm-usage", true), // /dev/shm of a container is small
+		chromedp.Flag("no-proxy-server", true),       // all is on loopback
+		chromedp.Flag("force-color-profile", "srgb"), // screenshots are the same everywhere
+	)
+	allocator, stopAllocator := chromedp.NewExecAllocator(ctx, options...)
+	within, stopBrowser := chromedp.NewContext(allocator)
+	b := &Browser{context: within, profile: profile, stop: func() { stopBrowser(); stopAllocator() }}
+	if err := chromedp.Do(within); err != nil {
+		return nil, errors.Join(fmt.Errorf("start a browser: %w", err), b.Close())
+	}
+	return b, nil
+}
+
+// Close ends the browser and removes its profile.
+func (b *Browser) Close() error {
+	b.stop()
+	if err := os.RemoveAll(b.profile); err != nil {
+		return fmt.Errorf("remove the browser's profile: %w", err)
+	}
+	return nil
+}

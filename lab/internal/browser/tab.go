@@ -1,0 +1,204 @@
+package browser
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/chromedp/cdproto/cdp"
+	"github.com/chromedp/cdproto/emulation"
+	"github.com/chromedp/cdproto/log"
+	"github.com/chromedp/cdproto/page"
+	"github.com/chromedp/cdproto/runtime"
+	"github.com/chromedp/chromedp"
+)
+
+// Look is how a tab shows pages.
+type Look struct {
+	Width, Height int64
+	Dark          bool
+	Phone         bool // touch, and two device pixels to one of the page
+}
+
+// patience is how long one step in a tab may take.
+const patience = 20 * time.Second
+
+// Tab is one page of a browser. It is used from one goroutine.
+type Tab struct {
+	context context.Context
+	close   func()
+
+	mu         sync.Mutex
+	complaints []string
+}
+
+// Open opens a tab that shows nothing yet.
+func (b *Browser) Open(look Look) (*Tab, error) {
+	within, closeTab := chromedp.NewContext(b.context)
+	t := &Tab{context: within, close: closeTab}
+	err := errors.Join(chromedp.Do(within), chromedp.Listen(within, t.listen)) // the first is not to have a limit
+	for _, enable := range []cdp.Command[cdp.Empty, cdp.Empty]{log.Enable, runtime.Enable} {
+		if err == nil {
+			_, err = call(t, enable, cdp.Empty{})
+		}
+	}
+	if err == nil {
+		_, err = call(t, page.Enable, page.EnableParams{})
+	}
+	if err != nil {
+		closeTab()
+		return nil, fmt.Errorf("open a tab: %w", err)
+	}
+	return t, t.Show(look)
+}
+
+// Close closes the tab.
+func (t *Tab) Close() { t.close() }
+
+// Show changes how the tab shows pages.
+func (t *Tab) Show(look Look) error {
+	scheme := "light"
+	if look.Dark {
+		scheme = "dark"
+	}
+	scale := 1.0
+	if look.Phone {
+		scale = 2
+	}
+	_, err := call(t, emulation.SetDeviceMetricsOverride, emulation.SetDeviceMetricsOverrideParams{
+		Width: look.Width, Height: look.Height, DeviceScaleFactor: scale, Mobile: look.Phone})
+	if err == nil {
+		_, err = call(t, emulation.SetTouchEmulationEnabled, emulation.SetTouchEmulationEnabledParams{Enabled: look.Phone})
+	}
+	if err == nil {
+		_, err = call(t, emulation.SetEmulatedMedia, emulation.SetEmulatedMediaParams{
+			Features: []*emulation.MediaFeature{{Name: "prefers-color-scheme", Value: scheme}}})
+	}
+	if err != nil {
+		return fmt.Errorf("change how a tab shows pages: %w", err)
+	}
+	return nil
+}
+
+// listen notes what is wrong with the page. It must not block.
+func (t *Tab) listen(event any) {
+	switch e := event.(type) {
+	case *runtime.EventConsoleAPICalled:
+		if e.Type == runtime.ConsoleAPICalledTypeError || e.Type == runtime.ConsoleAPICalledTypeWarning || e.Type == runtime.ConsoleAPICalledTypeAssert {
+			var words []string
+			for _, argument := range e.Args {
+				words = append(words, string(argument.Value)+argument.Description)
+			}
+			t.complain("console %s: %s", e.Type, strings.Join(words, " "))
+		}
+	case *runtime.EventExceptionThrown:
+		t.complain("exception: %s", describe(e.ExceptionDetails))
+	case *log.EventEntryAdded:
+		if e.Entry.Level == log.EntryLevelError || e.Entry.Level == log.EntryLevelWarning {
+			t.complain("%s %s: %s (%s)", e.Entry.Source, e.Entry.Level, e.Entry.Text, e.Entry.URL)
+		}
+	case *page.EventJavascriptDialogOpening:
+		t.complain("dialog: %s", e.Message)
+		go func() { _, _ = call(t, page.HandleJavaScriptDialog, page.HandleJavaScriptDialogParams{}) }() // with a dialog it answers nothing
+	}
+}
+
+func describe(e *runtime.ExceptionDetails) string {
+	if e.Exception != nil {
+		return e.Text + " " + e.Exception.Description
+	}
+	return e.Text
+}
+
+func (t *Tab) complain(format string, values ...any) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.complaints = append(t.complaints, fmt.Sprintf(format, values...))
+}
+
+// Complaints are what the browser said since it was asked the last time: errors and warnings on the console, requests that failed,
+// what a policy refused, dialogs.
+func (t *Tab) Complaints() []string {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	complaints := t.complaints
+	t.complaints = nil
+	return complaints
+}
+
+// do has the browser take one step within patience.
+func do[T any](t *Tab, step chromedp.Action[T]) (T, error) {
+	ctx, cancel := context.WithTimeout(t.context, patience)
+	defer cancel()
+	return chromedp.Run(ctx, step)
+}
+
+// call is do for a command of the protocol.
+func call[P, R any](t *Tab, command cdp.Command[P, R], parameters P) (R, error) {
+	ctx, cancel := context.WithTimeout(t.context, patience)
+	defer cancel()
+	return chromedp.Call(ctx, command, parameters)
+}
+
+// Go goes to an address as a person does who types it.
+func (t *Tab) Go(address string) error {
+	if _, err := do(t, chromedp.Navigate(address)); err != nil {
+		return fmt.Errorf("go to %s: %w", address, err)
+	}
+	return nil
+}
+
+// Ask evaluates an expression in a tab, waits for it if it is a promise, and decodes its value.
+func Ask[T any](t *Tab, expression string) (T, error) {
+	value, err := do(t, chromedp.Evaluate[T](expression, chromedp.EvalAwaitPromise))
+	if err != nil {
+		return value, fmt.Errorf("evaluate %.200s: %w", expression, err)
+	}
+	return value, nil
+}
+
+// Press presses a key, as kb names it.
+func (t *Tab) Press(key string) error {
+	if _, err := do(t, chromedp.KeyEvent(key)); err != nil {
+		return fmt.Errorf("press %q: %w", key, err)
+	}
+	return nil
+}
+
+// Await waits until an expression is true.
+func (t *Tab) Await(what, expression string, limit time.Duration) error {
+	const every = 50 * time.Millisecond
+	for began := time.Now(); ; time.Sleep(every) {
+		is, err := Ask[bool](t, "Boolean("+expression+")")
+		if err != nil {
+			return fmt.Errorf("wait for %s: %w", what, err)
+		}
+		if is {
+			return nil
+		}
+		if time.Since(began) > limit {
+			shown, _ := Ask[string](t, "location.href + ' ' + document.body.innerText.slice(0, 600)") // what there is to say beside
+			return fmt.Errorf("wait for %s: not so after %s; the page shows: %s", what, limit, shown)
+		}
+	}
+}
+
+// Picture writes what the tab shows as PNG, or, with whole, all of the page.
+func (t *Tab) Picture(path string, whole bool) error {
+	shot := chromedp.CaptureScreenshot()
+	if whole {
+		shot = chromedp.FullScreenshot(100)
+	}
+	png, err := do(t, shot)
+	if err != nil {
+		return fmt.Errorf("take a picture: %w", err)
+	}
+	if err := os.WriteFile(path, png, 0o600); err != nil {
+		return fmt.Errorf("keep a picture: %w", err)
+	}
+	return nil
+}

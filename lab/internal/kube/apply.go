@@ -1,0 +1,109 @@
+package kube
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/http"
+	"net/url"
+	"strings"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"sigs.k8s.io/yaml"
+)
+
+// Apply writes an object, a YAML document, as kubectl apply --server-side does: fields that the same manager gave before and
+// gives no more are removed. A field that the API server does not know is an error. With dryRun the API server does all of
+// it but keeps nothing.
+func (c *Client) Apply(ctx context.Context, manager string, document []byte, dryRun bool) error {
+	object, body, err := read(document)
+	if err != nil {
+		return err
+	}
+	path, err := c.pathOf(ctx, object)
+	if err != nil {
+		return fmt.Errorf("apply %s %s: %w", object.Kind, object.Name, err)
+	}
+	query := url.Values{"fieldManager": {manager}, "force": {"true"}, "fieldValidation": {metav1.FieldValidationStrict}}
+	if dryRun {
+		query.Set("dryRun", metav1.DryRunAll)
+	}
+	if err := c.send(ctx, http.MethodPatch, "application/apply-patch+yaml", path+"?"+query.Encode(), json.RawMessage(body), nil); err != nil {
+		return fmt.Errorf("apply %s %s: %w", object.Kind, object.Name, err)
+	}
+	return nil
+}
+
+// Remove deletes the object that a YAML document names, if it is there.
+func (c *Client) Remove(ctx context.Context, document []byte) error {
+	object, _, err := read(document)
+	if err != nil {
+		return err
+	}
+	path, err := c.pathOf(ctx, object)
+	if err == nil {
+		err = c.Delete(ctx, path)
+	}
+	if err != nil && !IsNotFound(err) {
+		return fmt.Errorf("delete %s %s: %w", object.Kind, object.Name, err)
+	}
+	return nil
+}
+
+// Name is which object a YAML document is.
+type Name struct{ APIVersion, Kind, Namespace, Name string }
+
+// NameOf reads it.
+func NameOf(document []byte) (Name, error) {
+	object, _, err := read(document)
+	return Name{object.APIVersion, object.Kind, object.Namespace, object.Name}, err
+}
+
+// Knows returns nil when the API server knows the kind of a YAML document.
+func (c *Client) Knows(ctx context.Context, document []byte) error {
+	object, _, err := read(document)
+	if err == nil {
+		_, err = c.pathOf(ctx, object)
+	}
+	return err
+}
+
+func read(document []byte) (object metav1.PartialObjectMetadata, body []byte, err error) {
+	if body, err = yaml.YAMLToJSONStrict(document); err == nil {
+		err = json.Unmarshal(body, &object)
+	}
+	if err != nil {
+		return object, nil, fmt.Errorf("read an object: %w", err)
+	}
+	return object, body, nil
+}
+
+// pathOf asks the API server where objects of a kind are.
+func (c *Client) pathOf(ctx context.Context, object metav1.PartialObjectMetadata) (string, error) {
+	version, err := schema.ParseGroupVersion(object.APIVersion)
+	if err != nil {
+		return "", err
+	}
+	root := "/apis/" + object.APIVersion
+	if version.Group == "" {
+		root = "/api/" + object.APIVersion
+	}
+	var resources metav1.APIResourceList
+	if err := c.Get(ctx, root, &resources); err != nil {
+		return "", err
+	}
+	for _, resource := range resources.APIResources {
+		switch {
+		case resource.Kind != object.Kind || strings.Contains(resource.Name, "/"): // another, or a sub-resource
+		case resource.Namespaced && object.Namespace == "":
+			return "", errors.New("it is in no namespace")
+		case resource.Namespaced:
+			return root + "/namespaces/" + object.Namespace + "/" + resource.Name + "/" + object.Name, nil
+		default:
+			return root + "/" + resource.Name + "/" + object.Name, nil
+		}
+	}
+	return "", fmt.Errorf("the API server does not know this kind of %s", object.APIVersion)
+}

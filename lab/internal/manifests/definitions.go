@@ -1,0 +1,76 @@
+package manifests
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+)
+
+// definition is where the project that made a kind keeps its definition: in a Go module, beside the code.
+type definition struct{ module, version, file string }
+
+// definitions are those of the kinds that the manifests have and Kubernetes has not.
+func definitions() []definition {
+	const (
+		operator        = "github.com/prometheus-operator/prometheus-operator"
+		operatorVersion = "v0.93.0" // that of the operator's types in go.mod
+		openshift       = "github.com/openshift/api"
+		// It has no releases.
+		openshiftVersion = "v0.0.0-20240830023148-b7d0481c9094"
+	)
+	return []definition{
+		{operator, operatorVersion, "example/prometheus-operator-crd/monitoring.coreos.com_podmonitors.yaml"},
+		{operator, operatorVersion, "example/prometheus-operator-crd/monitoring.coreos.com_prometheusrules.yaml"},
+		{openshift, openshiftVersion, "security/v1/zz_generated.crd-manifests/0000_03_config-operator_01_securitycontextconstraints.crd.yaml"},
+	}
+}
+
+// Definitions are the CustomResourceDefinitions of the kinds that the manifests have and Kubernetes has not, as those who made
+// the kinds publish them. What Go's module cache lacks is downloaded.
+func Definitions(ctx context.Context) ([][]byte, error) {
+	all := definitions()
+	arguments := []string{"mod", "download", "-json"}
+	asked := map[string]bool{}
+	for _, d := range all {
+		if module := d.module + "@" + d.version; !asked[module] {
+			asked[module] = true
+			arguments = append(arguments, module)
+		}
+	}
+	cmd := exec.CommandContext(ctx, "go", arguments...)
+	cmd.Dir = os.TempDir() // these are no part of a module of ours
+	cmd.Env = append(os.Environ(), "GOWORK=off", "GOFLAGS=", "GO111MODULE=on")
+	out, err := cmd.Output()
+	var failed *exec.ExitError
+	if err != nil && !errors.As(err, &failed) {
+		return nil, fmt.Errorf("download definitions: %w", err)
+	}
+	dirs := map[string]string{}
+	for answers := json.NewDecoder(bytes.NewReader(out)); ; {
+		var answer struct{ Path, Dir, Error string }
+		if err := answers.Decode(&answer); errors.Is(err, io.EOF) {
+			break
+		} else if err != nil {
+			return nil, fmt.Errorf("download definitions: %w", err)
+		}
+		if answer.Error != "" {
+			return nil, fmt.Errorf("download definitions: %s", answer.Error)
+		}
+		dirs[answer.Path] = answer.Dir
+	}
+	var texts [][]byte
+	for _, d := range all {
+		text, err := os.ReadFile(filepath.Join(dirs[d.module], d.file))
+		if err != nil {
+			return nil, fmt.Errorf("read definitions: %w", err)
+		}
+		texts = append(texts, text)
+	}
+	return texts, nil
+}

@@ -1,0 +1,16 @@
+package manifests
+
+import (
+	"strings"
+	"testing"
+)
+
+// The kinds are checked against the same version of them in tests and on the real API server.
+func TestDefinitionsAreOfTheVersionOfTheirTypes(t *testing.T) {
+	for _, d := range definitions() {
+		if strings.Contains(d.module, "prometheus-operator") &&
+			!strings.Contains(string(read(t, "../../go.mod")), d.module+"/pkg/apis/monitoring "+d.version+"\n") {
+			t.Errorf("go.mod has another version than %s", d.version)
+		}
+	}
+}

@@ -1,0 +1,114 @@
+package node
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"syscall"
+	"time"
+
+	"github.com/podlapse/podlapse/lab/internal/agent"
+	"github.com/podlapse/podlapse/lab/internal/process"
+)
+
+// containerLog is the name of a log that a runtime writes, or wrote until kubelet had it begin another.
+var containerLog = regexp.MustCompile(`^[0-9]+\.log(\.[0-9-]+)?$`)
+
+// KeepAgentLogs makes sure that what agents in containers print stays when kubelet removes it with their pods: it gives each log
+// a second name. Who restarts agents calls it often enough to see each pod.
+func (n Node) KeepAgentLogs() error {
+	dirs, err := filepath.Glob(n.ContainerLogs(AgentNamespace, "*", "*", agentContainer))
+	if err != nil {
+		return fmt.Errorf("keep the agent's logs: %w", err)
+	}
+	for _, dir := range dirs {
+		entries, err := os.ReadDir(dir)
+		if err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return fmt.Errorf("keep the agent's logs: %w", err)
+		}
+		for _, entry := range entries {
+			if err := n.keepLog(filepath.Join(dir, entry.Name())); err != nil {
+				return fmt.Errorf("keep the agent's logs: %w", err)
+			}
+		}
+	}
+	return nil
+}
+
+// keepLog names it by its inode, which stays its own as long as it has that name.
+func (n Node) keepLog(path string) error {
+	if !containerLog.MatchString(filepath.Base(path)) {
+		return nil
+	}
+	info, err := os.Lstat(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	kept := filepath.Join(n.KeptLogs(), fmt.Sprintf("%d.log", info.Sys().(*syscall.Stat_t).Ino))
+	if err := os.Link(path, kept); err != nil && !errors.Is(err, fs.ErrExist) && !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	return nil
+}
+
+// ForgetAgentLogs removes the logs that only KeepAgentLogs still has.
+func (n Node) ForgetAgentLogs() error {
+	kept, err := n.keptLogs()
+	if err != nil {
+		return err
+	}
+	for _, path := range kept {
+		if info, err := os.Lstat(path); err == nil && info.Sys().(*syscall.Stat_t).Nlink == 1 {
+			if err := os.Remove(path); err != nil {
+				return fmt.Errorf("forget the agent's logs: %w", err)
+			}
+		}
+	}
+	return nil
+}
+
+func (n Node) keptLogs() ([]string, error) {
+	return filepath.Glob(filepath.Join(n.KeptLogs(), "*.log"))
+}
+
+// latestKeptLog is what the agent that began last printed; empty if there is none.
+func (n Node) latestKeptLog() (latest string) {
+	kept, _ := n.keptLogs() // it is a fixed pattern
+	var at time.Time
+	for _, path := range kept {
+		if info, err := os.Stat(path); err == nil && info.ModTime().After(at) {
+			latest, at = path, info.ModTime()
+		}
+	}
+	return latest
+}
+
+// AgentLogEnd is the end of what the agent has logged, in so many lines. One in a container prints its records to the same file.
+func (n Node) AgentLogEnd(lines int) string {
+	if n.Form() != Deployed {
+		return process.Tail(n.AgentLog(), lines)
+	}
+	log, err := os.ReadFile(n.AgentLog())
+	if err != nil {
+		return err.Error()
+	}
+	logged := slices.Collect(strings.Lines(string(agent.Printed(log, agent.Stderr))))
+	return strings.TrimRight(strings.Join(logged[max(0, len(logged)-lines):], ""), "\n")
+}
+
+// AgentOutput is where the agents of the node have printed, however they run.
+func (n Node) AgentOutput() (agent.Output, error) {
+	if err := n.KeepAgentLogs(); err != nil {
+		return agent.Output{}, err
+	}
+	logs, err := n.keptLogs()
+	return agent.Output{File: n.AgentRecords(), Logs: logs}, err
+}

@@ -1,0 +1,98 @@
+package node
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"slices"
+
+	"github.com/podlapse/podlapse/lab/internal/kube"
+	"github.com/podlapse/podlapse/lab/internal/manifests"
+)
+
+// agentObjects remembers which objects of the agent may be in the cluster.
+func (n Node) agentObjects() string { return n.In("agent-objects.yaml") }
+
+// applyAgent applies rendered objects and removes those that were applied before and are none of these: else a role of a component
+// would outlive it.
+func (n Node) applyAgent(ctx context.Context, client *kube.Client, rendered string) error {
+	before, err := n.readAgentObjects()
+	if err != nil {
+		return err
+	}
+	documents, err := manifests.Documents(rendered)
+	if err != nil {
+		return err
+	}
+	// Both, so that an interrupted change is gone on with.
+	if err := writeFile(n.agentObjects(), before+"---\n"+rendered); err != nil {
+		return err
+	}
+	for _, document := range documents {
+		if err := client.Apply(ctx, fieldManager, document, false); err != nil {
+			return err
+		}
+	}
+	if err := removeBut(ctx, client, before, documents); err != nil {
+		return err
+	}
+	return writeFile(n.agentObjects(), rendered)
+}
+
+// UninstallAgent takes the DaemonSet's agent off the node and removes what DeployAgent applied, but for the namespace, whose end
+// takes long and would take what others keep there.
+func (n Node) UninstallAgent(ctx context.Context) error {
+	before, err := n.readAgentObjects()
+	if err != nil {
+		return err
+	}
+	client, err := n.Kube()
+	if err != nil {
+		return err
+	}
+	defer client.Close()
+	if err := n.withdrawAgent(ctx, client); err != nil {
+		return err
+	}
+	namespace := fmt.Sprintf("{apiVersion: v1, kind: Namespace, metadata: {name: %s}}", AgentNamespace)
+	return removeBut(ctx, client, before, [][]byte{[]byte(namespace)})
+}
+
+func (n Node) readAgentObjects() (string, error) {
+	text, err := os.ReadFile(n.agentObjects())
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return "", fmt.Errorf("read which objects the agent has: %w", err)
+	}
+	return string(text), nil
+}
+
+// removeBut removes rendered objects except for those that are kept.
+func removeBut(ctx context.Context, client *kube.Client, rendered string, kept [][]byte) error {
+	var keep []kube.Name
+	for _, document := range kept {
+		name, err := kube.NameOf(document)
+		if err != nil {
+			return err
+		}
+		keep = append(keep, name)
+	}
+	documents, err := manifests.Documents(rendered)
+	if err != nil {
+		return err
+	}
+	for _, document := range documents {
+		name, err := kube.NameOf(document)
+		if err != nil {
+			return err
+		}
+		if slices.Contains(keep, name) {
+			continue
+		}
+		if err := client.Remove(ctx, document); err != nil {
+			return err
+		}
+	}
+	return nil
+}

@@ -1,0 +1,292 @@
+package node
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"time"
+
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+
+	v1 "github.com/google/go-containerregistry/pkg/v1"
+
+	"github.com/podlapse/podlapse/lab/internal/agentimage"
+	"github.com/podlapse/podlapse/lab/internal/build"
+	"github.com/podlapse/podlapse/lab/internal/image"
+	"github.com/podlapse/podlapse/lab/internal/kube"
+	"github.com/podlapse/podlapse/lab/internal/layout"
+	"github.com/podlapse/podlapse/lab/internal/manifests"
+)
+
+// What the manifests call it.
+const (
+	AgentNamespace = "podlapse"
+	agentDaemonSet = "podlapse-agent"
+	agentContainer = "agent"
+
+	daemonSetPath = "/apis/apps/v1/namespaces/" + AgentNamespace + "/daemonsets/" + agentDaemonSet
+	agentPodsPath = "/api/v1/namespaces/" + AgentNamespace + "/pods?labelSelector=app.kubernetes.io%2Fcomponent%3Dagent"
+)
+
+// nodeLabel is on the node while the DaemonSet is to have a pod there.
+const nodeLabel = "podlapse-lab/agent"
+
+// fieldManager is who the lab is where it applies objects.
+const fieldManager = "podlapse-lab"
+
+// agentImageFile remembers the reference of the image that the DaemonSet runs.
+func (n Node) agentImageFile() string { return n.In("agent-image") }
+
+// AgentImage is the reference of the agent's image in the lab's registry, or nothing.
+func (n Node) AgentImage() string {
+	data, err := os.ReadFile(n.agentImageFile())
+	if err != nil {
+		return ""
+	}
+	return string(data)
+}
+
+// pushAgentImage puts this machine's image of an OCI archive, as image.sh makes them, into the lab's registry.
+func (n Node) pushAgentImage(ctx context.Context, archive string) error {
+	dir, err := os.MkdirTemp(n.State, "agent-image-")
+	if err != nil {
+		return fmt.Errorf("unpack the agent's image: %w", err)
+	}
+	defer os.RemoveAll(dir)
+	index, err := agentimage.Open(archive, dir)
+	if err != nil {
+		return fmt.Errorf("%w: make it with \"make image\"", err)
+	}
+	own, err := ofThisMachine(index)
+	if err != nil {
+		return fmt.Errorf("read %s: %w", archive, err)
+	}
+	digest, err := own.Digest()
+	if err != nil {
+		return fmt.Errorf("read %s: %w", archive, err)
+	}
+	reference := layout.Address(layout.RegistryPort) + "/podlapse/podlapse:" + digest.Hex[:12]
+	if err := image.Push(ctx, reference, own); err != nil {
+		return err
+	}
+	if err := os.WriteFile(n.agentImageFile(), []byte(reference), 0o600); err != nil {
+		return fmt.Errorf("note the agent's image: %w", err)
+	}
+	return nil
+}
+
+func ofThisMachine(index v1.ImageIndex) (v1.Image, error) {
+	manifest, err := index.IndexManifest()
+	if err != nil {
+		return nil, err
+	}
+	for _, descriptor := range manifest.Manifests {
+		if p := descriptor.Platform; p != nil && p.OS == "linux" && p.Architecture == runtime.GOARCH {
+			return index.Image(descriptor.Digest)
+		}
+	}
+	return nil, fmt.Errorf("it has no image for linux/%s", runtime.GOARCH)
+}
+
+// labPatch is what the lab's node needs otherwise: it has its sockets and files elsewhere and no network but loopback, on which
+// a pod has no address. There is no kube-proxy, so that the API server is where it is, and not at its Service's address.
+const labPatch = `apiVersion: apps/v1
+kind: DaemonSet
+metadata: {name: podlapse-agent, namespace: podlapse}
+spec:
+  template:
+    spec:
+      nodeSelector: {@label@: here}
+      containers:
+      - name: agent
+        env:
+        - {name: CONTAINER_RUNTIME_ENDPOINT, value: "unix://@socket@"}
+        - {name: KUBERNETES_SERVICE_HOST, value: "@host@"}
+        - {name: KUBERNETES_SERVICE_PORT, value: "@port@"}
+        - {name: LISTEN_ADDRESS, value: "@listen@"}
+        - {name: RECORDS, value: both}
+        - {name: RECORD_OBSERVATIONS, value: "@observations@"}
+        - {name: STATE_DIR, value: "@state@"}
+        livenessProbe: {httpGet: {host: "@host@"}}
+        readinessProbe: {httpGet: {host: "@host@"}, periodSeconds: 1}
+        volumeMounts:
+        - {mountPath: /run/containerd, $patch: delete}
+        - {mountPath: /var/lib/podlapse, $patch: delete}
+        - {name: runtime, mountPath: "@run@", readOnly: true}
+        - {name: state, mountPath: "@files@"}
+      volumes:
+      - {name: runtime, hostPath: {path: "@run@", type: Directory}}
+      - {name: state, hostPath: {path: "@files@", type: Directory}}
+`
+
+// agentManifests renders what installs the agent on the lab's node: the base, this node's network, a state directory, and
+// more components.
+func (n Node) agentManifests(components ...string) (string, error) {
+	source, err := build.FindSource()
+	if err != nil {
+		return "", err
+	}
+	scratch := n.In("agent-manifests")
+	if err := errors.Join(os.RemoveAll(scratch), os.Mkdir(scratch, 0o700)); err != nil {
+		return "", fmt.Errorf("render the agent's manifests: %w", err)
+	}
+	if scratch, err = filepath.EvalSymlinks(scratch); err != nil { // kustomize takes a path for what it is
+		return "", fmt.Errorf("render the agent's manifests: %w", err)
+	}
+	if source, err = filepath.EvalSymlinks(source); err != nil {
+		return "", fmt.Errorf("render the agent's manifests: %w", err)
+	}
+	patch := strings.NewReplacer("@label@", nodeLabel, "@socket@", n.ContainerdSocket(), "@host@", layout.Loopback,
+		"@port@", fmt.Sprint(layout.APIServerPort), "@listen@", layout.Address(layout.AgentPort), "@observations@", n.AgentObservations(),
+		"@state@", n.AgentState(), "@run@", n.Run, "@files@", n.AgentFiles()).Replace(labPatch)
+	return manifests.Compose(Manifests(source), scratch, manifests.Composition{
+		Components: append([]string{"host-network", "state-dir"}, components...), Image: n.AgentImage(), Patch: patch})
+}
+
+// Manifests is the directory of what installs the agent, beside the lab's source.
+func Manifests(source string) string { return filepath.Join(filepath.Dir(source), "manifests") }
+
+// DeployAgent has the DaemonSet run the agent, with more components of the manifests than usual, and waits until its pod is
+// ready as it is to be. RestoreAgent, or the next Up, takes the components back.
+func (n Node) DeployAgent(ctx context.Context, components ...string) error {
+	if n.AgentImage() == "" {
+		return errors.New("deploy the agent: its image is not known; make it with \"make image\" and give it with --image")
+	}
+	// Two agents would share a port and a state directory.
+	if err := n.stopAgentProcess(); err != nil {
+		return err
+	}
+	rendered, err := n.agentManifests(components...)
+	if err != nil {
+		return err
+	}
+	client, err := n.Kube()
+	if err != nil {
+		return err
+	}
+	defer client.Close()
+	if err := n.applyAgent(ctx, client, rendered); err != nil {
+		return err
+	}
+	if err := labelNode(ctx, client, "here"); err != nil {
+		return err
+	}
+	return n.awaitRollout(ctx, client)
+}
+
+// labelNode lets the DaemonSet have its pod on the node, or with nil not.
+func labelNode(ctx context.Context, client *kube.Client, value any) error {
+	change := map[string]any{"metadata": map[string]any{"labels": map[string]any{nodeLabel: value}}}
+	if err := client.Merge(ctx, "/api/v1/nodes/"+layout.NodeName, change); err != nil {
+		return fmt.Errorf("label the node: %w", err)
+	}
+	return nil
+}
+
+// RestartDeployed restarts the DaemonSet's pods as kubectl rollout restart does, and waits until the new one is ready.
+func (n Node) RestartDeployed(ctx context.Context) error {
+	client, err := n.Kube()
+	if err != nil {
+		return err
+	}
+	defer client.Close()
+	// More exact than kubectl, whose seconds would make two restarts in one second one.
+	now := time.Now().Format(time.RFC3339Nano)
+	change := map[string]any{"spec": map[string]any{"template": map[string]any{"metadata": map[string]any{
+		"annotations": map[string]any{"kubectl.kubernetes.io/restartedAt": now}}}}}
+	if err := client.MergeLists(ctx, daemonSetPath, change); err != nil {
+		return fmt.Errorf("restart the DaemonSet: %w", err)
+	}
+	return n.awaitRollout(ctx, client)
+}
+
+// awaitRollout waits, as kubectl rollout status does: until kubelet has found the new pod ready.
+func (n Node) awaitRollout(ctx context.Context, client *kube.Client) error {
+	return n.Report.Wait(ctx, "the agent's DaemonSet", startLimit, 100*time.Millisecond, func(ctx context.Context) error {
+		if err := n.KeepAgentLogs(); err != nil {
+			return err
+		}
+		var set appsv1.DaemonSet
+		if err := client.Get(ctx, daemonSetPath, &set); err != nil {
+			return err
+		}
+		s := set.Status
+		if s.ObservedGeneration < set.Generation || s.DesiredNumberScheduled != 1 || s.UpdatedNumberScheduled != 1 || s.NumberAvailable != 1 {
+			return n.whyNoAgent(ctx, client)
+		}
+		return nil
+	})
+}
+
+// whyNoAgent says what the DaemonSet's pod waits for, or why there is none.
+func (n Node) whyNoAgent(ctx context.Context, client *kube.Client) error {
+	pods, err := agentPods(ctx, client)
+	if err != nil {
+		return err
+	}
+	for _, pod := range pods {
+		for _, status := range pod.Status.ContainerStatuses {
+			if waiting := status.State.Waiting; waiting != nil {
+				return fmt.Errorf("pod %s waits: %s %s", pod.Name, waiting.Reason, waiting.Message)
+			}
+		}
+		return fmt.Errorf("pod %s is %s", pod.Name, pod.Status.Phase)
+	}
+	events, err := client.Events(ctx, AgentNamespace)
+	if err != nil {
+		return err
+	}
+	for _, event := range events {
+		if event.Type == corev1.EventTypeWarning && event.InvolvedObject.Kind == "DaemonSet" {
+			return errors.New(event.Message)
+		}
+	}
+	return errors.New("it has no pod")
+}
+
+func agentPods(ctx context.Context, client *kube.Client) ([]corev1.Pod, error) {
+	var pods corev1.PodList
+	if err := client.Get(ctx, agentPodsPath, &pods); err != nil {
+		return nil, fmt.Errorf("list the agent's pods: %w", err)
+	}
+	return pods.Items, nil
+}
+
+// AgentPod is the pod that the DaemonSet has on the node.
+func (n Node) AgentPod(ctx context.Context) (corev1.Pod, error) {
+	client, err := n.Kube()
+	if err != nil {
+		return corev1.Pod{}, err
+	}
+	defer client.Close()
+	pods, err := agentPods(ctx, client)
+	if err != nil {
+		return corev1.Pod{}, err
+	}
+	if len(pods) != 1 {
+		return corev1.Pod{}, fmt.Errorf("list the agent's pods: there are %d", len(pods))
+	}
+	return pods[0], nil
+}
+
+// withdrawAgent takes the DaemonSet's pod off the node, if there is one, and waits until it is gone.
+func (n Node) withdrawAgent(ctx context.Context, client *kube.Client) error {
+	if err := labelNode(ctx, client, nil); err != nil {
+		return err
+	}
+	return n.Report.Wait(ctx, "the end of the DaemonSet's agent", time.Minute, 100*time.Millisecond, func(ctx context.Context) error {
+		if err := n.KeepAgentLogs(); err != nil {
+			return err
+		}
+		pods, err := agentPods(ctx, client)
+		if err != nil || len(pods) == 0 {
+			return err
+		}
+		return fmt.Errorf("pod %s is there", pods[0].Name)
+	})
+}

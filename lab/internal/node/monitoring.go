@@ -1,0 +1,100 @@
+package node
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/podlapse/podlapse/lab/internal/build"
+	"github.com/podlapse/podlapse/lab/internal/layout"
+	"github.com/podlapse/podlapse/lab/internal/prereq"
+	"github.com/podlapse/podlapse/lab/internal/prometheus"
+)
+
+// Monitoring is what a Prometheus does: as docs/monitoring.md wants it, with labels that say which node an agent is on.
+type Monitoring struct {
+	Interval time.Duration // between two scrapes, and two evaluations of rules that have no interval of their own
+	Rules    []byte        // a rule file
+	Guest    string        // the name of the first guest's node; empty: there is no guest
+}
+
+// Rules is the rule file of the manifests.
+func Rules() ([]byte, error) {
+	source, err := build.FindSource()
+	if err != nil {
+		return nil, err
+	}
+	rules, err := os.ReadFile(filepath.Join(Manifests(source), "monitoring", "rules.yaml"))
+	if err != nil {
+		return nil, fmt.Errorf("read rules: %w", err)
+	}
+	return rules, nil
+}
+
+// config is Prometheus' configuration. Debian's has no discovery of Kubernetes' pods: targets are static.
+func (m Monitoring) config(rules string) string {
+	var text strings.Builder
+	fmt.Fprintf(&text, `global:
+  scrape_interval: %[1]s
+  scrape_timeout: %[1]s
+  evaluation_interval: %[1]s
+rule_files: [%[2]q]
+scrape_configs:
+- job_name: podlapse
+  honor_labels: true
+  static_configs:
+`, m.Interval, rules)
+	target := func(address, node string) {
+		fmt.Fprintf(&text, "  - targets: [%q]\n    labels: {node: %q}\n", address, node)
+	}
+	target(layout.Address(layout.AgentPort), layout.NodeName)
+	if m.Guest != "" {
+		target(guestAddress(0), m.Guest)
+	}
+	return text.String()
+}
+
+// FindPrometheus returns an error that names the remedy where StartMonitoring would find no program.
+func (n Node) FindPrometheus(ctx context.Context) error {
+	_, err := prereq.Prometheus(ctx, n.Report, n.Cache)
+	return err
+}
+
+// StartMonitoring starts a Prometheus that knows nothing yet, and waits until it has scraped every target.
+func (n Node) StartMonitoring(ctx context.Context, m Monitoring) (prometheus.Client, error) {
+	client := prometheus.Client{Server: "http://" + layout.Address(layout.PrometheusPort)}
+	if err := n.StopPrometheus(); err != nil {
+		return client, err
+	}
+	programs, err := prereq.Prometheus(ctx, n.Report, n.Cache)
+	if err != nil {
+		return client, err
+	}
+	config, rules := n.In("monitoring.yml"), n.In("rules.yaml")
+	for path, text := range map[string]string{rules: string(m.Rules), config: m.config(rules)} {
+		if err := writeFile(path, text); err != nil {
+			return client, err
+		}
+	}
+	c := n.prometheus(prometheusName, programs, config, layout.PrometheusPort, "exemplar-storage")
+	c.Inputs = append(c.Inputs, rules)
+	if err := n.ensure(c); err != nil {
+		return client, err
+	}
+	if err := n.await(ctx, c); err != nil {
+		return client, err
+	}
+	return client, n.Report.Wait(ctx, "Prometheus to scrape the agent", 6*m.Interval+5*time.Second, 200*time.Millisecond, func(ctx context.Context) error {
+		missing, err := client.Query(ctx, `up == 0 or absent(up) or (up unless on (instance) podlapse_build_info)`)
+		if err != nil {
+			return err
+		}
+		if len(missing) > 0 {
+			return fmt.Errorf("it has not: %v", missing[0].Labels)
+		}
+		return nil
+	})
+}

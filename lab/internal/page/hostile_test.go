@@ -1,0 +1,76 @@
+package page
+
+import (
+	"fmt"
+	"testing"
+
+	"github.com/podlapse/podlapse/lab/internal/browser"
+)
+
+// inert is an expression that lists what others' texts have become beside text, and what of them would steer the reader's eye.
+const inert = `(() => {
+	const wrong = [];
+	if (window.attacked) wrong.push('a script ran');
+	for (const node of document.querySelectorAll('main img, main script, main svg, main iframe, main object, main link, main style, main base, main form'))
+		wrong.push('there is a ' + node.tagName);
+	for (const node of document.querySelectorAll('main *')) for (const { name } of node.attributes)
+		if (name.startsWith('on')) wrong.push(node.tagName + ' has ' + name);
+	for (const node of document.querySelectorAll('a[href]'))
+		if (new URL(node.href).origin !== location.origin) wrong.push('a link leads to ' + node.href.slice(0, 80));
+	const texts = document.title + [...document.querySelectorAll('body *')].map((node) => (node.childElementCount ? '' : node.textContent) + [...node.attributes].filter((a) => a.name !== 'href').map((a) => a.value).join('')).join('');
+	const steering = /[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u061c\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff]|[\u{e0000}-\u{e007f}]/u.exec(texts);
+	if (steering) wrong.push('U+' + steering[0].codePointAt(0).toString(16) + ' in ' + JSON.stringify(texts.slice(steering.index - 40, steering.index + 40)));
+	if (texts.length > 300000) wrong.push(texts.length + ' characters');
+	if (document.documentElement.scrollHeight > 30000) wrong.push('the page is ' + document.documentElement.scrollHeight + ' pixels high');
+	const overflow = ` + Overflow + `;
+	if (overflow > 0) wrong.push('the page is ' + overflow + ' pixels too wide');
+	return wrong;
+})()`
+
+// TestHostileNamesAndMessages shows start-ups in which everything that others write is an attack, with a megabyte in each Event.
+func TestHostileNamesAndMessages(t *testing.T) {
+	s := standIn(t, "--pods=3", "--hostile")
+	tab := open(t, wide)
+	for name, look := range map[string]browser.Look{"desk": wide, "phone": narrow} {
+		must(t, tab.Show(look))
+		must(t, tab.Go("http://"+s.address+"/#/"))
+		must(t, tab.Await("all start-ups", `Number(document.querySelector('.chip b')?.textContent) > 10`, soon))
+		links := ask[[]string](t, tab, `[...document.querySelectorAll('.rows > a.row:not([hidden])')].map((row) => row.href)`)
+		if len(links) < 10 {
+			t.Errorf("%s: only %d rows", name, len(links))
+		}
+		check(t, tab, name+", list")
+		for _, link := range append(links, "#/pulls", "#/registries", "#/evidence") {
+			must(t, tab.Go("http://"+s.address+"/#/"))
+			if link[0] == '#' {
+				link = "http://" + s.address + "/" + link
+			}
+			must(t, tab.Go(link))
+			must(t, tab.Await("the view", `!document.querySelector('.pod-view') || document.querySelector('.wf-rows')?.childElementCount > 5`, soon))
+			ask[int](t, tab, `(document.querySelectorAll('.can-open').forEach((row) => row.click()), document.querySelectorAll('details').forEach((d) => { d.open = true; }), 0)`)
+			ask[int](t, tab, `(document.querySelector('.wf-event')?.focus(), 0)`)
+			must(t, tab.Await("frames", `new Promise((resolve) => requestAnimationFrame(() => requestAnimationFrame(() => resolve(true))))`, soon))
+			check(t, tab, name+", "+fmt.Sprintf("%.120s", link))
+		}
+	}
+}
+
+func check(t *testing.T, tab *browser.Tab, where string) {
+	t.Helper()
+	for _, wrong := range ask[[]string](t, tab, inert) {
+		t.Errorf("%s: %.300s", where, wrong)
+	}
+	for _, complaint := range tab.Complaints() {
+		t.Errorf("%s: the browser complains: %.500s", where, complaint)
+	}
+}
+
+// TestThePolicyRefuses tries what others' texts would have to do, from inside the page.
+func TestThePolicyRefuses(t *testing.T) {
+	s := standIn(t, "--pods=3")
+	tab := open(t, wide)
+	must(t, tab.Go("http://"+s.address+"/"))
+	must(t, tab.Await("rows", HasRow("", "")+` || document.querySelector('.row')`, soon))
+	quiet(t, tab)
+	must(t, Attack(tab))
+}

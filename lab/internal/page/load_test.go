@@ -1,0 +1,115 @@
+package page
+
+import (
+	"bufio"
+	"context"
+	"io"
+	"math"
+	"net"
+	"net/http"
+	"os"
+	"strconv"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/podlapse/podlapse/lab/internal/process"
+)
+
+// TestLoad has 500 pods of which 20 change a second, and five viewers: the page and four that read, and one more that does not.
+func TestLoad(t *testing.T) {
+	const during = 4 * time.Second
+	s := standIn(t, "--pods=500", "--changes=20")
+	ctx, cancel := context.WithCancel(t.Context())
+	var viewers sync.WaitGroup
+	defer viewers.Wait()
+	defer cancel()
+	for range 4 {
+		viewers.Go(func() { read(ctx, t, s.address) })
+	}
+	stopsReading(t, s.address)
+	tab := open(t, wide)
+	must(t, tab.Go("http://"+s.address+"/"))
+	must(t, tab.Await("all pods", `document.querySelector('.chip b').textContent === '500'`, soon))
+	must(t, tab.Await("changes", Live+` && document.querySelector('.row.state-starting')`, soon))
+	time.Sleep(3 * time.Second) // what comes once is over
+
+	busy, cost := math.Inf(1), math.Inf(1)
+	for range 3 { // others on the machine make numbers larger, never smaller
+		before := usage(t, s.process)
+		share, err := tab.Busy(during)
+		must(t, err)
+		busy, cost = min(busy, share), min(cost, float64(usage(t, s.process)-before)/float64(during))
+	}
+	t.Logf("the page's main thread was busy for %.1f %%, the stand-in took %.1f %% of a core for six viewers", 100*busy, 100*cost)
+	if busy <= 0 || busy > 0.10 {
+		t.Errorf("the page's main thread was busy for %.1f %%", 100*busy)
+	}
+	if cost > 0.02 {
+		t.Errorf("the stand-in took %.1f %% of a core", 100*cost)
+	}
+	if shown := ask[int](t, tab, `document.querySelectorAll('.rows > *').length`); shown < 10 || shown > 80 {
+		t.Errorf("%d rows of 500 are in the page", shown)
+	}
+	took := ask[[]string](t, tab, `[...document.querySelectorAll('.row.state-starting .took')].map((node) => node.textContent)`)
+	time.Sleep(3 * time.Second)
+	if later := ask[[]string](t, tab, `[...document.querySelectorAll('.row.state-starting .took')].map((node) => node.textContent)`); strings.Join(later, "") == strings.Join(took, "") {
+		t.Error("no row moves")
+	}
+	must(t, tab.Await("the last row", `(window.scrollTo(0, document.body.scrollHeight), [...document.querySelectorAll('.row:not([hidden])')].length > 5 &&
+		[...document.querySelectorAll('.row:not([hidden])')].some((row) => Math.abs(row.getBoundingClientRect().bottom - document.querySelector('.rows').getBoundingClientRect().bottom) < 2))`, soon))
+	quiet(t, tab)
+}
+
+// TestBusyIsMeasured holds that a page that does something is seen to.
+func TestBusyIsMeasured(t *testing.T) {
+	s := standIn(t, "--pods=1")
+	tab := open(t, wide)
+	must(t, tab.Go("http://"+s.address+"/"))
+	ask[int](t, tab, `setInterval(() => { const began = performance.now(); while (performance.now() - began < 30); }, 100)`)
+	busy, err := tab.Busy(2 * time.Second)
+	must(t, err)
+	if busy < 0.1 || busy > 0.5 { // less where the machine is short of processors
+		t.Errorf("a page that works for 30 %% of the time is said to be busy for %.1f %%", 100*busy)
+	}
+}
+
+func usage(t *testing.T, p *os.Process) time.Duration {
+	t.Helper()
+	id, err := process.Identify(p.Pid)
+	must(t, err)
+	used, err := id.Usage()
+	must(t, err)
+	return used.CPU
+}
+
+func read(ctx context.Context, t *testing.T, address string) {
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+address+"/api/v1/stream", nil)
+	if err != nil {
+		t.Error(err)
+		return
+	}
+	answer, err := http.DefaultClient.Do(request)
+	if err != nil {
+		t.Error(err)
+		return
+	}
+	defer answer.Body.Close()
+	_, _ = io.Copy(io.Discard, answer.Body) // until ctx ends
+}
+
+// stopsReading asks for the stream and reads no more than that it began.
+func stopsReading(t *testing.T, address string) {
+	t.Helper()
+	conn, err := net.Dial("tcp", address)
+	must(t, err)
+	t.Cleanup(func() { conn.Close() })
+	_, err = io.WriteString(conn, "GET /api/v1/stream HTTP/1.1\r\nHost: "+address+"\r\n\r\n")
+	must(t, err)
+	line, err := bufio.NewReaderSize(conn, 64).ReadString('\n')
+	must(t, err)
+	if status, _ := strconv.Atoi(strings.Fields(line)[1]); status != http.StatusOK {
+		t.Fatalf("the stream begins with %s", line)
+	}
+}

@@ -1,0 +1,113 @@
+package page
+
+import (
+	"net/http"
+	"net/http/httptest"
+	"net/http/httputil"
+	"net/url"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/podlapse/podlapse/lab/internal/browser"
+)
+
+// TestUnderAPrefix has a proxy before the agent that takes a prefix off, as the API server's and an ingress do: all of the page has to stay
+// under it.
+func TestUnderAPrefix(t *testing.T) {
+	s := standIn(t, "--pods=40", "--changes=4")
+	for _, prefix := range []string{"/api/v1/namespaces/x/pods/y:9717/proxy/", "/tools/node%201/podlapse/"} {
+		proxy, strays := stripping(t, s.address, prefix)
+		tab := open(t, wide)
+		must(t, tab.Go(proxy+prefix))
+		must(t, tab.Await("rows that are told of live", Live+` && document.querySelector('.row.state-starting')`, soon))
+		row := `document.querySelector('.row.state-starting')`
+		link := ask[string](t, tab, row+`.href`)
+		if !strings.HasPrefix(link, proxy+prefix+"#/pods/") {
+			t.Errorf("a row leads to %s", link)
+		}
+		ask[int](t, tab, `(`+row+`.click(), 0)`)
+		waterfall := `document.querySelectorAll('.wf-rows > *').length > 5`
+		must(t, tab.Await("the waterfall", waterfall, soon))
+		for _, of := range []string{"trace", "JSON"} {
+			if status := ask[int](t, tab, `fetch([...document.querySelectorAll('.pod-links a')].find((a) => a.textContent.includes('`+of+`')).href).then((answer) => answer.status)`); status != http.StatusOK {
+				t.Errorf("%s: the link is answered with %d", of, status)
+			}
+		}
+		must(t, tab.Go("about:blank"))
+		must(t, tab.Go(link)) // as somebody does who was sent the link
+		must(t, tab.Await("the waterfall", waterfall, soon))
+		for _, view := range []string{"pulls", "registries", "evidence"} {
+			ask[int](t, tab, `(document.querySelector('[data-view=`+view+`]').click(), 0)`)
+			must(t, tab.Await(view, `document.querySelector('.`+view+`-view .verdict').textContent.length > 5`, soon))
+		}
+		quiet(t, tab)
+		if found := strays(); len(found) > 0 {
+			t.Errorf("asked for outside of %s: %v", prefix, found)
+		}
+	}
+}
+
+// stripping is a proxy that knows nothing but what is under the prefix, and what else it was asked for.
+func stripping(t *testing.T, address, prefix string) (server string, strays func() []string) {
+	t.Helper()
+	decoded, err := url.PathUnescape(prefix)
+	must(t, err)
+	var mu sync.Mutex
+	var found []string
+	proxy := &httputil.ReverseProxy{FlushInterval: -1, Rewrite: func(r *httputil.ProxyRequest) {
+		r.SetURL(&url.URL{Scheme: "http", Host: address})
+		r.Out.URL.Path, r.Out.URL.RawPath = strings.TrimPrefix(r.In.URL.Path, strings.TrimSuffix(decoded, "/")), ""
+	}}
+	listener := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if !strings.HasPrefix(r.URL.Path, decoded) {
+			mu.Lock()
+			found = append(found, r.URL.Path)
+			mu.Unlock()
+			http.NotFound(w, r)
+			return
+		}
+		proxy.ServeHTTP(w, r)
+	}))
+	t.Cleanup(func() { listener.CloseClientConnections(); listener.Close() })
+	return listener.URL, func() []string {
+		mu.Lock()
+		defer mu.Unlock()
+		return found
+	}
+}
+
+// TestTheAgentIsRestarted has the page find the next agent by itself, and what that one knows.
+func TestTheAgentIsRestarted(t *testing.T) {
+	first := standIn(t, "--pods=30")
+	tab := open(t, wide)
+	must(t, tab.Go("http://"+first.address+"/"))
+	count := `Number(document.querySelector('.chip b')?.textContent)`
+	must(t, tab.Await("30 rows, live", Live+` && `+count+` === 30`, soon))
+	quiet(t, tab)
+	first.stop()
+	must(t, tab.Await("the page to notice", `!(`+Live+`)`, soon))
+	standIn(t, "--pods=20", "--listen-address="+first.address)
+	must(t, tab.Await("20 rows, live", Live+` && `+count+` === 20`, 3*soon))
+}
+
+// TestEveryWidth shows every view on narrow and wide windows: nothing sticks out.
+func TestEveryWidth(t *testing.T) {
+	s := standIn(t, "--pods=40", "--changes=4")
+	tab := open(t, narrow)
+	for _, width := range []int64{320, 390, 799, 800, 1000, 1920} {
+		must(t, tab.Show(browser.Look{Width: width, Height: 800, Phone: width < 800}))
+		must(t, tab.Go("http://"+s.address+"/#/"))
+		must(t, tab.Await("rows", `document.querySelector('.row.state-starting')`, soon))
+		pod := ask[string](t, tab, `document.querySelector('.row.state-starting').hash`)
+		for _, fragment := range []string{"#/", pod, "#/pulls", "#/registries", "#/evidence"} {
+			ask[int](t, tab, `(location.hash = `+quoted(fragment)+`, 0)`)
+			time.Sleep(150 * time.Millisecond)
+			if over := ask[int](t, tab, Overflow); over > 0 {
+				t.Errorf("%s is %d pixels too wide for a window of %d", fragment, over, width)
+			}
+		}
+	}
+	quiet(t, tab)
+}

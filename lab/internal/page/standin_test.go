@@ -1,0 +1,151 @@
+package page
+
+import (
+	"bufio"
+	"context"
+	"flag"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/podlapse/podlapse/lab/internal/browser"
+	"github.com/podlapse/podlapse/lab/internal/build"
+	"github.com/podlapse/podlapse/lab/internal/prereq"
+	"github.com/podlapse/podlapse/lab/internal/progress"
+)
+
+var inBrowser = flag.Bool("browser", false, "test the page in a real browser, and install it where it is missing")
+
+// wide is a window on a desk, narrow one of a phone.
+var (
+	wide   = browser.Look{Width: 1440, Height: 900, Dark: true}
+	narrow = browser.Look{Width: 360, Height: 780, Phone: true}
+)
+
+// program is the stand-in of the agent, made once.
+var program string
+
+func TestMain(m *testing.M) {
+	flag.Parse()
+	os.Exit(func() int {
+		if !*inBrowser {
+			return m.Run()
+		}
+		dir, err := os.MkdirTemp("", "podlapse-standin-")
+		if err == nil {
+			defer os.RemoveAll(dir)
+			err = prepare(dir)
+		}
+		if err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			return 1
+		}
+		return m.Run()
+	}())
+}
+
+func prepare(dir string) error {
+	lab, err := build.FindSource()
+	if err != nil {
+		return err
+	}
+	program = filepath.Join(dir, "standin")
+	compile := exec.Command("go", "build", "-o", program, "./pkg/web/standin")
+	compile.Dir = filepath.Dir(lab)
+	compile.Env = append(os.Environ(), "CGO_ENABLED=0")
+	if out, err := compile.CombinedOutput(); err != nil {
+		return fmt.Errorf("build the stand-in: %w\n%s", err, out)
+	}
+	return prereq.Browser(context.Background(), progress.New(os.Stderr))
+}
+
+// standin is a running stand-in.
+type standin struct {
+	address string // host:port
+	process *os.Process
+	stop    func()
+}
+
+// standIn runs one until the test ends.
+func standIn(t *testing.T, arguments ...string) standin {
+	t.Helper()
+	if !*inBrowser {
+		t.Skip("make page-test runs this")
+	}
+	cmd := exec.Command(program, arguments...)
+	cmd.Stderr = os.Stderr
+	cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
+	out, err := cmd.StdoutPipe()
+	if err == nil {
+		err = cmd.Start()
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	stopped := false
+	s := standin{process: cmd.Process, stop: func() {
+		if stopped {
+			return
+		}
+		stopped = true
+		_ = cmd.Process.Signal(syscall.SIGTERM) // it may have ended
+		if err := cmd.Wait(); err != nil {
+			t.Errorf("stand-in: %v", err)
+		}
+	}}
+	t.Cleanup(s.stop)
+	line, err := bufio.NewReader(out).ReadString('\n')
+	if err != nil {
+		t.Fatalf("the stand-in says no address: %v", err)
+	}
+	s.address = strings.TrimSpace(line)
+	return s
+}
+
+// open opens a tab of a browser of its own, until the test ends.
+func open(t *testing.T, look browser.Look) *browser.Tab {
+	t.Helper()
+	b, err := browser.Start(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := b.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	tab, err := b.Open(look)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return tab
+}
+
+func must(t *testing.T, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+func ask[V any](t *testing.T, tab *browser.Tab, expression string) V {
+	t.Helper()
+	value, err := browser.Ask[V](tab, expression)
+	must(t, err)
+	return value
+}
+
+// quiet holds that the browser complains of nothing.
+func quiet(t *testing.T, tab *browser.Tab) {
+	t.Helper()
+	for _, complaint := range tab.Complaints() {
+		t.Errorf("the browser complains: %.1000s", complaint)
+	}
+}
+
+const soon = 10 * time.Second

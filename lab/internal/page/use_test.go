@@ -1,0 +1,94 @@
+package page
+
+import (
+	"fmt"
+	"testing"
+
+	"github.com/chromedp/chromedp/kb"
+)
+
+// TestKeys goes from the list to the layers of a pull and back without a pointer.
+func TestKeys(t *testing.T) {
+	s := standIn(t, "--pods=60")
+	tab := open(t, wide)
+	must(t, tab.Go("http://"+s.address+"/"))
+	must(t, tab.Await("rows", `document.querySelectorAll('.row').length > 10`, soon))
+	press := func(keys ...string) {
+		for _, key := range keys {
+			must(t, tab.Press(key))
+		}
+	}
+	ask[int](t, tab, `(document.body.dispatchEvent(new KeyboardEvent('keydown', { key: '/', bubbles: true })), 0)`) // pressed, it would be typed as well
+	press("team-3")
+	must(t, tab.Await("the search to be in the address", `location.hash === '#/?q=team-3'`, soon))
+	must(t, tab.Await("the rows of the search", `[...document.querySelectorAll('.row:not([hidden]) .pod small')].every((of) => of.textContent.startsWith('team-3'))`, soon))
+	press(kb.ArrowDown, kb.ArrowDown, kb.ArrowDown, kb.ArrowUp)
+	second := ask[string](t, tab, `document.activeElement.dataset.uid ?? ''`)
+	if rows, err := Rows(tab); err != nil || second != rows[1].UID {
+		t.Errorf("the focus is on %q, want the second row: %v", second, err)
+	}
+	press(kb.Enter)
+	must(t, tab.Await("the waterfall", `document.querySelectorAll('.wf-rows > *').length > 5`, soon))
+	press(kb.ArrowDown)
+	must(t, tab.Await("the first phase in focus", `document.activeElement === document.querySelector('.wf-rows').firstElementChild`, soon))
+	if told := ask[string](t, tab, Detail); told == "" {
+		t.Error("nothing is told of what has the focus")
+	}
+	phases := ask[int](t, tab, `document.querySelectorAll('.wf-rows > *').length`)
+	pull := ask[int](t, tab, `[...document.querySelector('.wf-rows').children].findIndex((row) => row.classList.contains('can-open'))`)
+	for range pull {
+		press(kb.ArrowDown)
+	}
+	press(kb.Enter)
+	must(t, tab.Await("layers", fmt.Sprintf(`document.querySelectorAll('.wf-rows > *').length === %d + 6`, phases), soon)) // download, unpacking, four layers
+	press(kb.ArrowLeft)
+	must(t, tab.Await("no layers", fmt.Sprintf(`document.querySelectorAll('.wf-rows > *').length === %d`, phases), soon))
+	press(kb.Escape)
+	must(t, tab.Await("the list as it was", `location.hash === '#/?q=team-3' && document.querySelector('.tools input')?.value === 'team-3'`, soon))
+	quiet(t, tab)
+}
+
+// module is an expression for what a module of the page exports.
+func module(name string) string {
+	return `(await import(document.querySelector('script[type=module]').src.replace('main.js', '` + name + `')))`
+}
+
+// TestVisible runs the module that makes others' texts fit to be shown.
+func TestVisible(t *testing.T) {
+	s := standIn(t, "--pods=1")
+	tab := open(t, wide)
+	must(t, tab.Go("http://"+s.address+"/"))
+	for text, want := range map[string]string{
+		"web-0":                                 "web-0",
+		"":                                      "",
+		"a\x1b[31mb\x00\r\n\x7f":                "a⟨001B⟩[31mb⟨0000⟩⟨000D⟩⟨000A⟩⟨007F⟩",
+		"a\u202eb\u2066\u200b":                  "a⟨202E⟩b⟨2066⟩⟨200B⟩",
+		"\u009b\ufeff":                          "⟨009B⟩⟨FEFF⟩",
+		"\U000e0041":                            "⟨E0041⟩",
+		"漢字 ünï 🙂 שלום":                         "漢字 ünï 🙂 שלום",
+		"e\u0301\u0301\u0301\u0301\u0301\u0301": "e\u0301\u0301\u0301\u0301",
+		"0123456789012345678901234567890":       "01234567890123456789… (11 more)",
+	} {
+		if got := ask[string](t, tab, `(async () => `+module("text.js")+`.visible(`+quoted(text)+`, 20))()`); got != want {
+			t.Errorf("%q: %q, want %q", text, got, want)
+		}
+	}
+	if got := ask[string](t, tab, `(async () => `+module("text.js")+`.visible('\ud800x'))()`); got != "\ufffdx" {
+		t.Errorf("half a character: %q", got)
+	}
+}
+
+// TestBursts runs the module that says which pulls belong together, and how many went on at once.
+func TestBursts(t *testing.T) {
+	s := standIn(t, "--pods=1")
+	tab := open(t, wide)
+	must(t, tab.Go("http://"+s.address+"/"))
+	// Two pulls in a row, a third that waits for them, one an hour before, and one of which nobody knows the end.
+	const pulls = `[{key: 'old', from: 0, startedAt: 0, to: 5000}, {key: 'a', from: 3600000, startedAt: 3600000, to: 3605000}, {key: 'b', from: 3600100, startedAt: 3605000, to: 3610000},
+		{key: 'c', from: 3600200, startedAt: NaN, to: 3612000}, {key: 'endless', from: 3600000, startedAt: 3600000, to: NaN}]`
+	got := ask[[][]string](t, tab, `(async () => { const { burstOf, lanesOf } = `+module("burst.js")+`; const burst = burstOf(`+pulls+`);
+		return [burst.map((p) => p.key), ...lanesOf(burst).map((lane) => lane.map((p) => p.key)), ...lanesOf([...burst, { key: 'd', startedAt: 3601000, to: 3602000 }]).map((lane) => lane.map((p) => p.key))]; })()`)
+	if want := "[[a b c] [a b] [a b] [d]]"; fmt.Sprint(got) != want {
+		t.Errorf("got %v, want %s", got, want)
+	}
+}

@@ -1,0 +1,239 @@
+package scenario
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"golang.org/x/sync/errgroup"
+
+	"github.com/podlapse/podlapse/lab/internal/bench"
+	"github.com/podlapse/podlapse/lab/internal/monitoring"
+	"github.com/podlapse/podlapse/lab/internal/node"
+	"github.com/podlapse/podlapse/lab/internal/prometheus"
+	"github.com/podlapse/podlapse/lab/internal/synthetic"
+)
+
+// The alerts that have to be told apart.
+const (
+	nodeSlow     = "PodlapseNodeSlow"
+	registrySlow = "PodlapseRegistrySlow"
+)
+
+// How the rules are played: with windows of two minutes instead of an hour, an alert waits for ten seconds instead of five minutes.
+const (
+	timesFaster   = 30
+	alertInterval = time.Second
+	alertPatience = 10 * time.Second // of both alerts, then
+)
+
+// otherNode is the node that all is well with: a synthetic one, whose real agent is a guest.
+const otherNode = "node-2"
+
+// healthy is a pace like that of the lab's own node when nothing is injected.
+func healthy() synthetic.Pace {
+	const ms = time.Millisecond
+	return synthetic.Pace{Pickup: 50 * ms, Volumes: 300 * ms, Network: 20 * ms, Sandbox: 120 * ms, Pull: 400 * ms, Create: 40 * ms, Start: 100 * ms}
+}
+
+// alarm is a fault that one alert has to tell of, and not the other.
+type alarm struct {
+	what        string
+	inject      func(ctx context.Context, b *bench.Bench, slow []string) error // slow are the images of the first registry
+	fires       string
+	labels      map[string]string
+	staysSilent string
+}
+
+// alerts has a real Prometheus with the real rules, but faster, watch two nodes while first a registry and then a node is slow.
+func alerts(ctx context.Context, b *bench.Bench, v *Verdict) error {
+	const (
+		rate  = 350 << 10 // bytes per second: an image of 2 MiB takes six seconds
+		delay = 4 * time.Second
+	)
+	v.Note("the rules run %d times as fast: windows, offsets, intervals and waiting are divided by that, thresholds are as they are", timesFaster)
+	for _, a := range []alarm{
+		{what: "registry", fires: registrySlow, staysSilent: nodeSlow, labels: map[string]string{"registry": node.OtherRegistry},
+			inject: func(ctx context.Context, b *bench.Bench, slow []string) error {
+				return b.ThrottleImages(ctx, rate, slow...)
+			}},
+		{what: "node", fires: nodeSlow, staysSilent: registrySlow, labels: map[string]string{"node": "node-1"},
+			inject: func(_ context.Context, b *bench.Bench, _ []string) error { return b.DelayNetwork(delay) }},
+	} {
+		if err := sound(ctx, b, v, a); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// sound plays one alarm, with agents and a Prometheus that know nothing of what was before.
+func sound(ctx context.Context, b *bench.Bench, v *Verdict, a alarm) (err error) {
+	if err := b.Node.RestartDeployed(ctx); err != nil {
+		return err
+	}
+	other, leave, err := join(ctx, b)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, leave()) }()
+	rules, err := node.Rules()
+	if err != nil {
+		return err
+	}
+	if rules, err = monitoring.Faster(rules, timesFaster); err != nil {
+		return err
+	}
+	client, err := b.Node.StartMonitoring(ctx, node.Monitoring{Interval: alertInterval, Rules: rules, Guest: otherNode})
+	if err != nil {
+		return err
+	}
+	const settling = 5 * time.Second // then agents take what arrives for news
+	if err := sleep(ctx, settling); err != nil {
+		return err
+	}
+	if err := startOnBoth(ctx, b, other, a); err != nil {
+		return err
+	}
+	if err := b.ResetFaults(ctx); err != nil {
+		return err
+	}
+	return judgeAlarm(ctx, b, v, client, a)
+}
+
+// join puts the other node into the cluster, with an agent, until leave is called.
+func join(ctx context.Context, b *bench.Bench) (kubelet synthetic.Kubelet, leave func() error, err error) {
+	runtime := synthetic.NewContainerd()
+	stop, err := runtime.Serve(b.Node.GuestSocket())
+	if err != nil {
+		return synthetic.Kubelet{}, nil, err
+	}
+	living, end := context.WithCancel(ctx)
+	alive, living := errgroup.WithContext(living)
+	leave = func() error {
+		end()
+		err := errors.Join(alive.Wait(), b.Node.StopGuests(), synthetic.Unregister(context.WithoutCancel(ctx), b.Kube, otherNode))
+		stop()
+		return err
+	}
+	if err := synthetic.Register(ctx, b.Kube, otherNode); err != nil {
+		return synthetic.Kubelet{}, nil, errors.Join(err, leave())
+	}
+	alive.Go(func() error { return synthetic.KeepAlive(living, b.Kube, otherNode) })
+	if err := b.Node.StartGuests(ctx, otherNode, 1); err != nil {
+		return synthetic.Kubelet{}, nil, errors.Join(err, leave())
+	}
+	return synthetic.Kubelet{Kube: b.Kube, Runtime: runtime, Node: otherNode, Pace: healthy()}, leave, nil
+}
+
+// startOnBoth starts as many pods on both nodes, and waits until the agent has told of those that are real. Each has a cold image, on
+// the real node from one of two registries in turn, on the other from the second one: it knows nothing of a slow one.
+func startOnBoth(ctx context.Context, b *bench.Bench, other synthetic.Kubelet, a alarm) error {
+	const (
+		podCount  = 12
+		layerSize = 2 << 20
+	)
+	images := make([]string, podCount)
+	var slow []string
+	for i := range images {
+		name := fmt.Sprintf("%s-%d", a.what, i+1)
+		var err error
+		if images[i], err = b.Image(ctx, name, layerSize); err != nil {
+			return err
+		}
+		if i%2 == 0 {
+			slow, images[i] = append(slow, name), b.Elsewhere(images[i])
+		}
+	}
+	if err := a.inject(ctx, b, slow); err != nil {
+		return err
+	}
+	const apart = 500 * time.Millisecond // a burst would make any node slow
+	work, together := errgroup.WithContext(ctx)
+	for i, image := range images {
+		name := fmt.Sprintf("%s-%d", a.what, i+1)
+		work.Go(func() error {
+			if err := sleep(together, time.Duration(i)*apart); err != nil {
+				return err
+			}
+			spec := corev1.PodSpec{Containers: []corev1.Container{{Name: mainName, Image: image}}}
+			if err := b.CreatePod(together, name, spec); err != nil {
+				return err
+			}
+			if err := b.AwaitReady(together, name, 2*time.Minute); err != nil {
+				return err
+			}
+			_, err := b.AwaitSettled(together, name)
+			return err
+		})
+		work.Go(func() error {
+			if err := sleep(together, time.Duration(i)*apart); err != nil {
+				return err
+			}
+			_, err := other.Start(together, b.Namespace, name+"-elsewhere", []string{b.Reference(name)}, true)
+			return err
+		})
+	}
+	return work.Wait()
+}
+
+// judgeAlarm wants the one alert to fire for what was injected and for nothing else, and the other one not even to wait by when it
+// would have fired.
+func judgeAlarm(ctx context.Context, b *bench.Bench, v *Verdict, client prometheus.Client, a alarm) error {
+	firing := func(alert string) ([]prometheus.Sample, error) {
+		return client.Query(ctx, fmt.Sprintf(`ALERTS{alertname=%q, alertstate="firing"}`, alert))
+	}
+	v.Compared += 2
+	err := b.Node.Report.Wait(ctx, a.fires+" to fire", alertPatience+20*time.Second, alertInterval, func(context.Context) error {
+		alerts, err := firing(a.fires)
+		if err == nil && len(alerts) == 0 {
+			err = errors.New("it does not")
+		}
+		return err
+	})
+	if ctx.Err() != nil {
+		return err
+	}
+	if err != nil {
+		v.Problem("slow %s: %v", a.what, err)
+	}
+	if err := sleep(ctx, alertPatience/2); err != nil { // both have seen the same since the last pod was told
+		return err
+	}
+	alerts, err := firing(a.fires)
+	if err != nil {
+		return err
+	}
+	for _, alert := range alerts {
+		for name, want := range a.labels {
+			if got := alert.Labels[name]; got != want {
+				v.Problem("slow %s: %s fires for %s %s, want %s", a.what, a.fires, name, got, want)
+			}
+		}
+	}
+	silent, err := client.Query(ctx, fmt.Sprintf(`last_over_time(ALERTS{alertname=%q}[10m])`, a.staysSilent))
+	if err != nil {
+		return err
+	}
+	for _, alert := range silent {
+		v.Problem("slow %s: %s was %s, too: %v", a.what, a.staysSilent, alert.Labels["alertstate"], alert.Labels)
+	}
+	return noteFactors(ctx, v, client, a)
+}
+
+// noteFactors says by how much the alerts were right.
+func noteFactors(ctx context.Context, v *Verdict, client prometheus.Client, a alarm) error {
+	for expression, label := range map[string]string{"node:podlapse_node_factor:ratio1h": "node", "registry:podlapse_registry_factor:ratio1h": "registry"} {
+		samples, err := client.Query(ctx, expression)
+		if err != nil {
+			return err
+		}
+		for _, s := range samples {
+			v.Note("slow %s: %s %s has a factor of %.1f", a.what, label, s.Labels[label], s.Value)
+		}
+	}
+	return nil
+}

@@ -1,0 +1,244 @@
+package scenario
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
+
+	"github.com/podlapse/podlapse/lab/internal/agent"
+	"github.com/podlapse/podlapse/lab/internal/bench"
+	"github.com/podlapse/podlapse/lab/internal/layout"
+)
+
+// plugin is the agent's program on a PATH where kubectl finds it.
+type plugin struct {
+	b   *bench.Bench
+	dir string
+}
+
+// commandLine has kubectl find its plugin and the plugin find the agent of the DaemonSet, through the API server's proxy: while a pod
+// pulls, and when it was deleted.
+func commandLine(ctx context.Context, b *bench.Bench, v *Verdict) (err error) {
+	closeTunnel, err := b.OpenTunnel(ctx)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, closeTunnel()) }()
+	p, err := installPlugin(b)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, os.RemoveAll(p.dir)) }()
+
+	const size, rate = 12 << 20, 3 << 20
+	cold, err := b.Image(ctx, "main", size)
+	if err != nil {
+		return err
+	}
+	if err := b.Throttle(ctx, rate); err != nil {
+		return err
+	}
+	if err := b.CreatePod(ctx, "shown", corev1.PodSpec{Containers: []corev1.Container{bench.MainContainer(mainName, cold, 0)}}); err != nil {
+		return err
+	}
+	if err := p.awaitPull(ctx, v, b.Namespace+"/shown"); err != nil {
+		return err
+	}
+	if err := b.AwaitReady(ctx, "shown", startLimit); err != nil {
+		return err
+	}
+	timeline, err := b.AwaitSettled(ctx, "shown")
+	if err != nil {
+		return err
+	}
+	if err := b.DeletePod(ctx, "shown"); err != nil {
+		return err
+	}
+	if err := b.AwaitGone(ctx, "shown"); err != nil {
+		return err
+	}
+	if err := p.judgeGone(ctx, v, timeline); err != nil {
+		return err
+	}
+	return p.judgeRules(ctx, v)
+}
+
+func installPlugin(b *bench.Bench) (plugin, error) {
+	dir, err := os.MkdirTemp("", "plugin")
+	if err != nil {
+		return plugin{}, fmt.Errorf("install kubectl's plugin: %w", err)
+	}
+	program, err := filepath.Abs(b.Node.Agent())
+	if err == nil {
+		err = os.Symlink(program, filepath.Join(dir, "kubectl-podlapse"))
+	}
+	if err == nil {
+		err = os.Symlink(program, filepath.Join(dir, "kubectl_complete-podlapse"))
+	}
+	if err != nil {
+		return plugin{}, errors.Join(fmt.Errorf("install kubectl's plugin: %w", err), os.RemoveAll(dir))
+	}
+	return plugin{b, dir}, nil
+}
+
+// kubectlAnswer is what a command says.
+type kubectlAnswer struct {
+	code           int
+	stdout, stderr string
+}
+
+// run runs kubectl with a kubeconfig.
+func (p plugin) run(ctx context.Context, kubeconfig string, arguments ...string) (kubectlAnswer, error) {
+	cmd := exec.CommandContext(ctx, p.b.Node.Programs.Tool("kubectl"), arguments...)
+	cmd.Env = []string{"PATH=" + p.dir, "KUBECONFIG=" + kubeconfig, "HOME=" + p.dir}
+	var stdout, stderr bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &stdout, &stderr
+	err := cmd.Run()
+	var exited *exec.ExitError
+	if errors.As(err, &exited) && ctx.Err() == nil {
+		err = nil
+	}
+	if err != nil {
+		return kubectlAnswer{}, fmt.Errorf("run kubectl %s: %w", strings.Join(arguments, " "), err)
+	}
+	return kubectlAnswer{cmd.ProcessState.ExitCode(), stdout.String(), stderr.String()}, nil
+}
+
+// podlapse runs the plugin for the administrator.
+func (p plugin) podlapse(ctx context.Context, arguments ...string) (kubectlAnswer, error) {
+	return p.run(ctx, p.b.Node.AdminKubeconfig(), append([]string{"podlapse"}, arguments...)...)
+}
+
+// awaitPull waits until top and pulls show how much of the pod's image has come.
+func (p plugin) awaitPull(ctx context.Context, v *Verdict, pod string) error {
+	for _, command := range []string{"top", "pulls"} {
+		err := p.b.Node.Report.Wait(ctx, command+" to show the pull", startLimit, 200*time.Millisecond, func(ctx context.Context) error {
+			got, err := p.podlapse(ctx, command)
+			if err != nil {
+				return err
+			}
+			for line := range strings.Lines(got.stdout) {
+				if strings.Contains(line, pod) && strings.Contains(line, mainName) && strings.Contains(line, " %)") {
+					v.Note("%s, while it pulled: %s", command, strings.Join(strings.Fields(line), " "))
+					return nil
+				}
+			}
+			return fmt.Errorf("it ends with %d: %s%s", got.code, got.stdout, got.stderr)
+		})
+		if err != nil {
+			return err
+		}
+		v.Compared++
+	}
+	return nil
+}
+
+// judgeGone wants the waterfall of a pod that is gone, with the verdict and the lengths that the agent told before.
+func (p plugin) judgeGone(ctx context.Context, v *Verdict, timeline agent.Timeline) error {
+	pod := p.b.Namespace + "/shown"
+	var want struct {
+		Verdict string        `json:"verdict"`
+		Total   json.Number   `json:"total_seconds"`
+		Phases  []phaseLength `json:"phases"`
+	}
+	if err := json.Unmarshal(timeline.Raw, &want); err != nil {
+		return fmt.Errorf("read the agent's timeline: %w", err)
+	}
+	text, err := p.podlapse(ctx, "explain", pod)
+	if err != nil {
+		return err
+	}
+	lines := strings.Join(strings.Fields(text.stdout), " ")
+	v.Compared += 2 + len(want.Phases)
+	if text.code != 0 || !strings.HasPrefix(lines, pod+": "+want.Verdict+" on node ") {
+		v.Problem("explain of a pod that is gone ends with %d and does not begin with its verdict %q: %s%s", text.code, want.Verdict, text.stdout, text.stderr)
+	}
+	for _, phase := range want.Phases {
+		length, err := phase.Length.Float64()
+		if err != nil {
+			return fmt.Errorf("read the agent's timeline: %w", err)
+		}
+		row := strings.Join(strings.Fields(fmt.Sprintf("%s %s %.3f s", phase.Phase, phase.Container, length)), " ")
+		if phase.Merged == nil && !strings.Contains(lines, row+" ±") {
+			v.Problem("explain of a pod that is gone has no row %q:\n%s", row, text.stdout)
+		}
+	}
+	again, err := p.podlapse(ctx, "explain", pod, "-o", "json")
+	if err != nil {
+		return err
+	}
+	var got struct {
+		Total  json.Number `json:"total_seconds"`
+		GoneAt string      `json:"gone_at"`
+	}
+	if err := json.Unmarshal([]byte(again.stdout), &got); err != nil || got.Total != want.Total || got.GoneAt == "" {
+		v.Problem("explain -o json of a pod that is gone: %v, %s s, gone at %q; the agent said %s s", err, got.Total, got.GoneAt, want.Total)
+	}
+	v.Note("explain of a pod that is gone:\n%s", text.stdout)
+	return nil
+}
+
+// phaseLength is what a waterfall shows of a phase.
+type phaseLength struct {
+	Phase     string      `json:"phase"`
+	Container string      `json:"container"`
+	Length    json.Number `json:"seconds"`
+	Merged    []string    `json:"merged_with"`
+}
+
+// judgeRules has an account without rights refused, and one with the rules of docs/cli.md served; and completion ask the cluster.
+func (p plugin) judgeRules(ctx context.Context, v *Verdict) error {
+	pod := p.b.Namespace + "/shown"
+	rules := map[string][]rbacv1.PolicyRule{
+		"user": {
+			{APIGroups: []string{""}, Resources: []string{"pods"}, Verbs: []string{"list"}},
+			{APIGroups: []string{""}, Resources: []string{"pods/proxy"}, Verbs: []string{"get"}},
+		},
+		"nobody": {},
+	}
+	for account, code := range map[string]int{"user": 0, "nobody": 5} {
+		if err := p.b.CreateAccount(ctx, account, rules[account]...); err != nil {
+			return err
+		}
+		token, err := p.b.AccountToken(ctx, p.b.Namespace, account)
+		if err != nil {
+			return err
+		}
+		kubeconfig, err := p.b.Node.TokenKubeconfig(p.b.Namespace+"-"+account, token)
+		if err != nil {
+			return err
+		}
+		got, err := p.run(ctx, kubeconfig, "podlapse", "explain", pod)
+		if err != nil {
+			return err
+		}
+		if v.Compared++; got.code != code {
+			v.Problem("explain for account %s ends with %d, not %d: %s", account, got.code, code, got.stderr)
+		}
+	}
+	missing, err := p.podlapse(ctx, "explain", p.b.Namespace+"/never-was")
+	if err != nil {
+		return err
+	}
+	if v.Compared++; missing.code != 3 {
+		v.Problem("explain of a pod that never was ends with %d, not 3: %s", missing.code, missing.stderr)
+	}
+	completed, err := p.run(ctx, p.b.Node.AdminKubeconfig(), "__complete", "podlapse", "explain", "--node", "")
+	if err != nil {
+		return err
+	}
+	if v.Compared++; !strings.Contains(completed.stdout, layout.NodeName) {
+		v.Problem("kubectl completes --node without %s: %s%s", layout.NodeName, completed.stdout, completed.stderr)
+	}
+	return nil
+}

@@ -1,0 +1,86 @@
+package scenario
+
+import (
+	"context"
+	"crypto/tls"
+	"crypto/x509"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"os"
+	"path/filepath"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/podlapse/podlapse/lab/internal/bench"
+	"github.com/podlapse/podlapse/lab/internal/layout"
+	"github.com/podlapse/podlapse/lab/internal/node"
+	"github.com/podlapse/podlapse/lab/internal/pki"
+)
+
+// What the components metrics-auth and tls call their objects, and the name that the certificate has to hold.
+const (
+	metricsReader = "podlapse-metrics-reader"
+	tlsSecret     = "podlapse-tls"
+	tlsName       = "podlapse-agent.podlapse.svc"
+)
+
+// certify puts a certificate where the component tls wants it, and returns who is to trust it. It goes with the bench.
+func certify(ctx context.Context, b *bench.Bench) (*tls.Config, error) {
+	dir, err := os.MkdirTemp(b.Node.State, "certificate-")
+	if err != nil {
+		return nil, fmt.Errorf("make the agent's certificate: %w", err)
+	}
+	defer os.RemoveAll(dir)
+	authority, err := pki.NewAuthority(dir)
+	if err != nil {
+		return nil, err
+	}
+	if err := authority.Issue("tls", "podlapse-agent", nil, tlsName); err != nil {
+		return nil, err
+	}
+	secret := corev1.Secret{
+		TypeMeta:   metav1.TypeMeta{APIVersion: "v1", Kind: "Secret"},
+		ObjectMeta: metav1.ObjectMeta{Name: tlsSecret, Namespace: node.AgentNamespace},
+		Type:       corev1.SecretTypeTLS, Data: map[string][]byte{},
+	}
+	for _, name := range []string{"tls.crt", "tls.key", "ca.crt"} {
+		if secret.Data[name], err = os.ReadFile(filepath.Join(dir, name)); err != nil {
+			return nil, fmt.Errorf("make the agent's certificate: %w", err)
+		}
+	}
+	document, err := json.Marshal(secret)
+	if err != nil {
+		return nil, fmt.Errorf("encode the agent's certificate: %w", err)
+	}
+	trusted := x509.NewCertPool()
+	trusted.AppendCertsFromPEM(secret.Data["ca.crt"])
+	return &tls.Config{RootCAs: trusted, ServerName: tlsName}, b.ApplyOwned(ctx, document)
+}
+
+// scrapeGuarded asks the agent of the components metrics-auth and tls for its metrics, over TLS: without a token, and with that of
+// the account that metrics-auth makes for Prometheus. Kubelet has probed it over TLS by then: it is ready.
+func scrapeGuarded(ctx context.Context, b *bench.Bench, v *Verdict, trust *tls.Config) error {
+	token, err := b.AccountToken(ctx, node.AgentNamespace, metricsReader)
+	if err != nil {
+		return err
+	}
+	transport := &http.Transport{TLSClientConfig: trust}
+	defer transport.CloseIdleConnections()
+	agent := asker{"https://" + layout.Address(layout.AgentPort), http.Client{Transport: transport}}
+	for _, attempt := range []struct {
+		token string
+		want  int
+	}{{"", http.StatusUnauthorized}, {token, http.StatusOK}} {
+		status, _, err := agent.ask(ctx, "/metrics", attempt.token)
+		if err != nil {
+			return err
+		}
+		v.Compared++
+		if status != attempt.want {
+			v.Problem("with metrics-auth and tls, metrics with a token of %d bytes: %d, want %d", len(attempt.token), status, attempt.want)
+		}
+	}
+	return nil
+}

@@ -1,0 +1,220 @@
+package scenario
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"strings"
+	"time"
+
+	"github.com/podlapse/podlapse/lab/internal/bench"
+	"github.com/podlapse/podlapse/lab/internal/metrics"
+)
+
+// What docs/security.md promises of the agent's address.
+const (
+	mostHeader      = 16 << 10
+	mostConnections = 32 // of one client
+	headerWithin    = 5 * time.Second
+	hostileLimit    = 16 << 20 // bytes that its memory may grow by meanwhile
+)
+
+// judgeHostile sends the agent what it has to refuse, and wants it to answer probes meanwhile and to need little more memory.
+func judgeHostile(ctx context.Context, b *bench.Bench, v *Verdict, token string) error {
+	h := hostile{strings.TrimPrefix(b.Agent.Server, "http://"), v}
+	before, err := h.memory(ctx, token)
+	if err != nil {
+		return err
+	}
+	if err := h.refusals(ctx); err != nil {
+		return err
+	}
+	if err := h.tokens(ctx); err != nil {
+		return err
+	}
+	held, err := h.silence(ctx)
+	if err != nil {
+		return err
+	}
+	defer held.close()
+	h.probe(ctx, "beside clients that are slow")
+	during, err := h.memory(ctx, token)
+	if err != nil {
+		return err
+	}
+	v.Compared++
+	if during-before > hostileLimit {
+		v.Problem("hostile requests cost the agent %.1f MiB", (during-before)/(1<<20))
+	}
+	v.Note("resident memory before hostile requests %.1f MiB, amid them %.1f MiB", before/(1<<20), during/(1<<20))
+	held.judge(v)
+	return nil
+}
+
+// hostile is somebody who means ill.
+type hostile struct {
+	agent string // HOST:PORT
+	v     *Verdict
+}
+
+// refusals are requests each of which has an answer of its own.
+func (h hostile) refusals(ctx context.Context) error {
+	const metrics = "GET /metrics HTTP/1.1\r\nHost: a\r\n"
+	for _, request := range []struct {
+		what, text string
+		want       int
+	}{
+		{"without a token", metrics + "\r\n", http.StatusUnauthorized},
+		{"with a made-up token", metrics + "Authorization: Bearer made.up.token\r\n\r\n", http.StatusUnauthorized},
+		{"with a header that is too long", metrics + "X: " + strings.Repeat("x", 2*mostHeader) + "\r\n\r\n", http.StatusRequestHeaderFieldsTooLarge},
+		{"with a path that is too long", "GET /" + strings.Repeat("x", 2*mostHeader) + " HTTP/1.1\r\nHost: a\r\n\r\n", http.StatusRequestHeaderFieldsTooLarge},
+		{"with a body of 1 GiB", metrics + "Content-Length: 1073741824\r\n\r\nx", http.StatusRequestEntityTooLarge},
+		{"by another method", "POST /metrics HTTP/1.1\r\nHost: a\r\nContent-Length: 0\r\n\r\n", http.StatusMethodNotAllowed},
+		{"that is no HTTP", "\x16\x03\x01\x02\x00\x01\x00\r\n\r\n", http.StatusBadRequest},
+		{"with two lengths", metrics + "Content-Length: 1\r\nContent-Length: 2\r\n\r\n", http.StatusBadRequest},
+	} {
+		connection, err := h.connect(ctx, "127.0.0.2")
+		if err != nil {
+			return err
+		}
+		status, err := exchange(connection, request.text)
+		connection.Close()
+		h.v.Compared++
+		if err != nil || status != request.want {
+			h.v.Problem("a request %s: %d, %v, want %d", request.what, status, err, request.want)
+		}
+		h.v.Note("a request %s: %d", request.what, status)
+	}
+	return nil
+}
+
+// tokens are made up, each as long as can be, one after the other and faster than a client may ask.
+func (h hostile) tokens(ctx context.Context) error {
+	const asked = 600
+	connection, err := h.connect(ctx, "127.0.0.3")
+	if err != nil {
+		return err
+	}
+	defer connection.Close()
+	counts := map[int]int{}
+	reader := bufio.NewReader(connection)
+	for i := range asked {
+		token := fmt.Sprintf("%08d%s", i, strings.Repeat("x", mostHeader-1024))
+		if _, err := io.WriteString(connection, "GET /metrics HTTP/1.1\r\nHost: a\r\nAuthorization: Bearer "+token+"\r\n\r\n"); err != nil {
+			return fmt.Errorf("show the agent made-up tokens: %w", err)
+		}
+		status, err := answer(reader)
+		if err != nil {
+			return fmt.Errorf("show the agent made-up tokens: %w", err)
+		}
+		counts[status]++
+	}
+	h.v.Compared++
+	refused := counts[http.StatusUnauthorized] + counts[http.StatusServiceUnavailable] // known as wrong; not asked about
+	if counts[http.StatusTooManyRequests] == 0 || refused+counts[http.StatusTooManyRequests] != asked {
+		h.v.Problem("%d made-up tokens at once: answers %v, want each refused, and 429 among them", asked, counts)
+	}
+	h.v.Note("%d made-up tokens at once: answers %v", asked, counts)
+	return nil
+}
+
+// silence opens more connections than the agent keeps, from three addresses, with as much of a header as it takes, and says no more.
+func (h hostile) silence(ctx context.Context) (connections, error) {
+	held := connections{begunAt: time.Now()}
+	for _, client := range []string{"127.0.0.4", "127.0.0.5", "127.0.0.6"} {
+		for range 2 * mostConnections {
+			connection, err := h.connect(ctx, client)
+			if err != nil {
+				held.close()
+				return connections{}, err
+			}
+			held.all = append(held.all, connection)
+			// It may be closed already: the client has too many.
+			_, _ = io.WriteString(connection, "GET /metrics HTTP/1.1\r\nHost: a\r\nX: "+strings.Repeat("x", mostHeader-1024))
+		}
+	}
+	return held, nil
+}
+
+// connections are those that say no more.
+type connections struct {
+	begunAt time.Time
+	all     []net.Conn
+}
+
+func (c connections) close() {
+	for _, connection := range c.all {
+		connection.Close()
+	}
+}
+
+// judge wants the agent to have closed all of them by when a header has to have come.
+func (c connections) judge(v *Verdict) {
+	const late = 3 * time.Second
+	open := 0
+	for _, connection := range c.all {
+		_ = connection.SetReadDeadline(c.begunAt.Add(headerWithin + late))
+		var timeout net.Error
+		if _, err := io.Copy(io.Discard, connection); errors.As(err, &timeout) && timeout.Timeout() {
+			open++
+		}
+	}
+	v.Compared++
+	if open > 0 {
+		v.Problem("%d of %d slow connections are open after %s", open, len(c.all), headerWithin+late)
+	}
+	v.Note("%d slow connections closed within %s", len(c.all)-open, time.Since(c.begunAt).Round(100*time.Millisecond))
+}
+
+// probe wants an answer as soon as kubelet does.
+func (h hostile) probe(ctx context.Context, when string) {
+	ctx, cancel := context.WithTimeout(ctx, time.Second)
+	defer cancel()
+	status, _, err := asker{server: "http://" + h.agent}.ask(ctx, "/livez", "")
+	h.v.Compared++
+	if err != nil || status != http.StatusOK {
+		h.v.Problem("a probe %s: %d, %v", when, status, err)
+	}
+}
+
+// memory is what the agent says of itself, in bytes.
+func (h hostile) memory(ctx context.Context, token string) (float64, error) {
+	status, text, err := asker{server: "http://" + h.agent}.ask(ctx, "/metrics", token)
+	if err != nil {
+		return 0, err
+	}
+	if status != http.StatusOK {
+		return 0, fmt.Errorf("ask the agent for its memory: %d", status)
+	}
+	return metrics.Sum(text, "process_resident_memory_bytes")
+}
+
+// connect is from an address of loopback, since the agent counts by client.
+func (h hostile) connect(ctx context.Context, client string) (net.Conn, error) {
+	const limit = 20 * time.Second
+	dialer := net.Dialer{LocalAddr: &net.TCPAddr{IP: net.ParseIP(client)}, Timeout: limit}
+	connection, err := dialer.DialContext(ctx, "tcp", h.agent)
+	if err != nil {
+		return nil, fmt.Errorf("connect to the agent: %w", err)
+	}
+	return connection, connection.SetDeadline(time.Now().Add(limit))
+}
+
+func exchange(connection net.Conn, request string) (status int, err error) {
+	// The agent may answer, and close, before it has read all.
+	_, _ = io.WriteString(connection, request)
+	return answer(bufio.NewReader(connection))
+}
+
+func answer(reader *bufio.Reader) (status int, err error) {
+	response, err := http.ReadResponse(reader, nil)
+	if err != nil {
+		return 0, err
+	}
+	_, _ = io.Copy(io.Discard, response.Body) // what follows may be a reset
+	return response.StatusCode, response.Body.Close()
+}

@@ -1,0 +1,265 @@
+package scenario
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	authorizationv1 "k8s.io/api/authorization/v1"
+	corev1 "k8s.io/api/core/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
+
+	"github.com/podlapse/podlapse/lab/internal/agent"
+	"github.com/podlapse/podlapse/lab/internal/audit"
+	"github.com/podlapse/podlapse/lab/internal/bench"
+	"github.com/podlapse/podlapse/lab/internal/build"
+	"github.com/podlapse/podlapse/lab/internal/manifests"
+	"github.com/podlapse/podlapse/lab/internal/node"
+)
+
+// install has the API server judge every way to install the agent, and then what the agent of two of them does with the rights
+// that it was given.
+func install(ctx context.Context, b *bench.Bench, v *Verdict) error {
+	if err := judgeManifests(ctx, b, v); err != nil {
+		return err
+	}
+	// Only where there are no streaming lists does the agent list: with them, it would not need the right to.
+	if err := b.Node.ListPlainly(ctx); err != nil {
+		return err
+	}
+	if err := b.CreateSecret(ctx, "secret"); err != nil {
+		return err
+	}
+	if err := judgeRights(ctx, b, v, installation{name: "own"}); err != nil {
+		return err
+	}
+	certified, err := certify(ctx, b)
+	if err != nil {
+		return err
+	}
+	guarded := installation{name: "guarded", components: []string{"metrics-auth", "tls"},
+		more: func(ctx context.Context) error { return scrapeGuarded(ctx, b, v, certified) }}
+	if err := judgeRights(ctx, b, v, guarded); err != nil {
+		return err
+	}
+	if err := judgeRights(ctx, b, v, installation{name: "mine", components: []string{"node-impersonation"}}); err != nil {
+		return err
+	}
+	pod, err := b.Node.AgentPod(ctx)
+	if err != nil {
+		return err
+	}
+	token, err := b.TokenOf(ctx, pod)
+	if err != nil {
+		return err
+	}
+	return tryToken(ctx, b, v, token)
+}
+
+// judgeManifests has the API server take every object of every way to install the agent, as if it was the first, and keep none. A
+// field that it does not know is an error, and so is a value of the wrong type. The kinds that are not its own have their real
+// definitions meanwhile.
+func judgeManifests(ctx context.Context, b *bench.Bench, v *Verdict) error {
+	variants, err := renderVariants(b.Node)
+	if err != nil {
+		return err
+	}
+	// What is there already would fill in what a manifest lacks.
+	if err := b.Node.UninstallAgent(ctx); err != nil {
+		return err
+	}
+	definitions, err := manifests.Definitions(ctx)
+	if err != nil {
+		return err
+	}
+	for _, definition := range definitions {
+		if err := b.ApplyOwned(ctx, definition); err != nil {
+			return err
+		}
+	}
+	objects := 0
+	for _, variant := range variants {
+		documents, err := manifests.Documents(variant.Objects)
+		if err != nil {
+			return err
+		}
+		for _, document := range documents {
+			if err := dryRun(ctx, b, document); err != nil {
+				v.Problem("%s: %v", variant.Name, err)
+			}
+			objects++
+		}
+	}
+	v.Compared += objects
+	v.Note("the API server takes %d objects of %d ways to install the agent, strictly, in a dry run", objects, len(variants))
+	return judgeStrictness(ctx, b, v)
+}
+
+// dryRun waits for the API server to know the kind, for which it needs a moment.
+func dryRun(ctx context.Context, b *bench.Bench, document []byte) error {
+	err := b.Node.Report.Wait(ctx, "the API server to know a kind", 20*time.Second, 100*time.Millisecond, func(ctx context.Context) error {
+		return b.Kube.Knows(ctx, document)
+	})
+	if err != nil {
+		return err
+	}
+	return b.Kube.Apply(ctx, "podlapse-lab-dry-run", document, true)
+}
+
+// judgeStrictness wants mistakes to be refused: else that everything was taken proves nothing.
+func judgeStrictness(ctx context.Context, b *bench.Bench, v *Verdict) error {
+	for want, mistake := range map[string]string{
+		".spec.template.spec.hostNetworks: field not declared in schema": `{apiVersion: apps/v1, kind: DaemonSet, metadata: {name: x, namespace: podlapse}, ` +
+			`spec: {selector: {matchLabels: {a: b}}, template: {metadata: {labels: {a: b}}, spec: {hostNetworks: true, containers: [{name: a, image: a}]}}}}`,
+		"spec.podMetricsEndpoints[0].interval": `{apiVersion: monitoring.coreos.com/v1, kind: PodMonitor, metadata: {name: x, namespace: podlapse}, ` +
+			`spec: {selector: {}, podMetricsEndpoints: [{interval: soon}]}}`,
+		"spec.groups[0].rules[0].expr": `{apiVersion: monitoring.coreos.com/v1, kind: PrometheusRule, metadata: {name: x, namespace: podlapse}, ` +
+			`spec: {groups: [{name: g, rules: [{record: r}]}]}}`,
+		"allowHostPorts": `{apiVersion: security.openshift.io/v1, kind: SecurityContextConstraints, metadata: {name: x}, allowHostPorts: perhaps}`,
+	} {
+		err := b.Kube.Apply(ctx, "podlapse-lab-dry-run", []byte(mistake), true)
+		v.Compared++
+		if err == nil || !strings.Contains(err.Error(), want) {
+			v.Problem("a mistake about %s: %v", want, err)
+		}
+	}
+	return nil
+}
+
+func renderVariants(n node.Node) ([]manifests.Variant, error) {
+	source, err := build.FindSource()
+	if err != nil {
+		return nil, err
+	}
+	if source, err = filepath.EvalSymlinks(source); err != nil {
+		return nil, fmt.Errorf("render manifests: %w", err)
+	}
+	scratch, err := os.MkdirTemp(n.State, "manifests-")
+	if err != nil {
+		return nil, fmt.Errorf("render manifests: %w", err)
+	}
+	defer os.RemoveAll(scratch)
+	return manifests.Variants(node.Manifests(source), scratch)
+}
+
+// installation is one way in which the agent is deployed.
+type installation struct {
+	name       string // of the pod that it tells of
+	components []string
+	more       func(context.Context) error // what it takes to have it use all of its rights; nil: that pod does
+}
+
+// judgeRights deploys the agent, has it tell of a pod that makes it use all of its sources, and wants the rights that its requests
+// needed to be just those that it has.
+func judgeRights(ctx context.Context, b *bench.Bench, v *Verdict, i installation) error {
+	if err := b.Node.DeployAgent(ctx, i.components...); err != nil {
+		return err
+	}
+	cold, err := b.Image(ctx, i.name, 1<<20)
+	if err != nil {
+		return err
+	}
+	timeline, err := startWithSecret(ctx, b, i.name, cold)
+	if err != nil {
+		return err
+	}
+	v.Contract(timeline)
+	if i.more != nil {
+		if err := i.more(ctx); err != nil {
+			return err
+		}
+	}
+	pod, err := b.Node.AgentPod(ctx)
+	if err != nil {
+		return err
+	}
+	granted, err := rightsOf(ctx, b, pod)
+	if err != nil {
+		return err
+	}
+	var use audit.Use
+	// Who misses one is not waited for long: the verdict says it.
+	_ = b.Node.Report.Wait(ctx, "the agent to use all of its rights", 5*time.Second, 200*time.Millisecond, func(context.Context) error {
+		if use, err = audit.Of(b.Node.AuditLog(), pod.Name); err != nil {
+			return err
+		}
+		if !slices.Equal(use.Rights, granted) {
+			return errors.New("it has not")
+		}
+		return nil
+	})
+	if err != nil {
+		return err
+	}
+	what := strings.Join(append([]string{"base"}, i.components...), " with ")
+	v.Compared += 2
+	if slices.Equal(use.Rights, granted) {
+		v.Note("%s: the agent has and used %q, by the API server's audit log", what, granted)
+	} else {
+		v.Problem("%s: the agent has the rights %q and used %q", what, granted, use.Rights)
+	}
+	if len(use.Refused) > 0 {
+		v.Problem("%s: the agent was refused %q", what, use.Refused)
+	}
+	return nil
+}
+
+// startWithSecret starts a pod that mounts the secret: a node may read those of its pods, so that who is refused it is not
+// refused for want of such a pod.
+func startWithSecret(ctx context.Context, b *bench.Bench, name, image string) (agent.Timeline, error) {
+	spec := corev1.PodSpec{Containers: []corev1.Container{{Name: mainName, Image: image}}, Volumes: []corev1.Volume{bench.SecretVolume("secret")}}
+	if err := b.CreatePod(ctx, name, spec); err != nil {
+		return agent.Timeline{}, err
+	}
+	if err := b.AwaitReady(ctx, name, startLimit); err != nil {
+		return agent.Timeline{}, err
+	}
+	return b.AwaitSettled(ctx, name)
+}
+
+// rightsOf asks the API server what a pod's account may do that not every account may. It asks with a token of its own, so that
+// this question is not among the pod's.
+func rightsOf(ctx context.Context, b *bench.Bench, pod corev1.Pod) ([]string, error) {
+	token, err := b.AccountToken(ctx, pod.Namespace, pod.Spec.ServiceAccountName)
+	if err != nil {
+		return nil, err
+	}
+	own, err := reviewRules(ctx, b, token)
+	if err != nil {
+		return nil, err
+	}
+	if token, err = b.AccountToken(ctx, b.Namespace, "default"); err != nil {
+		return nil, err
+	}
+	anybody, err := reviewRules(ctx, b, token)
+	if err != nil {
+		return nil, err
+	}
+	return slices.DeleteFunc(own, func(right string) bool { return slices.Contains(anybody, right) }), nil
+}
+
+func reviewRules(ctx context.Context, b *bench.Bench, token string) ([]string, error) {
+	client, err := b.Node.KubeAs(token, http.Header{})
+	if err != nil {
+		return nil, err
+	}
+	defer client.Close()
+	review := authorizationv1.SelfSubjectRulesReview{Spec: authorizationv1.SelfSubjectRulesReviewSpec{Namespace: node.AgentNamespace}}
+	if err := client.CreateInto(ctx, "/apis/authorization.k8s.io/v1/selfsubjectrulesreviews", review, &review); err != nil {
+		return nil, fmt.Errorf("review the rights of a token: %w", err)
+	}
+	var rules []rbacv1.PolicyRule
+	for _, rule := range review.Status.ResourceRules {
+		rules = append(rules, rbacv1.PolicyRule{Verbs: rule.Verbs, APIGroups: rule.APIGroups, Resources: rule.Resources})
+	}
+	for _, rule := range review.Status.NonResourceRules {
+		rules = append(rules, rbacv1.PolicyRule{Verbs: rule.Verbs, NonResourceURLs: rule.NonResourceURLs})
+	}
+	return audit.Granted(rules), nil
+}

@@ -1,0 +1,179 @@
+package scenario
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/podlapse/podlapse/lab/internal/agent"
+	"github.com/podlapse/podlapse/lab/internal/bench"
+	"github.com/podlapse/podlapse/lab/internal/browser"
+	"github.com/podlapse/podlapse/lab/internal/page"
+	"github.com/podlapse/podlapse/lab/internal/prereq"
+)
+
+const (
+	deskWidth, deskHeight   = 1280, 800
+	phoneWidth, phoneHeight = 390, 844
+)
+
+// soon is how long the page may take for what it has been told of already.
+const soon = 5 * time.Second
+
+// showPage has a real browser look at the agent's page while pods start: two of a Deployment with a cold image, one that finds its image,
+// and one whose image does not exist.
+func showPage(ctx context.Context, b *bench.Bench, v *Verdict) error {
+	if err := prereq.Browser(ctx, b.Node.Report); err != nil {
+		return err
+	}
+	chromium, err := browser.Start(ctx)
+	if err != nil {
+		return err
+	}
+	tab, err := chromium.Open(browser.Look{Width: deskWidth, Height: deskHeight, Dark: true})
+	if err == nil {
+		err = (&pageRun{bench: b, verdict: v, browser: chromium, tab: tab}).run(ctx)
+	}
+	return errors.Join(err, chromium.Close())
+}
+
+// pageRun is one look at the page.
+type pageRun struct {
+	bench   *bench.Bench
+	verdict *Verdict
+	browser *browser.Browser
+	tab     *browser.Tab // shows the list from before any pod was made, and is never loaded anew
+	shop    []string     // pods of the Deployment
+	cold    string       // the one of them that brought the image
+}
+
+// The pods beside those of the Deployment.
+const (
+	cachedPod = "cart"
+	stuckPod  = "checkout"
+)
+
+func (p *pageRun) run(ctx context.Context) error {
+	if err := p.tab.Go(p.bench.Agent.Server + "/#/?q=" + p.bench.Namespace); err != nil {
+		return err
+	}
+	if err := p.tab.Await("the page to be live", page.Live, soon); err != nil {
+		return err
+	}
+	if err := p.start(ctx); err != nil {
+		return err
+	}
+	for _, look := range []func(context.Context) error{p.whileTheyStart, p.untilTheyAreReady, p.judgeWaterfalls, p.judgeAddresses, p.pictures} {
+		if err := look(ctx); err != nil {
+			return err
+		}
+	}
+	p.judgeComplaints("in normal use")
+	if err := page.Attack(p.tab); err != nil {
+		p.verdict.Problem("the page's policy does not hold: %v", err)
+	}
+	p.verdict.Compared++
+	return p.bench.DeletePod(ctx, stuckPod) // it would never settle
+}
+
+// start makes the pods.
+func (p *pageRun) start(ctx context.Context) error {
+	const layer, rate = 16 << 20, 4 << 20 // four seconds
+	cold, err := p.bench.Image(ctx, "shop", layer)
+	if err != nil {
+		return err
+	}
+	if err := p.bench.Throttle(ctx, rate); err != nil {
+		return err
+	}
+	p.shop, err = p.bench.CreateDeployment(ctx, "shop", 2, corev1.PodSpec{
+		InitContainers: []corev1.Container{
+			bench.InitContainer("migrate", p.bench.BaseImage, 800*time.Millisecond),
+			bench.Sidecar("proxy", p.bench.BaseImage),
+		},
+		Containers: []corev1.Container{bench.MainContainer("shop", cold, 1500*time.Millisecond)},
+	})
+	return errors.Join(err,
+		p.bench.CreatePod(ctx, cachedPod, corev1.PodSpec{Containers: []corev1.Container{bench.MainContainer("cart", p.bench.BaseImage, 6*time.Second)}}),
+		p.bench.CreatePod(ctx, stuckPod, corev1.PodSpec{Containers: []corev1.Container{bench.MainContainer("checkout", p.bench.Reference("checkout"), time.Second)}}))
+}
+
+func (p *pageRun) pods() []string { return append([]string{cachedPod, stuckPod}, p.shop...) }
+
+// whileTheyStart wants a row of each pod, without the page being loaded anew, and the pull among those that go on.
+func (p *pageRun) whileTheyStart(context.Context) error {
+	for _, pod := range p.pods() {
+		if err := p.tab.Await("the row of pod "+pod+", starting", page.HasRow(pod, agent.Starting), soon); err != nil {
+			return err
+		}
+		p.verdict.Compared++
+	}
+	if err := p.tab.Await("the stuck pod's reason", `document.querySelector('.rows').innerText.includes('ErrImagePull') || document.querySelector('.rows').innerText.includes('ImagePullBackOff')`, 2*soon); err != nil {
+		return err
+	}
+	if err := p.picture("starting"); err != nil {
+		return err
+	}
+	if err := p.follow("#/pulls"); err != nil {
+		return err
+	}
+	if err := p.tab.Await("the pull to be shown", `document.querySelector('.pulling').innerText.includes('/shop:')`, 2*soon); err != nil {
+		return err
+	}
+	return errors.Join(p.picture("pulling"), p.follow("#/?q="+p.bench.Namespace))
+}
+
+// untilTheyAreReady wants each row to become that of a pod that is ready, and to leave the part of those that start.
+func (p *pageRun) untilTheyAreReady(ctx context.Context) error {
+	for _, pod := range append([]string{cachedPod}, p.shop...) {
+		if err := p.bench.AwaitReady(ctx, pod, time.Minute); err != nil {
+			return err
+		}
+		if err := p.tab.Await("the row of pod "+pod+", ready", page.HasRow(pod, agent.Ready), soon); err != nil {
+			return err
+		}
+		if _, err := p.bench.AwaitSettled(ctx, pod); err != nil {
+			return err
+		}
+	}
+	rows, err := page.Rows(p.tab)
+	if err != nil {
+		return err
+	}
+	p.verdict.Compared++
+	if len(rows) != len(p.pods()) || rows[0].Name != stuckPod || rows[0].State != agent.Starting {
+		p.verdict.Problem("of four pods, one of which is stuck, the page shows %+v", rows)
+	}
+	p.verdict.Note("the page says of the stuck pod: %q", rows[0].Verdict)
+	return p.picture("started")
+}
+
+// follow goes to a fragment as a link of the page does.
+func (p *pageRun) follow(fragment string) error {
+	_, err := browser.Ask[int](p.tab, fmt.Sprintf("(location.hash = %q, 0)", fragment))
+	return err
+}
+
+func (p *pageRun) judgeComplaints(when string) {
+	p.verdict.Compared++
+	for _, complaint := range p.tab.Complaints() {
+		p.verdict.Problem("%s the browser complains: %s", when, complaint)
+	}
+}
+
+// picture keeps what the tab shows, beside what other scenarios keep.
+func (p *pageRun) picture(name string) error { return p.keep(p.tab, name, false) }
+
+func (p *pageRun) keep(tab *browser.Tab, name string, whole bool) error {
+	if err := os.MkdirAll(keptIn(p.bench), 0o700); err != nil {
+		return fmt.Errorf("keep a picture: %w", err)
+	}
+	path := filepath.Join(keptIn(p.bench), name+".png")
+	p.verdict.Note("picture: %s", path)
+	return tab.Picture(path, whole)
+}

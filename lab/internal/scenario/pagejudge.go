@@ -1,0 +1,156 @@
+package scenario
+
+import (
+	"context"
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/podlapse/podlapse/lab/internal/agent"
+	"github.com/podlapse/podlapse/lab/internal/browser"
+	"github.com/podlapse/podlapse/lab/internal/page"
+)
+
+// judgeWaterfalls holds the waterfalls of the pods that are ready against what the API says of them.
+func (p *pageRun) judgeWaterfalls(ctx context.Context) error {
+	for _, pod := range append([]string{cachedPod}, p.shop...) {
+		if err := p.judgeWaterfall(ctx, pod); err != nil {
+			return err
+		}
+	}
+	p.verdict.Compared++
+	if p.cold == "" {
+		p.verdict.Problem("no pod's pull has layers: the scenario proves nothing of them")
+	}
+	return nil
+}
+
+func (p *pageRun) judgeWaterfall(ctx context.Context, pod string) error {
+	timeline, err := p.bench.Agent.Timeline(ctx, p.bench.Namespace, pod)
+	if err != nil {
+		return err
+	}
+	if err := p.follow("#/pods/" + p.bench.Namespace + "/" + pod); err != nil {
+		return err
+	}
+	shown := fmt.Sprintf(`document.querySelector('.pod-title h1')?.textContent === %q && document.querySelectorAll('.wf-rows > .wf-phase').length === %d`, pod, len(timeline.Phases))
+	if err := p.tab.Await("the waterfall of pod "+pod, shown, soon); err != nil {
+		return err
+	}
+	bars, err := page.Bars(p.tab)
+	if err != nil {
+		return err
+	}
+	total, err := agent.Nanoseconds(timeline.TotalSeconds)
+	if err != nil {
+		return err
+	}
+	at := time.Duration(0)
+	for i, phase := range timeline.Phases {
+		length, err := agent.Nanoseconds(phase.Seconds)
+		if err != nil {
+			return err
+		}
+		bound, err := agent.Nanoseconds(phase.Error)
+		if err != nil {
+			return err
+		}
+		want := page.Bar{
+			Name: strings.Join(append([]string{phase.Phase}, phase.MergedWith...), " + "), Container: phase.Container,
+			Length: shownSeconds(length), Error: "±" + shownSeconds(bound), Cause: strings.ReplaceAll(phase.Cause, "_", " "),
+			From: at.Seconds() / total.Seconds(), To: (at + length).Seconds() / total.Seconds(),
+		}
+		at += length
+		p.judgeBar(pod, bars[i], want)
+	}
+	return p.judgePull(timeline)
+}
+
+func (p *pageRun) judgeBar(pod string, got, want page.Bar) {
+	const within = 0.01 // of the axis: the least bar is two pixels wide
+	p.verdict.Compared++
+	if math.Abs(got.From-want.From) > within || math.Abs(got.To-want.To) > within {
+		p.verdict.Problem("pod %s: the bar of %s %s is from %.3f to %.3f of the axis, want %.3f to %.3f", pod, want.Name, want.Container, got.From, got.To, want.From, want.To)
+	}
+	got.From, got.To = want.From, want.To
+	if got != want {
+		p.verdict.Problem("pod %s: the page shows %+v, the API says %+v", pod, got, want)
+	}
+}
+
+// judgePull wants what is told of a phase beside the pointer, and the layers of a pull that brought some.
+func (p *pageRun) judgePull(timeline agent.Timeline) error {
+	i := slices.IndexFunc(timeline.Phases, func(phase agent.Phase) bool { return phase.Phase == "pull" })
+	if i < 0 {
+		return nil
+	}
+	phase := timeline.Phases[i]
+	length, err := agent.Nanoseconds(phase.Seconds)
+	if err != nil {
+		return err
+	}
+	row := fmt.Sprintf(`document.querySelectorAll('.wf-rows > .wf-phase')[%d]`, i)
+	told, err := browser.Ask[string](p.tab, `(`+row+`.dispatchEvent(new PointerEvent('pointerover', { bubbles: true })), `+page.Detail+`)`)
+	if err != nil {
+		return err
+	}
+	p.verdict.Compared++
+	if !strings.Contains(told, shownSeconds(length)) || !strings.Contains(told, "registry") {
+		p.verdict.Problem("pod %s: of a pull that took %s the page tells %q", timeline.Name, shownSeconds(length), told)
+	}
+	j := slices.IndexFunc(timeline.Pulls, func(pull agent.Pull) bool { return pull.Container == phase.Container })
+	if j < 0 || len(timeline.Pulls[j].Layers) == 0 {
+		return nil
+	}
+	p.cold = timeline.Name
+	layers, err := browser.Ask[int](p.tab, `(`+row+`.click(), new Promise((resolve) => setTimeout(() => resolve(document.querySelectorAll('.wf-layer').length), 300)))`)
+	if err != nil {
+		return err
+	}
+	p.verdict.Compared++
+	if layers != len(timeline.Pulls[j].Layers) {
+		p.verdict.Problem("pod %s: the page shows %d layers, the API has %d", timeline.Name, layers, len(timeline.Pulls[j].Layers))
+	}
+	return nil
+}
+
+func shownSeconds(d time.Duration) string { return fmt.Sprintf("%.3f s", d.Seconds()) }
+
+// judgeAddresses opens addresses that somebody was sent, in tabs of their own.
+func (p *pageRun) judgeAddresses(context.Context) error {
+	pod := p.shop[0]
+	for address, names := range map[string][]string{
+		"#/?q=" + p.bench.Namespace + "+" + pod:                               {pod},
+		"#/?q=" + p.bench.Namespace + "&state=starting":                       {stuckPod},
+		"#/?q=" + p.bench.Namespace + "&cause=app&state=ready&sort=took":      {cachedPod}, // it did nothing but become ready
+		"#/?q=" + p.bench.Namespace + "+deployment/shop&state=ready&sort=pod": slices.Sorted(slices.Values(p.shop)),
+	} {
+		tab, err := p.browser.Open(browser.Look{Width: deskWidth, Height: deskHeight})
+		if err != nil {
+			return err
+		}
+		err = tab.Go(p.bench.Agent.Server + "/" + address)
+		if err == nil {
+			err = tab.Await("what "+address+" leads to", fmt.Sprintf(`document.querySelectorAll('.rows > a.row:not([hidden])').length === %d`, len(names)), soon)
+		}
+		rows, rowsErr := page.Rows(tab)
+		complaints := tab.Complaints()
+		tab.Close()
+		if err != nil || rowsErr != nil {
+			p.verdict.Problem("%s does not lead to %v: %v, %v", address, names, err, rowsErr)
+			continue
+		}
+		p.verdict.Compared++
+		for i, row := range rows {
+			if row.Name != names[i] {
+				p.verdict.Problem("row %d of %s is pod %s, want %s", i, address, row.Name, names[i])
+			}
+		}
+		if len(complaints) > 0 {
+			p.verdict.Problem("at %s the browser complains: %v", address, complaints)
+		}
+	}
+	return nil
+}

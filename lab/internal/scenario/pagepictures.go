@@ -1,0 +1,48 @@
+package scenario
+
+import (
+	"context"
+
+	"github.com/podlapse/podlapse/lab/internal/browser"
+)
+
+// pictures keeps every view, for a person to look at.
+func (p *pageRun) pictures(context.Context) error {
+	pod := "#/pods/" + p.bench.Namespace + "/" + p.cold
+	desk, phone := browser.Look{Width: deskWidth, Height: deskHeight}, browser.Look{Width: phoneWidth, Height: phoneHeight, Phone: true}
+	const layers = `(document.querySelector('.can-open[aria-expanded=false]')?.click(), document.querySelector('.wf-layer'))`
+	dark := func(l browser.Look) browser.Look { l.Dark = true; return l }
+	for _, shot := range []struct {
+		name, fragment, shown string
+		look                  browser.Look
+	}{
+		{"pod-dark", pod, layers, dark(desk)},
+		{"pod-light", pod, layers, desk},
+		{"pod-phone", pod, layers, dark(phone)},
+		{"list-light", "#/", `document.querySelector('.row')`, desk},
+		{"list-phone", "#/", `document.querySelector('.row')`, phone},
+		{"pulls", "#/pulls", `document.querySelector('.wait')`, dark(desk)},
+		{"registries", "#/registries", `document.querySelector('.registry')`, desk},
+		{"evidence", "#/evidence", `document.querySelector('.parts li')`, dark(desk)},
+	} {
+		tab, err := p.browser.Open(shot.look)
+		if err != nil {
+			return err
+		}
+		err = tab.Go(p.bench.Agent.Server + "/" + shot.fragment)
+		if err == nil {
+			err = tab.Await("the view "+shot.name, shot.shown, soon)
+		}
+		if err == nil {
+			err = p.keep(tab, shot.name, true)
+		}
+		for _, complaint := range tab.Complaints() {
+			p.verdict.Problem("at %s the browser complains: %s", shot.fragment, complaint)
+		}
+		tab.Close()
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}

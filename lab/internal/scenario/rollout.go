@@ -1,0 +1,113 @@
+package scenario
+
+import (
+	"context"
+	"math/rand/v2"
+	"slices"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/podlapse/podlapse/lab/internal/agent"
+	"github.com/podlapse/podlapse/lab/internal/bench"
+)
+
+// rollout restarts the DaemonSet, as kubectl rollout restart does, while pods start, and wants each of them told once. An agent that
+// is asked to end has the time to write down what it told: not even a record with the same id may come again.
+func rollout(ctx context.Context, b *bench.Bench, v *Verdict) error {
+	const (
+		restarts = 3
+		podCount = 24
+		apart    = 9 * time.Second
+	)
+	random := rand.New(rand.NewPCG(b.Seed, 0))
+	agents := make(map[string]bool)
+	var took []time.Duration
+	var amid []int // start-ups, at each restart
+	records, err := startDisturbed(ctx, b, v, random, disturbance{pods: podCount, lasting: (restarts + 1) * apart,
+		disturb: func(ctx context.Context) error {
+			next := time.Now()
+			for i := range restarts + 1 {
+				pod, err := b.Node.AgentPod(ctx)
+				if err != nil {
+					return err
+				}
+				agents[pod.Name] = true
+				if i == restarts {
+					return nil
+				}
+				next = next.Add(apart) // however long the last one took: it is to be amid start-ups
+				if err := sleep(ctx, time.Until(next)); err != nil {
+					return err
+				}
+				starting, err := startingPods(ctx, b)
+				if err != nil {
+					return err
+				}
+				amid = append(amid, starting)
+				begunAt := time.Now()
+				if err := restartAndKeep(ctx, b); err != nil {
+					return err
+				}
+				took = append(took, time.Since(begunAt))
+			}
+			return nil
+		}})
+	if err != nil {
+		return err
+	}
+	judgeRollout(v, records, restarts, len(agents))
+	if slices.Contains(amid, 0) {
+		v.Problem("the DaemonSet was restarted amid %v start-ups: it proves nothing", amid)
+	}
+	v.Note("%d restarts of the DaemonSet, amid %v start-ups, took %v", restarts, amid, took)
+	return nil
+}
+
+// startingPods counts the bench's pods that are neither ready nor over.
+func startingPods(ctx context.Context, b *bench.Bench) (starting int, err error) {
+	pods, err := b.Kube.Pods(ctx, b.Namespace)
+	for _, pod := range pods {
+		settled := pod.Status.Phase == corev1.PodSucceeded || slices.ContainsFunc(pod.Status.Conditions, func(c corev1.PodCondition) bool {
+			return c.Type == corev1.PodReady && c.Status == corev1.ConditionTrue
+		})
+		if !settled {
+			starting++
+		}
+	}
+	return starting, err
+}
+
+// restartAndKeep keeps what the old agent prints to its end, which kubelet removes with its pod.
+func restartAndKeep(ctx context.Context, b *bench.Bench) error {
+	keeping, end := context.WithCancel(ctx)
+	work, together := errgroup.WithContext(keeping)
+	work.Go(func() error {
+		for sleep(together, 50*time.Millisecond) == nil {
+			if err := b.Node.KeepAgentLogs(); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	work.Go(func() error {
+		defer end()
+		return b.Node.RestartDeployed(ctx)
+	})
+	return work.Wait()
+}
+
+// judgeRollout adds what judgeRestarts does not ask for: that there was something to tell again, and nobody did.
+func judgeRollout(v *Verdict, records agent.Records, restarts, agents int) {
+	v.Compared++
+	if agents != restarts+1 {
+		v.Problem("%d restarts had %d agents", restarts, agents)
+	}
+	if again := len(records.Timelines) - len(agent.Once(records.Timelines)); again > 0 {
+		v.Problem("%d records came again", again)
+	}
+	if records.Torn > 0 {
+		v.Problem("%d records were torn", records.Torn)
+	}
+}

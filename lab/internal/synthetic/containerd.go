@@ -1,0 +1,41 @@
+package synthetic
+
+import (
+	"context"
+	"time"
+
+	sandboxapi "github.com/containerd/containerd/api/services/sandbox/v1"
+	"github.com/containerd/containerd/api/types"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+	"google.golang.org/protobuf/types/known/timestamppb"
+)
+
+// NewContainerd makes a runtime that calls itself containerd 2 and has that one's store of sandboxes, whose stamps, with CRI's,
+// tell volumes, network and sandbox apart. The other stores it lacks.
+func NewContainerd() *Runtime {
+	r := NewRuntime()
+	r.name, r.version, r.stores = "containerd", "2.4.2", true
+	return r
+}
+
+// sandboxStore is containerd's store of sandboxes.
+type sandboxStore struct {
+	sandboxapi.UnimplementedStoreServer
+	runtime *Runtime
+}
+
+// sandboxStamps is when the runtime was asked for a sandbox and when it ran.
+type sandboxStamps struct{ begunAt, runningAt time.Time }
+
+// Get implements sandboxapi.StoreServer.
+func (s sandboxStore) Get(_ context.Context, request *sandboxapi.StoreGetRequest) (*sandboxapi.StoreGetResponse, error) {
+	s.runtime.mu.Lock()
+	defer s.runtime.mu.Unlock()
+	stamps, ok := s.runtime.stamps[request.GetSandboxID()]
+	if !ok {
+		return nil, status.Errorf(codes.NotFound, "there is no sandbox %s", request.GetSandboxID())
+	}
+	return &sandboxapi.StoreGetResponse{Sandbox: &types.Sandbox{SandboxID: request.GetSandboxID(),
+		CreatedAt: timestamppb.New(stamps.begunAt), UpdatedAt: timestamppb.New(stamps.runningAt)}}, nil
+}

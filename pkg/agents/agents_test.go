@@ -1,0 +1,153 @@
+package agents
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"go.uber.org/goleak"
+	"k8s.io/client-go/rest"
+
+	"github.com/podlapse/podlapse/pkg/agents/agentstest"
+	"github.com/podlapse/podlapse/pkg/client"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+func open(t *testing.T, server *agentstest.APIServer) *Cluster {
+	t.Helper()
+	c, err := Open(&rest.Config{Host: server.URL, Transport: &http.Transport{}}, "podlapse")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(c.Close)
+	return c
+}
+
+func agentPod(name, node string) agentstest.Pod {
+	return agentstest.Pod{Namespace: "podlapse", Name: name, Node: node, Port: 9717, Ready: true}
+}
+
+func TestAgents(t *testing.T) {
+	leaving := agentPod("agent-old", "node-b")
+	leaving.Leaving = true
+	unready := agentPod("agent-new", "node-c")
+	unready.Ready = false
+	secure := agentPod("agent-c", "node-c")
+	secure.HTTPS, secure.Port = true, 9800
+	server := agentstest.Start(t, agentPod("agent-b", "node-b"), leaving, agentPod("agent-a", "node-a"), secure, unready,
+		agentstest.Pod{Namespace: "podlapse", Name: "other", Node: "node-z"}, agentstest.Pod{Namespace: "shop", Name: "web-0", Node: "node-z"})
+	c := open(t, server)
+	found, err := c.Agents(t.Context(), "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var got []string
+	for _, a := range found {
+		got = append(got, a.Node+" "+strings.TrimPrefix(a.Server, server.URL))
+	}
+	const base = "/api/v1/namespaces/podlapse/pods/"
+	want := []string{"node-a " + base + "agent-a:9717/proxy", "node-b " + base + "agent-b:9717/proxy", "node-c " + base + "https:agent-c:9800/proxy"}
+	if fmt.Sprint(got) != fmt.Sprint(want) {
+		t.Errorf("got %q, want %q", got, want)
+	}
+	if one, err := c.Agents(t.Context(), "node-b"); err != nil || len(one) != 1 || one[0].Pod != "agent-b" {
+		t.Errorf("%+v, %v", one, err)
+	}
+	if _, err := c.Agents(t.Context(), "node-z"); !errors.Is(err, ErrNoAgent) || !strings.Contains(err.Error(), `"node-z"`) {
+		t.Errorf("%v", err)
+	}
+}
+
+func TestNodeOf(t *testing.T) {
+	server := agentstest.Start(t, agentstest.Pod{Namespace: "shop", Name: "web-0", Node: "node-a"}, agentstest.Pod{Namespace: "shop", Name: "new"})
+	c := open(t, server)
+	if node, err := c.NodeOf(t.Context(), "shop", "web-0"); node != "node-a" || err != nil {
+		t.Errorf("%q, %v", node, err)
+	}
+	if _, err := c.NodeOf(t.Context(), "shop", "new"); !errors.Is(err, ErrNotBound) {
+		t.Errorf("%v", err)
+	}
+	var refused *client.Refusal
+	if _, err := c.NodeOf(t.Context(), "shop", "gone"); !errors.As(err, &refused) || refused.Status != http.StatusNotFound || !refused.Kubernetes {
+		t.Errorf("%v", err)
+	}
+	if names, err := c.Pods(t.Context(), "shop"); err != nil || fmt.Sprint(names) != "[web-0 new]" {
+		t.Errorf("%v, %v", names, err)
+	}
+}
+
+// TestNoAgentGetsTheToken has an agent send who asks elsewhere: nobody goes there, and the agent sees no token.
+func TestNoAgentGetsTheToken(t *testing.T) {
+	var shown, elsewhere atomic.Int32
+	other := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { elsewhere.Add(1) }))
+	defer other.Close()
+	agent := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.Header.Get("Authorization") != "" {
+			shown.Add(1)
+		}
+		http.Redirect(w, r, other.URL, http.StatusTemporaryRedirect)
+	}))
+	defer agent.Close()
+	evil := agentPod("agent-a", "node-a")
+	evil.Agent = agent.URL
+	server := agentstest.Start(t, evil)
+	c, err := Open(&rest.Config{Host: server.URL, BearerToken: "a-token"}, "podlapse")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer c.Close()
+	found, err := c.Agents(t.Context(), "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var refused *client.Refusal
+	if _, err := found[0].Client.Node(t.Context()); !errors.As(err, &refused) || refused.Status != http.StatusTemporaryRedirect {
+		t.Errorf("%v", err)
+	}
+	if shown.Load() != 0 || elsewhere.Load() != 0 {
+		t.Errorf("the agent saw %d tokens, and %d requests went elsewhere", shown.Load(), elsewhere.Load())
+	}
+}
+
+// TestEachIsBounded asks many agents of which none answers: never more than a few at once, none longer than it may take, and none
+// that was not asked is taken for one that answered.
+func TestEachIsBounded(t *testing.T) {
+	var now, most atomic.Int32
+	server := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+		for n := now.Add(1); ; {
+			if old := most.Load(); n <= old || most.CompareAndSwap(old, n) {
+				break
+			}
+		}
+		<-r.Context().Done()
+		now.Add(-1)
+	}))
+	defer server.Close()
+	transport := &http.Transport{}
+	defer transport.CloseIdleConnections()
+	many := make([]Agent, 100)
+	for i := range many {
+		many[i] = Agent{Node: fmt.Sprint(i), Client: client.Client{Server: server.URL, HTTP: &http.Client{Transport: transport}}}
+	}
+	ctx, stop := context.WithTimeout(t.Context(), 120*time.Millisecond)
+	defer stop()
+	answers := Each(ctx, many, 50*time.Millisecond, func(ctx context.Context, c client.Client) (string, error) {
+		node, err := c.Node(ctx)
+		return node.Node, err
+	})
+	for i, answer := range answers {
+		if answer.Agent.Node != fmt.Sprint(i) || !errors.Is(answer.Err, context.DeadlineExceeded) {
+			t.Errorf("%d: %+v", i, answer)
+		}
+	}
+	if most.Load() > atOnce || most.Load() < 2 {
+		t.Errorf("%d at once", most.Load())
+	}
+}

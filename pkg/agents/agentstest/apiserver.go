@@ -1,0 +1,186 @@
+// Package agentstest is a small API server that knows pods and hands requests on to agents, as the real one's proxy to pods does.
+package agentstest
+
+import (
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"net/http/httputil"
+	"net/url"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+)
+
+// APIServer serves until the test ends.
+type APIServer struct {
+	URL string
+
+	mu     sync.Mutex
+	pods   []Pod
+	refuse func(r *http.Request) int // a status, 0 to let it pass
+	asked  []string
+}
+
+// Pod is one that the server knows.
+type Pod struct {
+	Namespace, Name, Node string
+	// Agent is where the pod of an agent serves; empty for one that cannot be reached. Only with a Port is the pod an agent's.
+	Agent   string
+	Port    int
+	HTTPS   bool
+	Ready   bool
+	Leaving bool
+}
+
+// Start begins with the pods.
+func Start(t testing.TB, pods ...Pod) *APIServer {
+	t.Helper()
+	s := &APIServer{pods: pods}
+	server := httptest.NewServer(http.HandlerFunc(s.serve))
+	t.Cleanup(server.Close)
+	s.URL = server.URL
+	return s
+}
+
+// Set replaces the pods.
+func (s *APIServer) Set(pods ...Pod) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.pods = pods
+}
+
+// Refuse has requests refused with the status that a policy gives.
+func (s *APIServer) Refuse(policy func(r *http.Request) int) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.refuse = policy
+}
+
+// Asked is the paths that were asked for.
+func (s *APIServer) Asked() []string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return slices.Clone(s.asked)
+}
+
+func (s *APIServer) serve(w http.ResponseWriter, r *http.Request) {
+	s.mu.Lock()
+	pods, refuse := slices.Clone(s.pods), s.refuse
+	s.asked = append(s.asked, r.URL.RequestURI())
+	s.mu.Unlock()
+	if refuse != nil {
+		if code := refuse(r); code != 0 {
+			status(w, code, fmt.Sprintf("User \"jane\" cannot %s %s", strings.ToLower(r.Method), r.URL.Path))
+			return
+		}
+	}
+	path := strings.Split(strings.TrimPrefix(r.URL.Path, "/api/v1/"), "/")
+	switch {
+	case len(path) == 1 && path[0] == "namespaces":
+		s.list(w, r, pods, func(p Pod) string { return p.Namespace })
+	case len(path) == 3 && path[2] == "pods":
+		s.list(w, r, slices.DeleteFunc(pods, func(p Pod) bool { return p.Namespace != path[1] }), nil)
+	case len(path) == 4 && path[2] == "pods":
+		s.get(w, pods, path[1], path[3])
+	case len(path) > 5 && path[2] == "pods" && path[4] == "proxy":
+		proxy(w, r, pods, path)
+	default:
+		status(w, http.StatusNotFound, "the server could not find the requested resource")
+	}
+}
+
+func (s *APIServer) list(w http.ResponseWriter, r *http.Request, pods []Pod, name func(Pod) string) {
+	items := []any{}
+	known := map[string]bool{}
+	for _, p := range pods {
+		node, chosen := strings.CutPrefix(r.URL.Query().Get("fieldSelector"), "spec.nodeName=")
+		if chosen && node != p.Node || r.URL.Query().Get("labelSelector") != "" && p.Port == 0 {
+			continue
+		}
+		if name != nil && known[name(p)] {
+			continue
+		}
+		if name != nil {
+			known[name(p)] = true
+			items = append(items, map[string]any{"metadata": map[string]any{"name": name(p)}})
+			continue
+		}
+		items = append(items, object(p))
+	}
+	answer(w, map[string]any{"kind": "List", "metadata": map[string]any{}, "items": items})
+}
+
+func (s *APIServer) get(w http.ResponseWriter, pods []Pod, namespace, name string) {
+	for _, p := range pods {
+		if p.Namespace == namespace && p.Name == name {
+			answer(w, object(p))
+			return
+		}
+	}
+	status(w, http.StatusNotFound, fmt.Sprintf("pods %q not found", name))
+}
+
+func object(p Pod) map[string]any {
+	metadata := map[string]any{"namespace": p.Namespace, "name": p.Name}
+	if p.Leaving {
+		metadata["deletionTimestamp"] = "2026-03-01T12:00:00Z"
+	}
+	container := map[string]any{"name": "agent"}
+	if p.Port != 0 {
+		container["ports"] = []any{map[string]any{"name": "metrics", "containerPort": p.Port}}
+	}
+	if p.HTTPS {
+		container["readinessProbe"] = map[string]any{"httpGet": map[string]any{"scheme": "HTTPS"}}
+	}
+	ready := map[bool]string{true: "True", false: "False"}[p.Ready]
+	return map[string]any{
+		"kind": "Pod", "metadata": metadata,
+		"spec":   map[string]any{"nodeName": p.Node, "containers": []any{container}},
+		"status": map[string]any{"phase": "Running", "conditions": []any{map[string]any{"type": "Ready", "status": ready}}},
+	}
+}
+
+// proxy hands a request on without what says who asks, as the API server does.
+func proxy(w http.ResponseWriter, r *http.Request, pods []Pod, path []string) {
+	for _, p := range pods {
+		target := fmt.Sprintf("%s:%d", p.Name, p.Port)
+		if p.HTTPS {
+			target = "https:" + target
+		}
+		if p.Namespace != path[1] || path[3] != target {
+			continue
+		}
+		if p.Agent == "" {
+			status(w, http.StatusServiceUnavailable, "error trying to reach service: dial tcp: connection refused")
+			return
+		}
+		server, err := url.Parse(p.Agent)
+		if err != nil {
+			status(w, http.StatusInternalServerError, err.Error())
+			return
+		}
+		handOn := httputil.ReverseProxy{FlushInterval: -1, Rewrite: func(pr *httputil.ProxyRequest) {
+			pr.SetURL(server)
+			pr.Out.URL.Path = "/" + strings.Join(path[5:], "/")
+			pr.Out.Header.Del("Authorization")
+		}}
+		handOn.ServeHTTP(w, r)
+		return
+	}
+	status(w, http.StatusNotFound, fmt.Sprintf("pods %q not found", path[3]))
+}
+
+func status(w http.ResponseWriter, code int, message string) {
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(code)
+	_ = json.NewEncoder(w).Encode(map[string]any{"kind": "Status", "apiVersion": "v1", "status": "Failure", "code": code, "message": message,
+		"reason": strings.ReplaceAll(http.StatusText(code), " ", "")})
+}
+
+func answer(w http.ResponseWriter, object any) {
+	w.Header().Set("Content-Type", "application/json")
+	_ = json.NewEncoder(w).Encode(object)
+}

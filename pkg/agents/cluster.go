@@ -1,0 +1,138 @@
+package agents
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+
+	"k8s.io/client-go/rest"
+
+	"github.com/podlapse/podlapse/pkg/client"
+)
+
+const (
+	maxAnswer = 64 << 20 // bytes; a page of pods is a tenth of it
+	pageSize  = 500
+)
+
+// ErrNotBound is that a pod is there and has no node yet, so that no agent can know it.
+var ErrNotBound = errors.New("is not bound to a node yet")
+
+// Cluster asks one API server. It is safe for concurrent use.
+type Cluster struct {
+	server    *url.URL
+	http      *http.Client
+	namespace string // of the agents
+}
+
+// Open makes a Cluster of a kubeconfig's choice, whose agents are in the namespace. It does not connect.
+func Open(config *rest.Config, namespace string) (*Cluster, error) {
+	server, _, err := rest.DefaultServerUrlFor(config)
+	if err != nil {
+		return nil, fmt.Errorf("read the API server's address: %w", err)
+	}
+	config = rest.CopyConfig(config)
+	config.Timeout = 0 // it would cut streams as well; requests here bound themselves
+	transport, err := rest.HTTPClientFor(config)
+	if err != nil {
+		return nil, fmt.Errorf("set up requests to the API server: %w", err)
+	}
+	asking := *transport // it can be everybody's
+	// The kubeconfig's token goes with every request, wherever to. An agent must not be able to send us, with it, to a place of its
+	// choice.
+	asking.CheckRedirect = func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
+	return &Cluster{server: server, http: &asking, namespace: namespace}, nil
+}
+
+// Close ends connections that nobody uses.
+func (c *Cluster) Close() { c.http.CloseIdleConnections() }
+
+// Namespace is where the agents are.
+func (c *Cluster) Namespace() string { return c.namespace }
+
+// NodeOf asks on which node a pod is. It fails with ErrNotBound where it has none, and with a *client.Refusal of status 404 if
+// there is no such pod.
+func (c *Cluster) NodeOf(ctx context.Context, namespace, name string) (string, error) {
+	pod, err := get[pod](ctx, c, wholeObjects, nil, "namespaces", namespace, "pods", name)
+	if err != nil {
+		return "", fmt.Errorf("ask for pod %s/%s: %w", namespace, name, err)
+	}
+	if pod.Spec.NodeName == "" {
+		return "", fmt.Errorf("pod %s/%s %w", namespace, name, ErrNotBound)
+	}
+	return pod.Spec.NodeName, nil
+}
+
+// Namespaces lists the names of the namespaces, at most 500.
+func (c *Cluster) Namespaces(ctx context.Context) ([]string, error) {
+	return c.names(ctx, "namespaces")
+}
+
+// Pods lists the names of a namespace's pods, at most 500.
+func (c *Cluster) Pods(ctx context.Context, namespace string) ([]string, error) {
+	return c.names(ctx, "namespaces", namespace, "pods")
+}
+
+func (c *Cluster) names(ctx context.Context, path ...string) ([]string, error) {
+	objects, err := get[list[object]](ctx, c, namesOnly, firstPage(), path...)
+	if err != nil {
+		return nil, fmt.Errorf("list %s: %w", path[len(path)-1], err)
+	}
+	var names []string
+	for _, o := range objects.Items {
+		names = append(names, o.Metadata.Name)
+	}
+	return names, nil
+}
+
+func firstPage() url.Values { return url.Values{"limit": {fmt.Sprint(pageSize)}} }
+
+// What is asked for, as media types.
+const (
+	wholeObjects = "application/json"
+	namesOnly    = "application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1,application/json"
+)
+
+// get asks for what is at a path below /api/v1.
+func get[A any](ctx context.Context, c *Cluster, accept string, query url.Values, path ...string) (A, error) {
+	var answer A
+	address := c.address(path...)
+	address.RawQuery = query.Encode()
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, address.String(), nil)
+	if err != nil {
+		return answer, fmt.Errorf("make request: %w", err)
+	}
+	request.Header.Set("Accept", accept)
+	response, err := c.http.Do(request)
+	if err != nil {
+		return answer, fmt.Errorf("ask the API server: %w", err)
+	}
+	defer response.Body.Close()
+	body, err := io.ReadAll(io.LimitReader(response.Body, maxAnswer+1))
+	switch {
+	case err != nil:
+		return answer, fmt.Errorf("read the API server's answer: %w", err)
+	case len(body) > maxAnswer:
+		return answer, fmt.Errorf("read the API server's answer: longer than %d bytes", maxAnswer)
+	case response.StatusCode != http.StatusOK:
+		refused := client.NewRefusal(response.StatusCode, response.Header, body)
+		refused.Kubernetes = true
+		return answer, refused
+	}
+	if err := json.Unmarshal(body, &answer); err != nil {
+		return answer, fmt.Errorf("read the API server's answer: %w", err)
+	}
+	return answer, nil
+}
+
+func (c *Cluster) address(path ...string) *url.URL {
+	segments := []string{"api", "v1"}
+	for _, segment := range path {
+		segments = append(segments, url.PathEscape(segment))
+	}
+	return c.server.JoinPath(segments...)
+}

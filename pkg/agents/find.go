@@ -1,0 +1,171 @@
+package agents
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"net/url"
+	"slices"
+	"strconv"
+
+	"github.com/podlapse/podlapse/pkg/client"
+)
+
+// labels are those that the manifests give an agent's pod.
+const labels = "app.kubernetes.io/name=podlapse,app.kubernetes.io/component=agent"
+
+// defaultPort is where an agent serves whose pod does not say.
+const defaultPort = 9717
+
+// ErrNoAgent is that no agent's pod is where one was looked for.
+var ErrNoAgent = errors.New("no agent")
+
+// Agent is one of a cluster, or one that was named by its address.
+type Agent struct {
+	client.Client
+	Node  string // empty where only its address is known
+	Pod   string // of the agent; it names the agent among all
+	Ready bool
+}
+
+// list, object and pod are the few fields that matter here.
+type list[O any] struct {
+	Metadata struct {
+		Continue string `json:"continue"`
+	} `json:"metadata"`
+	Items []O `json:"items"`
+}
+
+type object struct {
+	Metadata struct {
+		Name              string `json:"name"`
+		CreationTimestamp string `json:"creationTimestamp"`
+		DeletionTimestamp string `json:"deletionTimestamp"`
+	} `json:"metadata"`
+}
+
+type pod struct {
+	object
+	Spec struct {
+		NodeName   string      `json:"nodeName"`
+		Containers []container `json:"containers"`
+	} `json:"spec"`
+	Status struct {
+		Phase      string `json:"phase"`
+		Conditions []struct {
+			Type   string `json:"type"`
+			Status string `json:"status"`
+		} `json:"conditions"`
+	} `json:"status"`
+}
+
+type container struct {
+	Ports []struct {
+		Name          string `json:"name"`
+		ContainerPort int    `json:"containerPort"`
+	} `json:"ports"`
+	ReadinessProbe struct {
+		HTTPGet struct {
+			Scheme string `json:"scheme"`
+		} `json:"httpGet"`
+	} `json:"readinessProbe"`
+}
+
+// Agents lists the agents by node, one a node; those of one node alone if it is named. It fails with ErrNoAgent where there are none.
+func (c *Cluster) Agents(ctx context.Context, node string) ([]Agent, error) {
+	query := firstPage()
+	query.Set("labelSelector", labels)
+	if node != "" {
+		query.Set("fieldSelector", "spec.nodeName="+node)
+	}
+	best := map[string]pod{}
+	for {
+		page, err := get[list[pod]](ctx, c, wholeObjects, query, "namespaces", c.namespace, "pods")
+		if expired(err) && query.Get("continue") != "" {
+			query.Del("continue") // pages have an end at which they are too old to go on: begin anew
+			continue
+		}
+		if err != nil {
+			return nil, fmt.Errorf("list the agents' pods: %w", err)
+		}
+		for _, p := range page.Items {
+			if p.Spec.NodeName == "" || p.Status.Phase == "Failed" || p.Status.Phase == "Succeeded" {
+				continue
+			}
+			if known, ok := best[p.Spec.NodeName]; !ok || p.better(known) {
+				best[p.Spec.NodeName] = p
+			}
+		}
+		if page.Metadata.Continue == "" {
+			break
+		}
+		query.Set("continue", page.Metadata.Continue)
+	}
+	if len(best) == 0 {
+		if node != "" {
+			return nil, fmt.Errorf("%w on node %q: namespace %s has no pod of it there", ErrNoAgent, node, c.namespace)
+		}
+		return nil, fmt.Errorf("%w: namespace %s has no pod with the labels %s", ErrNoAgent, c.namespace, labels)
+	}
+	var agents []Agent
+	for _, p := range best {
+		agents = append(agents, c.agent(p))
+	}
+	slices.SortFunc(agents, func(a, b Agent) int { return cmp.Compare(a.Node, b.Node) })
+	return agents, nil
+}
+
+func expired(err error) bool {
+	var refused *client.Refusal
+	return errors.As(err, &refused) && refused.Status == http.StatusGone
+}
+
+// better says that this one of two pods on a node is rather the agent: while a new version rolls out there can be two.
+func (p pod) better(than pod) bool {
+	return cmp.Or(-compareBool(p.Metadata.DeletionTimestamp == "", than.Metadata.DeletionTimestamp == ""),
+		-compareBool(p.ready(), than.ready()),
+		-cmp.Compare(p.Metadata.CreationTimestamp, than.Metadata.CreationTimestamp)) < 0
+}
+
+func compareBool(a, b bool) int {
+	switch {
+	case a == b:
+		return 0
+	case a:
+		return 1
+	}
+	return -1
+}
+
+func (p pod) ready() bool {
+	for _, c := range p.Status.Conditions {
+		if c.Type == "Ready" {
+			return c.Status == "True"
+		}
+	}
+	return false
+}
+
+// agent reads how the pod is served from its own specification: the port called metrics, and HTTPS if that is how it is probed.
+func (c *Cluster) agent(p pod) Agent {
+	port, scheme := defaultPort, ""
+	for _, container := range p.Spec.Containers {
+		for _, candidate := range container.Ports {
+			if candidate.Name == "metrics" {
+				port = candidate.ContainerPort
+				if container.ReadinessProbe.HTTPGet.Scheme == "HTTPS" {
+					scheme = "https:"
+				}
+			}
+		}
+	}
+	target := scheme + p.Metadata.Name + ":" + strconv.Itoa(port)
+	proxy := url.URL{Scheme: c.server.Scheme, Host: c.server.Host}
+	proxy.Path = c.address("namespaces", c.namespace, "pods", target, "proxy").Path
+	return Agent{
+		Client: client.Client{Server: proxy.String(), HTTP: c.http},
+		Node:   p.Spec.NodeName, Pod: p.Metadata.Name, Ready: p.ready(),
+	}
+}

@@ -1,0 +1,68 @@
+// What a waterfall shows of a record: rows with instants as seconds since the pod was created. Pure.
+
+import { message, visible } from './text.js';
+
+// chartOf lays out a record. It has grown by so many seconds since it was told; open says which pulls show their layers.
+export function chartOf(record, grown, open) {
+  const createdAt = Date.parse(record.created_at);
+  const since = (instant) => (instant ? (Date.parse(instant) - createdAt) / 1000 : NaN);
+  const rows = [];
+  const told = new Set();
+  let at = 0;
+  record.phases.forEach((p, i) => {
+    const more = i === record.phases.length - 1 && record.state === 'starting' ? grown : 0;
+    const row = {
+      key: ['phase', p.phase, p.container ?? '', p.attempt ?? 0, p.start_at].join(' '), kind: 'phase', phase: visible(p.phase),
+      container: visible(p.container), attempt: p.attempt ?? 0, cause: visible(p.cause), from: at, to: at + p.seconds + more, seconds: p.seconds + more,
+      error: p.error_seconds, open: p.open === true, sources: p.sources.map((s) => visible(s)), merged: (p.merged_with ?? []).map((m) => visible(m)),
+      startAt: createdAt + 1000 * at, pull: null,
+    };
+    at += p.seconds;
+    const n = pullOf(record, p);
+    if (n >= 0 && !told.has(n)) {
+      told.add(n);
+      row.pull = pull(record.pulls[n], since);
+    }
+    rows.push(row);
+    if (row.pull && open(row)) rows.push(...parts(row.key, row.pull));
+  });
+  return { createdAt, total: Math.max(record.total_seconds + grown, 0), rows, events: events(record, since), pulls: record.pulls.map((p) => pull(p, since)) };
+}
+
+// pullOf is the pull that a phase is about; -1 for none.
+function pullOf(record, p) {
+  const names = [p.phase, ...(p.merged_with ?? [])];
+  if (!names.includes('pull')) return -1;
+  return record.pulls.findIndex((q) => q.container === p.container && q.attempt === (p.attempt ?? 0) && q.kind !== 'ephemeral');
+}
+
+function pull(p, since) {
+  return {
+    container: visible(p.container), kind: visible(p.kind), image: visible(p.image, 400), registry: visible(p.registry), digest: visible(p.digest),
+    outcome: visible(p.outcome), failure: visible(p.failure), attempt: p.attempt, queue: p.queue_seconds, pull: p.pull_seconds, error: p.error_seconds,
+    size: p.size_bytes ?? 0, bytes: p.download?.bytes ?? 0, downloadSeconds: p.download?.seconds, unpackSeconds: p.unpack?.seconds,
+    download: p.download && { from: since(p.download.start_at), to: since(p.download.end_at) },
+    unpack: p.unpack && { from: since(p.unpack.start_at), to: since(p.unpack.end_at) },
+    blocker: p.blocked_by && { pod: visible(p.blocked_by.namespace) + '/' + visible(p.blocked_by.pod), image: visible(p.blocked_by.image, 400), seconds: p.blocked_by.seconds },
+    layers: (p.layers ?? []).map((l) => ({
+      digest: visible(l.digest), size: l.size_bytes ?? 0, from: since(p.started_at), downloaded: since(l.downloaded_at), unpacked: since(l.unpacked_at), shared: l.shared === true,
+    })),
+  };
+}
+
+function parts(key, p) {
+  const rows = [];
+  if (p.download) rows.push({ key: key + ' download', kind: 'download', cause: 'registry', ...p.download, seconds: p.downloadSeconds, pull: p });
+  if (p.unpack) rows.push({ key: key + ' unpack', kind: 'unpack', cause: 'disk', ...p.unpack, seconds: p.unpackSeconds, pull: p });
+  p.layers.forEach((layer, i) => {
+    const to = Number.isFinite(layer.unpacked) ? layer.unpacked : layer.downloaded;
+    rows.push({ key: key + ' layer ' + i, kind: 'layer', number: i + 1, layer, from: layer.from, to, seconds: to - layer.from, pull: p });
+  });
+  return rows;
+}
+
+function events(record, since) {
+  return (record.events ?? []).map((e, i) => ({
+    key: 'event ' + i, at: since(e.at), reason: visible(e.reason), container: visible(e.container), message: message(e.message),
+  }));
+}

@@ -1,0 +1,55 @@
+// The one box that says more about what is under the pointer or has the focus. On a narrow screen it is at the bottom.
+
+import { element, lay, say, sync } from './dom.js';
+
+export class Detail {
+  root = element('div', 'detail');
+  #title = element('b');
+  #words = element('p');
+  #facts = element('dl');
+  #of = null;
+
+  constructor() {
+    this.root.id = 'detail';
+    this.root.setAttribute('role', 'tooltip');
+    this.root.hidden = true;
+    this.root.append(this.#title, this.#words, this.#facts);
+  }
+
+  // show tells of an element: a title, a sentence, and facts as pairs of texts.
+  show(anchor, { title, words, facts }) {
+    this.#of = anchor;
+    say(this.#title, title);
+    say(this.#words, words ?? '');
+    this.#words.hidden = !words;
+    sync(this.#facts, facts.filter(([, value]) => value), ([name]) => name, () => element('div', '', element('dt'), element('dd')), (node, [name, value]) => {
+      say(node.firstChild, name);
+      say(node.lastChild, value);
+    });
+    this.root.hidden = false;
+    this.#place(anchor);
+  }
+
+  hide() {
+    this.#of = null;
+    this.root.hidden = true;
+  }
+
+  // of is the element that is told of, if any.
+  get of() { return this.#of; }
+
+  #place(anchor) {
+    if (window.innerWidth < 800) { // the style puts it at the bottom
+      lay(this.root, 'left', '');
+      lay(this.root, 'top', '');
+      return;
+    }
+    const about = anchor.getBoundingClientRect();
+    const own = this.root.getBoundingClientRect();
+    const left = Math.min(Math.max(8, about.left + about.width / 2 - own.width / 2), window.innerWidth - own.width - 8);
+    const below = about.bottom + 8;
+    const top = below + own.height > window.innerHeight ? Math.max(8, about.top - own.height - 8) : below;
+    lay(this.root, 'left', left + 'px');
+    lay(this.root, 'top', top + 'px');
+  }
+}

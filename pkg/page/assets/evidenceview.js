@@ -1,0 +1,58 @@
+// The view of evidence: how well the agent sees, so that a reader knows what the other views are worth.
+
+import { element, restyle, say, sync } from './dom.js';
+import { ago, brief, bytes, count, exact, percent, stamp } from './format.js';
+import { perFrame } from './frame.js';
+import { visible } from './text.js';
+
+const losses = [['reconstructed', 'over before the agent came'], ['with_conflicts', 'with evidence that contradicts itself'], ['with_missing', 'without evidence of a mark'],
+  ['with_lost_events', 'with Events that kubelet made and nobody got']];
+
+export class EvidenceView {
+  root = element('section', 'evidence-view');
+  #health;
+  #shown = false;
+  #verdict = element('p', 'verdict');
+  #parts = element('ul', 'parts');
+  #counts = element('ul', 'gaps');
+  #agent = element('p', 'facts');
+  changed = perFrame(() => this.#draw());
+
+  constructor(health) {
+    this.#health = health;
+    this.root.append(this.#verdict, element('div', 'panel', element('h2', '', 'Sources'), this.#parts), element('div', 'panel', element('h2', '', 'Start-ups'), this.#counts), this.#agent);
+  }
+
+  show() {
+    this.#shown = true;
+    this.#health.want();
+    this.#draw();
+  }
+
+  hide() { this.#shown = false; }
+
+  tick() {}
+
+  title() { return 'evidence'; }
+
+  #draw() {
+    const { evidence: e, node: n } = this.#health;
+    if (!this.#shown || !e) return;
+    const down = e.parts.filter((p) => !p.up);
+    say(this.#verdict, (down.length === 0 ? 'All sources are there' : down.map((p) => visible(p.part).replaceAll('_', ' ')).join(', ') + (down.length === 1 ? ' is' : ' are') + ' down') +
+      '; of ' + brief(e.total_seconds) + ' of start-ups ' + percent(e.unattributed_seconds, e.total_seconds) + ' is unattributed.');
+    const at = Date.parse(e.at);
+    sync(this.#parts, e.parts, (p) => p.part, () => element('li', '', element('i', 'dot'), element('b'), element('span', 'words'), element('small')), (node, p) => {
+      restyle(node, p.up ? 'up' : p.required ? 'down required' : 'down');
+      say(node.children[1], visible(p.part).replaceAll('_', ' '));
+      say(node.children[2], (p.up ? 'up' : 'down') + (p.detail ? ': ' + visible(p.detail, 600) : ''));
+      say(node.children[3], 'since ' + ago((at - Date.parse(p.since)) / 1000).replace(' ago', ''));
+    });
+    const lines = [count(e.start_ups.known, 'start-up is', 'start-ups are') + ' known', ...losses.filter(([name]) => e.start_ups[name] > 0).map(([name, words]) => e.start_ups[name] + ' ' + words),
+      brief(e.unattributed_seconds) + ' of ' + brief(e.total_seconds) + ' are unattributed: no evidence tells whose time it was'];
+    lines.push(e.clock_skew ? 'the control plane’s clock is ahead of the node’s by ' + exact(e.clock_skew.least_seconds) + ' to ' + exact(e.clock_skew.most_seconds) : 'the clocks of the node and the control plane are not known to differ');
+    if (n) lines.push(count(n.history.pods, 'pod that is gone is', 'pods that are gone are') + ' remembered' + (n.history.bytes > 0 ? ', in ' + bytes(n.history.bytes) + ' of ' + bytes(n.history.limit_bytes) : '') + (n.history.oldest_at ? '; the oldest is of ' + stamp(Date.parse(n.history.oldest_at)) : ''));
+    sync(this.#counts, lines, (line, i) => i, () => element('li'), say);
+    if (n) say(this.#agent, 'Agent ' + visible(n.agent.version) + ', revision ' + visible(n.agent.revision) + ', running since ' + stamp(Date.parse(n.agent.started_at)) + '.');
+  }
+}

@@ -1,0 +1,36 @@
+// Which node this is, what its clock says, and whether the agent sees all it should. Asked for seldom: health is not in the stream.
+
+import { Aggregate } from './aggregate.js';
+
+const LEAST = 5000;
+
+export class Health {
+  node = null;
+  evidence = null;
+  #ahead = 0; // ms that the node's clock is ahead of the browser's
+  #changed;
+  #asks;
+
+  constructor(changed, fails) {
+    this.#changed = changed;
+    this.#asks = [
+      new Aggregate('api/v1/node', LEAST, (node) => {
+        this.node = node;
+        this.#ahead = Date.parse(node.at) - Date.now();
+        this.#changed();
+      }, fails),
+      new Aggregate('api/v1/evidence', LEAST, (evidence) => { this.evidence = evidence; this.#changed(); }, fails),
+    ];
+  }
+
+  want() { for (const a of this.#asks) a.want(); }
+
+  // now is the node's time.
+  now() { return Date.now() + this.#ahead; }
+
+  // complaint says which source is missing; empty when all are there.
+  complaint() {
+    const down = this.evidence?.parts.filter((p) => !p.up) ?? [];
+    return down.length === 0 ? '' : down.map((p) => p.part.slice(0, 60).replaceAll('_', ' ')).join(', ');
+  }
+}

@@ -1,0 +1,154 @@
+// The view of image pulls: what the node pulls now, who waits, the node's pull queue as lanes, and recent pulls.
+
+import { Aggregate } from './aggregate.js';
+import { burstOf, lanesOf } from './burst.js';
+import { element, lay, mark, place, restyle, say, sync } from './dom.js';
+import { ago, brief, bytes, clock, count, exact, exactError, rate, running } from './format.js';
+import { perFrame } from './frame.js';
+import { ofPod } from './address.js';
+import { rows, table } from './table.js';
+import { visible } from './text.js';
+
+const MOST_LANES = 8; // more say no more than their number
+
+export class PullsView {
+  root = element('section', 'pulls-view');
+  #known;
+  #clock;
+  #shown = false;
+  #recent = [];
+  #verdict = element('p', 'verdict');
+  #now = element('ul', 'pulling');
+  #lanes = element('div', 'lanes');
+  #waits = element('div', 'waits');
+  #span = element('p', 'facts');
+  #lanesPanel;
+  #table = element('tbody');
+  #ask;
+  changed = perFrame(() => this.#draw());
+
+  constructor(known, clock, fails) {
+    this.#known = known;
+    this.#clock = clock;
+    this.#ask = new Aggregate('api/v1/pulls?limit=100', 3000, (list) => {
+      this.#recent = list.recent;
+      known.pulling(list.items, performance.now());
+    }, fails);
+    known.hear((change) => {
+      if (!this.#shown) return;
+      if (change.kind === 'startup') this.#ask.want();
+      this.changed();
+    });
+    this.#lanesPanel = element('div', 'panel', element('h2', '', 'The pull queue'), this.#span, this.#lanes, this.#waits,
+      element('p', 'key', element('i', 'swatch c-pull_queue'), 'waits in the queue', element('i', 'swatch c-registry'), 'pulls', element('i', 'swatch c-backoff'), 'failed'));
+    this.root.append(this.#verdict, this.#now, this.#lanesPanel, element('div', 'panel', element('h2', '', 'Recent pulls'),
+      table(['Pod', 'Image', 'Outcome', 'Queue', 'Pull', 'Error', 'Size', 'Speed', 'Ended'], this.#table)));
+  }
+
+  show() {
+    this.#shown = true;
+    this.#ask.want();
+    this.#draw();
+  }
+
+  hide() {
+    this.#shown = false;
+    this.#ask.stop();
+  }
+
+  tick() { if (this.#known.pulls.items.length > 0) this.changed(); }
+
+  title() { return 'pulls'; }
+
+  #draw() {
+    if (!this.#shown) return;
+    const { items, toldAt } = this.#known.pulls;
+    const grown = (performance.now() - toldAt) / 1000;
+    const live = items.map((p) => ({ ...p, age: p.age_seconds + grown }));
+    this.#drawNow(live);
+    this.#drawLanes(live);
+    rows(this.#table, this.#recent.filter((p) => Number.isFinite(endedAt(p))).map((p) => ({
+      key: p.uid + ' ' + p.container + ' ' + p.attempt,
+      cells: [visible(p.namespace) + '/' + visible(p.pod) + ' ' + visible(p.container), visible(p.image, 400), outcome(p), seconds(p.queue_seconds), seconds(p.pull_seconds),
+        p.error_seconds === undefined ? '–' : exactError(p.error_seconds), bytes(p.size_bytes), rate(p.download?.bytes, p.download?.seconds),
+        ago((this.#clock() - endedAt(p)) / 1000)],
+      note: p.blocked_by ? 'behind ' + visible(p.blocked_by.image, 400) : '',
+    })));
+  }
+
+  #drawNow(live) {
+    const waiting = live.filter((p) => p.state === 'queued');
+    say(this.#verdict, live.length === 0 ? 'No image is being pulled.' : count(live.length - waiting.length, 'image is', 'images are') + ' being pulled' +
+      (waiting.length > 0 ? ', ' + waiting.length + (waiting.length === 1 ? ' waits in the queue, for ' : ' wait in the queue, the longest for ') + running(Math.max(...waiting.map((p) => p.age))) : '') + '.');
+    this.#now.hidden = live.length === 0;
+    sync(this.#now, live, (p, i) => [p.namespace, p.pod, p.container, p.image, i].join(' '), makePulling, (node, p) => {
+      const [who, image, bar, much] = node.children;
+      say(who, p.pod ? visible(p.namespace) + '/' + visible(p.pod) + ' ' + visible(p.container) : 'nobody on this node asked for it');
+      if (p.pod) mark(who, 'href', ofPod(p.namespace, p.pod, ''));
+      say(image, visible(p.image || p.registry, 400));
+      const queued = p.state === 'queued';
+      restyle(bar, 'progress ' + (queued ? 'c-pull_queue' : 'c-registry') + (p.total_bytes ? '' : ' endless'));
+      lay(bar.firstChild, 'width', (p.total_bytes ? Math.min(100, 100 * (p.done_bytes ?? 0) / p.total_bytes) : 100) + '%');
+      say(much, (queued ? 'queued' : p.total_bytes ? bytes(p.done_bytes) + ' of ' + bytes(p.total_bytes) : 'pulling') + ' · ' + running(p.age) + (p.restart ? ' · restart' : ''));
+    });
+  }
+
+  #drawLanes(live) {
+    const nodeNow = this.#clock();
+    const burst = burstOf([...this.#recent.map(overPull), ...live.map((p) => livePull(p, nodeNow))]);
+    this.#lanesPanel.hidden = burst.length === 0;
+    if (burst.length === 0) return;
+    const from = Math.min(...burst.map((p) => p.from));
+    const to = Math.max(...burst.map((p) => p.to));
+    const length = Math.max(to - from, 1);
+    const lanes = lanesOf(burst);
+    say(this.#span, count(burst.length, 'pull', 'pulls') + ' in ' + brief(length / 1000) + ', from ' + clock(from) + ' UTC, ' +
+      (lanes.length > 1 ? 'up to ' + lanes.length + ' at once.' : 'one at a time.'));
+    sync(this.#lanes, lanes.slice(0, MOST_LANES), (l, i) => i, () => element('div', 'lane'), (node, lane) => {
+      sync(node, lane, (p) => p.key, () => element('i'), (block, p) => {
+        restyle(block, p.failed ? 'c-backoff' : 'c-registry');
+        place(block, (p.startedAt - from) / length, (p.to - from) / length);
+        mark(block, 'title', p.who + ': ' + p.image + ', ' + brief((p.to - p.startedAt) / 1000));
+      });
+    });
+    sync(this.#waits, burst, (p) => p.key, makeWait, (node, p) => {
+      const [who, track, long] = node.children;
+      const [wait, pull] = track.children;
+      say(who, p.who);
+      mark(who, 'title', p.image);
+      const startedAt = Number.isFinite(p.startedAt) ? p.startedAt : p.failed ? p.from : p.to;
+      place(wait, (p.from - from) / length, (startedAt - from) / length);
+      place(pull, (startedAt - from) / length, (p.to - from) / length);
+      restyle(pull, (p.failed ? 'c-backoff' : 'c-registry') + (p.goes ? ' goes-on' : ''));
+      const queued = (startedAt - p.from) / 1000;
+      const pulled = p.failed ? 'failed' : startedAt < p.to ? brief((p.to - startedAt) / 1000) + ' pull' : p.goes ? 'still waits' : '';
+      say(long, [queued >= 0.05 && brief(queued) + ' queued', pulled].filter(Boolean).join(', '));
+    });
+  }
+}
+
+// endedAt is the last that is known of a pull; of one that nobody has told of yet there is nothing.
+function endedAt(p) { return Date.parse(p.finished_at ?? p.started_at ?? p.requested_at ?? ''); }
+
+function makePulling() { return element('li', '', element('a'), element('span', 'image'), element('span', 'progress', element('i')), element('span', 'much')); }
+
+function makeWait() {
+  return element('div', 'wait', element('span', 'who'), element('span', 'track', element('i', 'c-pull_queue'), element('i', 'c-registry')), element('span', 'long'));
+}
+
+function overPull(p) {
+  const startedAt = Date.parse(p.started_at ?? '');
+  return { key: [p.uid, p.container, p.attempt].join(' '), who: visible(p.namespace) + '/' + visible(p.pod) + ' ' + visible(p.container), image: visible(p.image, 400),
+    from: Date.parse(p.requested_at ?? p.started_at ?? ''), startedAt, to: Date.parse(p.finished_at ?? ''), failed: p.outcome === 'failed', goes: false };
+}
+
+// livePull of a pull that nothing comes of yet has no start. When the bytes of one began to come nobody tells.
+function livePull(p, nodeNow) {
+  const from = nodeNow - 1000 * p.age;
+  return { key: ['live', p.namespace, p.pod, p.container, p.image].join(' '), who: p.pod ? visible(p.namespace) + '/' + visible(p.pod) + ' ' + visible(p.container) : 'nobody here',
+    image: visible(p.image, 400), from, startedAt: p.state === 'pulling' ? from : NaN, to: nodeNow, failed: false, goes: true };
+}
+
+function seconds(value) { return value === undefined ? '–' : exact(value); }
+
+function outcome(p) { return visible(p.outcome) + (p.failure ? ': ' + visible(p.failure).replaceAll('_', ' ') : ''); }

@@ -1,0 +1,130 @@
+// A list of any length of which only what can be seen is in the page. Items are headings and rows, each of a height that the style
+// gives; elements are kept by key and, when they leave, used again.
+
+import { element, lay } from './dom.js';
+import { perFrame } from './frame.js';
+
+const BEYOND = 400; // pixels above and below the window that are filled, too
+
+export class Rows {
+  #host;
+  #make; // makes an element of a kind
+  #fill; // fills it with an item
+  #items = [];
+  #tops = []; // pixels from the top of the host, one more than items
+  #shown = new Map(); // key: element
+  #spare = new Map(); // kind: elements
+  #heights;
+  #bound = perFrame(() => this.#draw());
+
+  // A host is a positioned element. kinds names the custom properties that hold the heights of the kinds of items.
+  constructor(host, kinds, make, fill) {
+    this.#host = host;
+    this.#heights = kinds;
+    this.#make = make;
+    this.#fill = fill;
+    window.addEventListener('scroll', this.#bound, { passive: true });
+    window.addEventListener('resize', () => { this.#measure(); this.#bound(); });
+  }
+
+  // show takes items with a key and a kind; what is seen of them is filled before it returns.
+  show(items) {
+    this.#items = items;
+    this.#measure();
+    this.#draw();
+  }
+
+  get items() { return this.#items; }
+
+  // reveal scrolls an item into sight, and returns its element.
+  reveal(key) {
+    const i = this.#items.findIndex((item) => item.key === key);
+    if (i < 0) return null;
+    const top = this.#host.getBoundingClientRect().top + this.#tops[i];
+    const bottom = top + this.#tops[i + 1] - this.#tops[i];
+    const margin = 90; // of what sticks to the edges
+    if (top < margin) window.scrollBy(0, top - margin);
+    else if (bottom > window.innerHeight - 40) window.scrollBy(0, bottom - window.innerHeight + 40);
+    this.#draw();
+    return this.#shown.get(key) ?? null;
+  }
+
+  #measure() {
+    const style = getComputedStyle(this.#host);
+    const height = {};
+    for (const [kind, property] of Object.entries(this.#heights)) height[kind] = parseFloat(style.getPropertyValue(property)) || 40;
+    this.#tops = [0];
+    for (const item of this.#items) this.#tops.push(this.#tops.at(-1) + height[item.kind]);
+    lay(this.#host, 'height', this.#tops.at(-1) + 'px');
+  }
+
+  #draw() {
+    if (this.#host.offsetParent === null) return; // another view is shown
+    const top = -this.#host.getBoundingClientRect().top - BEYOND;
+    const bottom = top + window.innerHeight + 2 * BEYOND;
+    const from = Math.max(0, this.#at(top));
+    const seen = new Set();
+    let to = from;
+    for (; to < this.#items.length && this.#tops[to] < bottom; to++) seen.add(this.#items[to].key);
+    for (const [key, node] of this.#shown) {
+      // What has the focus stays, wherever it is: it is where the reader is.
+      if (seen.has(key) || node.contains(document.activeElement)) continue;
+      this.#shown.delete(key);
+      node.hidden = true;
+      this.#spares(node.itemKind).push(node);
+    }
+    for (let i = from; i < to; i++) this.#put(this.#items[i], i);
+    this.#keepFocused(seen);
+  }
+
+  #keepFocused(seen) {
+    for (const [key, node] of this.#shown) {
+      if (seen.has(key)) continue;
+      const i = this.#items.findIndex((item) => item.key === key);
+      if (i >= 0) this.#put(this.#items[i], i);
+      else node.hidden = true;
+    }
+  }
+
+  #put(item, i) {
+    let node = this.#shown.get(item.key);
+    if (!node) {
+      node = this.#spares(item.kind).pop() ?? this.#add(item.kind);
+      node.hidden = false;
+      this.#shown.set(item.key, node);
+    }
+    lay(node, 'transform', 'translateY(' + this.#tops[i] + 'px)');
+    this.#fill(node, item, i);
+  }
+
+  #add(kind) {
+    const node = this.#make(kind);
+    node.itemKind = kind;
+    this.#host.append(node);
+    return node;
+  }
+
+  #spares(kind) {
+    if (!this.#spare.has(kind)) this.#spare.set(kind, []);
+    return this.#spare.get(kind);
+  }
+
+  // at is the item at so many pixels, by halves.
+  #at(pixels) {
+    let low = 0;
+    let high = this.#items.length;
+    while (low < high) {
+      const middle = (low + high) >> 1;
+      if (this.#tops[middle + 1] <= pixels) low = middle + 1;
+      else high = middle;
+    }
+    return low;
+  }
+}
+
+// heading is an element for an item that heads a section.
+export function heading() {
+  const node = element('h2', 'section');
+  node.append(element('span'), element('small'));
+  return node;
+}

@@ -1,0 +1,246 @@
+// The first view: what starts now and where it is stuck, then what has started, and why it took as long as it did.
+
+import { drawBlame } from './blamebar.js';
+import { choiceOf, choose, settingsOf } from './choice.js';
+import { element, mark, restyle, say } from './dom.js';
+import { ago, brief, count, running } from './format.js';
+import { perFrame } from './frame.js';
+import { ofPod, ofView } from './address.js';
+import { heading, Rows } from './rows.js';
+import { age, blamed, starts, stuckIn, stuckText } from './startup.js';
+import { visible } from './text.js';
+import { causeNames, causeStyle, charged, phaseName, stateName, stateNames, stateSign, stateStyle } from './words.js';
+
+const columns = [['pod', 'Pod'], ['state', 'State'], ['took', 'Took'], ['blame', 'Where the time went'], ['ended', 'Ended']];
+
+export class StartUpsView {
+  root = element('section', 'startups');
+  #known;
+  #clock; // the node's, in milliseconds since 1970
+  #go; // replaces the address
+  #choice = choiceOf(new URLSearchParams());
+  #rows;
+  #verdict = element('p', 'verdict');
+  #stuck = element('p', 'stuck');
+  #search = element('input');
+  #states = element('div', 'chips');
+  #cause = element('select');
+  #order = element('select', 'order');
+  #heads = element('div', 'heads');
+  #empty = element('p', 'empty');
+  #shown = false;
+  changed = perFrame(() => this.#draw());
+
+  constructor(known, clock, go) {
+    this.#known = known;
+    this.#clock = clock;
+    this.#go = go;
+    const host = element('div', 'rows');
+    this.#rows = new Rows(host, { row: '--row', heading: '--heading' },
+      (kind) => (kind === 'heading' ? heading() : startUpRow()), (node, item) => this.#fill(node, item));
+    this.root.append(element('div', 'now', this.#verdict, this.#stuck), this.#tools(), this.#heads, this.#empty, host);
+    host.addEventListener('keydown', (event) => this.#walk(event));
+  }
+
+  show(address) {
+    this.#shown = true;
+    this.#choice = choiceOf(address.query);
+    if (document.activeElement !== this.#search) this.#search.value = this.#choice.words;
+    this.#cause.value = this.#choice.cause;
+    this.#draw();
+  }
+
+  hide() { this.#shown = false; }
+
+  // tick is for what grows by itself.
+  tick() { this.changed(); }
+
+  title() { return ''; }
+
+  focusSearch() { this.#search.focus(); this.#search.select(); }
+
+  enter() { this.#step(1); }
+
+  #tools() {
+    this.#search.type = 'search';
+    this.#search.placeholder = 'Search pods, owners, verdicts';
+    this.#search.setAttribute('aria-label', 'Search start-ups');
+    this.#search.addEventListener('input', () => this.#choose({ words: this.#search.value }));
+    this.#cause.setAttribute('aria-label', 'Mostly charged to');
+    this.#cause.append(new Option('any cause', ''), ...causeNames().map((c) => new Option(c.replaceAll('_', ' '), c)));
+    this.#cause.addEventListener('change', () => this.#choose({ cause: this.#cause.value }));
+    this.#order.setAttribute('aria-label', 'Order');
+    this.#order.append(...columns.flatMap(([column, name]) => [new Option('by ' + name.toLowerCase(), column), new Option('by ' + name.toLowerCase() + ', reversed', '-' + column)]));
+    this.#order.addEventListener('change', () => {
+      this.#choose({ column: this.#order.value.replace(/^-/, ''), backwards: this.#order.value.startsWith('-') });
+    });
+    for (const state of ['', ...stateNames()]) {
+      const chip = element('button', 'chip', element('span'), element('b'));
+      chip.type = 'button';
+      chip.dataset.state = state;
+      chip.addEventListener('click', () => this.#choose({ state: this.#choice.state === state ? '' : state }));
+      this.#states.append(chip);
+    }
+    for (const [column, name] of columns) {
+      const head = element('button', 'head head-' + column, name);
+      head.type = 'button';
+      head.dataset.column = column;
+      head.addEventListener('click', () => this.#choose({ column, backwards: this.#choice.column === column && !this.#choice.backwards }));
+      this.#heads.append(head);
+    }
+    this.#heads.append(element('span', 'head head-verdict', 'Verdict'));
+    return element('div', 'tools', this.#search, this.#states, this.#cause, this.#order);
+  }
+
+  #choose(change) {
+    this.#go(ofView('startups', settingsOf({ ...this.#choice, ...change })));
+  }
+
+  #draw() {
+    if (!this.#shown) return;
+    const now = performance.now();
+    const all = [...this.#known.startUps.values()];
+    this.#drawVerdict(all, now);
+    this.#drawTools(all);
+    const { going, over } = choose(all, this.#choice, now);
+    const items = [];
+    if (going.length > 0) items.push({ key: ' going', kind: 'heading', name: 'Starting now', count: going.length });
+    for (const s of going) items.push({ key: s.uid, kind: 'row', s });
+    if (over.length > 0) items.push({ key: ' over', kind: 'heading', name: 'Recent start-ups', count: over.length });
+    for (const s of over) items.push({ key: s.uid, kind: 'row', s });
+    this.#empty.hidden = items.length > 0;
+    this.#heads.hidden = items.length === 0;
+    if (items.length === 0) say(this.#empty, this.#emptyText(all));
+    this.#rows.show(items);
+  }
+
+  #emptyText(all) {
+    if (!this.#known.listed && all.length === 0) return '';
+    return all.length === 0 ? 'The agent knows of no start-up on this node yet.' : 'No start-up is like that. Press Esc in the search, or choose another state or cause.';
+  }
+
+  #drawVerdict(all, now) {
+    const going = all.filter(starts);
+    if (going.length === 0) {
+      say(this.#verdict, this.#known.listed ? 'Nothing is starting.' : 'Asking the agent …');
+      say(this.#stuck, this.#lately(all));
+      return;
+    }
+    const oldest = going.reduce((a, b) => (age(b, now) > age(a, now) ? b : a));
+    const stretch = stuckIn(oldest, now);
+    const since = running(age(oldest, now));
+    say(this.#verdict, (going.length > 1 ? going.length + ' pods are starting; the longest, ' + oldest.shownName + ', for ' + since : oldest.shownName + ' is starting, for ' + since) +
+      (stretch ? ': ' + stuckText(oldest, now, running) + ', charged to ' + charged(visible(stretch.cause)) : '') + '.');
+    const phases = new Map();
+    for (const s of going) {
+      const phase = visible(s.stretches.at(-1)?.phase ?? 'nothing known');
+      phases.set(phase, (phases.get(phase) ?? 0) + 1);
+    }
+    say(this.#stuck, going.length < 2 ? this.#lately(all) : [...phases].sort((a, b) => b[1] - a[1]).map(([phase, n]) => n + ' in ' + phaseName(phase)).join(' · '));
+  }
+
+  // lately says who took the most of the time of what has started.
+  #lately(all) {
+    const sums = new Map();
+    let whole = 0;
+    let over = 0;
+    for (const s of all) {
+      if (starts(s)) continue;
+      over++;
+      for (const { cause, seconds } of s.blame) {
+        sums.set(cause, (sums.get(cause) ?? 0) + seconds);
+        whole += seconds;
+      }
+    }
+    if (over === 0 || whole === 0) return '';
+    const most = [...sums].sort((a, b) => b[1] - a[1]).slice(0, 3);
+    return 'Of the time of ' + count(over, 'recent start-up', 'recent start-ups') + ' ' +
+      most.map(([cause, seconds], i) => Math.round(100 * seconds / whole) + ' % ' + (i === 0 ? 'went to ' : 'to ') + charged(visible(cause))).join(', ') + '.';
+  }
+
+  #drawTools(all) {
+    const counts = new Map();
+    for (const s of all) counts.set(s.state, (counts.get(s.state) ?? 0) + 1);
+    for (const chip of this.#states.children) {
+      const state = chip.dataset.state;
+      const n = state === '' ? all.length : counts.get(state) ?? 0;
+      say(chip.firstChild, state === '' ? 'all' : stateName(state));
+      say(chip.lastChild, String(n));
+      mark(chip, 'aria-pressed', String(this.#choice.state === state));
+      chip.hidden = n === 0 && state !== '' && this.#choice.state !== state;
+    }
+    for (const head of this.#heads.children) {
+      if (!head.dataset.column) continue;
+      const chosen = head.dataset.column === this.#choice.column;
+      mark(head, 'data-sorted', chosen ? (this.#choice.backwards ? 'backwards' : 'yes') : 'no');
+      mark(head, 'aria-pressed', String(chosen));
+    }
+    const order = (this.#choice.backwards ? '-' : '') + this.#choice.column;
+    if (this.#order.value !== order) this.#order.value = order;
+  }
+
+  #fill(node, item) {
+    if (item.kind === 'heading') {
+      say(node.firstChild, item.name);
+      say(node.lastChild, String(item.count));
+      return;
+    }
+    const { s } = item;
+    const now = performance.now();
+    const p = node.parts;
+    const going = starts(s);
+    restyle(node, 'row state-' + stateStyle(s.state) + (s.gone ? ' gone' : ''));
+    mark(node, 'href', ofPod(s.namespace, s.name, s.uid));
+    mark(node, 'data-uid', s.uid);
+    say(p.name, s.shownName);
+    say(p.of, s.shownNamespace + (s.owner ? ' · ' + s.owner : ''));
+    say(p.sign, stateSign(s.state));
+    say(p.state, stateName(visible(s.state)));
+    say(p.note, s.gone ? 'pod gone' : '');
+    say(p.took, going ? running(age(s, now)) : brief(s.total));
+    say(p.error, going || s.error < 0.0005 ? '' : '±' + brief(s.error));
+    drawBlame(p.bar, s, now);
+    const cause = going ? stuckIn(s, now)?.cause ?? 'unknown' : blamed(s);
+    restyle(p.cause, 'cause c-' + causeStyle(cause));
+    say(p.causeName, visible(cause).replaceAll('_', ' '));
+    say(p.verdict, going ? stuckText(s, now, running) : withoutTotal(s.verdict));
+    mark(p.verdict, 'title', s.verdict);
+    say(p.ended, going ? '' : ago((this.#clock() - (s.settledAt || s.createdAt)) / 1000));
+  }
+
+  #walk(event) {
+    const step = { ArrowDown: 1, j: 1, ArrowUp: -1, k: -1 }[event.key];
+    if (!step || event.metaKey || event.ctrlKey || event.altKey) return;
+    event.preventDefault();
+    this.#step(step);
+  }
+
+  #step(step) {
+    const rows = this.#rows.items.filter((item) => item.kind === 'row');
+    const focused = document.activeElement?.dataset?.uid;
+    const at = rows.findIndex((item) => item.key === focused);
+    const next = rows[Math.min(Math.max(at + step, 0), rows.length - 1)];
+    if (next) this.#rows.reveal(next.key)?.focus({ preventScroll: true });
+  }
+}
+
+function startUpRow() {
+  const p = {
+    name: element('b'), of: element('small'), sign: element('i'), state: element('span'), note: element('small'),
+    took: element('b'), error: element('small'), bar: element('span', 'bar'), cause: element('span', 'cause'), causeName: element('span'),
+    verdict: element('span', 'verdict-text'), ended: element('span', 'cell ended'),
+  };
+  p.sign.setAttribute('aria-hidden', 'true');
+  p.cause.append(element('i', 'swatch'), p.causeName);
+  const node = element('a', 'row',
+    element('span', 'cell pod', p.name, p.of), element('span', 'cell state', p.sign, p.state, p.note), element('span', 'cell took', p.took, p.error),
+    element('span', 'cell where', p.bar, p.cause), p.ended, element('span', 'cell why', p.verdict));
+  node.parts = p;
+  return node;
+}
+
+// withoutTotal is a verdict without its length and error, which have columns of their own.
+function withoutTotal(verdict) {
+  const why = /^[^:]*: (.*?)(; ±[^;]*)?$/.exec(verdict);
+  return why ? why[1] : verdict;
+}

@@ -1,0 +1,15 @@
+// Tables of texts.
+
+import { element, say, sync } from './dom.js';
+
+export function table(heads, body) {
+  return element('div', 'scrolls', element('table', '', element('thead', '', element('tr', '', ...heads.map((h) => element('th', '', h)))), body));
+}
+
+// rows fills a table's body; each row has a key, the texts of its cells, and perhaps a note beside the second.
+export function rows(body, items) {
+  sync(body, items, (item, i) => item.key + ' ' + i, (item) => element('tr', '', ...item.cells.map(() => element('td', '', element('span'), element('small')))), (node, item) => {
+    item.cells.forEach((cell, i) => say(node.children[i].firstChild, cell));
+    say(node.children[1].lastChild, item.note ?? '');
+  });
+}

@@ -1,0 +1,176 @@
+// The waterfall of one start-up: a row for each phase on one axis, with the error of its end, the layers of its pull, and what
+// kubelet said above.
+
+import { element, lay, mark, place, restyle, say, sync } from './dom.js';
+import { bytes, clock, exact, exactError, percent, rate } from './format.js';
+import { ticks, tickText } from './scale.js';
+import { causeStyle, charged, phaseMeans, phaseName } from './words.js';
+
+export class Waterfall {
+  root = element('section', 'waterfall');
+  #detail;
+  #chart = null;
+  #open = new Set(); // keys of rows that show their layers
+  #again; // draws with what is open
+  #axis = element('div', 'wf-axis');
+  #grid = element('div', 'wf-grid');
+  #events = element('div', 'wf-events');
+  #rows = element('div', 'wf-rows');
+
+  constructor(detail, again) {
+    this.#detail = detail;
+    this.#again = again;
+    this.#rows.setAttribute('role', 'tree');
+    this.#rows.setAttribute('aria-label', 'Phases');
+    const events = element('div', 'wf-row wf-said', element('span', 'wf-label', 'Events'), element('div', 'wf-track', this.#events));
+    this.root.append(element('div', 'wf-head', element('span', 'wf-label', 'Phase'), element('div', 'wf-track', this.#axis), element('span', 'wf-length', 'Time'), element('span', 'wf-error', 'Error'), element('span', 'wf-cause', 'Charged to')),
+      element('div', 'wf-body', element('div', 'wf-gridholder', this.#grid), events, this.#rows));
+    this.root.addEventListener('keydown', (event) => this.#key(event));
+    this.root.addEventListener('pointerover', (event) => this.#point(event.target));
+    this.root.addEventListener('pointerleave', () => this.#detail.hide());
+    this.root.addEventListener('focusin', (event) => this.#point(event.target));
+    this.root.addEventListener('focusout', () => this.#detail.hide());
+    this.root.addEventListener('click', (event) => this.#toggle(event.target.closest?.('.wf-row')));
+  }
+
+  isOpen(row) { return this.#open.has(row.key); }
+
+  // forget is for before another start-up is shown.
+  forget() {
+    this.#open.clear();
+    this.#rows.replaceChildren();
+    this.#events.replaceChildren();
+    this.#detail.hide();
+  }
+
+  draw(chart) {
+    this.#chart = chart;
+    const { total } = chart;
+    const all = ticks(total, window.innerWidth < 800 ? 4 : 8);
+    sync(this.#axis, all, (t) => t, () => element('span', 'tick'), (node, t) => {
+      say(node, tickText(t, total));
+      lay(node, 'left', percentOf(t, total));
+      restyle(node, 'tick' + (t / total > 0.94 ? ' last' : ''));
+    });
+    sync(this.#grid, all, (t) => t, () => element('i'), (node, t) => lay(node, 'left', percentOf(t, total)));
+    const said = chart.events.filter((e) => Number.isFinite(e.at));
+    this.#events.closest('.wf-row').hidden = said.length === 0;
+    sync(this.#events, said, (e) => e.key, () => { const node = element('button', 'wf-event'); node.type = 'button'; return node; }, (node, e) => {
+      node.about = e;
+      lay(node, 'left', percentOf(e.at, total));
+      restyle(node, 'wf-event' + (/fail|backoff|error|unhealthy/i.test(e.reason) ? ' bad' : ''));
+      mark(node, 'aria-label', e.reason + ' at ' + exact(e.at));
+    });
+    sync(this.#rows, chart.rows, (r) => r.key, makeRow, (node, r) => fillRow(node, r, total, this.#open.has(r.key)));
+    const focusable = [...this.#rows.children];
+    if (!focusable.some((node) => node.tabIndex === 0)) focusable[0]?.setAttribute('tabindex', '0');
+    if (this.#detail.of?.isConnected && this.root.contains(this.#detail.of)) this.#point(this.#detail.of);
+  }
+
+  enter() { this.#rows.firstElementChild?.focus(); }
+
+  #point(target) {
+    const about = target.closest?.('.wf-event, .wf-row');
+    if (!about?.about || !this.#chart) return;
+    const anchor = about.querySelector('.wf-bar') ?? about;
+    this.#detail.show(anchor, explain(about.about, this.#chart));
+  }
+
+  #toggle(node) {
+    const row = node?.about;
+    if (!row?.pull || row.kind !== 'phase' || !opens(row)) return;
+    if (!this.#open.delete(row.key)) this.#open.add(row.key);
+    this.#again();
+  }
+
+  #key(event) {
+    const node = event.target.closest?.('.wf-row');
+    if (!node || node.parentElement !== this.#rows || event.metaKey || event.ctrlKey || event.altKey) return;
+    const to = { ArrowDown: node.nextElementSibling, j: node.nextElementSibling, ArrowUp: node.previousElementSibling, k: node.previousElementSibling,
+      Home: this.#rows.firstElementChild, End: this.#rows.lastElementChild }[event.key];
+    if (to) {
+      event.preventDefault();
+      node.tabIndex = -1;
+      to.tabIndex = 0;
+      to.focus();
+    } else if (event.key === 'Enter' || event.key === ' ' || event.key === 'ArrowRight' && !this.isOpen(node.about) || event.key === 'ArrowLeft' && this.isOpen(node.about)) {
+      event.preventDefault();
+      this.#toggle(node);
+    }
+  }
+}
+
+function opens(row) { return row.pull.layers.length > 0 || row.pull.download !== undefined; }
+
+function makeRow() {
+  const parts = {
+    sign: element('i', 'wf-sign'), name: element('span'), of: element('small'), bar: element('i', 'wf-bar'), whisker: element('i', 'wf-whisker'),
+    came: element('i', 'wf-came'), length: element('span', 'wf-length'), error: element('span', 'wf-error'), causeName: element('span'),
+  };
+  const node = element('div', 'wf-row', element('span', 'wf-label', parts.sign, parts.name, parts.of),
+    element('div', 'wf-track', parts.bar, parts.whisker, parts.came), parts.length, parts.error, element('span', 'wf-cause', element('i', 'swatch'), parts.causeName));
+  node.tabIndex = -1;
+  node.setAttribute('role', 'treeitem');
+  node.setAttribute('aria-describedby', 'detail');
+  node.parts = parts;
+  return node;
+}
+
+function fillRow(node, r, total, open) {
+  const p = node.parts;
+  node.about = r;
+  const phase = r.kind === 'phase';
+  const canOpen = phase && r.pull && opens(r);
+  restyle(node, 'wf-row wf-' + r.kind + ' c-' + causeStyle(r.cause ?? 'registry') + (r.open ? ' goes-on' : '') + (canOpen ? ' can-open' : ''));
+  mark(node, 'aria-level', phase ? '1' : '2');
+  if (canOpen) mark(node, 'aria-expanded', String(open));
+  say(p.sign, canOpen ? (open ? '▾' : '▸') : '');
+  say(p.name, nameOf(r));
+  say(p.of, phase ? r.container + (r.attempt > 0 ? ' #' + (r.attempt + 1) : '') : '');
+  say(p.length, Number.isFinite(r.seconds) ? exact(r.seconds) : '–');
+  say(p.error, phase ? exactError(r.error) : '');
+  say(p.causeName, phase ? r.cause.replaceAll('_', ' ') : '');
+  place(p.bar, r.from / total, r.to / total);
+  const spread = phase && r.error > 0 ? r.error : 0;
+  p.whisker.hidden = spread === 0;
+  if (spread > 0) place(p.whisker, (r.to - spread) / total, (r.to + spread) / total);
+  p.came.hidden = r.kind !== 'layer';
+  if (r.kind === 'layer') place(p.came, r.layer.downloaded / total, r.to / total);
+}
+
+function nameOf(r) {
+  switch (r.kind) {
+    case 'phase': return [r.phase, ...r.merged].join(' + ');
+    case 'layer': return 'layer ' + r.number + ' · ' + bytes(r.layer.size);
+    default: return r.kind;
+  }
+}
+
+function explain(about, chart) {
+  if (about.reason !== undefined && about.kind === undefined) {
+    return { title: about.reason, words: about.message, facts: [['at', '+' + exact(about.at) + ' · ' + clock(chart.createdAt + 1000 * about.at)], ['container', about.container], ['said by', 'kubelet']] };
+  }
+  const span = ['from', '+' + exact(about.from) + ' to ' + (about.open ? 'now' : '+' + exact(about.to)) + ' · ' + clock(chart.createdAt + 1000 * about.from) + ' UTC'];
+  if (about.kind === 'layer') {
+    const { layer } = about;
+    return { title: 'Layer ' + about.number, words: layer.shared ? 'Another pull brought it as well; its bytes count there.' : '', facts: [
+      ['digest', layer.digest], ['size', bytes(layer.size)], ['complete', '+' + exact(layer.downloaded)], ['unpacked', Number.isFinite(layer.unpacked) ? '+' + exact(layer.unpacked) : ''],
+      ['', 'When its download began nobody tells; the pull began at +' + exact(layer.from) + '.']] };
+  }
+  if (about.kind !== 'phase') {
+    return { title: about.kind === 'download' ? 'Download' : 'Unpacking', words: 'Layers are unpacked while others still come: the two overlap, and are never added up.',
+      facts: [span, ['busy', exact(about.seconds)], ['bytes', about.kind === 'download' ? bytes(about.pull.bytes) : ''], ['speed', about.kind === 'download' ? rate(about.pull.bytes, about.seconds) : '']] };
+  }
+  return { title: nameOf(about).replaceAll('_', ' ') + ', charged to ' + charged(about.cause), words: about.merged.length > 0 ?
+    'Evidence does not tell ' + [about.phase, ...about.merged].filter((n) => n !== 'unattributed').map(phaseName).join(', ') + ' apart.' : phaseMeans(about.phase),
+  facts: [span, ['took', exact(about.seconds) + ' ' + exactError(about.error) + ' · ' + percent(about.seconds, chart.total) + ' of the start' + (about.open ? ' so far' : '')],
+    ['container', about.container], ['attempt', about.attempt > 0 ? String(about.attempt + 1) : ''], ['known from', about.sources.join(', ').replaceAll('_', ' ')], ...pullFacts(about.pull)] };
+}
+
+function pullFacts(p) {
+  if (!p) return [];
+  return [['image', p.image], ['outcome', p.outcome + (p.failure ? ': ' + p.failure.replaceAll('_', ' ') : '')], ['size', p.size > 0 ? bytes(p.size) : ''],
+    ['speed', p.bytes > 0 ? rate(p.bytes, p.downloadSeconds) : ''], ['waited behind', p.blocker ? p.blocker.pod + ', ' + exact(p.blocker.seconds) : '']];
+}
+
+function percentOf(at, total) { return (100 * Math.min(Math.max(total > 0 ? at / total : 0, 0), 1)).toFixed(3) + '%'; }

@@ -1,0 +1,91 @@
+package terminal
+
+import (
+	"fmt"
+	"io"
+	"os"
+	"strings"
+
+	"golang.org/x/term"
+)
+
+// The control sequences of a screen.
+const (
+	enterScreen = "\x1b[?1049h\x1b[?25l\x1b[?7l" // the alternate screen, no cursor, no wrapping
+	leaveScreen = "\x1b[0m\x1b[?7h\x1b[?25h\x1b[?1049l"
+	home        = "\x1b[H"
+	clearLine   = "\x1b[K"
+	clearBelow  = "\x1b[J"
+)
+
+// Screen is all of a terminal, drawn again and again. What was on it comes back with Close. It is for one goroutine.
+type Screen struct {
+	out      *os.File
+	in       *os.File
+	inBefore *term.State // nil where keys do not come from a terminal
+	drawn    string
+}
+
+// Open takes the terminal behind out and, if in is one as well, has keys come one by one and unseen, Ctrl-C among them.
+func Open(in, out *os.File) (*Screen, error) {
+	s := &Screen{out: out, in: in}
+	if term.IsTerminal(int(in.Fd())) {
+		before, err := term.MakeRaw(int(in.Fd()))
+		if err != nil {
+			return nil, fmt.Errorf("set up the terminal: %w", err)
+		}
+		s.inBefore = before
+	}
+	if _, err := io.WriteString(out, enterScreen); err != nil {
+		s.Close()
+		return nil, fmt.Errorf("write to the terminal: %w", err)
+	}
+	return s, nil
+}
+
+// Size is how many columns and lines there are now.
+func (s *Screen) Size() (columns, lines int) {
+	columns, lines, err := term.GetSize(int(s.out.Fd()))
+	if err != nil || columns < 1 || lines < 1 {
+		return 80, 24
+	}
+	return columns, lines
+}
+
+// Draw shows lines from the top; there must be no more than the screen has. What is on the screen already is not written again.
+func (s *Screen) Draw(lines []string) error {
+	columns, height := s.Size()
+	picture := home + strings.Join(lines, clearLine+"\r\n") + clearLine + clearBelow
+	now := fmt.Sprint(columns, height, picture) // a terminal of another size has to be drawn anew
+	if now == s.drawn {
+		return nil
+	}
+	s.drawn = now
+	if _, err := io.WriteString(s.out, picture); err != nil {
+		return fmt.Errorf("write to the terminal: %w", err)
+	}
+	return nil
+}
+
+// Close gives the terminal back as it was.
+func (s *Screen) Close() error {
+	_, err := io.WriteString(s.out, leaveScreen)
+	if s.inBefore != nil {
+		if restored := term.Restore(int(s.in.Fd()), s.inBefore); err == nil {
+			err = restored
+		}
+	}
+	if err != nil {
+		return fmt.Errorf("restore the terminal: %w", err)
+	}
+	return nil
+}
+
+// Width is how many columns the terminal behind a file has, and whether it is one.
+func Width(file *os.File) (columns int, isTerminal bool) {
+	if file == nil || !term.IsTerminal(int(file.Fd())) {
+		return 0, false
+	}
+	columns, _, err := term.GetSize(int(file.Fd()))
+	return columns, err == nil && columns > 0
+}

@@ -1,0 +1,130 @@
+package terminal
+
+import "strings"
+
+const columnGap = "  "
+
+// leastColumn is how narrow a column is shortened at most, in cells.
+const leastColumn = 10
+
+// Column is how a table shows one of its columns.
+type Column struct {
+	Right bool // aligned to the right
+	// Shorten makes the column's cells fit where the table is too wide: Clip or ClipStart; nil for a column that must stay whole.
+	Shorten func(text string, cells int) string
+}
+
+// Table is clean text in aligned columns. The first row may be a heading.
+type Table struct {
+	Columns []Column
+	rows    [][]string
+	styles  map[[2]int]Style // by row and column
+}
+
+// Add adds a row of as many cells as there are columns.
+func (t *Table) Add(cells ...string) { t.rows = append(t.rows, cells) }
+
+// Rows is how many were added.
+func (t *Table) Rows() int { return len(t.rows) }
+
+// Set replaces a cell.
+func (t *Table) Set(row, column int, text string) { t.rows[row][column] = text }
+
+// DropFirst takes the first column away.
+func (t *Table) DropFirst() {
+	t.Columns = t.Columns[1:]
+	for i := range t.rows {
+		t.rows[i] = t.rows[i][1:]
+	}
+	styles := map[[2]int]Style{}
+	for at, style := range t.styles {
+		styles[[2]int{at[0], at[1] - 1}] = style
+	}
+	t.styles = styles
+}
+
+// Style gives a cell a style, where the page has colours.
+func (t *Table) Style(row, column int, style Style) {
+	if t.styles == nil {
+		t.styles = map[[2]int]Style{}
+	}
+	t.styles[[2]int{row, column}] = style
+}
+
+// StyleRow gives all cells of a row a style.
+func (t *Table) StyleRow(row int, style Style) {
+	for column := range t.Columns {
+		t.Style(row, column, style)
+	}
+}
+
+// Width is how many cells a row takes.
+func (t *Table) Width() int {
+	taken := -len(columnGap)
+	for _, w := range t.widths() {
+		taken += w + len(columnGap)
+	}
+	return taken
+}
+
+func (t *Table) widths() []int {
+	widths := make([]int, len(t.Columns))
+	for _, row := range t.rows {
+		for i, cell := range row {
+			widths[i] = max(widths[i], Cells(cell))
+		}
+	}
+	return widths
+}
+
+// fit takes cells from the widest column that can be shortened until rows keep to so many cells, or nothing more can be taken.
+func (t *Table) fit(widths []int, cells int) {
+	over := -len(columnGap) - cells
+	for _, w := range widths {
+		over += w + len(columnGap)
+	}
+	for ; over > 0; over-- {
+		widest := -1
+		for i, w := range widths {
+			if t.Columns[i].Shorten != nil && w > leastColumn && (widest < 0 || w > widths[widest]) {
+				widest = i
+			}
+		}
+		if widest < 0 {
+			return
+		}
+		widths[widest]--
+	}
+}
+
+// Write writes the rows, a line each.
+func (t *Table) Write(out *strings.Builder, page Page) {
+	widths := t.widths()
+	if page.Fit {
+		t.fit(widths, page.Columns)
+	}
+	for row, cells := range t.rows {
+		line, blank, used := "", "", 0 // blanks are written when something follows them
+		for i, text := range cells {
+			if shorten := t.Columns[i].Shorten; shorten != nil {
+				text = shorten(text, widths[i])
+			}
+			padding := strings.Repeat(" ", widths[i]-Cells(text))
+			if t.Columns[i].Right {
+				blank, padding = blank+padding, ""
+			}
+			shown := strings.TrimRight(text, " ")
+			if room := page.Columns - used - len(blank); page.Cut && Cells(shown) > room {
+				line += blank[:min(len(blank), max(0, page.Columns-used))] + page.Paint(t.styles[[2]int{row, i}], Clip(shown, room))
+				break
+			}
+			if shown != "" {
+				used += len(blank) + Cells(shown)
+				line += blank + page.Paint(t.styles[[2]int{row, i}], shown)
+				blank = ""
+			}
+			blank += text[len(shown):] + padding + columnGap
+		}
+		out.WriteString(line + "\n")
+	}
+}

@@ -1,0 +1,130 @@
+package terminal
+
+import (
+	"strings"
+	"unicode"
+
+	"golang.org/x/text/width"
+)
+
+// MaxText is how many bytes of one foreign text are printed at most: kubelet's messages can be a megabyte.
+const MaxText = 4 << 10
+
+// ellipsis ends, or begins, what was shortened.
+const ellipsis = "…"
+
+// Inert says that a character only shows itself. Control and format characters (bidirectional marks among them) do more, odd
+// spaces and combining marks change what stands beside them.
+func Inert(r rune) bool { return unicode.IsPrint(r) && !unicode.In(r, unicode.Mn, unicode.Me) }
+
+// Clean makes a foreign text one that can be printed in a line: what is not Inert is left out, and what is longer than MaxText.
+func Clean(text string) string {
+	cut := len(text) > MaxText
+	if cut {
+		text = text[:MaxText]
+	}
+	text = strings.Map(func(r rune) rune {
+		if !Inert(r) {
+			return -1
+		}
+		return r
+	}, strings.ToValidUTF8(text, ""))
+	if cut {
+		text += ellipsis
+	}
+	return text
+}
+
+// CleanLines is Clean for a text of several lines, of which at most so many are kept.
+func CleanLines(text string, atMost int) string {
+	var lines []string
+	for line := range strings.SplitSeq(text, "\n") {
+		if len(lines) == atMost {
+			lines = append(lines, ellipsis)
+			break
+		}
+		lines = append(lines, Clean(line))
+	}
+	return strings.Join(lines, "\n")
+}
+
+// Cells counts the terminal cells of a clean text.
+func Cells(text string) int {
+	n := 0
+	for _, r := range text {
+		n += cellsOf(r)
+	}
+	return n
+}
+
+func cellsOf(r rune) int {
+	switch width.LookupRune(r).Kind() {
+	case width.EastAsianWide, width.EastAsianFullwidth:
+		return 2
+	}
+	return 1
+}
+
+// Clip shortens a clean text to so many cells, with an ellipsis for its end.
+func Clip(text string, cells int) string {
+	if Cells(text) <= cells {
+		return text
+	}
+	used := 0
+	for i, r := range text {
+		if used += cellsOf(r); used >= cells { // one cell is the ellipsis'
+			if cells < 1 {
+				return ""
+			}
+			return text[:i] + ellipsis
+		}
+	}
+	return text
+}
+
+// ClipStart shortens a clean text to so many cells, with an ellipsis for its beginning: the end tells most of an image's name.
+func ClipStart(text string, cells int) string {
+	left := Cells(text)
+	if left <= cells {
+		return text
+	}
+	for i, r := range text {
+		if left < cells {
+			return ellipsis + text[i:]
+		}
+		left -= cellsOf(r)
+	}
+	if cells < 1 {
+		return ""
+	}
+	return ellipsis
+}
+
+// Wrap breaks a clean text between words, so that lines keep to the columns, and words that are longer than a line anywhere. All
+// lines but the first are indented.
+func Wrap(text string, columns int) string {
+	const indent = "  "
+	columns = max(columns, 20)
+	var out strings.Builder
+	used := 0
+	for word := range strings.FieldsSeq(text) {
+		switch {
+		case used == 0:
+		case used+1+Cells(word) > columns:
+			out.WriteString("\n" + indent)
+			used = len(indent)
+		default:
+			out.WriteString(" ")
+			used++
+		}
+		for _, r := range word {
+			if used+cellsOf(r) > columns {
+				out.WriteString("\n" + indent)
+				used = len(indent)
+			}
+			out.WriteRune(r)
+			used += cellsOf(r)
+		}
+	}
+	return out.String()
+}
