@@ -40,14 +40,7 @@ func annotations(ctx context.Context, b *bench.Bench, v *Verdict) error {
 	if err := b.ApplyOf(ctx, "annotate", "policy.yaml"); err != nil {
 		return err
 	}
-	spec := corev1.PodSpec{ServiceAccountName: account, Containers: []corev1.Container{{Name: mainName, Image: b.BaseImage}}}
-	if err := b.CreatePod(ctx, home, spec); err != nil {
-		return err
-	}
-	if err := b.AwaitReady(ctx, home, startLimit); err != nil {
-		return err
-	}
-	token, err := b.Token(ctx, account, home)
+	token, err := homeToken(ctx, b, account, home)
 	if err != nil {
 		return err
 	}
