@@ -61,7 +61,48 @@ func streamTruth(ctx context.Context, b *bench.Bench, v *Verdict) error {
 		return err
 	}
 	proxy.Break(nil)
+	if err := judgeEnd(ctx, b, v); err != nil {
+		return err
+	}
 	return sitOutAnOutage(ctx, b, v)
+}
+
+// judgeEnd deletes a pod with a grace period, which must be no delay.
+func judgeEnd(ctx context.Context, b *bench.Bench, v *Verdict) error {
+	const pod = "changed"
+	read := func() (counts, sums [2]float64, err error) {
+		text, err := b.Agent.Metrics(ctx)
+		for i, change := range []string{"deleting", "deleted"} {
+			var none, wrong error
+			counts[i], none = metrics.Sum(text, "podlapse_pod_watch_delay_seconds_count", `change="`+change+`"`)
+			sums[i], wrong = metrics.Sum(text, "podlapse_pod_watch_delay_seconds_sum", `change="`+change+`"`)
+			err = errors.Join(err, none, wrong)
+		}
+		return counts, sums, err
+	}
+	before, sumBefore, err := read()
+	if err != nil {
+		return err
+	}
+	if err := errors.Join(b.DeletePod(ctx, pod), b.AwaitGone(ctx, pod)); err != nil {
+		return err
+	}
+	if err := sleep(ctx, 500*time.Millisecond); err != nil { // for the watch
+		return err
+	}
+	after, sumAfter, err := read()
+	if err != nil {
+		return err
+	}
+	for i, change := range []string{"deleting", "deleted"} {
+		count, late := after[i]-before[i], sumAfter[i]-sumBefore[i]
+		v.Compared += 2
+		if count != 1 || late > 1.5 {
+			v.Problem("a pod was deleted: %v delays are told of %s, together %.3f s", count, change, late)
+		}
+		v.Note("a pod was deleted: %s was heard %.3f s later at most", change, late)
+	}
+	return nil
 }
 
 // loseAndHoldBack breaks the watch and waits until the agent has found all of it. What it returns waits for what was held back.
