@@ -61,6 +61,15 @@ func streamTruth(ctx context.Context, b *bench.Bench, v *Verdict) error {
 		return err
 	}
 	proxy.Break(nil)
+	err = b.Node.Report.Wait(ctx, "what was held back to pass", watchBehind, 50*time.Millisecond, func(context.Context) error {
+		if held := proxy.Held(); held > 0 {
+			return fmt.Errorf("%d events are held", held)
+		}
+		return nil
+	})
+	if err != nil {
+		return err
+	}
 	if err := judgeEnd(ctx, b, v); err != nil {
 		return err
 	}
@@ -241,7 +250,7 @@ func sitOutAnOutage(ctx context.Context, b *bench.Bench, v *Verdict) error {
 		if pod.Status.Phase != corev1.PodRunning {
 			return errors.New(string(pod.Status.Phase))
 		}
-		_, err := b.Agent.Timeline(ctx, b.Namespace, pod.Name) // what was held back holds back what came after it
+		_, err := b.Agent.Timeline(ctx, b.Namespace, pod.Name) // the agent has heard of it before the outage
 		return err
 	})
 	uid := watched.Of("waits").UID

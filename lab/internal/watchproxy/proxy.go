@@ -10,6 +10,7 @@ import (
 	"net/http/httputil"
 	"net/url"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -27,6 +28,7 @@ type Proxy struct {
 	server   *http.Server
 	listener net.Listener
 
+	held  atomic.Int64
 	mu    sync.Mutex
 	fault func(kind watch.EventType, pod corev1.Pod) Fault
 	ended chan error
@@ -72,6 +74,9 @@ func (p *Proxy) Break(fault func(kind watch.EventType, pod corev1.Pod) Fault) {
 	p.fault = fault
 }
 
+// Held is how many events are on their way.
+func (p *Proxy) Held() int { return int(p.held.Load()) }
+
 // Close ends all connections.
 func (p *Proxy) Close() error {
 	err := p.server.Close()
@@ -101,6 +106,7 @@ func (p *Proxy) change(response *http.Response) error {
 				return
 			}
 			if next, lost := p.judge(event); !lost {
+				p.held.Add(1)
 				events <- next
 			}
 		}
@@ -108,12 +114,15 @@ func (p *Proxy) change(response *http.Response) error {
 	go func() {
 		for event := range events {
 			time.Sleep(time.Until(event.at))
-			if _, err := writer.Write(append(event.text, '\n')); err != nil {
+			_, err := writer.Write(append(event.text, '\n'))
+			p.held.Add(-1)
+			if err != nil {
 				break // the agent is gone
 			}
 		}
 		_ = writer.Close()
 		for range events { // until the API server's end is closed as well
+			p.held.Add(-1)
 		}
 	}()
 	response.Body = body{reader, upstream}
