@@ -54,6 +54,8 @@ func runCheck(ctx context.Context, args []string, getenv func(string) string, st
 	}
 	findings := checkControlPlane(ctx, c)
 	findings = append(findings, checkRuntime(ctx, c), checkState(c), checkWeb(c))
+	findings = append(findings, checkPressure(c)...)
+	findings = append(findings, checkProbes(c)...)
 	for _, f := range findings {
 		if _, err := io.WriteString(stdout, f.String()); err != nil {
 			return fail(stderr, "check", fmt.Errorf("write to standard output: %w", err))

@@ -37,6 +37,9 @@ func checkControlPlane(ctx context.Context, c config) []finding {
 		return []finding{reached, {"pods", checkSkipped, "the API server is not reached", ""}}
 	}
 	findings := []finding{reached, k.pods(), k.limit(), k.events(), k.secrets()}
+	if c.node.health {
+		findings = append(findings, k.node())
+	}
 	if c.webAuth == webAuthKubernetes {
 		findings = append(findings, k.webAuth())
 	}
@@ -101,7 +104,7 @@ func (k controlPlane) pods() finding {
 	f := finding{subject: "pods", outcome: checkOK, detail: "those of " + k.c.nodeName + " can be listed and watched"}
 	err := k.list(k.api.pods, "pods", podsOf(k.c.nodeName))
 	if err == nil {
-		err = k.watchPods()
+		err = k.watch("pods", podsOf(k.c.nodeName))
 	}
 	if err == nil {
 		return f
@@ -120,10 +123,10 @@ func (k controlPlane) pods() finding {
 	return f
 }
 
-func (k controlPlane) watchPods() error {
+func (k controlPlane) watch(resource, selector string) error {
 	ctx, cancel := context.WithTimeout(k.ctx, checkLimit)
 	defer cancel()
-	w, err := k.api.pods.Get().Resource("pods").Param("watch", "true").Param("fieldSelector", podsOf(k.c.nodeName)).
+	w, err := k.api.pods.Get().Resource(resource).Param("watch", "true").Param("fieldSelector", selector).
 		Param("timeoutSeconds", "1").Watch(ctx)
 	if err == nil {
 		w.Stop()
@@ -178,6 +181,28 @@ func (k controlPlane) events() finding {
 	}
 	return k.may("events", "kubelet's Events can be watched", "allow the ServiceAccount watch of events, or use --events=off",
 		action{"watch", "", "events"})
+}
+
+// node does what run needs to tell of the node.
+func (k controlPlane) node() finding {
+	f := finding{subject: "node", outcome: checkOK, detail: "the object of " + k.c.nodeName + " can be listed and watched"}
+	selector := fields.OneTermEqualSelector("metadata.name", k.c.nodeName).String()
+	err := k.list(k.api.pods, "nodes", selector)
+	if err == nil {
+		err = k.watch("nodes", selector)
+	}
+	switch {
+	case err == nil:
+		return f
+	case !apierrors.IsForbidden(err):
+		return failedToAsk(f.subject, err)
+	case k.c.asNode:
+		f.remedy = "allow the ServiceAccount impersonate-on:associated-node:list and :watch on nodes, or use --node-health=off"
+	default:
+		f.remedy = "allow the ServiceAccount list and watch of nodes, or use --node-health=off"
+	}
+	f.outcome, f.detail = checkFailed, err.Error()
+	return f
 }
 
 func (k controlPlane) webAuth() finding {

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/podlapse/podlapse/pkg/cri"
+	"github.com/podlapse/podlapse/pkg/node"
 	"github.com/podlapse/podlapse/pkg/state"
 )
 
@@ -46,6 +47,29 @@ func checkState(c config) finding {
 			"make it writable for the agent's user, on a local disk, or choose another"
 	}
 	return f
+}
+
+// checkPressure tells nothing where it is off.
+func checkPressure(c config) []finding {
+	if !c.node.pressure {
+		return nil
+	}
+	if _, err := node.ReadPressure(node.PressureFiles); err != nil {
+		return []finding{{"pressure", checkFailed, err.Error(), "start a kernel that measures it, or use --pressure=off"}}
+	}
+	return []finding{{"pressure", checkOK, "the kernel measures it", ""}}
+}
+
+// checkProbes tells what was tested when the flags were read: what they ask is what run is there to find out.
+func checkProbes(c config) []finding {
+	if c.probes == nil {
+		return nil
+	}
+	detail := fmt.Sprintf("%d are listed", len(c.probes.Probes))
+	if top := c.probes.Registries.Top; top > 0 {
+		detail += fmt.Sprintf(", and up to %d registries that pods are pulled from", top)
+	}
+	return []finding{{"probes", checkOK, detail, ""}}
 }
 
 // checkWeb tells what was tested when the flags were read, and what is open.

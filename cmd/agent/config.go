@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"net"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -14,6 +15,7 @@ import (
 
 	"github.com/podlapse/podlapse/pkg/cri"
 	"github.com/podlapse/podlapse/pkg/export/otlp"
+	"github.com/podlapse/podlapse/pkg/probe"
 	"github.com/podlapse/podlapse/pkg/web"
 )
 
@@ -48,6 +50,9 @@ type config struct {
 
 	recordObservations string // a file; empty for none
 	debugObservations  string // debugOn or debugOff
+
+	node   nodeConfig
+	probes *probe.Config // nil without a file
 
 	otlp otlp.Settings // from the OTEL_* variables, for which there are no flags
 }
@@ -85,7 +90,7 @@ const (
 
 // settings is the table of the run command's flags.
 func (c *config) settings() []setting {
-	return []setting{
+	return slices.Concat([]setting{
 		{
 			flag: "node-name", variable: "NODE_NAME", value: "NAME", required: true,
 			help: "the node whose pods are watched", set: c.setNodeName,
@@ -194,7 +199,7 @@ func (c *config) settings() []setting {
 				"loopback only; --record-observations keeps them too",
 			set: choice(&c.debugObservations, debugOn, debugOff),
 		},
-	}
+	}, c.nodeSettings(), c.probeSettings())
 }
 
 func (c *config) setNodeName(value string) error {

@@ -3,10 +3,14 @@ package main
 import (
 	"bytes"
 	"context"
+	"reflect"
 	"strings"
 	"testing"
+	"time"
 
 	"go.uber.org/zap/zapcore"
+
+	"github.com/podlapse/podlapse/pkg/node"
 )
 
 // environment is what a test's agent finds in its environment.
@@ -14,11 +18,21 @@ type environment map[string]string
 
 func (e environment) get(name string) string { return e[name] }
 
+func selector(t *testing.T, given string) node.Selector {
+	t.Helper()
+	s, err := node.ParseSelector(given)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s
+}
+
 func TestConfigFrom(t *testing.T) {
 	defaults := config{
 		nodeName: "node-a", events: eventsAuto, listenAddress: ":9717", logLevel: zapcore.InfoLevel,
 		logFormat: formatJSON, records: recordsTimeline, partial: partialOff, debugObservations: debugOff,
 		historyBytes: 4 << 20, webAuth: webAuthNone,
+		node: nodeConfig{warmUp: 5 * time.Minute, addons: selector(t, "kube-system")},
 	}
 	for name, test := range map[string]struct {
 		args string
@@ -36,6 +50,7 @@ func TestConfigFrom(t *testing.T) {
 				"HISTORY_LIMIT":   "0", "SERVE_OBJECTS": "on",
 				"RECORD_OBSERVATIONS": "/o", "DEBUG_OBSERVATIONS": "on",
 				"IMPERSONATE_NODE": "on", "WEB_AUTH": "kubernetes",
+				"NODE_HEALTH": "on", "NODE_WARM_UP": "0s", "ADDONS": ":tier=node", "PRESSURE": "on",
 			},
 			want: func(c *config) {
 				c.nodeName, c.kubeconfig, c.listenAddress = "b.example", "/k", "[::1]:0"
@@ -45,6 +60,7 @@ func TestConfigFrom(t *testing.T) {
 				c.historyBytes, c.serveObjects = 0, true
 				c.recordObservations, c.debugObservations = "/o", debugOn
 				c.asNode, c.webAuth = true, webAuthKubernetes
+				c.node = nodeConfig{health: true, addons: selector(t, ":tier=node"), pressure: true}
 			},
 		},
 		"the flag wins": {
@@ -69,7 +85,7 @@ func TestConfigFrom(t *testing.T) {
 		var got config
 		_, err := settle(got.settings(), strings.Fields(test.args), test.env.get, 0)
 		want.criEndpoint = got.criEndpoint // compared below
-		if err != nil || got != want {
+		if err != nil || !reflect.DeepEqual(got, want) {
 			t.Errorf("%s: got %+v, %v; want %+v", name, got, err, want)
 		}
 		if off := test.env["CONTAINER_RUNTIME_ENDPOINT"] == "off"; got.criEndpoint.Off() != off {

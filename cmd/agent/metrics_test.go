@@ -67,7 +67,7 @@ func TestMetricsDocument(t *testing.T) {
 		"pulled from the most lately, and then `other`; of counters and histograms the series of one that is no longer among them vanish, " +
 		"what it has from then on counts under `other`, and none ever decreases. A node with 110 pods has at most 1500 series with default " +
 		"flags, every classic bucket counted, beside one for each registry and reason for which pulls fail at the moment; " +
-		"`--metrics-pod-labels` adds one for each pod, at most 250. With 500 pods and everything on a " +
+		"`--metrics-pod-labels` adds one for each pod, at most 250; what `--node-health` and `--probes-file` add is in [node.md](node.md#series) and [probes.md](probes.md#series). With 500 pods and all else on a " +
 		"scrape is at most 100 KiB, compressed (`make bench` measures it).\n\n| metric | type | labels | |\n|---|---|---|---|\n")
 	for _, d := range all {
 		fmt.Fprintf(&doc, "| `%s` | %s | %s | %s |\n", d.name, typeOf(d.name), d.labels, d.help)
@@ -88,7 +88,8 @@ func everything(t *testing.T) *prometheus.Registry {
 	t.Helper()
 	t.Setenv("OTEL_EXPORTER_OTLP_ENDPOINT", "http://"+nobody(t))
 	a := startInside(t, podwatchtest.Start(t), "--state-dir="+t.TempDir(), "--record-observations="+filepath.Join(t.TempDir(), "o.jsonl"),
-		"--metrics-pod-labels=on", "--annotate=on", "--verify-interval=10m", "--watch-delays=on", "--cri-endpoint=unix://"+filepath.Join(t.TempDir(), "never.sock"))
+		"--metrics-pod-labels=on", "--annotate=on", "--verify-interval=10m", "--watch-delays=on",
+		"--node-health", "--pressure", "--probes-file="+probesFile(t), "--cri-endpoint=unix://"+filepath.Join(t.TempDir(), "never.sock"))
 	a.stop()
 	return a.registry
 }

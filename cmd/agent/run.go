@@ -9,7 +9,6 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/collectors"
 	"go.uber.org/zap"
-	corev1 "k8s.io/api/core/v1"
 
 	"github.com/podlapse/podlapse/pkg/cri"
 	"github.com/podlapse/podlapse/pkg/export"
@@ -128,10 +127,11 @@ func serve(ctx context.Context, c config, api apiServer, registry *prometheus.Re
 
 	served := newServed(c, func() *reconcile.Reconciler { return reconciler }, registry, logger)
 	changed := served.live.Changed
-	var look func(string, *corev1.Pod)
+	onNode := newNodeHealth(c, api, registry, board)
+	following := podFollowersOf(onNode.follower())
 	annotator := newAnnotator(c, api.own, func() *reconcile.Reconciler { return reconciler }, registry, board)
 	if annotator != nil {
-		look = annotator.Look
+		following = append(following, annotating{annotator})
 		changed = func(uid string) {
 			served.live.Changed(uid)
 			annotator.Changed(uid)
@@ -143,7 +143,7 @@ func serve(ctx context.Context, c config, api apiServer, registry *prometheus.Re
 		Report: board.Register(string(timeline.SourcePodWatch), "not connected to the API server yet"),
 		Known:  kept.known(),
 		Traits: c.records == recordsTransition || c.records == recordsBoth, Objects: served.objects,
-		Look: look, Delay: delays.pod, Verify: newVerify(c, board),
+		Follower: following.one(), Delay: delays.pod, Verify: newVerify(c, board),
 	})
 	registerVerification(c, pods, registry)
 	watchEvents, unwatchEvents := func(timeline.EventWatch) {}, func(string) {}
@@ -163,12 +163,19 @@ func serve(ctx context.Context, c config, api apiServer, registry *prometheus.Re
 		registry.MustRegister(export.NewRuntimeStores(runtime.Stores))
 	}
 
+	pressure := newPressure(c, observe, board)
+	var samplePressure func(bool)
+	if pressure != nil {
+		samplePressure = pressure.Want
+	}
+
 	reconciler = reconcile.New(reconcile.Config{
-		Now:           time.Now,
-		Scope:         scope,
-		AskRuntime:    askRuntime,
-		WatchEvents:   watchEvents,
-		UnwatchEvents: unwatchEvents,
+		Now:            time.Now,
+		Scope:          scope,
+		AskRuntime:     askRuntime,
+		WatchEvents:    watchEvents,
+		UnwatchEvents:  unwatchEvents,
+		SamplePressure: samplePressure,
 		Settled: func(t timeline.Timeline) {
 			for _, sink := range settled {
 				sink(t)
@@ -216,6 +223,8 @@ func serve(ctx context.Context, c config, api apiServer, registry *prometheus.Re
 			return countEvents(events.Stats(), reconciler.EventsUsed())
 		}))
 	}
+
+	probes := newProbes(c, api, runtime, reconciler, registry, logger)
 
 	access, err := newAccess(c, api.config, board)
 	if err != nil {
@@ -283,6 +292,15 @@ func serve(ctx context.Context, c config, api apiServer, registry *prometheus.Re
 		sources.start("event_watch", events.Run)
 	}
 	sources.start("pod_watch", pods.Run)
+	if onNode != nil {
+		sources.start(partNode, onNode.object.Run)
+	}
+	if pressure != nil {
+		sources.start(partPressure, pressure.Run)
+	}
+	if probes != nil {
+		sources.start("probes", probes.Run)
+	}
 	sources.start("clock", func(ctx context.Context) error { return api.clock.Run(ctx, observe) })
 	return parts.wait(ctx)
 }

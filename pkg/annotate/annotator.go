@@ -87,20 +87,17 @@ func (a *Annotator) Run(ctx context.Context) error {
 	}
 }
 
-// Look takes in a state of a pod's object, and nil when it is gone. It keeps nothing of pods that ask for nothing.
-func (a *Annotator) Look(uid string, pod *corev1.Pod) {
-	var now asking
-	asks := false
-	if pod != nil && pod.Spec.NodeName == a.config.NodeName {
-		now, asks = read(pod)
+// Seen takes in a state of a pod's object. It keeps nothing of pods that ask for nothing.
+func (a *Annotator) Seen(pod *corev1.Pod) {
+	uid := string(pod.UID)
+	now, asks := read(pod)
+	if !asks || pod.Spec.NodeName != a.config.NodeName {
+		a.Gone(uid)
+		return
 	}
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	before := a.pods[uid]
-	if !asks {
-		delete(a.pods, uid)
-		return
-	}
 	if before == nil {
 		before = &asked{}
 		a.pods[uid] = before
@@ -110,6 +107,13 @@ func (a *Annotator) Look(uid string, pod *corev1.Pod) {
 	}
 	before.asking = now
 	a.queue.Add(uid)
+}
+
+// Gone forgets a pod.
+func (a *Annotator) Gone(uid string) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	delete(a.pods, uid)
 }
 
 // Changed is told of pods of which Timelines may tell something new. It is cheap.

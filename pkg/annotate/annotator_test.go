@@ -77,7 +77,7 @@ func TestWhatIsThereStays(t *testing.T) {
 	}
 	h.start()
 	h.eventually("annotated", func() bool { return h.annotation("foreign", StartUp) != "" })
-	h.agent.Look("uid-elsewhere", elsewhere) // as a watch without a selector would
+	h.agent.Seen(elsewhere) // as a watch without a selector would
 	h.quiet()
 	applies := h.cluster.Applies()
 	if len(applies) != 1 || applies[0].Name != "foreign" || len(applies[0].Annotations) != 1 {
@@ -169,11 +169,14 @@ func TestRefusalsAndFailures(t *testing.T) {
 			h.start()
 			count := func() float64 { return testutil.ToFloat64(h.agent.metrics.requests.WithLabelValues(test.result)) }
 			h.eventually("asked", func() bool { return count() >= 1 })
-			h.mu.Lock()
-			told := strings.Join(h.told, "\n")
-			h.mu.Unlock()
-			if !strings.Contains(told, test.says) || test.says == "" && told != "" {
-				t.Errorf("told %q", told)
+			told := func() string {
+				h.mu.Lock()
+				defer h.mu.Unlock()
+				return strings.Join(h.told, "\n")
+			}
+			h.eventually("told", func() bool { return strings.Contains(told(), test.says) })
+			if test.says == "" && told() != "" {
+				t.Errorf("told %q", told())
 			}
 			h.cluster.AnswerApplies(0, "", "")
 			if test.result == resultFailed { // it is asked again in time; the others when something changes

@@ -82,6 +82,11 @@ func (h *harness) settle(uid string, t timeline.Timeline) {
 	}
 }
 
+// follower is the agent as the pod watch wants it.
+type follower struct{ *Annotator }
+
+func (follower) Restarted(*corev1.Pod, podwatch.Restart) {}
+
 // start runs an agent until stop, or until the test ends.
 func (h *harness) start() {
 	h.agent = New(Config{
@@ -90,7 +95,7 @@ func (h *harness) start() {
 	})
 	agent := h.agent
 	pods := podwatch.NewPods(podwatch.Config{
-		Client: h.client, NodeName: nodeName, Now: time.Now, Report: func(bool, string) {}, Look: agent.Look,
+		Client: h.client, NodeName: nodeName, Now: time.Now, Report: func(bool, string) {}, Follower: follower{agent},
 		Observe: func(context.Context, timeline.Observation) {
 			h.mu.Lock()
 			defer h.mu.Unlock()

@@ -10,6 +10,8 @@ import (
 	"time"
 
 	"go.uber.org/zap"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
 	runtimeapi "k8s.io/cri-api/pkg/apis/runtime/v1"
 
 	"github.com/podlapse/podlapse/pkg/backoff"
@@ -192,4 +194,18 @@ func (s *Source) Stores() map[string]bool {
 		served[store.name] = store.on()
 	}
 	return served
+}
+
+// Ping asks the runtime for its version on the connection that there is. An answer that does not come in time wraps
+// context.DeadlineExceeded. It may be called from any goroutine.
+func (s *Source) Ping(ctx context.Context) error {
+	session := s.current.Load()
+	if session == nil {
+		return errors.New("there is no connection to the container runtime")
+	}
+	_, err := session.client.version(ctx)
+	if status.Code(err) == codes.DeadlineExceeded {
+		return fmt.Errorf("%w: %w", context.DeadlineExceeded, err)
+	}
+	return err
 }

@@ -2,6 +2,7 @@ package export
 
 import (
 	"bytes"
+	"math"
 	"slices"
 
 	"github.com/podlapse/podlapse/pkg/imagepull"
@@ -58,7 +59,16 @@ func phaseRecord(s timeline.Span) PhaseRecord {
 		Open:       s.Open,
 		Sources:    convert(s.Sources, same),
 		MergedWith: slices.Clone(s.MergedWith),
+		Pressure:   pressureRecord(s.Pressure),
 	}
+}
+
+func pressureRecord(p *timeline.Pressure) *PressureRecord {
+	if p == nil {
+		return nil
+	}
+	thousandths := func(share float64) float64 { return math.Round(1000*share) / 1000 }
+	return &PressureRecord{thousandths(p.CPU), thousandths(p.IO), thousandths(p.Memory)}
 }
 
 func pullRecord(p timeline.Pull) PullRecord {

@@ -69,6 +69,14 @@ type PhaseRecord struct {
 	Open       bool              `json:"open,omitempty"` // still going on when the record was made
 	Sources    []timeline.Source `json:"sources"`
 	MergedWith []timeline.Phase  `json:"merged_with,omitempty"`
+	Pressure   *PressureRecord   `json:"pressure,omitempty"` // nil where nobody measured it
+}
+
+// PressureRecord is the share of a phase, from 0 to 1, in which tasks of the whole node waited for a resource, to a thousandth.
+type PressureRecord struct {
+	CPU    float64 `json:"cpu"`
+	IO     float64 `json:"io"`
+	Memory float64 `json:"memory"`
 }
 
 // PullRecord is one attempt to get one container's image.

@@ -69,6 +69,8 @@ func fill(v reflect.Value) {
 		v.SetString("x")
 	case reflect.Bool:
 		v.SetBool(true)
+	case reflect.Float64:
+		v.SetFloat(0.5)
 	default:
 		v.SetInt(int64(time.Millisecond))
 	}

@@ -73,6 +73,9 @@ func writePhases(out *strings.Builder, record Record, page terminal.Page) {
 		if phase.Open {
 			cause += ", goes on"
 		}
+		if resource, share := (*timeline.Pressure)(phase.Pressure).High(); resource != "" {
+			cause += fmt.Sprintf(", %s pressure %.0f %%", resource, 100*min(share, 1)) // whatever a server says
+		}
 		layout.Add(
 			terminal.Clean(strings.Join(names, "+")),
 			attemptText(phase.Container, phase.Attempt),

@@ -67,6 +67,16 @@ func TestWaterfallOfHostileRecords(t *testing.T) {
 	}
 }
 
+func TestWaterfallTellsOfHighPressure(t *testing.T) {
+	record := NewRecord(coldStart())
+	record.Phases[0].Pressure = &PressureRecord{CPU: 0.49, IO: 0.1}
+	record.Phases[1].Pressure = &PressureRecord{CPU: 0.6, IO: 0.814}
+	text := Waterfall(record, terminal.Page{Columns: 140})
+	if strings.Count(text, "pressure") != 1 || !strings.Contains(text, string(record.Phases[1].Cause)+", io pressure 81 %\n") {
+		t.Errorf("want the high one alone in\n%s", text)
+	}
+}
+
 // An Event's text can be a megabyte, and what a container is called as long as an address.
 func TestWaterfallOfEndlessRecords(t *testing.T) {
 	endless := strings.Repeat("<b>\x1b[31mlong \u202e", 1<<16)

@@ -37,7 +37,7 @@ func convertPod(pod *corev1.Pod) timeline.Pod {
 		Namespace:      pod.Namespace,
 		Name:           pod.Name,
 		Node:           pod.Spec.NodeName,
-		Owner:          convertOwner(pod),
+		Owner:          OwnerOf(pod),
 		Traits:         convertTraits(pod),
 		Revision:       revision(pod),
 		Labels:         convertLabels(pod.Labels),

@@ -183,7 +183,7 @@ func TestConvertOwner(t *testing.T) {
 			if test.kind != "" {
 				p.OwnerReferences = []metav1.OwnerReference{{Kind: test.kind, Name: test.owner, Controller: to(!test.notController)}}
 			}
-			if got := convertOwner(p); got != test.want {
+			if got := OwnerOf(p); got != test.want {
 				t.Errorf("got %+v, want %+v", got, test.want)
 			}
 		})

@@ -27,7 +27,7 @@ import (
 // retries keeps a dead API server from being asked too often, and one that is back from being missed.
 var retries = backoff.Policy{First: 500 * time.Millisecond, Max: 15 * time.Second}
 
-// Config is what Pods needs; every field but Known, AsNode, Traits, Objects, Look, Delay and Verify is required.
+// Config is what Pods needs; every field but Known, AsNode, Traits, Objects, Follower, Delay and Verify is required.
 type Config struct {
 	Client   rest.Interface
 	NodeName string // pods bound to this node are observed
@@ -45,14 +45,24 @@ type Config struct {
 	Traits bool
 	// Objects, if set, keeps the objects as well.
 	Objects *Objects
-	// Look, if set, is shown each state of a pod's object as it comes, before Observe, and nil when the pod is gone. It must neither
-	// block nor change the object, nor keep it: the agent is to stay small.
-	Look func(uid string, pod *corev1.Pod)
+	// Follower, if set, is told of the objects as well.
+	Follower Follower
 	// Delay, if set, is told how late the watch brought a change, by the time that the object itself has for it. That is in whole
 	// seconds, so that up to one second of it is none. Where the control plane made the stamp, its clock is compared with the node's.
 	Delay func(Change, time.Duration)
 	// Verify, if it has an interval, compares what the watch told with lists.
 	Verify Verify
+}
+
+// Follower is told of the pods of the node, one thing at a time, on a goroutine of Run, for which it must not block. It must not keep or
+// change an object.
+type Follower interface {
+	// Seen gets the object at every change.
+	Seen(*corev1.Pod)
+	// Restarted gets what Pods.Restarts counts, before Seen.
+	Restarted(*corev1.Pod, Restart)
+	// Gone says that the object with a UID is no more.
+	Gone(uid string)
 }
 
 // Pods observes the pods of one node. It keeps of each only what timeline.Pod holds.
@@ -71,10 +81,13 @@ type Pods struct {
 
 // NewPods makes a source of PodSeen and PodGone.
 func NewPods(config Config) *Pods {
+	if config.Follower == nil {
+		config.Follower = nobody{}
+	}
 	p := &Pods{
 		config:   config,
 		resource: resource{client: config.Client, name: "pods"},
-		restarts: newRestarts(),
+		restarts: newRestarts(config.Follower.Restarted),
 		patience: verifyPatience,
 	}
 	p.store = newStore(p)
@@ -181,3 +194,10 @@ func (p *Pods) remedy() string {
 func (p *Pods) selector() string {
 	return fields.OneTermEqualSelector("spec.nodeName", p.config.NodeName).String()
 }
+
+// nobody follows.
+type nobody struct{}
+
+func (nobody) Seen(*corev1.Pod)               {}
+func (nobody) Restarted(*corev1.Pod, Restart) {}
+func (nobody) Gone(string)                    {}

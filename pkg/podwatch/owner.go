@@ -22,9 +22,9 @@ const controllerRevisionHash = "controller-revision-hash"
 // one that a CronJob made. It keeps apart names that end in a date, such as backup-20260817.
 const maxJobAge = 30 * 24 * time.Hour
 
-// convertOwner is the pod's controller, or that controller's own one where the names prove it: the
+// OwnerOf is a pod's controller, or that controller's own one where the names prove it: the
 // agent reads no ReplicaSets and no Jobs.
-func convertOwner(pod *corev1.Pod) timeline.Owner {
+func OwnerOf(pod *corev1.Pod) timeline.Owner {
 	controller := metav1.GetControllerOfNoCopy(pod)
 	if controller == nil {
 		return timeline.Owner{}

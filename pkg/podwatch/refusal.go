@@ -7,6 +7,7 @@ const (
 	remedyPods     = "allow the ServiceAccount list and watch of pods, or use --impersonate-node=on"
 	remedyAsNode   = "allow impersonate:associated-node (Kubernetes 1.36 or newer), or use --impersonate-node=off"
 	remedyEvents   = "allow the ServiceAccount watch of events, or use --events=off"
+	remedyNode     = "allow the ServiceAccount list and watch of nodes, or use --node-health=off"
 	remedyTokenBad = "the agent's token is not accepted, see its ServiceAccount"
 	remedyWhoToAsk = " (podlapse-agent check tells more): "
 )

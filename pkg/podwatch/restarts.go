@@ -76,17 +76,27 @@ type RestartKey struct {
 	Reason RestartReason
 }
 
+// Restart is that kubelet started a container again, or several times without anybody having seen it in between.
+type Restart struct {
+	Container string
+	RestartKey
+	ExitCode *int32 // of the run before; nil of one whose end nobody saw
+	Times    int
+}
+
 // restarts counts how often kubelet started containers again. It keeps the highest count of each container that has been
 // restarted, so a status that goes back and comes again counts once. The goroutine of Run counts, anybody reads.
 type restarts struct {
+	tell func(*corev1.Pod, Restart)
+
 	mu sync.Mutex
 	of map[RestartKey]uint64
 
 	highest map[string]map[string]int32 // by pod UID and container, of the goroutine of Run only
 }
 
-func newRestarts() *restarts {
-	return &restarts{of: map[RestartKey]uint64{}, highest: map[string]map[string]int32{}}
+func newRestarts(tell func(*corev1.Pod, Restart)) *restarts {
+	return &restarts{tell: tell, of: map[RestartKey]uint64{}, highest: map[string]map[string]int32{}}
 }
 
 // counts is a copy of what was counted so far; what is absent is zero.
@@ -125,12 +135,22 @@ func (r *restarts) container(pod *corev1.Pod, status *corev1.ContainerStatus, ki
 	if before {
 		return
 	}
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	r.of[RestartKey{kind, restartReason(status.LastTerminationState.Terminated)}]++
-	if unseen := status.RestartCount - known - 1; unseen > 0 { // the status tells of the latest run only
-		r.of[RestartKey{kind, RestartUnknown}] += uint64(unseen)
+	last := status.LastTerminationState.Terminated
+	latest := Restart{Container: status.Name, RestartKey: RestartKey{kind, restartReason(last)}, Times: 1}
+	if last != nil {
+		latest.ExitCode = &last.ExitCode
 	}
+	r.count(pod, latest)
+	if unseen := status.RestartCount - known - 1; unseen > 0 { // the status tells of the latest run only
+		r.count(pod, Restart{Container: status.Name, RestartKey: RestartKey{kind, RestartUnknown}, Times: int(unseen)})
+	}
+}
+
+func (r *restarts) count(pod *corev1.Pod, restart Restart) {
+	r.mu.Lock()
+	r.of[restart.RestartKey] += uint64(restart.Times)
+	r.mu.Unlock()
+	r.tell(pod, restart)
 }
 
 // initKind is the kind of an init container by its name; of one that the spec does not have, the usual one.

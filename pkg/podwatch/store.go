@@ -137,7 +137,6 @@ func (s *store) observe(pod *corev1.Pod, now time.Time, live bool) {
 	if err := s.pods.config.Objects.keep(pod); err != nil {
 		s.pods.config.Report(true, err.Error()) // its timeline is what counts
 	}
-	s.look(string(pod.UID), pod)
 	s.ledger.note(string(pod.UID), pod.ResourceVersion)
 	converted := convertPod(pod)
 	if !s.pods.config.Traits {
@@ -146,6 +145,7 @@ func (s *store) observe(pod *corev1.Pod, now time.Time, live bool) {
 	known, ok := s.seen[converted.UID]
 	// The mirror of a static pod may be made again, with the counts of the one before.
 	s.pods.restarts.observe(pod, !ok && (!s.listed || converted.RuntimeUID != converted.UID))
+	s.pods.config.Follower.Seen(pod)
 	if ok && !known.DeletedAt.IsZero() && known.DeletedAt.Before(converted.DeletedAt) {
 		// Kubelet ends a deletion by asking for it again without grace, which moves the stamp.
 		converted.DeletedAt = known.DeletedAt
@@ -157,17 +157,11 @@ func (s *store) observe(pod *corev1.Pod, now time.Time, live bool) {
 	s.pods.config.Observe(s.ctx, timeline.PodSeen{ArrivedAt: now, Live: live, Pod: converted})
 }
 
-func (s *store) look(uid string, pod *corev1.Pod) {
-	if s.pods.config.Look != nil {
-		s.pods.config.Look(uid, pod)
-	}
-}
-
 func (s *store) gone(uid string, now time.Time, live bool) {
 	delete(s.seen, uid)
-	s.look(uid, nil)
 	s.ledger.gone(uid)
 	s.pods.config.Objects.forget(uid)
 	s.pods.restarts.forget(uid)
+	s.pods.config.Follower.Gone(uid)
 	s.pods.config.Observe(s.ctx, timeline.PodGone{UID: uid, ArrivedAt: now, Live: live})
 }

@@ -19,7 +19,7 @@ type trafficKey struct{ resource, verb string }
 
 // TrafficCount is the traffic of one verb on one resource so far.
 type TrafficCount struct {
-	Resource string // pods, events, tokenreviews or subjectaccessreviews; other for anything else
+	Resource string // pods, events, nodes, tokenreviews or subjectaccessreviews; other for anything else
 	Verb     string // get, list, watch, create or patch
 	Requests uint64
 	Failed   uint64 // of them, those without an answer or with one that is no success
@@ -89,7 +89,7 @@ func trafficOf(request *http.Request) trafficKey {
 	key := trafficKey{"other", "get"}
 	if len(parts) > 0 {
 		switch parts[0] {
-		case "pods", "events", "tokenreviews", "subjectaccessreviews":
+		case "pods", "events", "nodes", "tokenreviews", "subjectaccessreviews":
 			key.resource = parts[0]
 		}
 	}

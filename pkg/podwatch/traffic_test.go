@@ -38,7 +38,7 @@ func TestTraffic(t *testing.T) {
 	ask("/api/v1/pods?watch=true")
 	ask("/api/v1/namespaces/shop/events?watch=true")
 	ask("/api/v1/namespaces/shop/pods/web-0")
-	ask("/api/v1/nodes/n")
+	ask("/api/v1/services/n")
 	status = http.StatusGone
 	ask("/api/v1/pods?watch=1")
 	fail = errors.New("refused")

@@ -57,12 +57,14 @@ func (r *Reconciler) timelineWith(p *pod, now time.Time, skew timeline.Skew) (ti
 	t.Reconstructed = t.Reconstructed || p.reported
 	t.Partial = true
 	r.pulls.Complete(&t)
+	r.pressure.Complete(&t)
 	t.Debug = r.debugPulls(p, now)
 	return t, ok
 }
 
 func (r *Reconciler) observe(o timeline.Observation) {
 	r.clocks.Observe(o)
+	r.pressure.Observe(o)
 	p := r.pods[o.PodUID()]
 	object, seen := o.(timeline.PodSeen)
 	_, gone := o.(timeline.PodGone)
@@ -126,8 +128,17 @@ func (r *Reconciler) meet(uid string, scope timeline.Scope) *pod {
 	}
 	p := &pod{evidence: timeline.NewEvidence(scope), reported: reported}
 	r.pods[uid] = p
-	r.starting++
+	r.countStarting(+1)
 	return p
+}
+
+// countStarting keeps the number of pods that start.
+func (r *Reconciler) countStarting(by int) {
+	before := r.starting
+	r.starting += by
+	if (before == 0 || r.starting == 0) && r.config.SamplePressure != nil {
+		r.config.SamplePressure(r.starting > 0)
+	}
 }
 
 // mirrored says that the start-up of a static pod is that of another object: its mirror was made again.
@@ -219,7 +230,7 @@ func (r *Reconciler) settle(p *pod, now time.Time) {
 	p.settled.Partial = false
 	r.pulls.Settle(p.settled)
 	p.evidence, p.idle = nil, object.IdleContainers()
-	r.starting--
+	r.countStarting(-1)
 	r.tellChanged(p.settled.UID)
 	r.reconstructed.count(p)
 	if p.settled.Reconstructed {

@@ -34,6 +34,9 @@ type Config struct {
 	// WatchEvents and UnwatchEvents begin and end the stream of timeline.EventSeen about a pod.
 	WatchEvents   func(timeline.EventWatch)
 	UnwatchEvents func(uid string)
+	// SamplePressure, if set, is told when the first pod begins to start, and when none does any more: whether samples of the
+	// node's pressure are of use.
+	SamplePressure func(wanted bool)
 	// Settled gets every start-up that the agent saw end, exactly once.
 	Settled func(timeline.Timeline)
 	// Debugged, if set, gets the pulls for ephemeral containers, in Timeline.Debug, once all is known of them; of a
@@ -70,6 +73,7 @@ type Reconciler struct {
 	// Of the goroutine in Run only.
 	clocks   timeline.Clocks
 	pulls    timeline.PullLog
+	pressure timeline.PressureLog
 	pods     map[string]*pod
 	starting int
 	mirrors  []string        // start-ups of static pods whose mirrors are gone, by ID

@@ -53,6 +53,10 @@ func decode(kind string, line []byte) (timeline.Observation, error) {
 		return parse(line, func(o clockSeen) timeline.ClockSeen {
 			return timeline.ClockSeen{SentAt: o.SentAt.Time, ArrivedAt: o.ArrivedAt.Time, ControlPlaneAt: o.ControlPlaneAt.Time}
 		})
+	case kindPressure:
+		return parse(line, func(o pressureSeen) timeline.PressureSeen {
+			return timeline.PressureSeen{ArrivedAt: o.ArrivedAt.Time, Stalled: timeline.Stalled{CPU: o.CPU, IO: o.IO, Memory: o.Memory}}
+		})
 	}
 	return nil, fmt.Errorf("observation of unknown kind %.40q: use the podlapse-agent that recorded it, or a newer one", kind)
 }
@@ -63,13 +67,22 @@ func parse[Wire any, O timeline.Observation](line []byte, convert func(Wire) O) 
 		return nil, err
 	}
 	o := convert(wire)
-	if _, ofNoPod := any(o).(timeline.ClockSeen); o.PodUID() == "" && !ofNoPod {
+	if o.PodUID() == "" && !ofNoPod(o) {
 		return nil, errors.New("observation without the pod's uid")
 	}
 	if arrivedAt(o).IsZero() {
 		return nil, errors.New("observation without arrived_at")
 	}
 	return o, nil
+}
+
+// ofNoPod says that an observation is about the node, or the control plane.
+func ofNoPod(o timeline.Observation) bool {
+	switch o.(type) {
+	case timeline.ClockSeen, timeline.PressureSeen:
+		return true
+	}
+	return false
 }
 
 func toPodSeen(o podSeen) timeline.PodSeen {
@@ -159,6 +172,8 @@ func arrivedAt(o timeline.Observation) time.Time {
 	case timeline.RuntimeSeen:
 		return o.ArrivedAt
 	case timeline.ClockSeen:
+		return o.ArrivedAt
+	case timeline.PressureSeen:
 		return o.ArrivedAt
 	}
 	return time.Time{}

@@ -48,6 +48,8 @@ func Encode(o timeline.Observation) ([]byte, error) {
 		return encodeLine(fromRuntimeSeen(o))
 	case timeline.ClockSeen:
 		return encodeLine(clockSeen{tag{kindClockSeen}, utc(o.SentAt), utc(o.ArrivedAt), utc(o.ControlPlaneAt)})
+	case timeline.PressureSeen:
+		return encodeLine(pressureSeen{tag{kindPressure}, utc(o.ArrivedAt), o.Stalled.CPU, o.Stalled.IO, o.Stalled.Memory})
 	}
 	return nil, fmt.Errorf("encode observation: no kind for %T", o)
 }

@@ -69,6 +69,10 @@ func TestFormat(t *testing.T) {
 				`"control_plane_at":"2026-03-01T12:00:00Z"}`,
 		},
 		{
+			timeline.PressureSeen{ArrivedAt: noon, Stalled: timeline.Stalled{CPU: 1, IO: 2 * time.Microsecond, Memory: time.Second}},
+			`{"kind":"pressure_seen","arrived_at":"2026-03-01T12:00:00Z","cpu_stalled":1,"io_stalled":2000,"memory_stalled":1000000000}`,
+		},
+		{
 			timeline.EventsLost{UID: "u", ArrivedAt: noon},
 			`{"kind":"events_lost","uid":"u","arrived_at":"2026-03-01T12:00:00Z"}`,
 		},

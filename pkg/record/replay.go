@@ -15,6 +15,23 @@ type replayed struct {
 	again    bool // a static pod's start-up that another mirror has told of
 }
 
+// node is what is remembered beside the evidence of pods.
+type node struct {
+	clocks   timeline.Clocks
+	pulls    timeline.PullLog
+	pressure timeline.PressureLog
+}
+
+func (n *node) observe(o timeline.Observation) {
+	n.clocks.Observe(o)
+	n.pressure.Observe(o)
+}
+
+func (n *node) complete(t *timeline.Timeline) {
+	n.pulls.Complete(t)
+	n.pressure.Complete(t)
+}
+
 // Replay folds a recording as package reconcile does: one evidence for each UID, from the first sight
 // of its pod until its start-up is settled; the clock is the latest arrival so far. Pods that do not
 // settle are folded as of the latest arrival in the recording. Timelines come in timeline.Sorted's order.
@@ -23,8 +40,7 @@ type replayed struct {
 // was folded so far as well; it wraps ErrTruncated when only the end is missing.
 func Replay(r *Reader) ([]timeline.Timeline, error) {
 	pods, started := map[string]*replayed{}, map[string]bool{}
-	var clocks timeline.Clocks
-	var pulls timeline.PullLog
+	var node node
 	var now time.Time
 	for {
 		o, err := r.Next()
@@ -32,16 +48,16 @@ func Replay(r *Reader) ([]timeline.Timeline, error) {
 			if errors.Is(err, io.EOF) {
 				err = nil
 			}
-			return timelines(pods, now, clocks.Skew(), &pulls), err
+			return timelines(pods, now, &node), err
 		}
-		if _, ofClock := o.(timeline.ClockSeen); ofClock {
-			clocks.Observe(o)
+		if ofNoPod(o) {
+			node.observe(o)
 			continue
 		}
 		if at := arrivedAt(o); at.After(now) {
 			now = at // sources are recorded as they come, so that their arrivals may cross
 		}
-		clocks.Observe(o)
+		node.observe(o)
 		p := pods[o.PodUID()]
 		if p == nil {
 			first, seen := o.(timeline.PodSeen)
@@ -53,48 +69,49 @@ func Replay(r *Reader) ([]timeline.Timeline, error) {
 			pods[o.PodUID()], started[id] = p, true
 		}
 		if event, ok := o.(timeline.EventSeen); ok && p.evidence != nil {
-			pulls.Observe(event, p.evidence.Pod())
+			node.pulls.Observe(event, p.evidence.Pod())
 		}
-		p.observe(o, now, clocks.Skew(), &pulls)
+		p.observe(o, now, &node)
 	}
 }
 
-func (p *replayed) observe(o timeline.Observation, now time.Time, skew timeline.Skew, pulls *timeline.PullLog) {
-	p.settle(now, skew, pulls) // as time alone does: what comes after is too late
+func (p *replayed) observe(o timeline.Observation, now time.Time, node *node) {
+	p.settle(now, node) // as time alone does: what comes after is too late
 	if p.evidence == nil {
 		return
 	}
 	p.evidence.Apply(o)
 	if _, gone := o.(timeline.PodGone); gone {
-		p.end(now, skew, pulls)
+		p.end(now, node)
 		return
 	}
-	p.settle(now, skew, pulls)
+	p.settle(now, node)
 }
 
-func (p *replayed) settle(now time.Time, skew timeline.Skew, pulls *timeline.PullLog) {
+func (p *replayed) settle(now time.Time, node *node) {
 	if p.evidence != nil && p.evidence.Settled(now) {
-		p.end(now, skew, pulls)
+		p.end(now, node)
 	}
 }
 
-func (p *replayed) end(now time.Time, skew timeline.Skew, pulls *timeline.PullLog) {
-	p.settled, _ = p.evidence.Timeline(now, skew)
-	pulls.Complete(&p.settled)
-	pulls.Settle(p.settled)
+func (p *replayed) end(now time.Time, node *node) {
+	p.settled, _ = p.evidence.Timeline(now, node.clocks.Skew())
+	node.complete(&p.settled)
+	node.pulls.Settle(p.settled)
 	p.evidence = nil
 }
 
-func timelines(pods map[string]*replayed, now time.Time, skew timeline.Skew, pulls *timeline.PullLog) []timeline.Timeline {
+func timelines(pods map[string]*replayed, now time.Time, node *node) []timeline.Timeline {
 	all := make([]timeline.Timeline, 0, len(pods))
 	for _, p := range pods {
 		t := p.settled
 		if p.evidence != nil {
-			t, _ = p.evidence.Timeline(now, skew)
+			t, _ = p.evidence.Timeline(now, node.clocks.Skew())
 			t.Partial = true
+			node.pressure.Complete(&t)
 		}
 		t.Reconstructed = t.Reconstructed || p.again
-		pulls.Complete(&t)
+		node.pulls.Complete(&t)
 		all = append(all, t)
 	}
 	return timeline.Sorted(all)

@@ -182,3 +182,26 @@ func TestReplayReturnsWhatCameBeforeAnError(t *testing.T) {
 		t.Errorf("got %+v, %v", timelines, err)
 	}
 }
+
+// Pressure is of no pod: samples before the first pod, and between pods, count.
+func TestReplayTellsOfPressure(t *testing.T) {
+	sample := func(at, io float64) timeline.PressureSeen {
+		return timeline.PressureSeen{ArrivedAt: after(at), Stalled: timeline.Stalled{IO: time.Duration(io * float64(time.Second))}}
+	}
+	all := replay(t, sample(0.6, 0), seen("a", 1.2), sample(1.6, 0.5), sample(2.6, 1), seen("a", 5, ready(2)))
+	if len(all) != 1 || all[0].State != timeline.StateReady {
+		t.Fatalf("got %+v", all)
+	}
+	told := 0
+	for _, phase := range all[0].Phases {
+		if p := phase.Pressure; p != nil {
+			told++
+			if p.IO < 0.499 || p.IO > 0.501 || p.CPU != 0 {
+				t.Errorf("%s under %+v, want half of io", phase.Phase, *p)
+			}
+		}
+	}
+	if told == 0 {
+		t.Errorf("no phase tells of pressure: %+v", all[0].Phases)
+	}
+}

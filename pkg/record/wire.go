@@ -1,5 +1,7 @@
 package record
 
+import "time"
+
 // The kinds of line.
 const (
 	kindHeader      = "header"
@@ -10,6 +12,7 @@ const (
 	kindLost        = "events_lost"
 	kindRuntimeSeen = "runtime_seen"
 	kindClockSeen   = "clock_seen"
+	kindPressure    = "pressure_seen"
 )
 
 // The types below are the format; what each field means is said in package timeline, where the types
@@ -42,6 +45,15 @@ type clockSeen struct {
 	SentAt         instant `json:"sent_at,omitzero"`
 	ArrivedAt      instant `json:"arrived_at,omitzero"`
 	ControlPlaneAt instant `json:"control_plane_at,omitzero"`
+}
+
+// pressureSeen counts in nanoseconds.
+type pressureSeen struct {
+	tag
+	ArrivedAt instant       `json:"arrived_at,omitzero"`
+	CPU       time.Duration `json:"cpu_stalled,omitzero"`
+	IO        time.Duration `json:"io_stalled,omitzero"`
+	Memory    time.Duration `json:"memory_stalled,omitzero"`
 }
 
 type podGone struct {

@@ -149,7 +149,7 @@ func (c *Contents) read(reader *record.Reader) error {
 // Events that the API server still holds. It reads the clocks anew, too.
 func survives(o timeline.Observation) bool {
 	switch o.(type) {
-	case timeline.EventsWatched, timeline.EventsLost, timeline.ClockSeen:
+	case timeline.EventsWatched, timeline.EventsLost, timeline.ClockSeen, timeline.PressureSeen:
 		return false
 	}
 	return true

@@ -18,9 +18,10 @@ const (
 )
 
 // Observation is one dated fact. The set is closed: PodSeen, PodGone, EventSeen, EventsWatched,
-// EventsLost, RuntimeSeen, ClockSeen.
+// EventsLost, RuntimeSeen, ClockSeen, PressureSeen.
 type Observation interface {
-	// PodUID is the UID of the pod object in the API server that the fact is about; empty for a ClockSeen.
+	// PodUID is the UID of the pod object in the API server that the fact is about; empty for a ClockSeen
+	// and a PressureSeen.
 	PodUID() string
 }
 
@@ -91,6 +92,12 @@ type ClockSeen struct {
 	ControlPlaneAt time.Time // floored to a second (the answer's HTTP Date)
 }
 
+// PressureSeen is what the kernel had counted of the whole node's stalled tasks.
+type PressureSeen struct {
+	ArrivedAt time.Time // agent's clock, when it was read
+	Stalled   Stalled
+}
+
 // PodUID implements Observation.
 func (o PodSeen) PodUID() string { return o.Pod.UID }
 
@@ -111,6 +118,9 @@ func (o RuntimeSeen) PodUID() string { return o.UID }
 
 // PodUID implements Observation.
 func (o ClockSeen) PodUID() string { return "" }
+
+// PodUID implements Observation.
+func (o PressureSeen) PodUID() string { return "" }
 
 // Pod is the part of a pod object that start-up timing needs. Instants are floored to a second, as
 // the API server stores them; the zero time means absent.

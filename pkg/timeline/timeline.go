@@ -116,6 +116,8 @@ type Span struct {
 	MergedWith []Phase
 	// Open says that the phase still goes on; EndAt is then the time of asking.
 	Open bool
+	// Pressure is the node's meanwhile; nil where nobody measured it.
+	Pressure *Pressure
 }
 
 // Duration is the length of the span.

@@ -15,8 +15,9 @@ const verdictParts = 3
 // and the error of the total.
 func (t Timeline) Verdict() string {
 	type part struct {
-		words  string
-		length time.Duration
+		words    string
+		length   time.Duration
+		pressure Pressure // times length
 	}
 	var parts []part
 	for _, s := range t.Phases {
@@ -27,12 +28,13 @@ func (t Timeline) Verdict() string {
 			i = len(parts) - 1
 		}
 		parts[i].length += s.Duration()
+		parts[i].pressure.add(s)
 	}
 	slices.SortStableFunc(parts, func(a, b part) int { return cmp.Compare(b.length, a.length) })
 	var named []string
 	for _, p := range parts[:min(len(parts), verdictParts)] {
 		if p.length >= 50*time.Millisecond { // less would print as 0.0 s
-			named = append(named, seconds(p.length)+" "+p.words)
+			named = append(named, seconds(p.length)+" "+p.words+p.pressure.words(p.length))
 		}
 	}
 	text := t.outcome()
@@ -125,3 +127,24 @@ func (t Timeline) registryOf(container string) string {
 }
 
 func seconds(d time.Duration) string { return fmt.Sprintf("%.1f s", d.Seconds()) }
+
+// add weighs the pressure in a span by its length. Of what does not happen on the node, or is mere waiting, it says nothing.
+func (p *Pressure) add(s Span) {
+	switch s.Cause {
+	case CauseScheduler, CauseBackoff, CauseConfig, CauseGate:
+		return
+	}
+	if length := float64(s.Duration()); s.Pressure != nil {
+		p.CPU, p.IO, p.Memory = p.CPU+length*s.Pressure.CPU, p.IO+length*s.Pressure.IO, p.Memory+length*s.Pressure.Memory
+	}
+}
+
+// words say that a pressure, times length, was high; else they are empty.
+func (p *Pressure) words(length time.Duration) string {
+	l := float64(length)
+	resource, share := (&Pressure{p.CPU / l, p.IO / l, p.Memory / l}).High()
+	if resource == "" {
+		return ""
+	}
+	return fmt.Sprintf(" while %s pressure was %.0f %%", resource, 100*share)
+}

@@ -32,12 +32,25 @@ func TestVerdict(t *testing.T) {
 		"5.0 s to ready: 5.0 s until the last container was ready; ±0.0 s": { // which one that was is not known
 			State: StateReady, Total: 5 * time.Second, Phases: []Span{span(PhaseReadinessProbe, "", 5*time.Second)},
 		},
+		"6.0 s to ready: 4.0 s unpacking while io pressure was 80 %, 2.0 s waiting for the scheduler; ±0.0 s": {
+			State: StateReady, Total: 6 * time.Second, Phases: []Span{
+				pressed(span(PhaseScheduling, "", 2*time.Second), 0.9), pressed(span(PhaseUnpack, "app", 3*time.Second), 0.9),
+				pressed(span(PhaseUnpack, "sidecar", time.Second), 0.5)},
+		},
+		"3.0 s to ready: 3.0 s network; ±0.0 s": {
+			State: StateReady, Total: 3 * time.Second, Phases: []Span{pressed(span(PhaseNetwork, "", 3*time.Second), 0.4)},
+		},
 		"starting for 0.0 s; ±1.0 s": {State: StateStarting, TotalError: time.Second},
 	} {
 		if got := timeline.Verdict(); got != want {
 			t.Errorf("verdict %q, want %q", got, want)
 		}
 	}
+}
+
+func pressed(s Span, io float64) Span {
+	s.Pressure, s.Cause = &Pressure{IO: io}, CauseOf(s.Phase)
+	return s
 }
 
 func TestEveryPhaseHasWords(t *testing.T) {

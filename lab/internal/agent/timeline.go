@@ -68,7 +68,15 @@ type Phase struct {
 	Error      json.Number `json:"error_seconds"`
 	Sources    []string    `json:"sources"`
 	MergedWith []string    `json:"merged_with"`
-	Open       bool        `json:"open"` // it went on when the record was made
+	Open       bool        `json:"open"`     // it went on when the record was made
+	Pressure   *Pressure   `json:"pressure"` // absent where nobody measured it
+}
+
+// Pressure is the share of a phase in which tasks of the node waited for a resource.
+type Pressure struct {
+	CPU    float64 `json:"cpu"`
+	IO     float64 `json:"io"`
+	Memory float64 `json:"memory"`
 }
 
 // Mark is an instant and the interval that is said to hold it; a zero end is not known.

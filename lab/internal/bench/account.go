@@ -35,6 +35,10 @@ const rbacPath = "/apis/rbac.authorization.k8s.io/v1/"
 
 // BindAccount gives a service account of the bench a ClusterRole.
 func (b *Bench) BindAccount(ctx context.Context, account, role string) error {
+	return b.bind(ctx, account, role, rbacv1.Subject{Kind: rbacv1.ServiceAccountKind, Namespace: b.Namespace, Name: account})
+}
+
+func (b *Bench) bind(ctx context.Context, account, role string, subject rbacv1.Subject) error {
 	meta, err := b.clusterMeta(ctx, account+"-"+role)
 	if err != nil {
 		return err
@@ -42,10 +46,10 @@ func (b *Bench) BindAccount(ctx context.Context, account, role string) error {
 	binding := rbacv1.ClusterRoleBinding{
 		ObjectMeta: meta,
 		RoleRef:    rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: role},
-		Subjects:   []rbacv1.Subject{{Kind: rbacv1.ServiceAccountKind, Namespace: b.Namespace, Name: account}},
+		Subjects:   []rbacv1.Subject{subject},
 	}
 	if err := b.Kube.Create(ctx, rbacPath+"clusterrolebindings", binding); err != nil {
-		return fmt.Errorf("bind role %s to service account %s: %w", role, account, err)
+		return fmt.Errorf("bind role %s to %s: %w", role, account, err)
 	}
 	return nil
 }

@@ -52,7 +52,16 @@ func (b *Bench) CreatePod(ctx context.Context, name string, spec corev1.PodSpec)
 
 // CreateAnnotatedPod is CreatePod with annotations.
 func (b *Bench) CreateAnnotatedPod(ctx context.Context, name string, annotations map[string]string, spec corev1.PodSpec) error {
-	pod := corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: name, Annotations: annotations}, Spec: spec}
+	return b.createPod(ctx, metav1.ObjectMeta{Name: name, Annotations: annotations}, spec)
+}
+
+// CreateLabelledPod is CreatePod with labels.
+func (b *Bench) CreateLabelledPod(ctx context.Context, name string, labels map[string]string, spec corev1.PodSpec) error {
+	return b.createPod(ctx, metav1.ObjectMeta{Name: name, Labels: labels}, spec)
+}
+
+func (b *Bench) createPod(ctx context.Context, meta metav1.ObjectMeta, spec corev1.PodSpec) error {
+	pod := corev1.Pod{ObjectMeta: meta, Spec: spec}
 	if err := b.Kube.Create(ctx, "/api/v1/namespaces/"+b.Namespace+"/pods", pod); err != nil {
 		return fmt.Errorf("create pod: %w", err)
 	}

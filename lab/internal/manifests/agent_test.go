@@ -64,20 +64,32 @@ func TestManifestsFitTheAgent(t *testing.T) {
 		compareAccess(t, asked(t, agent, "--impersonate-node=on"), compose(t, "node-impersonation"))
 	})
 	t.Run("access to annotate", func(t *testing.T) {
-		compareAccess(t, asked(t, agent, "--annotate=on"), compose(t, "annotate"), "podlapse-agent-annotate")
+		compareAccess(t, asked(t, agent, "--annotate=on"), compose(t, "annotate"))
+	})
+	t.Run("access to its node", func(t *testing.T) {
+		compareAccess(t, asked(t, agent, "--node-health"), compose(t, "node-health"))
+		compareAccess(t, asked(t, agent, "--node-health", "--impersonate-node=on"), compose(t, "node-health", "node-impersonation"))
+	})
+	t.Run("probes", func(t *testing.T) {
+		config := find[*corev1.ConfigMap](t, compose(t, "probes"), "podlapse-probes")
+		path := filepath.Join(t.TempDir(), "probes.yaml")
+		if err := os.WriteFile(path, []byte(config.Data["probes.yaml"]), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		// What is wrong with settings is told, all of it, before anything is tried; here that is the name of the node alone.
+		out, _ := exec.Command(agent, "run", "--node-name=No_Name", "--probes-file="+path).CombinedOutput()
+		if text := string(out); !strings.Contains(text, "No_Name") || strings.Contains(text, "probes-file") {
+			t.Errorf("the agent says of the probes:\n%s", text)
+		}
 	})
 	t.Run("TLS", func(t *testing.T) { servesTLS(t, agent) })
 }
 
 // compareAccess wants the agent's roles to allow what was asked for, and nothing that was not.
-func compareAccess(t *testing.T, asked []string, objects []object, more ...string) {
+func compareAccess(t *testing.T, asked []string, objects []object) {
 	t.Helper()
 	var allowed []string
-	var rules []rbacv1.PolicyRule
-	for _, role := range append([]string{"podlapse-agent"}, more...) {
-		rules = append(rules, find[*rbacv1.ClusterRole](t, objects, role).Rules...)
-	}
-	for _, rule := range rules {
+	for _, rule := range agentRules(objects) {
 		if len(rule.ResourceNames)+len(rule.NonResourceURLs) > 0 {
 			t.Errorf("this test does not understand %+v", rule)
 		}
@@ -93,6 +105,22 @@ func compareAccess(t *testing.T, asked []string, objects []object, more ...strin
 	if !slices.Equal(asked, allowed) {
 		t.Errorf("the agent asks for  %q\nits role allows     %q", asked, allowed)
 	}
+}
+
+// agentRules are those of all roles that are bound to the agent.
+func agentRules(objects []object) (rules []rbacv1.PolicyRule) {
+	bound := map[string]bool{}
+	for _, o := range objects {
+		if binding, ok := o.(*rbacv1.ClusterRoleBinding); ok && binding.Subjects[0].Name == "podlapse-agent" {
+			bound[binding.RoleRef.Name] = true
+		}
+	}
+	for _, o := range objects {
+		if role, ok := o.(*rbacv1.ClusterRole); ok && bound[role.Name] {
+			rules = append(rules, role.Rules...)
+		}
+	}
+	return rules
 }
 
 // asked runs the agent against an API server with one pod that waits and asks for an annotation, until it has watched pods and
@@ -142,6 +170,10 @@ func asked(t *testing.T, agent string, flags ...string) []string {
 			<-r.Context().Done()
 		default:
 			w.Header().Set("Content-Type", "application/json")
+			if resource == "nodes" {
+				_ = json.NewEncoder(w).Encode(corev1.NodeList{TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "NodeList"}, ListMeta: metav1.ListMeta{ResourceVersion: "1"}})
+				return
+			}
 			_ = json.NewEncoder(w).Encode(waitingPod(node))
 		}
 	}))
@@ -161,7 +193,7 @@ func asked(t *testing.T, agent string, flags ...string) []string {
 		t.Fatal(err)
 	}
 	awaited := 2 // pods, and the Events of the pod
-	if slices.Contains(flags, "--annotate=on") {
+	if slices.Contains(flags, "--node-health") || slices.Contains(flags, "--annotate=on") {
 		awaited++
 	}
 	for range awaited {

@@ -39,6 +39,8 @@ func TestValuesThatTheSchemaRefuses(t *testing.T) {
 		{"tls: {enabled: true, secretName: \"\"}", "/tls/secretName'"},
 		{"tls: {certificate: x}", "'certificate'"},
 		{"stateDir: {path: state}", "/stateDir/path'"},
+		{"nodeHealth: true", "/nodeHealth': got boolean, want object"},
+		{"probes: {config: [x]}", "/probes/config': got array, want string"},
 		{"maxUnavailable: 0", "/maxUnavailable'"},
 		{"resources: {limit: {cpu: 1}}", "'limit'"},
 	} {

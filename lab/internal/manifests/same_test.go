@@ -36,7 +36,7 @@ func TestEveryComponentAndOverlayIsHeldAgainstTheChart(t *testing.T) {
 func TestChartSaysWhatKustomizeSays(t *testing.T) {
 	combinations := [][]string{
 		nil,
-		{"node-impersonation", "host-network", "pod-monitor", "rules", "dashboard", "network-policy", "metrics-auth", "tls", "state-dir", "annotate", "k3s"},
+		{"node-health", "node-impersonation", "probes", "host-network", "pod-monitor", "rules", "dashboard", "network-policy", "metrics-auth", "tls", "state-dir", "annotate", "k3s"},
 		{"openshift", "host-network", "pod-monitor", "rules", "dashboard", "network-policy", "metrics-auth", "tls", "state-dir", "annotate"},
 	}
 	for name := range asValues() {

@@ -22,6 +22,8 @@ func asValues() map[string]string {
 		"metrics-auth":       "metricsAuth: {enabled: true}",
 		"state-dir":          "stateDir: {enabled: true}",
 		"annotate":           "annotate: {enabled: true}",
+		"node-health":        "nodeHealth: {enabled: true}",
+		"probes":             "probes: {enabled: true}",
 		"crio":               "runtime: crio",
 		"k3s":                "runtime: k3s",
 		"microk8s":           "runtime: microk8s",

@@ -20,8 +20,8 @@ const (
 	tokenKey       = "service-account"
 )
 
-// agentName is what the API server calls an agent that runs as a process.
-const agentName = "podlapse-agent"
+// AgentName is what the API server calls an agent that runs as a process.
+const AgentName = "podlapse-agent"
 
 // writeCertificates makes the node's authority and every certificate of it, and the kubeconfigs. The
 // user names and groups are the ones that Kubernetes' built-in roles are bound to.
@@ -38,7 +38,7 @@ func (n Node) writeCertificates() error {
 		{controllerUser, "system:kube-controller-manager", nil},
 		{schedulerUser, "system:kube-scheduler", nil},
 		{kubeletUser, "system:node:" + layout.NodeName, []string{"system:nodes"}},
-		{agentUser, agentName, nil},
+		{agentUser, AgentName, nil},
 		{etcdClient, "etcd-client", nil},
 	}
 	for _, client := range clients {

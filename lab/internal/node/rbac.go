@@ -26,7 +26,7 @@ func grantAgent(ctx context.Context, client *kube.Client) error {
 	binding := rbacv1.ClusterRoleBinding{
 		ObjectMeta: metav1.ObjectMeta{Name: processRole},
 		RoleRef:    rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: processRole},
-		Subjects:   []rbacv1.Subject{{APIGroup: rbacv1.GroupName, Kind: rbacv1.UserKind, Name: agentName}},
+		Subjects:   []rbacv1.Subject{{APIGroup: rbacv1.GroupName, Kind: rbacv1.UserKind, Name: AgentName}},
 	}
 	if err := client.Create(ctx, path+"clusterroles", role); err != nil && !kube.IsConflict(err) {
 		return fmt.Errorf("create the agent's role: %w", err)

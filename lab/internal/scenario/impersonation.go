@@ -25,7 +25,7 @@ func nodeImpersonation(ctx context.Context, b *bench.Bench, v *Verdict) error {
 	const account, home = "agent", "home"
 	err := b.CreateAccount(ctx, account,
 		rbacv1.PolicyRule{APIGroups: []string{"authentication.k8s.io"}, Resources: []string{"nodes"}, Verbs: []string{"impersonate:associated-node"}},
-		rbacv1.PolicyRule{APIGroups: []string{""}, Resources: []string{"pods"}, Verbs: []string{
+		rbacv1.PolicyRule{APIGroups: []string{""}, Resources: []string{"pods", "nodes"}, Verbs: []string{
 			"impersonate-on:associated-node:list", "impersonate-on:associated-node:watch"}},
 		rbacv1.PolicyRule{APIGroups: []string{""}, Resources: []string{"events"}, Verbs: []string{"watch"}})
 	if err != nil {
@@ -43,7 +43,7 @@ func nodeImpersonation(ctx context.Context, b *bench.Bench, v *Verdict) error {
 	if err != nil {
 		return err
 	}
-	flags := []string{"--kubeconfig=" + kubeconfig, "--impersonate-node=on"}
+	flags := []string{"--kubeconfig=" + kubeconfig, "--impersonate-node=on", "--node-health", "--node-warm-up=0s"}
 	if err := b.Node.RestartAgentWith(ctx, node.AgentChange{Flags: flags}); err != nil {
 		return err
 	}
@@ -52,6 +52,9 @@ func nodeImpersonation(ctx context.Context, b *bench.Bench, v *Verdict) error {
 		return err
 	}
 	v.Contract(timeline)
+	if err := (healthRun{b, v}).until(ctx, "the agent to tell of its node", toldWithin, sample{"podlapse_node_available", nil, 1}); err != nil {
+		v.Problem("%v", err)
+	}
 	check(ctx, b, v, append(flags, "--node-name="+layout.NodeName, "--cri-endpoint=unix://"+b.Node.ContainerdSocket()),
 		"node impersonation is in force")
 	return tryToken(ctx, b, v, token)
@@ -73,6 +76,7 @@ func check(ctx context.Context, b *bench.Bench, v *Verdict, flags []string, want
 func tryToken(ctx context.Context, b *bench.Bench, v *Verdict, token string) error {
 	const here, elsewhere = "system:node:" + layout.NodeName, "system:node:node-2"
 	pods, mine := "/api/v1/pods", "/api/v1/pods?fieldSelector=spec.nodeName%3D"+layout.NodeName
+	const nodes = "/api/v1/nodes"
 	secrets := "/api/v1/namespaces/" + b.Namespace + "/secrets"
 	as := func(user string, groups ...string) http.Header {
 		headers := http.Header{"Impersonate-User": {user}}
@@ -94,7 +98,11 @@ func tryToken(ctx context.Context, b *bench.Bench, v *Verdict, token string) err
 		{"pods of a namespace", "/api/v1/namespaces/" + b.Namespace + "/pods", as(here), false},
 		{"secrets", "/api/v1/secrets", as(here), false},
 		{"a secret of a pod on its node", secrets + "/secret", as(here), false},
-		{"its node", "/api/v1/nodes/" + layout.NodeName, as(here), false},
+		{"its node", nodes + "?fieldSelector=metadata.name%3D" + layout.NodeName, as(here), true},
+		{"another node", nodes + "?fieldSelector=metadata.name%3Dnode-2", as(here), false},
+		{"all nodes", nodes, as(here), false},
+		{"its node under its own name", nodes + "?fieldSelector=metadata.name%3D" + layout.NodeName, nil, false},
+		{"its node by name", "/api/v1/nodes/" + layout.NodeName, as(here), false},
 		{"a pod on its node by name", "/api/v1/namespaces/" + b.Namespace + "/pods/mine", as(here), false},
 		{"Events as its node", "/api/v1/events?watch=true&timeoutSeconds=1", as(here), false},
 		{"another node's pods as that node", "/api/v1/pods?fieldSelector=spec.nodeName%3Dnode-2", as(elsewhere), false},

@@ -41,6 +41,13 @@ const (
 	keyBlockedFor   = "podlapse.blocked_seconds"
 )
 
+// The node's pressure during a phase, as shares of it from 0 to 1.
+const (
+	keyCPUPressure    = "podlapse.pressure.cpu"
+	keyIOPressure     = "podlapse.pressure.io"
+	keyMemoryPressure = "podlapse.pressure.memory"
+)
+
 // The kinds of span.
 const (
 	kindStartup   = "startup"

@@ -25,6 +25,10 @@ func phasesOf(t timeline.Timeline) []span {
 		if p.Open {
 			attributes = append(attributes, attribute.Bool(keyOpen, true))
 		}
+		if p.Pressure != nil {
+			attributes = append(attributes, attribute.Float64(keyCPUPressure, p.Pressure.CPU),
+				attribute.Float64(keyIOPressure, p.Pressure.IO), attribute.Float64(keyMemoryPressure, p.Pressure.Memory))
+		}
 		spans = append(spans, span{
 			key:  strings.Join([]string{kindPhase, string(p.Phase), p.Container, strconv.Itoa(p.Attempt)}, "/"),
 			name: string(p.Phase), start: p.StartAt, end: p.EndAt, attributes: known(attributes...),

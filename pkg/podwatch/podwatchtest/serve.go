@@ -90,7 +90,7 @@ func (s *Server) list(w http.ResponseWriter, q query, limit, from string) {
 			items, next = items[:most], strconv.Itoa(skipped+most)
 		}
 	}
-	kind := map[string]string{"pods": "PodList", "events": "EventList", "secrets": "SecretList"}[q.resource]
+	kind := map[string]string{"pods": "PodList", "events": "EventList", "nodes": "NodeList", "secrets": "SecretList"}[q.resource]
 	answer := map[string]any{
 		"apiVersion": "v1", "kind": kind, "items": items,
 		"metadata": map[string]string{"resourceVersion": strconv.Itoa(s.version), "continue": next},
@@ -181,6 +181,8 @@ func typed(o object) object {
 		o.TypeMeta = metav1.TypeMeta{APIVersion: "v1", Kind: "Pod"}
 	case *corev1.Event:
 		o.TypeMeta = metav1.TypeMeta{APIVersion: "v1", Kind: "Event"}
+	case *corev1.Node:
+		o.TypeMeta = metav1.TypeMeta{APIVersion: "v1", Kind: "Node"}
 	}
 	return o
 }

@@ -1,4 +1,4 @@
-// Package podwatchtest is an API server for pods and Events that holds nothing else: it lists and
+// Package podwatchtest is an API server for pods, nodes and Events that holds nothing else: it lists and
 // watches them over HTTP with field selectors, streaming lists and history, from what a test has put
 // there, reviews tokens and access, and applies annotations. It can be absent, refusing, hanging or forgetful on demand. Every method is safe for
 // concurrent use.
@@ -49,7 +49,7 @@ type Server struct {
 	noApply   *metav1.Status
 }
 
-// object is what the server can hold: *corev1.Pod and *corev1.Event.
+// object is what the server can hold: *corev1.Pod, *corev1.Node and *corev1.Event.
 type object interface {
 	runtime.Object
 	metav1.Object
@@ -89,7 +89,7 @@ func (s *Server) URL() string { return s.url }
 // Transport is how a client reaches the server.
 func (s *Server) Transport() *http.Transport { return s.connect }
 
-// Put adds or replaces an object, which is a *corev1.Pod or a *corev1.Event.
+// Put adds or replaces an object, which is a *corev1.Pod, a *corev1.Node or a *corev1.Event.
 func (s *Server) Put(o object) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -204,8 +204,10 @@ func resourceOf(o object) string {
 		return "pods"
 	case *corev1.Event:
 		return "events"
+	case *corev1.Node:
+		return "nodes"
 	}
-	panic(fmt.Sprintf("not a pod and not an event: %T", o))
+	panic(fmt.Sprintf("not a pod, a node or an event: %T", o))
 }
 
 // query is what a list or watch wants.
@@ -224,6 +226,8 @@ func (q query) matches(o object) bool {
 		set["spec.nodeName"] = o.Spec.NodeName
 	case *corev1.Event:
 		set["involvedObject.uid"], set["source"] = string(o.InvolvedObject.UID), o.Source.Component
+	case *corev1.Node:
+		set["metadata.name"] = o.Name
 	}
 	return q.selector.Matches(set)
 }

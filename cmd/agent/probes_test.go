@@ -1,0 +1,151 @@
+package main
+
+import (
+	"bytes"
+	"net/http"
+	"os"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/podlapse/podlapse/pkg/imagepull"
+	"github.com/podlapse/podlapse/pkg/podwatch/podwatchtest"
+	"github.com/podlapse/podlapse/pkg/timeline"
+)
+
+// probesFile asks the API server, and registries.
+func probesFile(t testing.TB) string {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "probes.yaml")
+	text := "probes: [{name: api, kind: apiserver, interval: 1s}]\nregistries: {top: 1, interval: 1s}\n"
+	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
+// parts are the packages of which nothing is to run, or to be seen, unless it is asked for.
+var parts = []string{"podlapse/pkg/node.", "podlapse/pkg/probe.", "podwatch.(*NodeObject)"}
+
+// traces is what an agent does because of these packages: goroutines, metrics, requests.
+func tracesOfParts(t *testing.T, a inside, cluster *podwatchtest.Server) (goroutines int, seen []string) {
+	t.Helper()
+	stacks := make([]byte, 1<<20)
+	stacks = stacks[:runtime.Stack(stacks, true)]
+	for stack := range bytes.SplitSeq(stacks, []byte("\n\n")) {
+		goroutines++
+		for _, part := range parts {
+			if bytes.Contains(stack, []byte(part)) {
+				seen = append(seen, "goroutine of "+part)
+			}
+		}
+	}
+	families, err := a.registry.Gather()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, f := range families {
+		for _, prefix := range []string{"podlapse_node_", "podlapse_addon", "podlapse_probe_"} {
+			if strings.HasPrefix(f.GetName(), prefix) {
+				seen = append(seen, f.GetName())
+			}
+		}
+		for _, m := range f.GetMetric() {
+			for _, l := range m.GetLabel() {
+				if l.GetValue() == partNode || l.GetValue() == partPressure || l.GetValue() == "nodes" {
+					seen = append(seen, f.GetName()+" of "+l.GetValue())
+				}
+			}
+		}
+	}
+	for _, request := range cluster.Requests() {
+		if strings.Contains(request, "/nodes") || strings.Contains(request, "/version") {
+			seen = append(seen, "request "+request)
+		}
+	}
+	slices.Sort(seen)
+	return goroutines, slices.Compact(seen)
+}
+
+// TestWhatIsOffCostsNothing holds an agent against one with all of it on.
+func TestWhatIsOffCostsNothing(t *testing.T) {
+	off := podwatchtest.Start(t)
+	a := startInside(t, off, "--addons=kube-system", "--node-warm-up=1m") // that only say how
+	time.Sleep(100 * time.Millisecond)
+	goroutines, seen := tracesOfParts(t, a, off)
+	if len(seen) > 0 {
+		t.Errorf("with all of it off there is %q", seen)
+	}
+	a.stop()
+
+	on := podwatchtest.Start(t)
+	on.Put(&corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "node-a"}})
+	b := startInside(t, on, "--node-health", "--pressure", "--probes-file="+probesFile(t))
+	b.await(t, "podlapse_node_availability", 1) // warmed up
+	b.await(t, "podlapse_probe_up", 1)
+	more, seen := tracesOfParts(t, b, on)
+	for _, part := range parts {
+		if !slices.Contains(seen, "goroutine of "+part) {
+			t.Errorf("with all of it on nothing of %s runs: the test proves nothing; %q", part, seen)
+		}
+	}
+	if !slices.Contains(seen, "podlapse_node_available") || !slices.Contains(seen, "request list /api/v1/nodes metadata.name=node-a") || more <= goroutines {
+		t.Errorf("with all of it on there are %d goroutines, %d with it off, and %q", more, goroutines, seen)
+	}
+}
+
+func TestProbesOfTheRuntimeNeedOne(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "probes.yaml")
+	if err := os.WriteFile(path, []byte("probes: [{name: cri, kind: cri}]"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for endpoint, want := range map[string]string{"off": "--probes-file: probes of kind cri need the runtime", "auto": ""} {
+		var c config
+		_, err := settle(c.settings(), []string{"--node-name=a", "--cri-endpoint=" + endpoint, "--probes-file=" + path}, func(string) string { return "" }, 0)
+		if want == "" && err != nil || want != "" && (err == nil || !strings.Contains(err.Error(), want)) {
+			t.Errorf("%s: %v", endpoint, err)
+		}
+	}
+}
+
+func TestPulledFrom(t *testing.T) {
+	pull := func(registry string, outcome imagepull.Outcome) timeline.Timeline {
+		return timeline.Timeline{Pulls: []timeline.Pull{{Registry: registry, Outcome: outcome}}}
+	}
+	got := pulledFrom([]timeline.Timeline{
+		pull("b", imagepull.OutcomeDownloaded), pull("c", imagepull.OutcomeDownloaded), pull("c", imagepull.OutcomeVerified), pull("a", imagepull.OutcomeJoined),
+		pull("invented", imagepull.OutcomeFailed), pull("present", imagepull.OutcomePresent), pull("unknown", imagepull.OutcomeDownloaded),
+	})
+	if want := []string{"c", "a", "b"}; !slices.Equal(got, want) {
+		t.Errorf("%q, want %q", got, want)
+	}
+}
+
+func TestCheckTellsOfNodeAndProbes(t *testing.T) {
+	cluster := podwatchtest.Start(t)
+	check := func() string {
+		var out, errs bytes.Buffer
+		run(t.Context(), []string{"check", "--node-name=node-a", "--kubeconfig=" + kubeconfig(t, cluster.URL()), "--cri-endpoint=off",
+			"--node-health", "--probes-file=" + probesFile(t)}, func(string) string { return "" }, &out, &errs)
+		return out.String() + errs.String()
+	}
+	for _, want := range []string{"ok       node           the object of node-a can be listed and watched", "ok       probes         1 are listed, and up to 1 registries"} {
+		if got := check(); !strings.Contains(got, want) {
+			t.Errorf("want %q in\n%s", want, got)
+		}
+	}
+	cluster.Authorize(func(a podwatchtest.Attempt) bool { return a.Resource != "nodes" })
+	if got := check(); !strings.Contains(got, "failed   node ") || !strings.Contains(got, "allow the ServiceAccount list and watch of nodes") {
+		t.Errorf("refused:\n%s", got)
+	}
+	cluster.Refuse(http.StatusInternalServerError, metav1.StatusReasonInternalError, "no")
+	if got := check(); strings.Contains(got, "allow the ServiceAccount list and watch of nodes") {
+		t.Errorf("another failure is none of RBAC:\n%s", got)
+	}
+}

@@ -1,0 +1,227 @@
+package scenario
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"runtime"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/podlapse/podlapse/lab/internal/bench"
+	"github.com/podlapse/podlapse/lab/internal/layout"
+	"github.com/podlapse/podlapse/lab/internal/metrics"
+	"github.com/podlapse/podlapse/lab/internal/node"
+	"github.com/podlapse/podlapse/lab/internal/workload"
+)
+
+const nodePath = "/api/v1/nodes/" + layout.NodeName
+
+// nodeHealth has an agent tell of its node: cordoned, not ready and well again, with an add-on that crashes and one that is well,
+// and of the machine's pressure while a pod starts.
+func nodeHealth(ctx context.Context, b *bench.Bench, v *Verdict) (err error) {
+	err = b.GrantAgent(ctx, rbacv1.PolicyRule{APIGroups: []string{""}, Resources: []string{"nodes"}, Verbs: []string{"list", "watch"}})
+	if err != nil {
+		return err
+	}
+	if err := b.Kube.Merge(ctx, nodePath, nodeChange(nil, map[string]any{corev1.LabelTopologyZone: "lab-a", "karpenter.sh/nodepool": "lab"})); err != nil {
+		return err
+	}
+	defer func() { // a context of its own: an interrupted scenario has to clear, too
+		mend, cancel := context.WithTimeout(context.WithoutCancel(ctx), 10*time.Second)
+		defer cancel()
+		err = errors.Join(err, b.Kube.Merge(mend, nodePath, nodeChange(false, map[string]any{corev1.LabelTopologyZone: nil, "karpenter.sh/nodepool": nil})))
+	}()
+	err = b.Node.RestartAgentWith(ctx, node.AgentChange{Flags: []string{"--node-health", "--node-warm-up=0s", "--pressure", "--addons=:lab-addon=" + b.Namespace}})
+	if err != nil {
+		return err
+	}
+	h := healthRun{b, v}
+	if err := h.until(ctx, "the node to be available", 20*time.Second, sample{"podlapse_node_available", nil, 1}); err != nil {
+		return err
+	}
+	h.now(ctx,
+		sample{"podlapse_node_info", []string{`zone="lab-a"`, `node_pool="lab"`}, 1},
+		sample{"podlapse_node_condition", []string{`condition="Ready"`, `status="true"`}, 1},
+		sample{"podlapse_node_condition", []string{`condition="Ready"`, `status="false"`}, 0},
+		sample{"podlapse_node_availability", nil, 3}, sample{"podlapse_node_unavailable", nil, 0},
+		sample{"podlapse_addons_available", nil, 1})
+	if err := h.cordon(ctx); err != nil {
+		return err
+	}
+	if err := h.addons(ctx); err != nil {
+		return err
+	}
+	return h.notReady(ctx)
+}
+
+// nodeChange is a merge patch; nil leaves a part as it is.
+func nodeChange(unschedulable any, labels map[string]any) map[string]any {
+	change := map[string]any{"metadata": map[string]any{"labels": labels}}
+	if unschedulable != nil {
+		change["spec"] = map[string]any{"unschedulable": unschedulable}
+	}
+	return change
+}
+
+// healthRun asks the agent and judges.
+type healthRun struct {
+	*bench.Bench
+	verdict *Verdict
+}
+
+// sample is what the samples of a metric with these labels have to add up to.
+type sample struct {
+	name   string
+	labels []string
+	want   float64
+}
+
+func (s sample) of(text string) error {
+	got, err := metrics.Sum(text, s.name, s.labels...)
+	if err == nil && got != s.want {
+		err = fmt.Errorf("%s%v is %v, want %v", s.name, s.labels, got, s.want)
+	}
+	return err
+}
+
+// until waits for all samples together, and says what lacks when it takes too long.
+func (h healthRun) until(ctx context.Context, what string, limit time.Duration, wanted ...sample) error {
+	h.verdict.Compared += len(wanted)
+	return h.Node.Report.Wait(ctx, what, limit, 50*time.Millisecond, func(ctx context.Context) error {
+		text, err := h.Agent.Metrics(ctx)
+		if err != nil {
+			return err
+		}
+		var wrong []error
+		for _, s := range wanted {
+			wrong = append(wrong, s.of(text))
+		}
+		return errors.Join(wrong...)
+	})
+}
+
+// now judges samples as they are.
+func (h healthRun) now(ctx context.Context, wanted ...sample) {
+	text, err := h.Agent.Metrics(ctx)
+	if err != nil {
+		h.verdict.Problem("%v", err)
+		return
+	}
+	for _, s := range wanted {
+		h.verdict.Compared++
+		if err := s.of(text); err != nil {
+			h.verdict.Problem("%v", err)
+		}
+	}
+}
+
+// toldWithin is how long a change of the node may take to be in the metrics: it comes by a watch.
+const toldWithin = 2 * time.Second
+
+func (h healthRun) cordon(ctx context.Context) error {
+	for _, step := range []struct {
+		what     string
+		cordoned bool
+		want     []sample
+	}{
+		{"the cordon to be told", true, []sample{
+			{"podlapse_node_available", nil, 0}, {"podlapse_node_availability", []string{`aspect="schedulable"`}, 0},
+			{"podlapse_node_availability", []string{`aspect="ready"`}, 1}, {"podlapse_addons_available", nil, 0},
+			{"podlapse_node_unavailable", []string{`aspect="schedulable"`, `reason="Cordoned"`}, 1}, {"podlapse_node_unavailable", nil, 1}}},
+		{"its end to be told", false, []sample{{"podlapse_node_available", nil, 1}, {"podlapse_node_unavailable", nil, 0}}},
+	} {
+		if err := h.Kube.Merge(ctx, nodePath, nodeChange(step.cordoned, nil)); err != nil {
+			return err
+		}
+		asked := time.Now()
+		if err := h.until(ctx, step.what, toldWithin, step.want...); err != nil {
+			h.verdict.Problem("%v", err)
+			continue
+		}
+		h.verdict.Note("%s took %s", step.what, seconds(time.Since(asked)))
+	}
+	return nil
+}
+
+// notReady has the API server say that kubelet is not ready. Kubelet takes that back by itself with its next status.
+func (h healthRun) notReady(ctx context.Context) error {
+	now := metav1.Now()
+	condition := corev1.NodeCondition{Type: corev1.NodeReady, Status: corev1.ConditionFalse, Reason: "LabNotReady", Message: "a scenario says so",
+		LastHeartbeatTime: now, LastTransitionTime: now}
+	change := map[string]any{"status": map[string]any{"conditions": []corev1.NodeCondition{condition}}}
+	if err := h.Kube.MergeLists(ctx, nodePath+"/status", change); err != nil {
+		return err
+	}
+	err := h.until(ctx, "NotReady to be told", toldWithin,
+		sample{"podlapse_node_available", nil, 0}, sample{"podlapse_node_condition", []string{`condition="Ready"`, `status="false"`}, 1},
+		sample{"podlapse_node_condition", []string{`condition="Ready"`, `status="true"`}, 0},
+		sample{"podlapse_node_unavailable", []string{`aspect="ready"`, `reason="LabNotReady"`}, 1})
+	if err != nil {
+		h.verdict.Problem("%v", err)
+	}
+	const kubeletSays = 20 * time.Second // it looks every 10 s
+	if err := h.until(ctx, "kubelet to say that it is ready", kubeletSays, sample{"podlapse_node_available", nil, 1}, sample{"podlapse_node_unavailable", nil, 0}); err != nil {
+		h.verdict.Problem("%v", err)
+	}
+	return nil
+}
+
+// addons starts one add-on that is well, while the machine is busy, and one that crashes twice.
+func (h healthRun) addons(ctx context.Context) error {
+	const exitCode, readyAfter = "7", 2 * time.Second
+	crashing := corev1.Container{Name: "crashing", Image: h.BaseImage, Env: []corev1.EnvVar{
+		{Name: workload.CrashAfter, Value: "100ms"}, {Name: workload.ExitCode, Value: exitCode}}}
+	labels := func(name, version string) map[string]string {
+		return map[string]string{"lab-addon": h.Namespace, "app.kubernetes.io/name": name, "app.kubernetes.io/version": version}
+	}
+	if err := h.CreateLabelledPod(ctx, "crashing", labels("lab-dns", "1.2.3"), corev1.PodSpec{Containers: []corev1.Container{crashing}}); err != nil {
+		return err
+	}
+	witness, err := witnessPressure()
+	if err != nil {
+		return err
+	}
+	defer witness.stop()
+	rest := busy(3 * runtime.NumCPU())
+	defer rest()
+	err = h.CreateLabelledPod(ctx, "well", labels("lab-proxy", "2"), corev1.PodSpec{Containers: []corev1.Container{bench.MainContainer(mainName, h.BaseImage, readyAfter)}})
+	if err != nil {
+		return err
+	}
+	if err := h.AwaitReady(ctx, "well", startLimit); err != nil {
+		return err
+	}
+	rest()
+	timeline, err := h.AwaitSettled(ctx, "well")
+	if err != nil {
+		return err
+	}
+	witness.stop()
+	h.verdict.Contract(timeline)
+	witness.judge(timeline, h.verdict)
+
+	// Kubelet starts it again at once, and once more after 10 s.
+	of := func(name string, more ...string) []string { return append([]string{`addon="` + name + `"`}, more...) }
+	err = h.until(ctx, "the crash loop to be told", 30*time.Second,
+		sample{"podlapse_addon_restarts_total", of("lab-dns", `version="1.2.3"`, `container="crashing"`, `reason="error"`, `exit_code="`+exitCode+`"`), 2},
+		sample{"podlapse_addon_pods", of("lab-dns"), 1}, sample{"podlapse_addon_pods_available", of("lab-dns"), 0},
+		sample{"podlapse_addon_pods", of("lab-proxy"), 1}, sample{"podlapse_addon_pods_available", of("lab-proxy", `version="2"`), 1},
+		sample{"podlapse_addons_available", nil, 0}, sample{"podlapse_node_available", nil, 1})
+	if err != nil {
+		h.verdict.Problem("%v", err)
+	}
+	h.now(ctx, sample{"podlapse_addon_restarts_total", nil, 2}, sample{"podlapse_addon_pods", nil, 2})
+	for _, pod := range []string{"crashing", "well"} {
+		if err := h.DeletePod(ctx, pod); err != nil {
+			return err
+		}
+		if err := h.AwaitGone(ctx, pod); err != nil {
+			return err
+		}
+	}
+	return h.until(ctx, "add-ons that are gone to be told of no more", toldWithin, sample{"podlapse_addon_pods", nil, 0}, sample{"podlapse_addons_available", nil, 1})
+}

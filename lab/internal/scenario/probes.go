@@ -1,0 +1,197 @@
+package scenario
+
+import (
+	"context"
+	"fmt"
+	"net"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+
+	"github.com/podlapse/podlapse/lab/internal/bench"
+	"github.com/podlapse/podlapse/lab/internal/layout"
+	"github.com/podlapse/podlapse/lab/internal/metrics"
+	"github.com/podlapse/podlapse/lab/internal/node"
+)
+
+// What the targets of probes do.
+const (
+	probeSlow    = 300 * time.Millisecond // how late the slow ones answer
+	probeTimeout = 800 * time.Millisecond
+	probeWithin  = 250 * time.Millisecond // by which a length may be above what was injected, on a busy machine
+)
+
+// askedOf is a probe and how its attempts have to go: with this result, which the stage has, and so long at least.
+type askedOf struct {
+	name, kind string
+	fields     string // of the file, besides name, kind and pace
+	result     string
+	stage      string // empty: it has none
+	least      time.Duration
+}
+
+// probes asks what is well, slow, silent and dead.
+func probes(ctx context.Context, b *bench.Bench, v *Verdict) error {
+	names, err := serveNames(probeSlow)
+	if err != nil {
+		return err
+	}
+	defer names.stop()
+	targets, err := serveTargets(layout.Address(layout.RegistryPort), probeSlow)
+	if err != nil {
+		return err
+	}
+	defer targets.stop()
+	well := layout.Address(layout.RegistryPort)
+	dns := func(name, result string, least time.Duration) askedOf {
+		return askedOf{"dns-" + name, "dns", fmt.Sprintf("target: %s.lab., server: %q", name, names.address), result, "dns", least}
+	}
+	registry := func(name, address, result, stage string, least time.Duration) askedOf {
+		return askedOf{"registry-" + name, "registry", fmt.Sprintf("target: %q, plain_http: true", address), result, stage, least}
+	}
+	all := []askedOf{
+		dns("well", "ok", 0), dns("slow", "ok", probeSlow), dns("absent", "dns_error", 0), dns("silent", "timeout", probeTimeout),
+		{"dns-dead", "dns", fmt.Sprintf("target: well.lab., server: %q", targets.dead), "dns_error", "dns", 0},
+		registry("well", well, "ok", "first_byte", 0),
+		registry("slow", targets.slow, "ok", "first_byte", probeSlow),
+		registry("silent", targets.silent, "timeout", "first_byte", probeTimeout),
+		registry("dead", targets.dead, "connect_error", "connect", 0),
+		registry("refuses", targets.refuses, "bad_status", "", 0),
+		{"port", "tcp", fmt.Sprintf("target: %q", well), "ok", "connect", 0},
+		{"page", "http", fmt.Sprintf("target: %q", "http://"+layout.Address(layout.KubeletHealth)+"/healthz"), "ok", "first_byte", 0},
+		{name: "runtime", kind: "cri", result: "ok"},
+		{"api-server", "apiserver", "", "ok", "first_byte", 0},
+	}
+	file, err := probesFile(b, all, well)
+	if err != nil {
+		return err
+	}
+	defer os.Remove(file)
+	if err := b.Node.RestartAgentWith(ctx, node.AgentChange{Flags: []string{"--probes-file=" + file}}); err != nil {
+		return err
+	}
+	// Meanwhile a pod is pulled from the registry, which is then asked without anybody having listed it.
+	cold, err := b.Image(ctx, "cold", smallLayer)
+	if err != nil {
+		return err
+	}
+	var work errgroup.Group
+	work.Go(func() error { _, err := startPlain(ctx, b, "cold", cold); return err })
+	all = append(all, askedOf{"registry:" + well, "registry", "", "ok", "first_byte", 0})
+	defer func() { _ = work.Wait() }()
+	const attempts = 4
+	err = b.Node.Report.Wait(ctx, fmt.Sprintf("%d attempts of each probe", attempts), 25*time.Second, 100*time.Millisecond, func(ctx context.Context) error {
+		text, err := b.Agent.Metrics(ctx)
+		if err != nil {
+			return err
+		}
+		for _, p := range all {
+			n, err := metrics.Sum(text, "podlapse_probe_attempts_total", `probe="`+p.name+`"`)
+			if err != nil || n < attempts {
+				return fmt.Errorf("of %s there are %v: %w", p.name, n, err)
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		v.Problem("%v", err)
+	}
+	if err := work.Wait(); err != nil {
+		return err
+	}
+	text, err := b.Agent.Metrics(ctx)
+	if err != nil {
+		return err
+	}
+	for _, p := range all {
+		p.judge(text, v)
+	}
+	return judgeProbeLog(b, v)
+}
+
+// probesFile writes what the agent is to ask, and has it ask registries that pods are pulled from.
+func probesFile(b *bench.Bench, all []askedOf, plain string) (string, error) {
+	var text strings.Builder
+	pace := fmt.Sprintf("interval: 1s, timeout: %s, jitter: 100ms", probeTimeout)
+	text.WriteString("probes:\n")
+	for _, p := range all {
+		fields := p.fields
+		if fields != "" {
+			fields += ", "
+		}
+		fmt.Fprintf(&text, "- {name: %s, kind: %s, %s%s}\n", p.name, p.kind, fields, pace)
+	}
+	fmt.Fprintf(&text, "registries: {top: 2, plain_http: [%q], %s}\n", plain, pace)
+	path := b.Node.In(b.Namespace + "-probes.yaml")
+	if err := os.WriteFile(path, []byte(text.String()), 0o600); err != nil {
+		return "", fmt.Errorf("write probes: %w", err)
+	}
+	return filepath.Abs(path)
+}
+
+// judge wants every attempt to have ended in the one way, in the stage that is to blame, after so long.
+func (p askedOf) judge(text string, v *Verdict) {
+	sum := func(name string, labels ...string) float64 {
+		n, err := metrics.Sum(text, name, append([]string{`probe="` + p.name + `"`, `kind="` + p.kind + `"`}, labels...)...)
+		if err != nil {
+			v.Problem("%v", err)
+		}
+		return n
+	}
+	v.Compared++
+	result := `result="` + p.result + `"`
+	all, right := sum("podlapse_probe_attempts_total"), sum("podlapse_probe_attempts_total", result)
+	up := map[bool]float64{true: 1}[p.result == "ok"]
+	if right == 0 || all != right || sum("podlapse_probe_up") != up {
+		v.Problem("of %v attempts of %s %v ended with %s, and it is up: %v", all, p.name, right, p.result, sum("podlapse_probe_up"))
+		return
+	}
+	for _, stage := range []string{p.stage, "total"} {
+		if stage == "" {
+			continue
+		}
+		labels := []string{`stage="` + stage + `"`, result}
+		count := sum("podlapse_probe_duration_seconds_count", labels...)
+		mean := time.Duration(sum("podlapse_probe_duration_seconds_sum", labels...) / count * float64(time.Second))
+		v.Compared++
+		if count != all || mean < p.least || mean > p.least+probeWithin {
+			v.Problem("%s of %s took %s on average, %v times; want %s to %s, %v times", stage, p.name, seconds(mean), count, seconds(p.least), seconds(p.least+probeWithin), all)
+		}
+		if stage == p.stage {
+			v.Note("%s: %v times %s, %s on average in stage %s", p.name, all, p.result, seconds(mean), stage)
+		}
+	}
+}
+
+// judgeProbeLog wants each probe that fails to be logged once, and its URL not at all.
+func judgeProbeLog(b *bench.Bench, v *Verdict) error {
+	text, err := os.ReadFile(b.Node.AgentLog())
+	if err != nil {
+		return fmt.Errorf("read the agent's log: %w", err)
+	}
+	log := string(text[strings.LastIndex(string(text), "podlapse agent starts"):])
+	for _, name := range []string{"dns-silent", "dns-absent", "registry-dead", "registry-silent"} {
+		v.Compared++
+		if n := strings.Count(log, `"probe":"`+name+`"`); n != 1 {
+			v.Problem("the agent logged %d times of %s, want once", n, name)
+		}
+	}
+	v.Compared++
+	if strings.Contains(log, "/v2/") {
+		v.Problem("the agent logged a URL")
+	}
+	return nil
+}
+
+// free is an address on loopback where nobody listens.
+func free() (string, error) {
+	listener, err := net.Listen("tcp", layout.Address(0))
+	if err != nil {
+		return "", fmt.Errorf("find a free port: %w", err)
+	}
+	defer listener.Close()
+	return listener.Addr().String(), nil
+}

@@ -1,0 +1,177 @@
+package node
+
+import (
+	"cmp"
+	"maps"
+	"slices"
+	"strconv"
+	"sync"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/podlapse/podlapse/pkg/podwatch"
+)
+
+const (
+	// maxAddons bounds the add-ons that are told of: a node has a dozen.
+	maxAddons = 64
+	// maxRestartSeries bounds the kinds of restart that are counted: programs choose their exit codes.
+	maxRestartSeries = 256
+	// stableAfter is how long after a restart a pod does not count as available.
+	stableAfter = time.Minute
+)
+
+// AddonState is how the pods of an add-on on this node are; each count is part of the one before it.
+type AddonState struct {
+	Addon
+	Pods      int
+	Running   int // in that phase
+	Ready     int
+	Available int // ready, and no container of them was restarted within the last minute
+}
+
+// RestartKind is what restarts of add-ons are told apart by.
+type RestartKind struct {
+	Addon
+	Container string
+	Reason    podwatch.RestartReason
+	ExitCode  string // a number, or unknown
+}
+
+// AddonsState is what there is at a moment: the lists are in order, and bounded.
+type AddonsState struct {
+	Addons          []AddonState
+	DroppedAddons   int
+	Restarts        map[RestartKind]uint64
+	DroppedRestarts uint64 // so far
+	Available       bool   // all pods of all add-ons
+}
+
+// Addons follows the pods that are add-ons: it implements podwatch.Follower. Pods that are to end, and those that have, are none. It
+// is safe for concurrent use.
+type Addons struct {
+	selector Selector
+	now      func() time.Time
+
+	mu       sync.Mutex
+	pods     map[string]addonPod // by UID
+	restarts map[RestartKind]uint64
+	dropped  uint64
+	unstable map[string]time.Time // by UID: when a container was restarted last
+}
+
+type addonPod struct {
+	addon          Addon
+	running, ready bool
+}
+
+// NewAddons knows no pods yet.
+func NewAddons(selector Selector, now func() time.Time) *Addons {
+	return &Addons{
+		selector: selector, now: now,
+		pods: map[string]addonPod{}, restarts: map[RestartKind]uint64{}, unstable: map[string]time.Time{},
+	}
+}
+
+var _ podwatch.Follower = (*Addons)(nil)
+
+// isAddon leaves out what a Job runs, and what is left of pods that were evicted or have ended.
+func (a *Addons) isAddon(pod *corev1.Pod, addon Addon) bool {
+	return a.selector.matches(pod) && addon.Controller != "Job" && addon.Controller != "CronJob" &&
+		pod.Status.Phase != corev1.PodSucceeded && pod.Status.Phase != corev1.PodFailed
+}
+
+// Seen implements podwatch.Follower.
+func (a *Addons) Seen(pod *corev1.Pod) {
+	addon := addonOf(pod)
+	if !a.isAddon(pod, addon) {
+		a.Gone(string(pod.UID))
+		return
+	}
+	ready := slices.ContainsFunc(pod.Status.Conditions, func(c corev1.PodCondition) bool {
+		return c.Type == corev1.PodReady && c.Status == corev1.ConditionTrue
+	})
+	running := pod.Status.Phase == corev1.PodRunning
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.pods[string(pod.UID)] = addonPod{addon, running, running && ready}
+}
+
+// Restarted implements podwatch.Follower.
+func (a *Addons) Restarted(pod *corev1.Pod, r podwatch.Restart) {
+	addon := addonOf(pod)
+	if !a.isAddon(pod, addon) {
+		return
+	}
+	kind := RestartKind{Addon: addon, Container: text(r.Container), Reason: r.Reason, ExitCode: "unknown"}
+	if r.ExitCode != nil {
+		kind.ExitCode = strconv.Itoa(int(*r.ExitCode))
+	}
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.unstable[string(pod.UID)] = a.now()
+	if _, known := a.restarts[kind]; !known && len(a.restarts) >= maxRestartSeries {
+		a.forgetAbsent()
+		if len(a.restarts) >= maxRestartSeries {
+			a.dropped += uint64(r.Times)
+			return
+		}
+	}
+	a.restarts[kind] += uint64(r.Times)
+}
+
+// forgetAbsent makes room: what add-ons that are no longer on the node counted goes.
+func (a *Addons) forgetAbsent() {
+	present := map[Addon]bool{}
+	for _, pod := range a.pods {
+		present[pod.addon] = true
+	}
+	maps.DeleteFunc(a.restarts, func(kind RestartKind, _ uint64) bool { return !present[kind.Addon] })
+}
+
+// Gone implements podwatch.Follower.
+func (a *Addons) Gone(uid string) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	delete(a.pods, uid)
+	delete(a.unstable, uid)
+}
+
+// State is how the add-ons are now.
+func (a *Addons) State() AddonsState {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	s := AddonsState{Restarts: maps.Clone(a.restarts), DroppedRestarts: a.dropped, Available: true}
+	of := map[Addon]*AddonState{}
+	for uid, pod := range a.pods {
+		state := of[pod.addon]
+		if state == nil {
+			state = &AddonState{Addon: pod.addon}
+			of[pod.addon] = state
+		}
+		state.Pods++
+		restartedAt, restarted := a.unstable[uid]
+		switch {
+		case pod.ready && (!restarted || a.now().Sub(restartedAt) >= stableAfter):
+			state.Available++
+			fallthrough
+		case pod.ready:
+			state.Ready++
+			fallthrough
+		case pod.running:
+			state.Running++
+		}
+	}
+	for _, state := range of {
+		s.Addons = append(s.Addons, *state)
+		s.Available = s.Available && state.Available == state.Pods
+	}
+	slices.SortFunc(s.Addons, func(a, b AddonState) int {
+		return cmp.Or(cmp.Compare(a.Name, b.Name), cmp.Compare(a.Version, b.Version), cmp.Compare(a.Controller, b.Controller))
+	})
+	if over := len(s.Addons) - maxAddons; over > 0 {
+		s.Addons, s.DroppedAddons = s.Addons[:maxAddons], over
+	}
+	return s
+}

@@ -1,0 +1,182 @@
+package node
+
+import (
+	"cmp"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+)
+
+// maxConditions bounds the conditions that are told of: kubelet has five, node-problem-detector adds a dozen.
+const maxConditions = 32
+
+// The aspects of availability, in the order in which they are asked for.
+const (
+	AspectReady       = "ready"       // condition Ready is True
+	AspectSchedulable = "schedulable" // not cordoned
+	AspectWarmedUp    = "warmed_up"   // so old that what comes up with a node is up
+)
+
+// Why an aspect is not given, where no condition's own reason says it.
+const (
+	reasonCordoned    = "Cordoned"
+	reasonWarmingUp   = "WarmingUp"
+	reasonNoObject    = "NodeObjectMissing"
+	reasonNoCondition = "ConditionMissing"
+)
+
+// Health is what a Node object says. It is a value.
+type Health struct {
+	Known      bool // the API server was asked
+	Exists     bool // and has the object
+	Place      Place
+	Conditions []Condition // by type
+	Dropped    int         // conditions beyond those that are told of
+	CreatedAt  time.Time
+	Cordoned   bool
+	NotReady   string // why condition Ready is not True, in its own word; empty if it is
+}
+
+// Place is where a node belongs, by well-known labels; empty where it has none.
+type Place struct{ Pool, Zone, Region, InstanceType string }
+
+// Condition is one condition of a node. Status is true, false or unknown.
+type Condition struct{ Type, Status string }
+
+// Aspect is one thing that a node needs to be available, and why it lacks it.
+type Aspect struct {
+	Name   string
+	Given  bool
+	Reason string // empty if it is given
+}
+
+// poolLabels are where clouds and provisioners name a node's pool, in the order in which they are looked for.
+var poolLabels = []string{
+	"karpenter.sh/nodepool", "karpenter.sh/provisioner-name", // the latter before 0.32
+	"cloud.google.com/gke-nodepool", "eks.amazonaws.com/nodegroup", "alpha.eksctl.io/nodegroup-name",
+	"kubernetes.azure.com/agentpool", "agentpool",
+	"doks.digitalocean.com/node-pool", "k8s.scaleway.com/pool-name", "lke.linode.com/pool-id", "oke.oraclecloud.com/pool.name",
+	"node.cluster.x-k8s.io/pool", "worker.gardener.cloud/pool", "kops.k8s.io/instancegroup",
+}
+
+// The other labels; the beta ones are older than 1.17.
+var (
+	zoneLabels     = []string{corev1.LabelTopologyZone, corev1.LabelFailureDomainBetaZone}
+	regionLabels   = []string{corev1.LabelTopologyRegion, corev1.LabelFailureDomainBetaRegion}
+	instanceLabels = []string{corev1.LabelInstanceTypeStable, corev1.LabelInstanceType}
+)
+
+// HealthOf reads a Node object; nil is that there is none. It keeps nothing of the object.
+func HealthOf(n *corev1.Node) Health {
+	if n == nil {
+		return Health{Known: true, NotReady: reasonNoObject}
+	}
+	h := Health{
+		Known: true, Exists: true,
+		Place: Place{
+			Pool: first(n.Labels, poolLabels), Zone: first(n.Labels, zoneLabels),
+			Region: first(n.Labels, regionLabels), InstanceType: first(n.Labels, instanceLabels),
+		},
+		CreatedAt: n.CreationTimestamp.Time,
+		Cordoned:  cordoned(n),
+		NotReady:  reasonNoCondition,
+	}
+	for _, c := range n.Status.Conditions {
+		if c.Type == corev1.NodeReady {
+			h.NotReady = ""
+			if c.Status != corev1.ConditionTrue {
+				h.NotReady = text(cmp.Or(c.Reason, "NotReady"))
+			}
+		}
+		if known := (Condition{text(string(c.Type)), status(c.Status)}); !slices.ContainsFunc(h.Conditions, known.sameType) {
+			h.Conditions = append(h.Conditions, known)
+		}
+	}
+	slices.SortFunc(h.Conditions, func(a, b Condition) int { return cmp.Compare(a.Type, b.Type) })
+	if over := len(h.Conditions) - maxConditions; over > 0 {
+		h.Conditions, h.Dropped = h.Conditions[:maxConditions], over
+	}
+	return h
+}
+
+func (c Condition) sameType(other Condition) bool { return c.Type == other.Type }
+
+// cordoned goes by the field and by the taint that follows from it: either may come first.
+func cordoned(n *corev1.Node) bool {
+	return n.Spec.Unschedulable || slices.ContainsFunc(n.Spec.Taints, func(t corev1.Taint) bool {
+		return t.Key == corev1.TaintNodeUnschedulable
+	})
+}
+
+// status is one of three words, whatever the object has.
+func status(s corev1.ConditionStatus) string {
+	switch s {
+	case corev1.ConditionTrue:
+		return "true"
+	case corev1.ConditionFalse:
+		return "false"
+	}
+	return "unknown"
+}
+
+func first(labels map[string]string, keys []string) string {
+	for _, key := range keys {
+		if value := labels[key]; value != "" {
+			return text(value)
+		}
+	}
+	return ""
+}
+
+// Aspects is what the node needs to be available. Warming up is over when the object is as old as that takes.
+func (h Health) Aspects(now time.Time, warmUp time.Duration) []Aspect {
+	aspects := []Aspect{
+		{AspectReady, h.Exists && h.NotReady == "", h.NotReady},
+		{AspectSchedulable, h.Exists && !h.Cordoned, reasonCordoned},
+		{AspectWarmedUp, h.Exists && now.Sub(h.CreatedAt) >= warmUp, reasonWarmingUp},
+	}
+	for i := range aspects {
+		switch a := &aspects[i]; {
+		case a.Given:
+			a.Reason = ""
+		case !h.Exists:
+			a.Reason = reasonNoObject
+		}
+	}
+	return aspects
+}
+
+// Available says that all aspects are given.
+func (h Health) Available(now time.Time, warmUp time.Duration) bool {
+	return !slices.ContainsFunc(h.Aspects(now, warmUp), func(a Aspect) bool { return !a.Given })
+}
+
+// Latest holds what was seen last. It is safe for concurrent use; the zero one holds what is not known.
+type Latest struct {
+	mu     sync.Mutex
+	health Health
+}
+
+// See takes in the Node object.
+func (l *Latest) See(n *corev1.Node) {
+	h := HealthOf(n)
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.health = h
+}
+
+// Health is what was seen last.
+func (l *Latest) Health() Health {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.health
+}
+
+// maxText bounds what an object says where it becomes a label value, in bytes: most of it is bounded so by the API server.
+const maxText = 63
+
+// text is of its own memory, short, and valid as a label value: with one that is not, all series of its metric are lost.
+func text(s string) string { return strings.ToValidUTF8(strings.Clone(s[:min(len(s), maxText)]), "") }

@@ -1,0 +1,130 @@
+package node
+
+import (
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+)
+
+// MetricsConfig is what the collector reads; every field but WarmUp is required.
+type MetricsConfig struct {
+	Health func() Health
+	Addons func() AddonsState
+	Now    func() time.Time
+	WarmUp time.Duration
+}
+
+// metrics asks at each scrape.
+type metrics struct {
+	config MetricsConfig
+
+	info, condition, available, aspect, unavailable *prometheus.Desc
+	pods, running, ready, podsAvailable             *prometheus.Desc
+	restarts, addonsAvailable                       *prometheus.Desc
+	droppedConditions, droppedAddons                prometheus.Counter
+	droppedRestarts                                 *prometheus.Desc
+}
+
+// NewMetrics makes the collector of the node's health and add-ons. Of a node that is not known yet there is none.
+func NewMetrics(config MetricsConfig) prometheus.Collector {
+	desc := func(name, help string, labels ...string) *prometheus.Desc {
+		return prometheus.NewDesc(name, help, labels, nil)
+	}
+	addon := []string{"addon", "version", "controller"}
+	dropped := func(what, help string) prometheus.Counter {
+		return prometheus.NewCounter(prometheus.CounterOpts{Name: "podlapse_" + what + "_dropped_total", Help: help})
+	}
+	return &metrics{
+		config: config,
+		info: desc("podlapse_node_info", "Where this node belongs, by well-known labels; empty where it has none; always 1.",
+			"node_pool", "zone", "region", "instance_type"),
+		condition: desc("podlapse_node_condition", "Whether a condition of this node has a status (1) or not (0): true, false or unknown.",
+			"condition", "status"),
+		available: desc("podlapse_node_available", "Whether this node is available (1) or not (0): ready, schedulable and warmed up."),
+		aspect: desc("podlapse_node_availability", "What of its availability this node has (1) or not (0): ready is its condition, schedulable "+
+			"that it is not cordoned, warmed_up that its object is older than --node-warm-up.", "aspect"),
+		unavailable: desc("podlapse_node_unavailable", "Why this node lacks an aspect of its availability, in the word of its condition or "+
+			"Cordoned, WarmingUp, NodeObjectMissing, ConditionMissing; 1 while it does.", "aspect", "reason"),
+		pods:    desc("podlapse_addon_pods", "Pods of an add-on on this node.", addon...),
+		running: desc("podlapse_addon_pods_running", "Of podlapse_addon_pods, those in phase Running.", addon...),
+		ready:   desc("podlapse_addon_pods_ready", "Of podlapse_addon_pods_running, those that are ready.", addon...),
+		podsAvailable: desc("podlapse_addon_pods_available", "Of podlapse_addon_pods_ready, those of which no container was started again "+
+			"within the last minute.", addon...),
+		restarts: desc("podlapse_addon_restarts_total", "Times that kubelet started a container of an add-on again since the agent first saw "+
+			"the pod, by why the run before ended, as in podlapse_container_restarts_total, and its exit code.",
+			append(addon, "container", "reason", "exit_code")...),
+		addonsAvailable:   desc("podlapse_addons_available", "Whether this node and all pods of all its add-ons are available (1) or not (0)."),
+		droppedConditions: dropped("node_conditions", "Conditions of this node that were left out of a scrape, because there were too many."),
+		droppedAddons:     dropped("addons", "Add-ons that were left out of a scrape, because there were too many."),
+		droppedRestarts: desc("podlapse_addon_restarts_dropped_total",
+			"Restarts that are not in podlapse_addon_restarts_total, because there were too many kinds."),
+	}
+}
+
+// Describe implements prometheus.Collector.
+func (m *metrics) Describe(descs chan<- *prometheus.Desc) {
+	for _, d := range []*prometheus.Desc{m.info, m.condition, m.available, m.aspect, m.unavailable, m.pods, m.running, m.ready,
+		m.podsAvailable, m.restarts, m.addonsAvailable, m.droppedRestarts} {
+		descs <- d
+	}
+	m.droppedConditions.Describe(descs)
+	m.droppedAddons.Describe(descs)
+}
+
+// Collect implements prometheus.Collector; it may run on several goroutines at once.
+func (m *metrics) Collect(out chan<- prometheus.Metric) {
+	gauge := func(d *prometheus.Desc, value float64, labels ...string) {
+		out <- prometheus.MustNewConstMetric(d, prometheus.GaugeValue, value, labels...)
+	}
+	health, addons := m.config.Health(), m.config.Addons()
+	available := m.collectHealth(health, gauge)
+	if health.Known {
+		gauge(m.addonsAvailable, truth(available && addons.Available))
+	}
+	for _, a := range addons.Addons {
+		gauge(m.pods, float64(a.Pods), a.Name, a.Version, a.Controller)
+		gauge(m.running, float64(a.Running), a.Name, a.Version, a.Controller)
+		gauge(m.ready, float64(a.Ready), a.Name, a.Version, a.Controller)
+		gauge(m.podsAvailable, float64(a.Available), a.Name, a.Version, a.Controller)
+	}
+	for kind, n := range addons.Restarts {
+		out <- prometheus.MustNewConstMetric(m.restarts, prometheus.CounterValue, float64(n),
+			kind.Name, kind.Version, kind.Controller, kind.Container, string(kind.Reason), kind.ExitCode)
+	}
+	m.droppedConditions.Add(float64(health.Dropped))
+	m.droppedAddons.Add(float64(addons.DroppedAddons))
+	m.droppedConditions.Collect(out)
+	m.droppedAddons.Collect(out)
+	out <- prometheus.MustNewConstMetric(m.droppedRestarts, prometheus.CounterValue, float64(addons.DroppedRestarts))
+}
+
+func (m *metrics) collectHealth(h Health, gauge func(*prometheus.Desc, float64, ...string)) (available bool) {
+	if !h.Known {
+		return false
+	}
+	if h.Exists {
+		gauge(m.info, 1, h.Place.Pool, h.Place.Zone, h.Place.Region, h.Place.InstanceType)
+	}
+	for _, c := range h.Conditions {
+		for _, status := range []string{"true", "false", "unknown"} {
+			gauge(m.condition, truth(c.Status == status), c.Type, status)
+		}
+	}
+	now := m.config.Now()
+	for _, a := range h.Aspects(now, m.config.WarmUp) {
+		gauge(m.aspect, truth(a.Given), a.Name)
+		if !a.Given {
+			gauge(m.unavailable, 1, a.Name, a.Reason)
+		}
+	}
+	available = h.Available(now, m.config.WarmUp)
+	gauge(m.available, truth(available))
+	return available
+}
+
+func truth(b bool) float64 {
+	if b {
+		return 1
+	}
+	return 0
+}

@@ -1,0 +1,50 @@
+package node
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/util/validation"
+)
+
+// Selector says which pods are add-ons. The zero one has none.
+type Selector struct {
+	namespaces []string // empty: all
+	labels     labels.Selector
+}
+
+// DefaultSelector is where Kubernetes' own add-ons live.
+const DefaultSelector = "kube-system"
+
+// ParseSelector reads NAMESPACE[,NAMESPACE…][:LABELS], or :LABELS for pods of all namespaces. LABELS is as for kubectl get -l.
+func ParseSelector(given string) (Selector, error) {
+	names, wanted, labelled := strings.Cut(given, ":")
+	s := Selector{labels: labels.Everything()}
+	if names != "" {
+		s.namespaces = strings.Split(names, ",")
+	}
+	for _, name := range s.namespaces {
+		if len(validation.IsDNS1123Label(name)) > 0 {
+			return Selector{}, fmt.Errorf("%q is no namespace: want NAMESPACE[,NAMESPACE…][:LABELS] such as kube-system or :app.kubernetes.io/part-of=platform", name)
+		}
+	}
+	if labelled {
+		var err error
+		if s.labels, err = labels.Parse(wanted); err != nil {
+			return Selector{}, fmt.Errorf("%q is no label selector: want one as for kubectl get -l, such as k8s-app or tier=node: %w", wanted, err)
+		}
+	}
+	if len(s.namespaces) == 0 && s.labels.Empty() {
+		return Selector{}, errors.New("selects every pod: name namespaces, such as kube-system, or labels, such as :app.kubernetes.io/part-of=platform")
+	}
+	return s, nil
+}
+
+func (s Selector) matches(pod *corev1.Pod) bool {
+	return s.labels != nil && (len(s.namespaces) == 0 || slices.Contains(s.namespaces, pod.Namespace)) &&
+		s.labels.Matches(labels.Set(pod.Labels))
+}

@@ -1,0 +1,123 @@
+package podwatch
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/fields"
+	"k8s.io/apimachinery/pkg/watch"
+	"k8s.io/client-go/rest"
+
+	"github.com/podlapse/podlapse/pkg/backoff"
+	"github.com/podlapse/podlapse/pkg/health"
+)
+
+// NodeConfig is what NodeObject needs; every field is required.
+type NodeConfig struct {
+	Client   rest.Interface
+	NodeName string
+	// Seen takes the Node object whenever it may have changed, and nil when there is none, one at a time and in order. It must not
+	// keep or change the object.
+	Seen   func(*corev1.Node)
+	Report health.Report
+}
+
+// NodeObject follows the one Node object that the agent runs on. It keeps nothing.
+type NodeObject struct {
+	config   NodeConfig
+	resource resource
+}
+
+// NewNodeObject does nothing before Run.
+func NewNodeObject(config NodeConfig) *NodeObject {
+	return &NodeObject{config, resource{client: config.Client, name: "nodes"}}
+}
+
+// Run follows until ctx ends and then returns nil; it never fails. It may be called once.
+func (n *NodeObject) Run(ctx context.Context) error {
+	for failures := 0; ; failures++ {
+		listed, err := n.follow(ctx)
+		if ctx.Err() != nil {
+			return nil
+		}
+		if listed {
+			failures = 0
+		}
+		if err != nil {
+			n.config.Report(false, worded(err, remedyNode))
+		}
+		if !backoff.Sleep(ctx, retries.Delay(failures)) {
+			return nil
+		}
+	}
+}
+
+func (n *NodeObject) options(version string) metav1.ListOptions {
+	return metav1.ListOptions{
+		FieldSelector: fields.OneTermEqualSelector("metadata.name", n.config.NodeName).String(), ResourceVersion: version,
+		AllowWatchBookmarks: version != "",
+	}
+}
+
+// follow lists, which also tells that there is no such object, and watches from there on for as long as the API server lets it. It
+// says whether the list succeeded.
+func (n *NodeObject) follow(ctx context.Context) (listed bool, err error) {
+	answer, err := n.resource.list(ctx, n.options(""))
+	if err != nil {
+		return false, fmt.Errorf("list the node's object: %w", err)
+	}
+	list, ok := answer.(*corev1.NodeList)
+	if !ok {
+		return false, fmt.Errorf("list the node's object: unexpected %T", answer)
+	}
+	if len(list.Items) == 0 {
+		n.config.Seen(nil)
+		n.config.Report(true, "watching; there is no object of this name")
+	} else {
+		n.config.Seen(&list.Items[0])
+		n.config.Report(true, "watching")
+	}
+	for version := list.ResourceVersion; ctx.Err() == nil; {
+		if version, err = n.watchFrom(ctx, version); err != nil {
+			return true, fmt.Errorf("watch the node's object: %w", err)
+		}
+	}
+	return true, nil
+}
+
+// watchFrom takes in the changes after a version until the API server ends the watch, and says up to which version that was. A
+// watch that ended in good order has told something, a bookmark at least: what tells nothing is an error, not to be tried at once.
+func (n *NodeObject) watchFrom(ctx context.Context, version string) (string, error) {
+	w, err := n.resource.watch(ctx, n.options(version))
+	if err != nil {
+		return "", err
+	}
+	defer w.Stop()
+	told := false
+	for event := range w.ResultChan() {
+		if event.Type == watch.Error {
+			return "", apierrors.FromObject(event.Object)
+		}
+		node, ok := event.Object.(*corev1.Node)
+		if !ok {
+			return "", fmt.Errorf("unexpected %T", event.Object)
+		}
+		told, version = true, node.ResourceVersion
+		switch event.Type {
+		case watch.Added, watch.Modified:
+			n.config.Seen(node)
+		case watch.Deleted:
+			n.config.Seen(nil)
+		}
+	}
+	if !told && ctx.Err() == nil {
+		return "", errNothingTold
+	}
+	return version, nil
+}
+
+var errNothingTold = errors.New("the watch ended without a word")

@@ -1,0 +1,105 @@
+package podwatch
+
+import (
+	"net/http"
+	"slices"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/podlapse/podlapse/pkg/podwatch/podwatchtest"
+)
+
+// nodeNotes notes of each object that is seen whether it is cordoned.
+type nodeNotes chan string
+
+func (n nodeNotes) see(node *corev1.Node) {
+	switch {
+	case node == nil:
+		n <- "none"
+	case node.Spec.Unschedulable:
+		n <- "cordoned"
+	default:
+		n <- "there"
+	}
+}
+
+func (n nodeNotes) expect(t *testing.T, want string) {
+	t.Helper()
+	select {
+	case got := <-n:
+		if got != want {
+			t.Fatalf("saw %s, want %s", got, want)
+		}
+	case <-time.After(patience):
+		t.Fatalf("never saw %s", want)
+	}
+}
+
+func nodeNamed(name string, cordoned bool) *corev1.Node {
+	return &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: name}, Spec: corev1.NodeSpec{Unschedulable: cordoned}}
+}
+
+func TestNodeObject(t *testing.T) {
+	t.Parallel()
+	server := podwatchtest.Start(t)
+	server.Put(nodeNamed("node-b", true))
+	h, notes := newHarness(t), make(nodeNotes, 16)
+	h.run(NewNodeObject(NodeConfig{Client: clientFor(t, server.URL()), NodeName: nodeName, Seen: notes.see, Report: h.report}).Run)
+	notes.expect(t, "none")
+	h.until(true, "no object of this name")
+
+	server.Put(nodeNamed(nodeName, false))
+	notes.expect(t, "there")
+	server.Put(nodeNamed("node-b", false))
+	server.Put(nodeNamed(nodeName, true))
+	notes.expect(t, "cordoned")
+	server.Delete(nodeNamed(nodeName, true))
+	notes.expect(t, "none")
+
+	// What happens while nobody watches is told by the next list, whatever became of the watch.
+	for _, lose := range []func(){server.BreakWatches, server.ExpireWatches, func() { server.Forget(); server.BreakWatches() }} {
+		server.Refuse(http.StatusForbidden, metav1.StatusReasonForbidden, "not you")
+		lose()
+		h.until(false, "allow the ServiceAccount list and watch of nodes")
+		server.Put(nodeNamed(nodeName, false))
+		server.Heal()
+		notes.expect(t, "there")
+		server.Put(nodeNamed(nodeName, true))
+		notes.expect(t, "cordoned")
+	}
+	for _, request := range server.Requests() {
+		if want := " /api/v1/nodes metadata.name=" + nodeName; !slices.Contains([]string{"list" + want, "watch" + want}, request) {
+			t.Errorf("asked for %q", request)
+		}
+	}
+}
+
+// followed notes what a follower is told.
+type followed []string
+
+func (f *followed) Seen(p *corev1.Pod) { *f = append(*f, "seen "+p.Name) }
+func (f *followed) Restarted(p *corev1.Pod, r Restart) {
+	code := int32(-1)
+	if r.ExitCode != nil {
+		code = *r.ExitCode
+	}
+	*f = append(*f, "restarted "+r.Container+" "+string(r.Reason)+" "+string(rune('0'+r.Times))+" "+time.Duration(code).String())
+}
+func (f *followed) Gone(uid string) { *f = append(*f, "gone "+uid) }
+
+func TestFollowerIsToldOfPods(t *testing.T) {
+	s, pods := watched(t)
+	var told followed
+	pods.config.Follower, pods.restarts = &told, newRestarts(told.Restarted)
+	_ = s.Update(pod("a", "1"))
+	_ = s.Update(crashed("1", 3, "Error", 7))
+	_ = s.Update(crashed("1", 3, "Error", 7))
+	_ = s.Delete(crashed("1", 3, "Error", 7))
+	want := followed{"seen a", "restarted app error 1 7ns", "restarted app unknown 2 -1ns", "seen a", "seen a", "seen a", "gone 1"}
+	if !slices.Equal(told, want) {
+		t.Errorf("told %q\nwant %q", told, want)
+	}
+}

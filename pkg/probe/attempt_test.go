@@ -1,0 +1,362 @@
+package probe
+
+import (
+	"context"
+	"encoding/pem"
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"go.uber.org/zap"
+	"golang.org/x/net/dns/dnsmessage"
+)
+
+// made is a probe with short times.
+func made(kind Kind, target string, change func(*Probe)) Probe {
+	p := Probe{Name: "test", Kind: kind, Target: target}
+	p.Timeout.Duration = 500 * time.Millisecond
+	if change != nil {
+		change(&p)
+	}
+	return p
+}
+
+// ask makes one attempt as a Runner would.
+func ask(t *testing.T, p Probe) Outcome {
+	t.Helper()
+	r := NewRunner(RunnerConfig{Logger: zap.NewNop()})
+	return attempt(t.Context(), p, r.askerOf(p))
+}
+
+// stagesOf prints the stages of an outcome with their results.
+func stagesOf(o Outcome) string {
+	var texts []string
+	for _, s := range o.Stages {
+		texts = append(texts, fmt.Sprintf("%s=%s", s.Stage, s.Result))
+	}
+	return strings.Join(texts, " ")
+}
+
+func expect(t *testing.T, what string, o Outcome, result Result, stages string) {
+	t.Helper()
+	if o.Result != result || stagesOf(o) != stages || (o.Detail == "") != (result == ResultOK) {
+		t.Errorf("%s: %s (%q), %s; want %s, %s", what, o.Result, o.Detail, stagesOf(o), result, stages)
+	}
+}
+
+// silent takes connections and says nothing, until the test ends.
+func silent(t *testing.T) string {
+	t.Helper()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	done := make(chan struct{})
+	var conns []net.Conn
+	go func() {
+		defer close(done)
+		for {
+			conn, err := l.Accept()
+			if err != nil {
+				return
+			}
+			conns = append(conns, conn)
+		}
+	}()
+	t.Cleanup(func() {
+		_ = l.Close()
+		<-done
+		for _, conn := range conns {
+			_ = conn.Close()
+		}
+	})
+	return l.Addr().String()
+}
+
+// dead is an address where nobody listens.
+func dead(t *testing.T) string {
+	t.Helper()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	return l.Addr().String()
+}
+
+func TestHTTP(t *testing.T) {
+	var mu sync.Mutex
+	var requests []*http.Request
+	taken := func() []*http.Request {
+		mu.Lock()
+		defer mu.Unlock()
+		all := requests
+		requests = nil
+		return all
+	}
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		mu.Lock()
+		requests = append(requests, r.Clone(context.Background()))
+		mu.Unlock()
+		http.SetCookie(w, &http.Cookie{Name: "id", Value: "1"})
+		switch r.URL.Path {
+		case "/slow":
+			time.Sleep(100 * time.Millisecond)
+		case "/stuck":
+			<-r.Context().Done()
+		case "/hang-up":
+			panic(http.ErrAbortHandler)
+		case "/bad":
+			w.WriteHeader(http.StatusInternalServerError)
+		case "/loop":
+			http.Redirect(w, r, "/loop", http.StatusFound)
+		case "/once":
+			http.Redirect(w, r, "/", http.StatusFound)
+		case "/away":
+			http.Redirect(w, r, "http://"+dead(t)+"/", http.StatusFound)
+		case "/endless":
+			for r.Context().Err() == nil {
+				if _, err := w.Write(make([]byte, 1<<16)); err != nil {
+					return
+				}
+			}
+		case "/header":
+			w.Header().Set("X", strings.Repeat("x", 2*maxHeader))
+		}
+	}))
+	defer server.Close()
+	server.Config.ErrorLog = nil
+	t.Setenv("HTTP_PROXY", "http://"+dead(t)) // is not asked; net/http itself would skip it for loopback, see TestNoProxy
+	get := func(path string, change func(*Probe)) Outcome { return ask(t, made(KindHTTP, server.URL+path, change)) }
+	redirects := func(n int) func(*Probe) { return func(p *Probe) { p.Redirects = n } }
+	const reached = "connect=ok first_byte=ok"
+	expect(t, "well", get("/", nil), ResultOK, reached)
+	slow := get("/slow", nil)
+	expect(t, "slow", slow, ResultOK, reached)
+	if first := slow.Stages[1].Length; first < 90*time.Millisecond || first > slow.Length || slow.Stages[0].Length > 50*time.Millisecond {
+		t.Errorf("slow took %+v", slow)
+	}
+	stuck := get("/stuck?token=secret", nil)
+	expect(t, "stuck", stuck, ResultTimeout, "connect=ok first_byte=timeout")
+	if stuck.Length < 490*time.Millisecond || stuck.Length > 2*time.Second || strings.Contains(stuck.Detail, "secret") {
+		t.Errorf("stuck: %+v", stuck)
+	}
+	hungUp := get("/hang-up?token=secret", nil)
+	expect(t, "hung up", hungUp, ResultNoAnswer, "connect=ok first_byte=no_answer")
+	if strings.Contains(hungUp.Detail, "secret") {
+		t.Errorf("tells the query: %q", hungUp.Detail)
+	}
+	expect(t, "bad", get("/bad", nil), ResultBadStatus, reached)
+	expect(t, "bad, and right", get("/bad", func(p *Probe) { p.Status = []int{500} }), ResultOK, reached)
+	expect(t, "well, and wrong", get("/", func(p *Probe) { p.Status = []int{500} }), ResultBadStatus, reached)
+	expect(t, "a body without an end", get("/endless", nil), ResultOK, reached)
+	expect(t, "too much of a header", get("/header", nil), ResultError, reached)
+	taken()
+	expect(t, "a redirect that is not followed", get("/once", nil), ResultOK, reached)
+	expect(t, "a redirect to elsewhere", get("/away", redirects(5)), ResultOK, reached)
+	if n := len(taken()); n != 2 {
+		t.Errorf("asked %d times", n)
+	}
+	expect(t, "a redirect that is", get("/once", redirects(1)), ResultOK, reached)
+	taken()
+	expect(t, "too many", get("/loop", redirects(2)), ResultBadStatus, reached)
+	asked := taken()
+	if len(asked) != 3 {
+		t.Errorf("asked %d times, want the first and two more", len(asked))
+	}
+	for _, r := range asked {
+		if r.Header.Get("Cookie") != "" || r.Header.Get("Authorization") != "" || r.UserAgent() != userAgent {
+			t.Errorf("asked with %v", r.Header)
+		}
+	}
+	expect(t, "nobody there", ask(t, made(KindHTTP, "http://"+dead(t), nil)), ResultConnectError, "connect=connect_error")
+}
+
+func TestTLS(t *testing.T) {
+	server := httptest.NewTLSServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.URL.Path == "/v2/" {
+			w.WriteHeader(http.StatusUnauthorized)
+		}
+	}))
+	defer server.Close()
+	server.Config.ErrorLog = nil
+	trusted := func(p *Probe) {
+		p.authorities = pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: server.Certificate().Raw})
+	}
+	expect(t, "unknown authority", ask(t, made(KindHTTP, server.URL, nil)), ResultTLSError, "connect=ok tls=tls_error")
+	expect(t, "trusted", ask(t, made(KindHTTP, server.URL, trusted)), ResultOK, "connect=ok tls=ok first_byte=ok")
+	expect(t, "a registry that wants a login", ask(t, made(KindRegistry, strings.TrimPrefix(server.URL, "https://"), trusted)), ResultOK, "connect=ok tls=ok first_byte=ok")
+	expect(t, "no TLS at all", ask(t, made(KindRegistry, silent(t), nil)), ResultTimeout, "connect=ok tls=timeout")
+}
+
+func TestRegistry(t *testing.T) {
+	status := http.StatusOK
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.URL.Path != "/v2/" {
+			t.Errorf("asked for %s", r.URL)
+		}
+		w.WriteHeader(status)
+	}))
+	defer server.Close()
+	p := made(KindRegistry, strings.TrimPrefix(server.URL, "http://"), func(p *Probe) { p.PlainHTTP = true })
+	for s, want := range map[int]Result{200: ResultOK, 401: ResultOK, 403: ResultBadStatus, 404: ResultBadStatus, 503: ResultBadStatus, 302: ResultBadStatus} {
+		status = s
+		expect(t, fmt.Sprint(s), ask(t, p), want, "connect=ok first_byte=ok")
+	}
+}
+
+func TestTCP(t *testing.T) {
+	expect(t, "well", ask(t, made(KindTCP, silent(t), nil)), ResultOK, "connect=ok")
+	expect(t, "dead", ask(t, made(KindTCP, dead(t), nil)), ResultConnectError, "connect=connect_error")
+	_, port, _ := net.SplitHostPort(silent(t))
+	expect(t, "by name", ask(t, made(KindTCP, "localhost:"+port, nil)), ResultOK, "dns=ok connect=ok")
+}
+
+// names answers lookups over UDP: of well at once, of slow after 100 ms, of nothing else that there is none, of silent never.
+func names(t *testing.T) string {
+	t.Helper()
+	conn, err := net.ListenPacket("udp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		buffer := make([]byte, 1500)
+		for {
+			n, from, err := conn.ReadFrom(buffer)
+			if err != nil {
+				return
+			}
+			var m dnsmessage.Message
+			if m.Unpack(buffer[:n]) != nil || len(m.Questions) != 1 {
+				continue
+			}
+			q := m.Questions[0]
+			answer := dnsmessage.Message{Header: dnsmessage.Header{ID: m.ID, Response: true, RecursionAvailable: true}, Questions: m.Questions}
+			switch name := q.Name.String(); {
+			case name == "silent.test.":
+				continue
+			case name == "well.test." || name == "slow.test.":
+				if name == "slow.test." {
+					time.Sleep(100 * time.Millisecond)
+				}
+				if q.Type == dnsmessage.TypeA {
+					answer.Answers = []dnsmessage.Resource{{
+						Header: dnsmessage.ResourceHeader{Name: q.Name, Type: q.Type, Class: q.Class, TTL: 1},
+						Body:   &dnsmessage.AResource{A: [4]byte{127, 0, 0, 1}},
+					}}
+				}
+			default:
+				answer.RCode = dnsmessage.RCodeNameError
+			}
+			if packed, err := answer.Pack(); err == nil {
+				_, _ = conn.WriteTo(packed, from)
+			}
+		}
+	}()
+	t.Cleanup(func() { _ = conn.Close(); <-done })
+	return conn.LocalAddr().String()
+}
+
+func TestDNS(t *testing.T) {
+	server := names(t)
+	by := func(p *Probe) { p.Server = server }
+	expect(t, "well", ask(t, made(KindDNS, "well.test.", by)), ResultOK, "dns=ok")
+	slow := ask(t, made(KindDNS, "slow.test.", by))
+	expect(t, "slow", slow, ResultOK, "dns=ok")
+	if slow.Stages[0].Length < 90*time.Millisecond {
+		t.Errorf("slow took %+v", slow)
+	}
+	expect(t, "none of the name", ask(t, made(KindDNS, "absent.test.", by)), ResultDNSError, "dns=dns_error")
+	expect(t, "no word", ask(t, made(KindDNS, "silent.test.", by)), ResultTimeout, "dns=timeout")
+	expect(t, "by the machine's own", ask(t, made(KindDNS, "localhost", nil)), ResultOK, "dns=ok")
+}
+
+func TestRoundTrips(t *testing.T) {
+	failure := error(nil)
+	trip := func(ctx context.Context) error {
+		if failure == errForever {
+			<-ctx.Done()
+			return errors.New("what a client makes of it")
+		}
+		return failure
+	}
+	r := NewRunner(RunnerConfig{Runtime: trip, APIServer: trip, Logger: zap.NewNop()})
+	for _, kind := range []Kind{KindCRI, KindAPIServer} {
+		p := made(kind, "", nil)
+		for _, c := range []struct {
+			err  error
+			want Result
+		}{{nil, ResultOK}, {errors.New("no"), ResultError}, {errForever, ResultTimeout}} {
+			failure = c.err
+			expect(t, string(kind), attempt(t.Context(), p, r.askerOf(p)), c.want, "")
+		}
+	}
+}
+
+var errForever = errors.New("never comes back")
+
+func TestNoProxy(t *testing.T) {
+	asked := make(chan string, 16)
+	proxy := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) { asked <- r.URL.String() }))
+	defer proxy.Close()
+	for _, name := range []string{"HTTP_PROXY", "http_proxy", "HTTPS_PROXY", "ALL_PROXY"} {
+		t.Setenv(name, proxy.URL)
+	}
+	o := ask(t, made(KindHTTP, "http://does-not-exist.invalid/", nil))
+	if o.Result != ResultDNSError && o.Result != ResultTimeout {
+		t.Errorf("%+v, want that the name is not found", o)
+	}
+	if len(asked) > 0 {
+		t.Errorf("a proxy was asked for %s", <-asked)
+	}
+}
+
+func TestEveryResultIsListed(t *testing.T) {
+	for _, row := range stageOrder {
+		if !slices.Contains(Results(), row.failed) {
+			t.Errorf("%s is not listed", row.failed)
+		}
+	}
+}
+
+// The agent's own connection to the API server is one of HTTP/2, whose answer may begin before the request is said to be written.
+func TestEveryAnswerHasAFirstByte(t *testing.T) {
+	server := httptest.NewUnstartedServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {}))
+	server.EnableHTTP2 = true
+	server.StartTLS()
+	defer server.Close()
+	client := server.Client()
+	r := NewRunner(RunnerConfig{Logger: zap.NewNop(), APIServer: func(ctx context.Context) error {
+		request, err := http.NewRequestWithContext(ctx, http.MethodGet, server.URL, nil)
+		if err != nil {
+			return err
+		}
+		response, err := client.Do(request)
+		if err == nil {
+			if response.ProtoMajor != 2 {
+				t.Errorf("answered over %s", response.Proto)
+			}
+			err = response.Body.Close()
+		}
+		return err
+	}})
+	p := made(KindAPIServer, "", nil)
+	for i := range 500 {
+		want := "first_byte=ok"
+		if i == 0 {
+			want = "connect=ok tls=ok first_byte=ok"
+		}
+		if expect(t, "answered", attempt(t.Context(), p, r.askerOf(p)), ResultOK, want); t.Failed() {
+			t.Fatalf("attempt %d", i)
+		}
+	}
+}

@@ -1,0 +1,161 @@
+package probe
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"time"
+
+	"go.yaml.in/yaml/v2"
+)
+
+// Kind is what a probe does.
+type Kind string
+
+// The kinds.
+const (
+	KindDNS       Kind = "dns"       // looks a name up
+	KindTCP       Kind = "tcp"       // connects
+	KindHTTP      Kind = "http"      // gets a URL, http or https
+	KindRegistry  Kind = "registry"  // gets /v2/ of a registry; that it wants to know who asks is an answer
+	KindCRI       Kind = "cri"       // asks the container runtime for its version
+	KindAPIServer Kind = "apiserver" // asks the API server for its version, on the agent's own connection
+)
+
+// Bounds on a configuration.
+const (
+	maxProbes     = 32
+	maxRegistries = 8
+	maxRedirects  = 5
+	maxFile       = 1 << 20 // bytes
+	leastInterval = time.Second
+	mostInterval  = 24 * time.Hour
+	mostTimeout   = time.Minute
+)
+
+const (
+	defaultInterval = 30 * time.Second
+	defaultTimeout  = 5 * time.Second
+)
+
+// Config is a checked configuration.
+type Config struct {
+	Probes     []Probe
+	Registries Registries
+}
+
+// Probe is one thing to ask again and again.
+type Probe struct {
+	Name   string `yaml:"name"` // the label of its series
+	Kind   Kind   `yaml:"kind"`
+	Target string `yaml:"target"` // a name, HOST:PORT, a URL or a registry's HOST[:PORT]; none of cri and apiserver
+	Pace   `yaml:",inline"`
+
+	Server    string `yaml:"server"`     // of dns: the server's IP:PORT; empty for those of the agent's pod
+	PlainHTTP bool   `yaml:"plain_http"` // of registry
+	CAFile    string `yaml:"ca_file"`    // of http and registry: PEM; empty for the system's
+	Redirects int    `yaml:"redirects"`  // of http: so many are followed, on the same host
+	Status    []int  `yaml:"status"`     // of http: these are right; empty for 200 to 399
+
+	authorities []byte // what CAFile holds
+}
+
+// Pace says how often, and how long to wait for an answer.
+type Pace struct {
+	Interval Duration `yaml:"interval"`
+	Timeout  Duration `yaml:"timeout"`
+	Jitter   Duration `yaml:"jitter"` // a random part of it is added to each interval
+}
+
+// Registries are those that pods of the node were pulled from.
+type Registries struct {
+	Top       int `yaml:"top"` // so many of those that were pulled from the most; 0 for none
+	Pace      `yaml:",inline"`
+	PlainHTTP []string `yaml:"plain_http"` // HOST[:PORT] of those without TLS
+}
+
+// Duration is a length of time as Go writes it, such as 30s.
+type Duration struct {
+	time.Duration
+	given bool // in the file
+}
+
+// UnmarshalYAML implements yaml.Unmarshaler.
+func (d *Duration) UnmarshalYAML(unmarshal func(any) error) error {
+	var text string
+	if err := unmarshal(&text); err != nil {
+		return err
+	}
+	parsed, err := time.ParseDuration(text)
+	if err != nil {
+		return fmt.Errorf("%q is no length of time: want one such as 30s or 1m", text)
+	}
+	d.Duration, d.given = parsed, true
+	return nil
+}
+
+// file is the configuration as it is written.
+type file struct {
+	Probes     []Probe    `yaml:"probes"`
+	Registries Registries `yaml:"registries"`
+}
+
+// Load reads a configuration, and the files that it names. The error tells of every problem, each with its field.
+func Load(path string) (Config, error) {
+	info, err := os.Stat(path)
+	if err != nil {
+		return Config{}, err
+	}
+	if info.Size() > maxFile {
+		return Config{}, fmt.Errorf("%s has %d bytes, more than %d: it is no list of probes", path, info.Size(), maxFile)
+	}
+	text, err := os.ReadFile(path)
+	if err != nil {
+		return Config{}, err
+	}
+	config, err := Parse(text)
+	if err != nil {
+		return Config{}, fmt.Errorf("%s: %w", path, err)
+	}
+	var problems []error
+	for i := range config.Probes {
+		p := &config.Probes[i]
+		if p.CAFile == "" {
+			continue
+		}
+		if p.authorities, err = readAuthorities(p.CAFile); err != nil {
+			problems = append(problems, fmt.Errorf("%s: ca_file: %w", p.place(i), err))
+		}
+	}
+	if err := errors.Join(problems...); err != nil {
+		return Config{}, fmt.Errorf("%s: %w", path, err)
+	}
+	return config, nil
+}
+
+// Parse reads a configuration in YAML without the files that it names. A field that is not known is an error.
+func Parse(text []byte) (Config, error) {
+	var f file
+	if err := yaml.UnmarshalStrict(text, &f); err != nil {
+		return Config{}, fmt.Errorf("%w; see docs/probes.md for the fields", err)
+	}
+	config := Config(f)
+	for i := range config.Probes {
+		config.Probes[i].complete()
+	}
+	config.Registries.complete()
+	return config, errors.Join(config.problems()...)
+}
+
+// complete fills in what is left out.
+func (p *Pace) complete() {
+	if !p.Interval.given {
+		p.Interval.Duration = defaultInterval
+	}
+	if !p.Timeout.given {
+		p.Timeout.Duration = min(defaultTimeout, p.Interval.Duration)
+	}
+	if !p.Jitter.given {
+		p.Jitter.Duration = p.Interval.Duration / 10
+	}
+}

@@ -1,0 +1,80 @@
+package probe
+
+import (
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+)
+
+// buckets run from a lookup in a cache to a timeout, in seconds.
+var buckets = []float64{0.001, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 5}
+
+// Metrics is the Recorder whose metrics /metrics shows and the push over OTLP sends.
+type Metrics struct {
+	up       *prometheus.GaugeVec
+	attempts *prometheus.CounterVec
+	duration *prometheus.HistogramVec
+}
+
+var _ Recorder = (*Metrics)(nil)
+
+// NewMetrics adds the metrics to the registerer, with what is known of the probes beforehand at zero. It panics when they are there
+// already.
+func NewMetrics(registerer prometheus.Registerer, probes []Probe) *Metrics {
+	m := &Metrics{
+		up: prometheus.NewGaugeVec(prometheus.GaugeOpts{
+			Name: "podlapse_probe_up",
+			Help: "Whether the latest attempt of a probe succeeded (1) or not (0); absent before the first.",
+		}, []string{"probe", "kind"}),
+		attempts: prometheus.NewCounterVec(prometheus.CounterOpts{
+			Name: "podlapse_probe_attempts_total",
+			Help: "Attempts of a probe, by how they ended.",
+		}, []string{"probe", "kind", "result"}),
+		duration: prometheus.NewHistogramVec(prometheus.HistogramOpts{
+			Name: "podlapse_probe_duration_seconds",
+			Help: "Time that an attempt of a probe took in a stage (dns, connect, tls, first_byte from when there was a connection) and in all " +
+				"(total); with a result that is not ok until it ended there.",
+			Buckets:                         buckets,
+			NativeHistogramBucketFactor:     1.1,
+			NativeHistogramMaxBucketNumber:  100,
+			NativeHistogramMinResetDuration: time.Hour,
+		}, []string{"probe", "kind", "stage", "result"}),
+	}
+	for _, p := range probes {
+		m.known(p.Name, p.Kind)
+	}
+	registerer.MustRegister(m.up, m.attempts, m.duration)
+	return m
+}
+
+func (m *Metrics) known(probe string, kind Kind) {
+	for _, result := range Results() {
+		m.attempts.WithLabelValues(probe, string(kind), string(result))
+	}
+}
+
+// Record implements Recorder.
+func (m *Metrics) Record(o Outcome) {
+	up := 0.0
+	if o.Result == ResultOK {
+		up = 1
+	}
+	m.known(o.Probe, o.Kind)
+	m.up.WithLabelValues(o.Probe, string(o.Kind)).Set(up)
+	m.attempts.WithLabelValues(o.Probe, string(o.Kind), string(o.Result)).Inc()
+	observe := func(stage Stage, length time.Duration, result Result) {
+		m.duration.WithLabelValues(o.Probe, string(o.Kind), string(stage), string(result)).Observe(length.Seconds())
+	}
+	observe(StageTotal, o.Length, o.Result)
+	for _, s := range o.Stages {
+		observe(s.Stage, s.Length, s.Result)
+	}
+}
+
+// Forget implements Recorder.
+func (m *Metrics) Forget(probe string) {
+	labels := prometheus.Labels{"probe": probe}
+	m.up.DeletePartialMatch(labels)
+	m.attempts.DeletePartialMatch(labels)
+	m.duration.DeletePartialMatch(labels)
+}

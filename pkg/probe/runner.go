@@ -1,0 +1,88 @@
+package probe
+
+import (
+	"context"
+	"math/rand/v2"
+	"sync"
+	"time"
+
+	"go.uber.org/zap"
+
+	"github.com/podlapse/podlapse/pkg/backoff"
+)
+
+// RunnerConfig is what a Runner needs. Runtime is required for probes of kind cri, APIServer for apiserver, Pulled for registries.
+type RunnerConfig struct {
+	Config    Config
+	Recorder  Recorder
+	Runtime   RoundTrip
+	APIServer RoundTrip
+	// Pulled lists the registries from which pods of the node were pulled, HOST[:PORT], the most used first.
+	Pulled func(context.Context) []string
+	Logger *zap.Logger
+}
+
+// Runner asks until it is told to stop.
+type Runner struct{ config RunnerConfig }
+
+// NewRunner does nothing before Run.
+func NewRunner(config RunnerConfig) *Runner { return &Runner{config} }
+
+// Run asks, each probe on a goroutine of its own and never twice at once, until ctx ends; then it returns nil.
+func (r *Runner) Run(ctx context.Context) error {
+	var asking sync.WaitGroup
+	for _, p := range r.config.Config.Probes {
+		asking.Go(func() { r.repeat(ctx, p) })
+	}
+	if r.config.Config.Registries.Top > 0 {
+		asking.Go(func() { r.followRegistries(ctx) })
+	}
+	asking.Wait()
+	<-ctx.Done()
+	return nil
+}
+
+// random is a random part of a length.
+func random(d time.Duration) time.Duration {
+	if d <= 0 {
+		return 0
+	}
+	return rand.N(d)
+}
+
+// repeat begins within the first interval, so that the agents of many nodes, and the probes of one, do not ask together.
+func (r *Runner) repeat(ctx context.Context, p Probe) {
+	ask, told := r.askerOf(p), teller{logger: r.config.Logger}
+	for wait := random(p.Interval.Duration); backoff.Sleep(ctx, wait); wait = p.pause(random) {
+		o := attempt(ctx, p, ask)
+		if ctx.Err() != nil {
+			return // it did not end by itself
+		}
+		r.config.Recorder.Record(o)
+		told.tell(o)
+	}
+}
+
+// teller logs when a probe begins to fail, fails otherwise, and is well again.
+type teller struct {
+	logger *zap.Logger
+	last   Result
+}
+
+func (t *teller) tell(o Outcome) {
+	before := t.last
+	t.last = o.Result
+	fields := []zap.Field{zap.String("probe", o.Probe), zap.String("kind", string(o.Kind)), zap.String("result", string(o.Result))}
+	switch {
+	case o.Result == before:
+	case o.Result != ResultOK:
+		t.logger.Warn("probe fails", append(fields, zap.String("detail", cut(o.Detail)))...)
+	case before != "":
+		t.logger.Info("probe is well again", fields...)
+	}
+}
+
+// maxDetail bounds what is logged of an error, in bytes.
+const maxDetail = 256
+
+func cut(text string) string { return text[:min(len(text), maxDetail)] }

@@ -1,0 +1,148 @@
+package probe
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"go.uber.org/zap"
+	"go.uber.org/zap/zaptest/observer"
+)
+
+// notebook notes what a Runner records.
+type notebook struct {
+	mu    sync.Mutex
+	lines []string
+}
+
+func (n *notebook) Record(o Outcome) { n.note(o.Probe + " " + string(o.Result)) }
+func (n *notebook) Forget(p string)  { n.note(p + " forgotten") }
+
+func (n *notebook) note(line string) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	n.lines = append(n.lines, line)
+}
+
+func (n *notebook) take() []string {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	lines := n.lines
+	n.lines = nil
+	slices.Sort(lines)
+	return slices.Compact(lines)
+}
+
+func TestRunnerAsksAtIntervals(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		core, logged := observer.New(zap.DebugLevel)
+		config, err := Parse([]byte("probes: [{name: cri, kind: cri, interval: 10s, timeout: 1s, jitter: 0s}, {name: api, kind: apiserver, interval: 1h}]"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		var trips []time.Time // of the probe's goroutine until it has ended
+		var book notebook
+		r := NewRunner(RunnerConfig{Config: config, Recorder: &book, Logger: zap.New(core),
+			Runtime: func(ctx context.Context) error {
+				switch trips = append(trips, time.Now()); len(trips) {
+				case 2, 3:
+					return errors.New("no")
+				case 5:
+					<-ctx.Done()
+					return ctx.Err()
+				}
+				return nil
+			},
+			APIServer: func(context.Context) error { return errors.New("asked") },
+		})
+		ctx, stop := context.WithCancel(t.Context())
+		ended := make(chan error, 1)
+		begun := time.Now()
+		go func() { ended <- r.Run(ctx) }()
+		time.Sleep(62 * time.Second)
+		stop()
+		if err := <-ended; err != nil {
+			t.Error(err)
+		}
+		if len(trips) < 6 || trips[0].Sub(begun) >= 10*time.Second {
+			t.Fatalf("asked at %v, begun at %v", trips, begun)
+		}
+		for i, want := range []time.Duration{10 * time.Second, 10 * time.Second, 10 * time.Second, 10 * time.Second, 11 * time.Second} {
+			if got := trips[i+1].Sub(trips[i]); got != want { // the last one came after one that took too long
+				t.Errorf("attempt %d came %s after the one before, want %s", i+1, got, want)
+			}
+		}
+		cri := slices.DeleteFunc(book.lines, func(line string) bool { return !strings.HasPrefix(line, "cri ") })
+		if want := []string{"cri ok", "cri error", "cri error", "cri ok", "cri timeout", "cri ok"}; !slices.Equal(cri[:6], want) {
+			t.Errorf("recorded %q", cri)
+		}
+		var messages []string
+		for _, entry := range logged.FilterField(zap.String("probe", "cri")).All() {
+			messages = append(messages, fmt.Sprint(entry.Message, " ", entry.ContextMap()["result"]))
+		}
+		want := []string{"probe fails error", "probe is well again ok", "probe fails timeout", "probe is well again ok"}
+		if !slices.Equal(messages, want) {
+			t.Errorf("logged %q, want changes alone", messages)
+		}
+	})
+}
+
+func TestRegistriesAreThoseThatAreUsedTheMost(t *testing.T) {
+	alive := strings.TrimPrefix(registryServer(t), "http://")
+	gone := dead(t)
+	pulled := []string{alive, gone, "third.invalid"}
+	var mu sync.Mutex
+	var book notebook
+	config := Config{Registries: Registries{Top: 2, PlainHTTP: []string{alive, gone}}}
+	config.Registries.Interval.Duration, config.Registries.Timeout.Duration = 20*time.Millisecond, time.Second
+	r := NewRunner(RunnerConfig{Config: config, Recorder: &book, Logger: zap.NewNop(), Pulled: func(context.Context) []string {
+		mu.Lock()
+		defer mu.Unlock()
+		return slices.Clone(pulled)
+	}})
+	ctx, stop := context.WithCancel(t.Context())
+	ended := make(chan error, 1)
+	go func() { ended <- r.Run(ctx) }()
+	until := func(want ...string) {
+		t.Helper()
+		seen := map[string]bool{}
+		for deadline := time.Now().Add(10 * time.Second); time.Now().Before(deadline); time.Sleep(5 * time.Millisecond) {
+			for _, line := range book.take() {
+				seen[line] = true
+			}
+			if !slices.ContainsFunc(want, func(line string) bool { return !seen[line] }) {
+				return
+			}
+		}
+		t.Fatalf("recorded %v, want %q", slices.Collect(maps.Keys(seen)), want)
+	}
+	until("registry:"+alive+" ok", "registry:"+gone+" connect_error")
+	mu.Lock()
+	pulled = []string{"a/b", alive} // the first is no registry, whoever invented it
+	mu.Unlock()
+	until("registry:" + gone + " forgotten")
+	until("registry:" + alive + " ok")
+	book.take()
+	until("registry:" + alive + " ok")
+	stop()
+	if err := <-ended; err != nil {
+		t.Error(err)
+	}
+	if slices.ContainsFunc(book.take(), func(line string) bool { return line != "registry:"+alive+" ok" }) {
+		t.Error("asks others still, or what is no registry")
+	}
+}
+
+func TestDockerHubIsAskedWhereItIs(t *testing.T) {
+	r := NewRunner(RunnerConfig{Logger: zap.NewNop()})
+	if p := r.follow(Registries{}, "docker.io").probe; p.Target != "registry-1.docker.io" || p.Name != "registry:docker.io" {
+		t.Errorf("asks %+v", p)
+	}
+}

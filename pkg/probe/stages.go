@@ -1,0 +1,89 @@
+package probe
+
+import (
+	"context"
+	"crypto/tls"
+	"net/http/httptrace"
+	"sync"
+	"time"
+)
+
+// stages times the parts of one attempt. A part that comes several times, as with redirects, adds up. Safe for concurrent use:
+// net/http dials in the background, and goes on doing so when the attempt is over.
+type stages struct {
+	mu      sync.Mutex
+	begunAt time.Time
+	open    map[Stage]time.Time
+	lengths map[Stage]time.Duration
+	over    bool
+}
+
+func newStages() *stages {
+	return &stages{begunAt: time.Now(), open: map[Stage]time.Time{}, lengths: map[Stage]time.Duration{}}
+}
+
+func (s *stages) begin(stage Stage) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if _, open := s.open[stage]; !open && !s.over { // of several addresses that are tried the first one counts
+		s.open[stage] = time.Now()
+	}
+}
+
+// end leaves a stage that failed open: another address may yet do, and else the attempt ends in it.
+func (s *stages) end(stage Stage, err error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if begunAt, open := s.open[stage]; open && err == nil && !s.over {
+		s.lengths[stage] += time.Since(begunAt)
+		delete(s.open, stage)
+	}
+}
+
+// traced has net, net/http and client-go tell of the stages of what is done in the context.
+func (s *stages) traced(ctx context.Context) context.Context {
+	return httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{
+		DNSStart:          func(httptrace.DNSStartInfo) { s.begin(StageDNS) },
+		DNSDone:           func(done httptrace.DNSDoneInfo) { s.end(StageDNS, done.Err) },
+		ConnectStart:      func(string, string) { s.begin(StageConnect) },
+		ConnectDone:       func(_, _ string, err error) { s.end(StageConnect, err) },
+		TLSHandshakeStart: func() { s.begin(StageTLS) },
+		TLSHandshakeDone:  func(_ tls.ConnectionState, err error) { s.end(StageTLS, err) },
+		// Not when the request was written: on a connection of HTTP/2 that may be told after the answer has begun.
+		GotConn:              func(httptrace.GotConnInfo) { s.begin(StageFirstByte) },
+		GotFirstResponseByte: func() { s.end(StageFirstByte, nil) },
+	})
+}
+
+// outcome ends the attempt.
+func (s *stages) outcome(p Probe, err error) Outcome {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.over = true
+	now := time.Now()
+	o := Outcome{Probe: p.Name, Kind: p.Kind, Length: now.Sub(s.begunAt)}
+	in := Result("")
+	for _, row := range stageOrder {
+		if _, open := s.open[row.stage]; open {
+			in = row.failed
+		}
+	}
+	if o.Result = classify(err, in); err != nil {
+		o.Detail = unwrapped(err).Error()
+	}
+	for _, row := range stageOrder {
+		begunAt, open := s.open[row.stage]
+		length, ended := s.lengths[row.stage]
+		switch {
+		case open && err != nil:
+			result := row.failed
+			if o.Result == ResultTimeout {
+				result = ResultTimeout
+			}
+			o.Stages = append(o.Stages, StageOutcome{row.stage, now.Sub(begunAt), result})
+		case ended:
+			o.Stages = append(o.Stages, StageOutcome{row.stage, length, ResultOK})
+		}
+	}
+	return o
+}

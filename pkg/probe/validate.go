@@ -1,0 +1,198 @@
+package probe
+
+import (
+	"crypto/x509"
+	"errors"
+	"fmt"
+	"net"
+	"net/netip"
+	"net/url"
+	"os"
+	"slices"
+	"strconv"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/util/validation"
+)
+
+// place is where in the file a probe is.
+func (p Probe) place(i int) string {
+	if p.Name == "" {
+		return fmt.Sprintf("probes[%d]", i)
+	}
+	return fmt.Sprintf("probes[%d] (%.63s)", i, p.Name)
+}
+
+// problems lists all that is wrong.
+func (c Config) problems() (problems []error) {
+	if len(c.Probes) > maxProbes {
+		problems = append(problems, fmt.Errorf("probes: %d are too many: want at most %d", len(c.Probes), maxProbes))
+	}
+	if len(c.Probes) == 0 && c.Registries.Top == 0 {
+		problems = append(problems, errors.New("probes: there are none: list some, or set registries.top, or leave --probes-file out"))
+	}
+	names := map[string]bool{}
+	for i, p := range c.Probes {
+		own := p.problems()
+		if names[p.Name] && p.Name != "" {
+			own = append(own, errors.New("name: another probe has it: give each its own"))
+		}
+		names[p.Name] = true
+		for _, problem := range own {
+			problems = append(problems, fmt.Errorf("%s: %w", p.place(i), problem))
+		}
+	}
+	for _, problem := range c.Registries.problems() {
+		problems = append(problems, fmt.Errorf("registries: %w", problem))
+	}
+	return problems
+}
+
+func (p Probe) problems() (problems []error) {
+	wrong := func(field, format string, args ...any) {
+		problems = append(problems, fmt.Errorf(field+": "+format, args...))
+	}
+	if len(validation.IsDNS1123Label(p.Name)) > 0 {
+		wrong("name", "%.80q is no name: want up to 63 lower case letters, digits and '-'", p.Name)
+	}
+	var err error
+	switch p.Kind {
+	case KindDNS:
+		err = checkName(p.Target)
+	case KindTCP:
+		err = checkHostPort(p.Target)
+	case KindHTTP:
+		err = checkURL(p.Target)
+	case KindRegistry:
+		err = checkRegistry(p.Target)
+	case KindCRI, KindAPIServer:
+		if p.Target != "" {
+			err = fmt.Errorf("%s has none: leave it out", p.Kind)
+		}
+	default:
+		wrong("kind", "%.40q is not known: want dns, tcp, http, registry, cri or apiserver", p.Kind)
+	}
+	if err != nil {
+		wrong("target", "%w", err)
+	}
+	only := func(field string, given bool, kinds ...Kind) {
+		if given && !slices.Contains(kinds, p.Kind) {
+			wrong(field, "is only for kind %s: leave it out", joined(kinds))
+		}
+	}
+	only("server", p.Server != "", KindDNS)
+	only("plain_http", p.PlainHTTP, KindRegistry)
+	only("ca_file", p.CAFile != "", KindHTTP, KindRegistry)
+	only("redirects", p.Redirects != 0, KindHTTP)
+	only("status", len(p.Status) > 0, KindHTTP)
+	if _, err := netip.ParseAddrPort(p.Server); p.Server != "" && err != nil {
+		wrong("server", "%.80q is no address: want IP:PORT such as 10.96.0.10:53", p.Server)
+	}
+	if p.CAFile != "" && (p.PlainHTTP || strings.HasPrefix(p.Target, "http:")) {
+		wrong("ca_file", "there is no TLS without https: leave it out, or use https")
+	}
+	if p.Redirects < 0 || p.Redirects > maxRedirects {
+		wrong("redirects", "%d is too many or too few: want 0 to %d", p.Redirects, maxRedirects)
+	}
+	for _, status := range p.Status {
+		if status < 200 || status > 599 {
+			wrong("status", "%d is no final answer: want 200 to 599", status)
+		}
+	}
+	return append(problems, p.Pace.problems()...)
+}
+
+func joined(kinds []Kind) string {
+	texts := make([]string, len(kinds))
+	for i, kind := range kinds {
+		texts[i] = string(kind)
+	}
+	return strings.Join(texts, " and ")
+}
+
+func (p Pace) problems() (problems []error) {
+	if p.Interval.Duration < leastInterval || p.Interval.Duration > mostInterval {
+		problems = append(problems, fmt.Errorf("interval: %s is not between %s and %s", p.Interval, leastInterval, mostInterval))
+	}
+	if p.Timeout.Duration <= 0 || p.Timeout.Duration > min(mostTimeout, p.Interval.Duration) {
+		problems = append(problems, fmt.Errorf("timeout: %s is not between 0s and the interval, nor more than %s", p.Timeout, mostTimeout))
+	}
+	if p.Jitter.Duration < 0 || p.Jitter.Duration > p.Interval.Duration {
+		problems = append(problems, fmt.Errorf("jitter: %s is not between 0s and the interval", p.Jitter))
+	}
+	return problems
+}
+
+func (r Registries) problems() (problems []error) {
+	if r.Top < 0 || r.Top > maxRegistries {
+		problems = append(problems, fmt.Errorf("top: %d is too many or too few: want 0 to %d", r.Top, maxRegistries))
+	}
+	for _, host := range r.PlainHTTP {
+		if err := checkRegistry(host); err != nil {
+			problems = append(problems, fmt.Errorf("plain_http: %w", err))
+		}
+	}
+	return append(problems, r.Pace.problems()...)
+}
+
+func checkName(name string) error {
+	if len(validation.IsDNS1123Subdomain(strings.TrimSuffix(name, "."))) > 0 {
+		return fmt.Errorf("%.80q is no name to look up: want one such as kubernetes.default.svc.cluster.local", name)
+	}
+	return nil
+}
+
+func checkHost(host string) error {
+	if _, err := netip.ParseAddr(host); err != nil && checkName(host) != nil {
+		return fmt.Errorf("%.80q is neither an IP address nor a name", host)
+	}
+	return nil
+}
+
+func checkHostPort(address string) error {
+	host, port, err := net.SplitHostPort(address)
+	if err != nil {
+		return fmt.Errorf("%.80q is no address: want HOST:PORT such as db.shop.svc:5432", address)
+	}
+	if n, err := strconv.ParseUint(port, 10, 16); err != nil || n == 0 {
+		return fmt.Errorf("%.80q has no port from 1 to 65535", address)
+	}
+	return checkHost(host)
+}
+
+// checkURL repeats nothing that may be a secret.
+func checkURL(text string) error {
+	u, err := url.Parse(text)
+	switch {
+	case err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "":
+		return errors.New("is no URL: want one such as https://shop.example/healthz")
+	case u.User != nil:
+		return errors.New("has a user: a probe sends no credentials, take it out")
+	case u.Fragment != "":
+		return errors.New("has a fragment (#), which is never sent: take it out")
+	case u.Port() != "":
+		return checkHostPort(u.Host)
+	}
+	return checkHost(u.Hostname())
+}
+
+func checkRegistry(host string) error {
+	if strings.Contains(host, "/") {
+		return fmt.Errorf("%.80q is no registry: want HOST[:PORT] such as ghcr.io, without a scheme and without a path", host)
+	}
+	if strings.Contains(host, ":") {
+		return checkHostPort(host)
+	}
+	return checkHost(host)
+}
+
+func readAuthorities(path string) ([]byte, error) {
+	text, err := os.ReadFile(path)
+	if err != nil {
+		return nil, err
+	}
+	if !x509.NewCertPool().AppendCertsFromPEM(text) {
+		return nil, fmt.Errorf("%s has no certificate in PEM", path)
+	}
+	return text, nil
+}

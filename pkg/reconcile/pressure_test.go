@@ -1,0 +1,48 @@
+package reconcile
+
+import (
+	"slices"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/podlapse/podlapse/pkg/timeline"
+)
+
+func TestPressureIsSampledWhilePodsStart(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		d := &desk{}
+		var wanted []bool
+		_, observe, stop := startWith(t, d, timeline.Scope{}, func(c *Config) { c.SamplePressure = func(w bool) { wanted = append(wanted, w) } })
+		expectWanted := func(what string, want ...bool) {
+			t.Helper()
+			if !slices.Equal(wanted, want) {
+				t.Errorf("%s: samples are wanted %v, want %v", what, wanted, want)
+			}
+		}
+		var io time.Duration
+		sample := func() { // all that passes is spent waiting for io
+			observe(timeline.PressureSeen{ArrivedAt: time.Now(), Stalled: timeline.Stalled{IO: io}})
+		}
+		expectWanted("nothing there")
+		pod, other := object(), object()
+		other.UID, other.Name = "uid-2", "other"
+		observe(timeline.PodSeen{ArrivedAt: time.Now(), Live: true, Pod: pod})
+		expectWanted("the first pod", true)
+		observe(timeline.PodSeen{ArrivedAt: time.Now(), Live: true, Pod: other})
+		for range 12 {
+			sample()
+			time.Sleep(250 * time.Millisecond)
+			io += 250 * time.Millisecond
+		}
+		observe(timeline.PodSeen{ArrivedAt: time.Now(), Live: true, Pod: ready(pod)})
+		expectWanted("one is ready", true)
+		observe(timeline.PodGone{UID: other.UID, ArrivedAt: time.Now(), Live: true})
+		expectWanted("the other is gone", true, false)
+		stop()
+		told := slices.ContainsFunc(d.settled[0].Phases, func(s timeline.Span) bool { return s.Pressure != nil && s.Pressure.IO == 1 })
+		if !told {
+			t.Errorf("no phase was under pressure: %+v", d.settled[0].Phases)
+		}
+	})
+}
