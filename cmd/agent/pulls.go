@@ -18,7 +18,7 @@ func livePulls(reconciler *reconcile.Reconciler, runtime *cri.Source) func(conte
 		}
 		now := export.LivePulls{Starting: pulling.Timelines, Idle: pulling.Idle, Now: time.Now()}
 		if runtime != nil {
-			now.Downloads, _ = runtime.Downloads(ctx) // without them it is not known what comes
+			now.Downloads, _ = runtime.Downloads(ctx, now.Since()) // without them it is not known what comes
 		}
 		return now, nil
 	}

@@ -160,7 +160,8 @@ func serve(ctx context.Context, c config, api apiServer, registry *prometheus.Re
 			Logger: logger.Named("cri"),
 		})
 		askRuntime = runtime.Ask
-		registry.MustRegister(export.NewRuntimeStores(runtime.Stores))
+		registry.MustRegister(export.NewRuntimeStores(runtime.Stores),
+			export.NewRuntimeQuestions(func() export.RuntimeQuestions { return export.RuntimeQuestions(runtime.Stats()) }))
 	}
 
 	pressure := newPressure(c, observe, board)

@@ -36,7 +36,7 @@ func downloads(t *testing.T, options critest.Options) (*critest.Runtime, *harnes
 // ask asks with the source's clock a second further, so that no earlier answer is shared.
 func (h *harness) ask() ([]imagepull.Download, error) {
 	h.ahead.Add(int64(time.Second))
-	return h.source.Downloads(h.t.Context())
+	return h.source.Downloads(h.t.Context(), h.since)
 }
 
 // eventually asks until the answer is the wanted one: a session is there a moment after its report.
@@ -83,6 +83,27 @@ func TestDownloads(t *testing.T) {
 	h.eventually(want)
 
 	fake.EndIngest("layer-" + image.Layers[1])
+	h.eventually()
+}
+
+// TestPullsThatUnpack is of images of which nothing is downloaded at the moment, and a pull goes on.
+func TestPullsThatUnpack(t *testing.T) {
+	fake, h := downloads(t, critest.Options{})
+	image := fake.PutLayers(critest.Layers{Source: "docker.io/library/app", Names: []string{"a", "b"}, Size: 100, At: begun})
+	fake.PutLayer(image, 0, 100, begun)
+	h.eventually() // who does not ask since when is told of what is downloaded
+	h.since = begun.Add(time.Second)
+	h.eventually() // nor is what was begun before of interest
+	h.since = begun.Add(-time.Second)
+	want := imagepull.Download{Registry: "docker.io", Repository: "library/app", Digest: image.Manifest, StartedAt: begun,
+		DoneBytes: image.ConfigSize + 100, TotalBytes: image.ConfigSize + 200}
+	h.eventually(want)
+	fake.PutLayer(image, 1, 100, begun.Add(time.Second))
+	want.DoneBytes, want.Complete = want.TotalBytes, true
+	h.eventually(want)
+	fake.Unpack("overlayfs", image, 0, begun.Add(2*time.Second))
+	h.eventually(want)
+	fake.Unpack("overlayfs", image, 1, begun.Add(3*time.Second)) // and its config says so
 	h.eventually()
 }
 
@@ -160,7 +181,7 @@ func TestDownloadsCostLittle(t *testing.T) {
 	var all sync.WaitGroup
 	for range 50 {
 		all.Go(func() {
-			if got, err := h.source.Downloads(t.Context()); err != nil || len(got) != 0 {
+			if got, err := h.source.Downloads(t.Context(), time.Time{}); err != nil || len(got) != 0 {
 				t.Errorf("got %+v, %v", got, err)
 			}
 		})
@@ -181,7 +202,7 @@ func TestDownloadsWithoutARuntime(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "c.sock")
 	h := run(t, cri.Config{Endpoint: explicit(t, path)})
 	h.until(false, "")
-	if got, err := h.source.Downloads(t.Context()); err != nil || len(got) != 0 {
+	if got, err := h.source.Downloads(t.Context(), time.Time{}); err != nil || len(got) != 0 {
 		t.Errorf("got %+v, %v before there is a runtime", got, err)
 	}
 	fake := critest.Start(t, path, critest.Options{})
@@ -195,7 +216,7 @@ func TestDownloadsWithoutARuntime(t *testing.T) {
 	ingest(again, critest.LayerDigest("a"), 10, 0)
 	h.eventually(want)
 	h.end()
-	if got, err := h.source.Downloads(t.Context()); err != nil || len(got) != 0 {
+	if got, err := h.source.Downloads(t.Context(), time.Time{}); err != nil || len(got) != 0 {
 		t.Errorf("got %+v, %v after the end", got, err)
 	}
 }

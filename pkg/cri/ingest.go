@@ -81,7 +81,9 @@ func believable(size int64) int64 {
 // manifestsOf picks from listed blobs the manifests that may be what the running ingests belong to.
 type manifestsOf struct {
 	running    map[digest.Digest]ingest
+	since      time.Time        // zero when only what runs is of interest
 	named      []listedManifest // at least one of its children runs
+	begun      []listedManifest // none does, and a pull of it began since
 	unlabelled []listedManifest // does not say; the latest first
 }
 
@@ -89,6 +91,7 @@ type listedManifest struct {
 	digest               digest.Digest
 	registry, repository string
 	updatedAt            time.Time // of its labels, which every pull writes when it begins
+	begun                bool      // a pull did since it is of interest
 }
 
 func (m *manifestsOf) add(info *contentapi.Info) {
@@ -105,6 +108,7 @@ func (m *manifestsOf) add(info *contentapi.Info) {
 		}
 	}
 	found.registry, found.repository = sourceOf(info.GetLabels())
+	found.begun = !m.since.IsZero() && !found.updatedAt.Before(m.since)
 	switch {
 	case named && len(m.named) < maxDownloads:
 		m.named = append(m.named, found)
@@ -116,6 +120,8 @@ func (m *manifestsOf) add(info *contentapi.Info) {
 			m.unlabelled = slices.Insert(m.unlabelled, at, found)
 			m.unlabelled = m.unlabelled[:min(len(m.unlabelled), maxUnlabelled)]
 		}
+	case !named && found.begun && len(m.begun) < maxDownloads:
+		m.begun = append(m.begun, found)
 	}
 }
 

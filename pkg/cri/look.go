@@ -3,6 +3,7 @@ package cri
 import (
 	"cmp"
 	"context"
+	"strings"
 
 	"github.com/opencontainers/go-digest"
 
@@ -18,13 +19,19 @@ type look struct {
 	snapshotters map[digest.Digest]string
 }
 
-// at tells how far one image is, and which of the running blobs are its own: none when it is not being downloaded.
-func (l *look) at(ctx context.Context, image contents) (imagepull.Download, map[digest.Digest]ingest, error) {
+// at tells how far one image is, and which of the running blobs are its own. Without any there is nothing to tell, unless a pull of it
+// has begun and is not over.
+func (l *look) at(ctx context.Context, image contents, begun bool) (imagepull.Download, map[digest.Digest]ingest, error) {
 	own, err := l.own(ctx, image)
-	if err != nil || len(own) == 0 {
+	if err != nil {
 		return imagepull.Download{}, nil, err
 	}
-	download := imagepull.Download{Digest: image.manifest.String(), Blobs: len(own)}
+	if len(own) == 0 {
+		if over, err := l.over(ctx, image, begun); over || err != nil {
+			return imagepull.Download{}, nil, err
+		}
+	}
+	download := imagepull.Download{Digest: image.manifest.String(), Blobs: len(own), Complete: true}
 	known := true
 	for _, part := range image.parts() {
 		i, runs := own[part.digest]
@@ -32,10 +39,13 @@ func (l *look) at(ctx context.Context, image contents) (imagepull.Download, map[
 			part.size = cmp.Or(part.size, i.total)
 			download.DoneBytes += min(i.done, cmp.Or(part.size, i.done))
 			download.StartedAt = earlier(download.StartedAt, i.startedAt)
+			download.Complete = false
 		} else if here, err := l.here(ctx, image, part.digest); err != nil {
 			return imagepull.Download{}, nil, err
 		} else if here {
 			download.DoneBytes += part.size
+		} else {
+			download.Complete = false
 		}
 		download.TotalBytes += part.size
 		known = known && part.size > 0
@@ -44,6 +54,24 @@ func (l *look) at(ctx context.Context, image contents) (imagepull.Download, map[
 		download.TotalBytes = 0
 	}
 	return download, own, nil
+}
+
+// over says that no pull of an image goes on of which no blob runs: none was begun, or all is unpacked, which a label on the config
+// says.
+func (l *look) over(ctx context.Context, image contents, begun bool) (bool, error) {
+	if !begun || image.manifest == "" {
+		return true, nil
+	}
+	info, err := l.session.lookUp.blob(ctx, image.config.digest)
+	if err != nil {
+		return false, err
+	}
+	for key := range info.GetLabels() {
+		if strings.HasPrefix(key, snapshotLabel) {
+			return true, nil
+		}
+	}
+	return false, nil
 }
 
 // own picks the running blobs that an image needs. What it has unpacked and discarded it does not: then another

@@ -13,31 +13,32 @@ import (
 )
 
 // downloads answers Source.Downloads. It must not run twice at a time.
-func (s *session) downloads(ctx context.Context) ([]imagepull.Download, error) {
-	found, err := s.look(ctx)
+func (s *session) downloads(ctx context.Context, since time.Time) ([]imagepull.Download, error) {
+	found, err := s.look(ctx, since)
 	if err != nil {
 		s.lost(err)
 	}
 	return found, err
 }
 
-// look matches the blobs that are being written to the manifests that name them.
-func (s *session) look(ctx context.Context) ([]imagepull.Download, error) {
+// look matches the blobs that are being written to the manifests that name them, and adds the images that were begun since and have
+// none that is.
+func (s *session) look(ctx context.Context, since time.Time) ([]imagepull.Download, error) {
 	content := &s.lookUp.stores.content
 	statuses, err := s.client.ingests(ctx)
 	if err != nil {
 		return nil, content.unlessMissing(err)
 	}
 	running := runningIngests(statuses, s.source.config.Now())
-	if len(running) == 0 {
+	if len(running) == 0 && since.IsZero() {
 		s.arrived = nil
 		return nil, nil
 	}
-	manifests := manifestsOf{running: running}
+	manifests := manifestsOf{running: running, since: since}
 	if err := s.client.listBlobs(ctx, manifestFilters, manifests.add); err != nil {
 		return nil, content.unlessMissing(err)
 	}
-	return s.match(ctx, running, slices.Concat(manifests.named, manifests.unlabelled))
+	return s.match(ctx, running, slices.Concat(manifests.named, manifests.unlabelled, manifests.begun))
 }
 
 // match makes a Download of each manifest that running blobs belong to, and of what is left.
@@ -53,12 +54,15 @@ func (s *session) match(ctx context.Context, running map[digest.Digest]ingest, m
 		if err != nil {
 			return nil, err
 		}
-		download, blobs, err := now.at(ctx, image)
+		download, blobs, err := now.at(ctx, image, manifest.begun)
 		if err != nil {
 			return nil, err
 		}
-		if len(blobs) == 0 {
+		if download.Digest == "" {
 			continue
+		}
+		if len(blobs) == 0 {
+			download.StartedAt = manifest.updatedAt
 		}
 		for blob := range blobs {
 			matched[blob] = true

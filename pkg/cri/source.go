@@ -60,7 +60,7 @@ type Source struct {
 
 // Stats counts what a Source does.
 type Stats struct {
-	Pending  int    // pods with an open question
+	Open     int    // pods with an open question
 	Answered uint64 // questions answered so far
 	Dropped  uint64 // questions not taken so far because too many were open
 	GivenUp  uint64 // questions given up so far because the runtime kept failing
@@ -100,7 +100,7 @@ func (s *Source) Ask(lookUp timeline.LookUp) {
 // Stats may be called from any goroutine.
 func (s *Source) Stats() Stats {
 	open, dropped := s.pending.count()
-	return Stats{Pending: open, Answered: s.answered.Load(), Dropped: dropped, GivenUp: s.givenUp.Load()}
+	return Stats{Open: open, Answered: s.answered.Load(), Dropped: dropped, GivenUp: s.givenUp.Load()}
 }
 
 // Run looks for the runtime and asks it until ctx ends; it never fails and returns nil. It may be

@@ -30,6 +30,7 @@ type harness struct {
 	stop     context.CancelFunc
 	finished chan struct{}
 	ahead    atomic.Int64 // nanoseconds by which the source's clock is ahead
+	since    time.Time    // what is asked with about downloads
 }
 
 type report struct {
@@ -202,7 +203,7 @@ func TestFailingRuntimeKeepsTheQuestion(t *testing.T) {
 	fake.Fault(func(context.Context, string) error { return status.Error(codes.Internal, "disk full") })
 	h.source.Ask(timeline.LookUp{UID: "pod", RuntimeUID: "pod"})
 	h.until(false, "disk full")
-	if stats := h.source.Stats(); stats.Pending != 1 || stats.Answered != 0 {
+	if stats := h.source.Stats(); stats.Open != 1 || stats.Answered != 0 {
 		t.Errorf("stats %+v", stats)
 	}
 	fake.Fault(nil)

@@ -20,11 +20,20 @@ type LivePulls struct {
 	Now       time.Time
 }
 
-// The states of a pull that goes on.
+// The states of a pull that goes on; empty where nobody tells, or not of which of several pulls it is.
 const (
-	pullStateQueued  = "queued"  // nothing comes: it waits in the node's queue, or for the registry's first answer
-	pullStatePulling = "pulling" // content comes
+	pullStateQueued    = "queued"    // nothing has come: it waits in the node's queue, or for the registry's first answer
+	pullStatePulling   = "pulling"   // content comes
+	pullStateUnpacking = "unpacking" // all of it has come
 )
+
+// stateOf is the state of a pull that a download is of.
+func stateOf(d imagepull.Download) string {
+	if d.Complete {
+		return pullStateUnpacking
+	}
+	return pullStatePulling
+}
 
 // LivePullRecord is one pull that goes on.
 type LivePullRecord struct {
@@ -39,7 +48,7 @@ type LivePullRecord struct {
 	Image    string            `json:"image"`
 	Registry string            `json:"registry"`
 	Outcome  imagepull.Outcome `json:"outcome"`         // pulling or external
-	State    string            `json:"state,omitempty"` // absent when the runtime does not tell
+	State    string            `json:"state,omitempty"` // absent when the runtime does not tell, or not of which pull
 	Age      Seconds           `json:"age_seconds"`     // since kubelet asked for it, or since it began
 	// How much has come, of how much; absent while that is not known.
 	DoneBytes  int64 `json:"done_bytes,omitempty"`
@@ -61,53 +70,79 @@ type wantedPull struct {
 	// before it tries again. Zero for one that did not fail.
 	failedAt, againAt time.Time
 	notBefore         time.Time // nor did it begin before that
+	requestedAt       time.Time // zero when it is not known to go on
+	idle              bool      // its container starts again, or its pod's start-up is over
+	matched           bool      // with a download
 }
 
 // againSlack is by how much kubelet may seem to try again too early: what dates a failure may be late by so much.
 const againSlack = 2 * time.Second
+
+// requestSlack is by how much the request for a pull may be dated too late.
+const requestSlack = time.Second
+
+// Since is from when on the runtime may have begun a pull that goes on now: Downloads is to tell also of what was begun since and has
+// nothing coming at the moment. Zero when no pull goes on.
+func (l LivePulls) Since() (since time.Time) {
+	for _, w := range l.wanted() {
+		if !w.requestedAt.IsZero() && (since.IsZero() || w.requestedAt.Before(since)) {
+			since = w.requestedAt
+		}
+	}
+	if since.IsZero() {
+		return since
+	}
+	return since.Add(-requestSlack)
+}
 
 // mayBe says that kubelet can be behind a download.
 func (w wantedPull) mayBe(d imagepull.Download, now time.Time) bool {
 	if d.StartedAt.Before(w.notBefore) || now.Before(w.againAt) {
 		return false
 	}
+	if d.Blobs == 0 && (w.requestedAt.IsZero() || d.StartedAt.Before(w.requestedAt.Add(-requestSlack))) {
+		return false // of an attempt before, or of somebody else's
+	}
 	return w.againAt.IsZero() || !d.StartedAt.After(w.failedAt) || !d.StartedAt.Before(w.againAt)
 }
 
-// Records lists the pulls that go on, the oldest first. A download belongs to the pull of its repository that was asked for
-// first; one whose repository is not known yet to the first that nothing comes for; else to a container that starts
-// again, or whose pod's start-up is over; else it is external. So is one that began while kubelet waited to try again.
-// One whose repository is not known is left out while it may be of a pod that starts.
+// Records lists the pulls that go on, the oldest first. A download belongs to the pull that names its digest, or else to the one that
+// wants an image of its repository: first of those that are known to go on, then of those that may, then of containers that start
+// again or whose pod's start-up is over. Of several that want the same image it belongs to the one that was asked for first; if
+// they want different ones nothing tells which, and it belongs to none. What no pull wants is external, and so is what began while kubelet
+// waited to try again. A download whose repository is not known yet belongs to the only pull for which nothing has come; it is
+// left out while it may be of several, or of another pod that starts.
 func (l LivePulls) Records() []LivePullRecord {
 	wanted := l.wanted()
 	slices.SortStableFunc(wanted, func(a, b wantedPull) int { return oldestFirst(a.LivePullRecord, b.LivePullRecord) })
 	wanted = append(wanted, l.idle()...)
-	for _, d := range l.Downloads {
+	var external []wantedPull
+	for _, d := range l.certainFirst(wanted) {
 		if l.over(d) {
 			continue
 		}
-		i := slices.IndexFunc(wanted, func(w wantedPull) bool {
-			return w.mayBe(d, l.Now) && (w.State != pullStatePulling && d.Of(w.Image) || d.Repository == "" && w.State == pullStateQueued)
-		})
-		if i < 0 && d.Repository == "" && l.mayBeOurs(d) {
-			continue // what it is of will show in a moment
-		}
-		if i < 0 {
-			wanted = append(wanted, wantedPull{LivePullRecord: LivePullRecord{
-				Outcome: imagepull.OutcomeExternal, Registry: cmp.Or(d.Registry, imagepull.UnknownRegistry)}})
-			i = len(wanted) - 1
-			if d.Repository != "" {
-				wanted[i].Image = d.Registry + "/" + d.Repository
+		fitting := l.fitting(wanted, d)
+		switch {
+		case severalImages(fitting):
+			for _, w := range fitting {
+				w.matched, w.State = true, ""
 			}
+		case len(fitting) > 0:
+			fitting[0].take(d, l.Now)
+		case d.Blobs == 0, d.Repository == "" && l.mayBeOurs(d):
+			// Nothing says that it goes on; or what it is of will show in a moment.
+		default:
+			w := wantedPull{LivePullRecord: LivePullRecord{Outcome: imagepull.OutcomeExternal, Registry: cmp.Or(d.Registry, imagepull.UnknownRegistry)}}
+			if d.Repository != "" {
+				w.Image = d.Registry + "/" + d.Repository
+			}
+			w.take(d, l.Now)
+			external = append(external, w)
 		}
-		if wanted[i].Age == 0 { // nobody told when it was asked for
-			wanted[i].Age = Seconds(max(0, l.Now.Sub(d.StartedAt)))
-		}
-		wanted[i].State, wanted[i].DoneBytes, wanted[i].TotalBytes = pullStatePulling, d.DoneBytes, d.TotalBytes
 	}
 	records := []LivePullRecord{}
-	for _, w := range wanted {
-		if w.Outcome == "" && w.State != pullStatePulling {
+	for _, w := range append(wanted, external...) {
+		if w.Outcome == "" && w.State == "" {
 			continue
 		}
 		w.Outcome = cmp.Or(w.Outcome, imagepull.OutcomePulling)
@@ -115,6 +150,62 @@ func (l LivePulls) Records() []LivePullRecord {
 	}
 	slices.SortStableFunc(records, oldestFirst)
 	return records
+}
+
+// take has a pull be the one that a download is of.
+func (w *wantedPull) take(d imagepull.Download, now time.Time) {
+	if w.Age == 0 { // nobody told when it was asked for
+		w.Age = Seconds(max(0, now.Sub(d.StartedAt)))
+	}
+	w.matched, w.State, w.DoneBytes, w.TotalBytes = true, stateOf(d), d.DoneBytes, d.TotalBytes
+}
+
+// has says that a download is known to be the pull's: it has one.
+func (w *wantedPull) has() bool { return w.matched && w.State != "" }
+
+// fitting lists the pulls that a download may be of, as far as evidence tells them apart.
+func (l LivePulls) fitting(wanted []wantedPull, d imagepull.Download) (fitting []*wantedPull) {
+	for _, fits := range []func(*wantedPull) bool{
+		func(w *wantedPull) bool { return d.Of(w.Image) && d.Is(w.Image) },
+		func(w *wantedPull) bool { return d.Of(w.Image) && w.Outcome == imagepull.OutcomePulling },
+		func(w *wantedPull) bool { return d.Of(w.Image) && !w.idle },
+		func(w *wantedPull) bool { return d.Of(w.Image) },
+		func(w *wantedPull) bool { return d.Repository == "" && w.State == pullStateQueued },
+	} {
+		for i := range wanted {
+			if w := &wanted[i]; !w.has() && w.mayBe(d, l.Now) && fits(w) {
+				fitting = append(fitting, w)
+			}
+		}
+		if len(fitting) > 0 {
+			break
+		}
+	}
+	return fitting
+}
+
+// certainFirst lists the downloads, first those of which a digest tells whose they are.
+func (l LivePulls) certainFirst(wanted []wantedPull) []imagepull.Download {
+	uncertain := func(d imagepull.Download) int {
+		if slices.ContainsFunc(wanted, func(w wantedPull) bool { return d.Is(w.Image) }) {
+			return 0
+		}
+		return 1
+	}
+	return slices.SortedStableFunc(slices.Values(l.Downloads), func(a, b imagepull.Download) int { return cmp.Compare(uncertain(a), uncertain(b)) })
+}
+
+// severalImages says that pulls want images that are not the same.
+func severalImages(pulls []*wantedPull) bool {
+	return slices.ContainsFunc(pulls, func(w *wantedPull) bool { return imageOf(w.Image) != imageOf(pulls[0].Image) })
+}
+
+// imageOf is by what two references to one image are the same.
+func imageOf(ref string) string {
+	if name, err := imagepull.Normalize(ref); err == nil {
+		return name
+	}
+	return ref
 }
 
 // overLately says that a pull ended so lately that a download which began before may be told of still.
@@ -165,6 +256,7 @@ func (l LivePulls) appendWanted(wanted []wantedPull, t timeline.Timeline, pulls 
 			Namespace: t.Namespace, Pod: t.Name, Container: p.Container, Kind: p.Kind, Image: p.Image, Registry: p.Registry}}
 		switch p.Outcome {
 		case imagepull.OutcomePulling:
+			w.requestedAt = p.RequestedAt
 			w.Outcome, w.State, w.Age = p.Outcome, l.stateBefore(), Seconds(max(0, l.Now.Sub(p.RequestedAt)))
 		case imagepull.OutcomeFailed:
 			if !p.FinishedAt.IsZero() {
@@ -183,7 +275,7 @@ func (l LivePulls) appendWanted(wanted []wantedPull, t timeline.Timeline, pulls 
 func (l LivePulls) idle() []wantedPull {
 	var wanted []wantedPull
 	for _, c := range l.Idle {
-		wanted = append(wanted, wantedPull{notBefore: c.RanUntil, LivePullRecord: LivePullRecord{Namespace: c.Namespace, Pod: c.Pod,
+		wanted = append(wanted, wantedPull{idle: true, notBefore: c.RanUntil, LivePullRecord: LivePullRecord{Namespace: c.Namespace, Pod: c.Pod,
 			Container: c.Container, Kind: c.Kind, Restart: !c.RanUntil.IsZero(), Image: c.Image, Registry: imagepull.Registry(c.Image)}})
 	}
 	slices.SortFunc(wanted, func(a, b wantedPull) int {

@@ -1,6 +1,7 @@
 package export
 
 import (
+	"maps"
 	"strings"
 	"testing"
 	"time"
@@ -29,8 +30,8 @@ func busy() LivePulls {
 			waiting("other", "busybox", "docker.io", 5*time.Second),
 		},
 		Downloads: []imagepull.Download{
-			{Registry: "r.example", Repository: "shop/web", DoneBytes: 30, TotalBytes: 100, StartedAt: after(5 * time.Second)},
-			{Registry: "ghcr.io", Repository: "a/b", DoneBytes: 7, StartedAt: after(9 * time.Second)},
+			{Blobs: 1, Registry: "r.example", Repository: "shop/web", DoneBytes: 30, TotalBytes: 100, StartedAt: after(5 * time.Second)},
+			{Blobs: 1, Registry: "ghcr.io", Repository: "a/b", DoneBytes: 7, StartedAt: after(9 * time.Second)},
 		},
 	}
 }
@@ -49,10 +50,21 @@ func TestLivePulls(t *testing.T) {
 	check(t, busy().Records(), want)
 
 	unknown := busy()
-	unknown.Downloads = []imagepull.Download{{DoneBytes: 1, StartedAt: after(9 * time.Second)}} // whose, is not known yet
+	unknown.Downloads = []imagepull.Download{{Blobs: 1, DoneBytes: 1, StartedAt: after(9 * time.Second)}} // whose, is not known yet
 	want = want[:3:3]
-	want[0].DoneBytes, want[0].TotalBytes = 1, 0
-	check(t, unknown.Records(), want)
+	want[0].DoneBytes, want[0].TotalBytes = 0, 0
+	states := func(states ...string) []LivePullRecord {
+		for i, state := range states {
+			want[i].State = state
+		}
+		return want
+	}
+	check(t, unknown.Records(), states("", "", ""))
+	one := unknown
+	one.Starting = one.Starting[:2] // both pods want the same image
+	want[0].DoneBytes = 1
+	states(pullStatePulling, pullStateQueued, pullStateQueued)
+	check(t, one.Records(), []LivePullRecord{want[0], want[2]})
 
 	untold := busy() // the Event that says so has not come, or never will
 	untold.Starting[0].Pulls[1].Outcome, untold.Starting[1].Pulls[1].Outcome = imagepull.OutcomeUnknown, imagepull.OutcomeUnknown
@@ -85,6 +97,83 @@ func TestLivePulls(t *testing.T) {
 		want[i].State = ""
 	}
 	check(t, silent.Records(), want)
+}
+
+// TestLivePullsOfOneRepository is of parallel pulls, of which containerd's labels tell the repository and the host, not the tag nor the port.
+func TestLivePullsOfOneRepository(t *testing.T) {
+	digested := "r.example/big@sha256:" + strings.Repeat("2", 64)
+	one, two := waiting("one", "r.example/big:1", "r.example", time.Second), waiting("two", "r.example/big:2", "r.example", 30*time.Second)
+	comes := imagepull.Download{Blobs: 1, Registry: "r.example", Repository: "big", Digest: "sha256:" + strings.Repeat("2", 64), DoneBytes: 100,
+		TotalBytes: 900, StartedAt: after(30 * time.Second)}
+	other := comes
+	other.Digest, other.DoneBytes = "sha256:"+strings.Repeat("1", 64), 7
+	come := comes
+	come.Blobs, come.Complete, come.DoneBytes, come.StartedAt = 0, true, 900, after(2*time.Second)
+	partly := come
+	partly.Complete, partly.DoneBytes = false, 300
+	early := come
+	early.StartedAt = after(-5 * time.Second)
+	type state struct {
+		outcome imagepull.Outcome
+		state   string
+		done    int64
+	}
+	for name, test := range map[string]struct {
+		starting  []timeline.Timeline
+		downloads []imagepull.Download
+		want      map[string]state // by pod
+	}{
+		"all has come":                    {[]timeline.Timeline{one}, []imagepull.Download{come}, map[string]state{"one": {"pulling", "unpacking", 900}}},
+		"the next blob is not asked for":  {[]timeline.Timeline{one}, []imagepull.Download{partly}, map[string]state{"one": {"pulling", "pulling", 300}}},
+		"it came before it was asked for": {[]timeline.Timeline{one}, []imagepull.Download{early}, map[string]state{"one": {"pulling", "queued", 0}}},
+		"nobody's, and all has come":      {nil, []imagepull.Download{come}, map[string]state{}},
+		"another tag comes": {[]timeline.Timeline{one, two}, []imagepull.Download{comes},
+			map[string]state{"one": {"pulling", "", 0}, "two": {"pulling", "", 0}}},
+		"both tags come": {[]timeline.Timeline{one, two}, []imagepull.Download{comes, other},
+			map[string]state{"one": {"pulling", "", 0}, "two": {"pulling", "", 0}}},
+		"the same tag in two pods, unpacked": {[]timeline.Timeline{one, waiting("two", "r.example/big:1", "r.example", 30*time.Second)}, []imagepull.Download{come},
+			map[string]state{"one": {"pulling", "unpacking", 900}, "two": {"pulling", "queued", 0}}},
+		"one is named by its digest": {[]timeline.Timeline{one, waiting("two", digested, "r.example", 30*time.Second)}, []imagepull.Download{other, comes},
+			map[string]state{"one": {"pulling", "pulling", 7}, "two": {"pulling", "pulling", 100}}},
+		"registries on two ports": {[]timeline.Timeline{waiting("one", "r.example:5000/big:1", "r.example:5000", time.Second),
+			waiting("two", "r.example:6000/big:1", "r.example:6000", 30*time.Second)}, []imagepull.Download{comes},
+			map[string]state{"one": {"pulling", "", 0}, "two": {"pulling", "", 0}}},
+	} {
+		l := LivePulls{Now: after(60 * time.Second), Starting: test.starting, Downloads: test.downloads}
+		got := map[string]state{}
+		for _, r := range l.Records() {
+			got[r.Pod] = state{r.Outcome, r.State, r.DoneBytes}
+		}
+		if !maps.Equal(got, test.want) {
+			t.Errorf("%s: %v, want %v", name, got, test.want)
+		}
+	}
+	if since := (LivePulls{Starting: []timeline.Timeline{two, one}}).Since(); !since.Equal(after(time.Second - requestSlack)) {
+		t.Errorf("what was begun since %s is asked for", since)
+	}
+	if since := (LivePulls{}).Since(); !since.IsZero() {
+		t.Errorf("nobody waits, and what was begun since %s is asked for", since)
+	}
+}
+
+func TestUnpackingIsNotQueued(t *testing.T) {
+	now := LivePulls{Now: after(60 * time.Second), Starting: []timeline.Timeline{waiting("one", "r.example/big:1", "r.example", time.Second),
+		waiting("two", "o.example/big:1", "o.example", 3*time.Second), waiting("three", "o.example/big:2", "o.example", 3*time.Second)},
+		Downloads: []imagepull.Download{{Complete: true, Registry: "r.example", Repository: "big", StartedAt: after(2 * time.Second)},
+			{Blobs: 1, Registry: "o.example", Repository: "big", StartedAt: after(2 * time.Second)}}}
+	want := `# HELP podlapse_image_pulls_queued Image pulls that kubelet wants and of which nothing has come: they wait in the node's pull queue or for the registry's first answer. Where the runtime does not tell, all pulls that go on.
+# TYPE podlapse_image_pulls_queued gauge
+podlapse_image_pulls_queued{registry="o.example"} 0
+podlapse_image_pulls_queued{registry="r.example"} 0
+# HELP podlapse_image_pulls_unpacking Image pulls of which all content has come and that the runtime unpacks: they wait for the disk, whatever their registry.
+# TYPE podlapse_image_pulls_unpacking gauge
+podlapse_image_pulls_unpacking 1
+`
+	registry := prometheus.NewPedanticRegistry()
+	registry.MustRegister(NewLivePulls(func() LivePulls { return now }))
+	if err := testutil.GatherAndCompare(registry, strings.NewReader(want), "podlapse_image_pulls_queued", "podlapse_image_pulls_unpacking"); err != nil {
+		t.Error(err)
+	}
 }
 
 func check(t *testing.T, got, want []LivePullRecord) {
@@ -160,7 +249,7 @@ func TestDownloadsInBackOffAreExternal(t *testing.T) {
 		Kind: timeline.KindMain, Image: "ghcr.io/a/b:1", Registry: "ghcr.io", Outcome: imagepull.OutcomeFailed, FinishedAt: after(2 * time.Second)}}}
 	download := func(from time.Duration) LivePulls {
 		return LivePulls{Starting: []timeline.Timeline{failed}, Downloads: []imagepull.Download{
-			{Registry: "ghcr.io", Repository: "a/b", StartedAt: after(from)}}}
+			{Blobs: 1, Registry: "ghcr.io", Repository: "a/b", StartedAt: after(from)}}}
 	}
 	for _, test := range []struct {
 		name     string
@@ -188,7 +277,7 @@ func TestPullsAfterTheStartUp(t *testing.T) {
 	if records := l.Records(); len(records) != 0 {
 		t.Errorf("nothing is downloaded, yet %+v", records)
 	}
-	l.Downloads = []imagepull.Download{{Registry: "ghcr.io", Repository: "a/b", DoneBytes: 3, StartedAt: after(5 * time.Second)}}
+	l.Downloads = []imagepull.Download{{Blobs: 1, Registry: "ghcr.io", Repository: "a/b", DoneBytes: 3, StartedAt: after(5 * time.Second)}}
 	check(t, l.Records(), []LivePullRecord{{Namespace: "shop", Pod: "web", Container: "app", Kind: timeline.KindMain, Restart: true,
 		Image: "ghcr.io/a/b:1", Registry: "ghcr.io", Outcome: imagepull.OutcomePulling, State: pullStatePulling, Age: Seconds(5 * time.Second), DoneBytes: 3}})
 	l.Downloads[0].StartedAt = after(3 * time.Second) // the container still ran

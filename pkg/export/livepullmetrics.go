@@ -8,8 +8,8 @@ import (
 
 // livePulls asks what is pulled at each scrape.
 type livePulls struct {
-	now                                    func() LivePulls
-	active, queued, bytes, oldest, failing *prometheus.Desc
+	now                                               func() LivePulls
+	active, queued, unpacking, bytes, oldest, failing *prometheus.Desc
 }
 
 // NewLivePulls makes the collector of the pulls that go on.
@@ -20,8 +20,10 @@ func NewLivePulls(now func() LivePulls) prometheus.Collector {
 		active: prometheus.NewDesc("podlapse_image_pulls_active",
 			"Image pulls for which content comes at this moment, also those that no pod asked for.", registry, nil),
 		queued: prometheus.NewDesc("podlapse_image_pulls_queued",
-			"Image pulls that kubelet wants and for which no content comes yet: they wait in the node's pull queue or for "+
+			"Image pulls that kubelet wants and of which nothing has come: they wait in the node's pull queue or for "+
 				"the registry's first answer. Where the runtime does not tell, all pulls that go on.", registry, nil),
+		unpacking: prometheus.NewDesc("podlapse_image_pulls_unpacking",
+			"Image pulls of which all content has come and that the runtime unpacks: they wait for the disk, whatever their registry.", nil, nil),
 		bytes: prometheus.NewDesc("podlapse_image_pulls_active_bytes",
 			"Bytes that have come so far of the pulls in podlapse_image_pulls_active.", registry, nil),
 		oldest: prometheus.NewDesc("podlapse_image_pulls_oldest_age_seconds",
@@ -34,7 +36,7 @@ func NewLivePulls(now func() LivePulls) prometheus.Collector {
 
 // Describe implements prometheus.Collector.
 func (c *livePulls) Describe(descs chan<- *prometheus.Desc) {
-	for _, desc := range []*prometheus.Desc{c.active, c.queued, c.bytes, c.oldest, c.failing} {
+	for _, desc := range []*prometheus.Desc{c.active, c.queued, c.unpacking, c.bytes, c.oldest, c.failing} {
 		descs <- desc
 	}
 }
@@ -49,21 +51,25 @@ func (c *livePulls) Collect(metrics chan<- prometheus.Metric) {
 	records, failed := now.Records(), failingNow(now.Starting)
 	labelOf := momentLabels(append(convert(records, func(r LivePullRecord) string { return r.Registry }),
 		convert(failed, func(p timeline.Pull) string { return p.Registry })...))
-	of := map[string]*sums{}
+	of, unpacking := map[string]*sums{}, 0
 	for _, record := range records {
 		label := labelOf(record.Registry)
 		if of[label] == nil {
 			of[label] = &sums{}
 		}
 		s := of[label]
-		if record.State == pullStatePulling {
+		switch {
+		case record.State == pullStatePulling:
 			s.active++
 			s.bytes += record.DoneBytes
-		} else {
+		case record.State == pullStateUnpacking:
+			unpacking++
+		case record.State == pullStateQueued, now.Downloads == nil:
 			s.queued++
-		}
+		} // else it is one of several, of which some are active
 		s.oldest = max(s.oldest, record.Age.Duration().Seconds())
 	}
+	metrics <- prometheus.MustNewConstMetric(c.unpacking, prometheus.GaugeValue, float64(unpacking))
 	for label, s := range of {
 		gauge := func(desc *prometheus.Desc, value float64) {
 			metrics <- prometheus.MustNewConstMetric(desc, prometheus.GaugeValue, value, label)

@@ -28,6 +28,7 @@ func all(t testing.TB) (*prometheus.Registry, *Metrics) {
 			return []Source{{Name: "pod_watch", Up: true, Recoveries: 2, ObservedAt: createdAt.Add(250 * time.Millisecond)}, {Name: "cri"}}
 		}),
 		NewRuntimeStores(func() map[string]bool { return map[string]bool{"images": true, "sandboxes": false} }),
+		NewRuntimeQuestions(func() RuntimeQuestions { return RuntimeQuestions{Open: 2, Answered: 40, Dropped: 5, GivenUp: 1} }),
 		NewClockSkew(func() timeline.Skew {
 			return timeline.Skew{Least: -20 * time.Millisecond, Most: 130 * time.Millisecond}
 		}),

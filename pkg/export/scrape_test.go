@@ -75,6 +75,7 @@ func (n node) registry() *prometheus.Registry {
 		NewRuntimeStores(func() map[string]bool {
 			return map[string]bool{"sandboxes": true, "images": true, "content": true, "snapshots": true}
 		}),
+		NewRuntimeQuestions(func() RuntimeQuestions { return RuntimeQuestions{Open: 3, Answered: 12345, Dropped: 12, GivenUp: 1} }),
 		NewReconstructed(func() Reconstructed { return Reconstructed{Over: 5, Restored: 1, Late: 2} }),
 		NewTraffic(func() (all []Traffic) {
 			for _, resource := range []string{"pods", "events", "other"} {
@@ -117,7 +118,7 @@ func (n node) pod(i int) timeline.Timeline {
 		}
 		at = end
 	}
-	failures, outcomes := imagepull.Failures(), imagepull.Outcomes()
+	outcomes := imagepull.Outcomes()
 	for k := range outcomes {
 		pull := timeline.Pull{
 			Registry: n.host(i), Outcome: outcomes[k], Timed: true, QueueTimed: true, Pull: anyLength(), Queue: anyLength(),
@@ -128,7 +129,7 @@ func (n node) pod(i int) timeline.Timeline {
 			t.Pulls = append(t.Pulls, pull)
 			continue
 		}
-		for _, failure := range failures {
+		for _, failure := range everyFailure {
 			pull.Failure = failure
 			t.Pulls = append(t.Pulls, pull)
 		}
@@ -324,3 +325,9 @@ func BenchmarkScrape(b *testing.B) {
 		}
 	}
 }
+
+// everyFailure is what a label can be of pulls that failed.
+var everyFailure = []imagepull.Failure{imagepull.FailureNotFound, imagepull.FailureUnauthorized, imagepull.FailureForbidden,
+	imagepull.FailureRateLimited, imagepull.FailureTimeout, imagepull.FailureDNS, imagepull.FailureConnectionRefused, imagepull.FailureTLS,
+	imagepull.FailureNoSpace, imagepull.FailureNoMatchingPlatform, imagepull.FailureInvalidReference, imagepull.FailureSignature,
+	imagepull.FailureCancelled, imagepull.FailureRegistryError, imagepull.FailureOther}

@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// Download is one image that the runtime is downloading at this moment, whoever asked for it.
+// Download is one image that the runtime is downloading or unpacking at this moment, whoever asked for it.
 type Download struct {
 	// Registry is the host without its port, and Repository the path there, e.g. docker.io and library/nginx, as
 	// containerd notes them at the manifest. Empty when not known yet, or when the manifest was pulled
@@ -18,14 +18,20 @@ type Download struct {
 	// all. TotalBytes is 0 when unknown. What two images share counts in both.
 	DoneBytes, TotalBytes int64
 	// StartedAt is when the oldest of the blobs that run now was begun, on the node's clock. A download that is
-	// resumed keeps the start of its first try.
+	// resumed keeps the start of its first try. Where none runs it is when the runtime had the manifest, this time.
 	StartedAt time.Time
-	Blobs     int // downloads of blobs that run now
+	Blobs     int  // downloads of blobs that run now
+	Complete  bool // all blobs have come; not all layers are unpacked
 }
 
 // Of says that the download is of the repository that an image reference names.
 func (d Download) Of(ref string) bool {
 	return d.Repository != "" && d.Registry == hostname(Registry(ref)) && d.Repository == Repository(ref)
+}
+
+// Is says that an image reference names this very content by its digest.
+func (d Download) Is(ref string) bool {
+	return d.Digest != "" && strings.HasSuffix(ref, "@"+d.Digest)
 }
 
 // hostname is a registry without its port, and an IPv6 address without its brackets, as containerd notes it.

@@ -44,12 +44,12 @@ func convertPod(pod *corev1.Pod) timeline.Pod {
 		CreatedAt:      instant(pod.CreationTimestamp),
 		DeletedAt:      deletedAt(pod),
 		Phase:          string(pod.Status.Phase),
-		Reason:         pod.Status.Reason,
+		Reason:         bounded(pod.Status.Reason, maxReason),
 		ReadinessGates: len(pod.Spec.ReadinessGates) > 0,
 		Conditions:     convertConditions(pod.Status.Conditions),
 		Containers:     convertContainers(pod),
 	}
-	if uid := pod.Annotations[mirrorAnnotation]; uid != "" {
+	if uid := pod.Annotations[mirrorAnnotation]; uid != "" && len(uid) <= maxName {
 		converted.RuntimeUID = uid
 		converted.ReadAt = readAt(pod)
 	}
@@ -62,10 +62,14 @@ func convertPod(pod *corev1.Pod) timeline.Pod {
 	return converted
 }
 
-// convertLabels makes one text of them: a map would cost some times as much.
+// convertLabels makes one text of them: a map would cost some times as much. There may be any number; those that have no room are
+// left out.
 func convertLabels(labels map[string]string) string {
 	var text strings.Builder
 	for _, key := range slices.Sorted(maps.Keys(labels)) {
+		if text.Len()+len(key)+len(labels[key])+2 > maxLabels {
+			continue
+		}
 		if text.Len() > 0 {
 			text.WriteByte(',')
 		}
@@ -104,10 +108,11 @@ func deletedAt(pod *corev1.Pod) time.Time {
 }
 
 func convertConditions(conditions []corev1.PodCondition) []timeline.Condition {
+	conditions = conditions[:min(len(conditions), maxConditions)] // more than any pod has that nobody makes up
 	converted := make([]timeline.Condition, 0, len(conditions))
 	for _, c := range conditions {
 		converted = append(converted, timeline.Condition{
-			Type: string(c.Type), True: c.Status == corev1.ConditionTrue, TransitionAt: instant(c.LastTransitionTime),
+			Type: bounded(string(c.Type), maxName), True: c.Status == corev1.ConditionTrue, TransitionAt: instant(c.LastTransitionTime),
 		})
 	}
 	return converted
@@ -146,8 +151,9 @@ func convertImageVolumes(volumes []corev1.Volume) (converted []timeline.Containe
 		if image == nil || image.Reference == "" {
 			continue
 		}
+		reference := bounded(image.Reference, maxReference)
 		volume := timeline.Container{
-			Name: timeline.ImageName(image.Reference), Kind: timeline.KindImageVolume, Image: image.Reference,
+			Name: timeline.ImageName(reference), Kind: timeline.KindImageVolume, Image: reference,
 			PullPolicy: timeline.PullPolicy(image.PullPolicy),
 		}
 		if !slices.ContainsFunc(converted, func(c timeline.Container) bool { return c.Name == volume.Name }) {
@@ -161,7 +167,7 @@ func convertContainer(c *corev1.Container, kind timeline.ContainerKind, statuses
 	converted := timeline.Container{
 		Name:           c.Name,
 		Kind:           kind,
-		Image:          c.Image,
+		Image:          bounded(c.Image, maxReference),
 		PullPolicy:     timeline.PullPolicy(c.ImagePullPolicy),
 		StartupProbe:   c.StartupProbe != nil,
 		ReadinessProbe: c.ReadinessProbe != nil,
@@ -181,7 +187,7 @@ func convertContainer(c *corev1.Container, kind timeline.ContainerKind, statuses
 func pullFailure(waiting *corev1.ContainerStateWaiting) imagepull.Failure {
 	switch waiting.Reason {
 	case "ErrImagePull", "ImagePullBackOff", "RegistryUnavailable", "SignatureValidationFailed", "InvalidImageName":
-		return imagepull.ClassifyFailure(waiting.Reason + ": " + cut(waiting.Message, maxMessage))
+		return imagepull.ClassifyFailure(waiting.Reason + ": " + shorten(waiting.Message))
 	}
 	return imagepull.FailureNone
 }
@@ -201,7 +207,7 @@ func applyStatus(c *timeline.Container, status *corev1.ContainerStatus) {
 		c.ExitCode = int(state.Terminated.ExitCode)
 	case state.Waiting != nil:
 		c.State = timeline.StateWaiting
-		c.WaitingReason = state.Waiting.Reason
+		c.WaitingReason = bounded(state.Waiting.Reason, maxReason)
 		c.PullFailure = pullFailure(state.Waiting)
 	}
 	if last := status.LastTerminationState.Terminated; last != nil {

@@ -25,8 +25,8 @@ func convertEvent(event *corev1.Event, uid string, openedAt, arrivedAt time.Time
 		UID:       uid,
 		ArrivedAt: arrivedAt,
 		Container: containerOf(event.InvolvedObject.FieldPath),
-		Reason:    event.Reason,
-		Message:   cut(strings.ToValidUTF8(event.Message, "�"), maxMessage),
+		Reason:    bounded(event.Reason, maxReason),
+		Message:   shorten(event.Message),
 		FirstAt:   instant(event.FirstTimestamp),
 		LastAt:    instant(event.LastTimestamp),
 		StoredAt:  instant(event.CreationTimestamp),
@@ -68,7 +68,8 @@ func namedAt(name string, firstAt time.Time) time.Time {
 	return at
 }
 
-// containerOf reads spec.containers{name}, and the same of init and ephemeral containers.
+// containerOf reads spec.containers{name}, and the same of init and ephemeral containers. Whoever may create Events may write there
+// what they like; a name that no container can have is none.
 func containerOf(fieldPath string) string {
 	list, rest, ok := strings.Cut(fieldPath, "{")
 	if !ok {
@@ -80,7 +81,7 @@ func containerOf(fieldPath string) string {
 		return ""
 	}
 	name, ok := strings.CutSuffix(rest, "}")
-	if !ok {
+	if !ok || len(name) > maxContainerName {
 		return ""
 	}
 	return name

@@ -5,7 +5,8 @@ import (
 	"slices"
 )
 
-// line is the watches that wait for a place, first come, first served; guarded by the lock of Events.
+// line is the watches that wait for a place; guarded by the lock of Events. Those that never had one come first, then those whose turn
+// was over, each first come, first served: what came to one pod is to be known while it still matters, whatever many others wait for in vain.
 type line struct {
 	waiting []*follower // as many as pods at most
 	taken   int         // places
@@ -16,9 +17,15 @@ func (l *line) remove(f *follower) {
 	l.waiting = slices.DeleteFunc(l.waiting, func(other *follower) bool { return other == f })
 }
 
-// queue puts a watch at the end of the line. A shared watch that only lingers makes room for it.
+// queue puts a watch in line. A shared watch that only lingers makes room for it.
 func (e *Events) queue(f *follower) {
-	e.line.waiting = append(e.line.waiting, f)
+	at := len(e.line.waiting)
+	if !f.served {
+		if i := slices.IndexFunc(e.line.waiting, func(other *follower) bool { return other.served }); i >= 0 {
+			at = i
+		}
+	}
+	e.line.waiting = slices.Insert(e.line.waiting, at, f)
 	if e.line.taken < e.line.limit {
 		return
 	}
@@ -41,6 +48,7 @@ func (e *Events) admit(ctx context.Context) (*follower, context.Context) {
 	f := e.line.waiting[0]
 	e.line.waiting = slices.Delete(e.line.waiting, 0, 1)
 	e.line.taken++
+	f.served = true
 	ctx, f.cancel = context.WithCancel(ctx)
 	return f, ctx
 }
@@ -76,4 +84,15 @@ func (e *Events) othersWait() bool {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	return len(e.line.waiting) > 0
+}
+
+// isOver says whether a watch gives up its place: after a turn to any, and before that, once it has told all there was, to one that never
+// had a place.
+func (e *Events) isOver(r *reading) bool {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if len(e.line.waiting) == 0 {
+		return false
+	}
+	return e.config.Now().Sub(r.openedAt) >= turn || r.proven && !e.line.waiting[0].served
 }

@@ -12,8 +12,12 @@ import (
 	"github.com/podlapse/podlapse/pkg/backoff"
 )
 
-// turn is how long a watch may last while others wait in line.
-const turn = 30 * time.Second
+// How long a watch may last while others wait in line; a turn is some slices. Opening one again costs the API server as much as the
+// first time. With a slice it is the turn of each of 100 pods within the time for which the core waits for late Events (timeline, eventGrace).
+const (
+	turn  = 30 * time.Second
+	slice = 3 * time.Second
+)
 
 var errClosedAtOnce = errors.New("the API server closed the watch at once")
 
@@ -56,7 +60,7 @@ func (e *Events) refused(turn context.Context, err error) {
 func (e *Events) read(ctx, turnContext context.Context, f *follower, w watch.Interface) bool {
 	r := e.begin(ctx, f)
 	defer r.end(ctx)
-	turns, idle := time.NewTicker(turn), time.NewTimer(f.linger())
+	turns, idle := time.NewTicker(slice), time.NewTimer(f.linger())
 	defer r.proof.timer.Stop()
 	defer turns.Stop()
 	defer idle.Stop()
@@ -71,7 +75,7 @@ func (e *Events) read(ctx, turnContext context.Context, f *follower, w watch.Int
 			e.proved(f)
 			r.settle()
 		case <-turns.C:
-			if e.othersWait() {
+			if e.isOver(r) {
 				return true
 			}
 		case <-f.changed:

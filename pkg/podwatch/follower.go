@@ -17,6 +17,7 @@ type follower struct {
 	pods     []*want            // of a shared watch
 	cancel   context.CancelFunc // ends its turn; nil while it has no place
 	openedAt time.Time          // agent's clock; zero while it is not open
+	served   bool               // it has, or had, a place
 	proven   bool               // the open watch has told all there was
 
 	failures int // in a row; of the goroutine that follows

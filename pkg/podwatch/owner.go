@@ -33,12 +33,12 @@ func OwnerOf(pod *corev1.Pod) timeline.Owner {
 	case "ReplicaSet":
 		if hash := pod.Labels[podTemplateHash]; hash != "" {
 			if name, ok := strings.CutSuffix(controller.Name, "-"+hash); ok && name != "" {
-				return timeline.Owner{Kind: "Deployment", Name: name}
+				return timeline.Owner{Kind: "Deployment", Name: bounded(name, maxName)}
 			}
 		}
 	case "Job":
 		if name, ok := cronJobName(controller.Name, pod.CreationTimestamp.Time); ok {
-			return timeline.Owner{Kind: "CronJob", Name: name}
+			return timeline.Owner{Kind: "CronJob", Name: bounded(name, maxName)}
 		}
 	}
 	return convertController(controller)
@@ -49,7 +49,7 @@ func convertController(controller *metav1.OwnerReference) timeline.Owner {
 	if controller == nil {
 		return timeline.Owner{}
 	}
-	return timeline.Owner{Kind: controller.Kind, Name: controller.Name}
+	return timeline.Owner{Kind: bounded(controller.Kind, maxName), Name: bounded(controller.Name, maxName)}
 }
 
 // revision tells which version of its owner made the pod: one rollout's pods share it.
@@ -60,7 +60,7 @@ func revision(pod *corev1.Pod) string {
 	}
 	if controller.Kind == "Job" {
 		if _, ok := cronJobName(controller.Name, pod.CreationTimestamp.Time); ok {
-			return controller.Name
+			return bounded(controller.Name, maxName)
 		}
 		return "" // a Job has one
 	}

@@ -1,6 +1,20 @@
 package podwatch
 
-import "unicode/utf8"
+import (
+	"strings"
+	"unicode/utf8"
+)
+
+// Bounds on what is kept of texts that anybody may make as long as an object may be, in bytes. What is longer than the API allows, or
+// than any registry takes, is cut: it is not what it says.
+const (
+	maxContainerName = 63   // a DNS label
+	maxName          = 253  // of an object: a DNS subdomain
+	maxReason        = 128  // of an Event, and of a status
+	maxReference     = 1024 // of an image: repository, tag and digest come to some 500
+	maxLabels        = 16 << 10
+	maxConditions    = 64
+)
 
 // cut shortens valid UTF-8 text to at most limit bytes without splitting a character.
 func cut(text string, limit int) string {
@@ -12,3 +26,41 @@ func cut(text string, limit int) string {
 	}
 	return text[:limit]
 }
+
+// bounded is text of unknown length, made valid UTF-8 of at most limit bytes; of a longer one nothing else stays in memory.
+func bounded(text string, limit int) string {
+	text = strings.ToValidUTF8(text, "\uFFFD")
+	if len(text) > limit {
+		return strings.Clone(cut(text, limit))
+	}
+	return text
+}
+
+// omitted stands where something was left out of the middle of a text.
+const omitted = "…"
+
+// shorten makes a message valid UTF-8 of at most maxMessage bytes. What is too long loses its middle: it begins with what it is
+// about and ends with why, and in between the runtime repeats the image's reference. What is quoted stays quoted.
+func shorten(message string) string {
+	message = strings.ToValidUTF8(message, "\uFFFD")
+	if len(message) <= maxMessage {
+		return message
+	}
+	// The longest reference that a registry takes, and kubelet's words before it, have room in the head.
+	const head, tail = maxMessage * 5 / 8, maxMessage*3/8 - len(omitted) - 1
+	begins, end := cut(message, head), len(message)-tail
+	for !utf8.RuneStart(message[end]) {
+		end++
+	}
+	ends := message[end:]
+	if withinQuotes(message[:end]) {
+		_, ends, _ = strings.Cut(ends, `"`)
+	}
+	if withinQuotes(begins) {
+		return begins + omitted + `"` + ends
+	}
+	return begins + omitted + ends
+}
+
+// withinQuotes says that what follows the text is quoted.
+func withinQuotes(text string) bool { return strings.Count(text, `"`)%2 != 0 }

@@ -162,7 +162,7 @@ func TestColdPodFromBindingToRecord(t *testing.T) {
 func TestSilentRuntimeDelaysARecordByItsGraceOnly(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		d := &desk{}
-		_, observe, stop := start(t, d, timeline.Scope{Runtime: true, Events: true})
+		_, observe, stop := start(t, d, timeline.Scope{Runtime: true})
 		defer stop()
 		observe(timeline.PodSeen{ArrivedAt: time.Now(), Live: true, Pod: object()})
 		observe(timeline.PodSeen{ArrivedAt: time.Now(), Live: true, Pod: ready(object())})
@@ -175,6 +175,25 @@ func TestSilentRuntimeDelaysARecordByItsGraceOnly(t *testing.T) {
 		if len(calls) > 8 {
 			t.Errorf("a silent runtime was asked %d times in its grace", len(calls)-1)
 		}
+	})
+}
+
+// TestSilentRuntimeIsNoReasonToMissEvents is of a pod of which nobody else can tell whether its image was pulled.
+func TestSilentRuntimeIsNoReasonToMissEvents(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		d := &desk{}
+		_, observe, stop := start(t, d, timeline.Scope{Runtime: true, Events: true})
+		defer stop()
+		observe(timeline.PodSeen{ArrivedAt: time.Now(), Live: true, Pod: object()})
+		observe(timeline.PodSeen{ArrivedAt: time.Now(), Live: true, Pod: ready(object())})
+		time.Sleep(10 * time.Second)
+		synctest.Wait()
+		if calls := d.take(); calls[len(calls)-1] != "watch runtime-1" {
+			t.Errorf("calls %q", calls)
+		}
+		time.Sleep(6 * time.Second) // as long as late Events are waited for
+		synctest.Wait()
+		expect(t, d, "unwatch uid-1", "settled pod ready")
 	})
 }
 

@@ -14,6 +14,9 @@ const (
 	maxAttempts   = 16
 	maxContainers = 256
 	maxFailures   = 16
+	// maxStrangers is how many names are kept that the pod's spec does not have, of those told of after it was seen: ephemeral containers
+	// of which an Event comes before the spec. Anybody who may create Events can make up more.
+	maxStrangers = 16
 )
 
 // claimRoom is how many more claims there is room for when evidence grows.
@@ -175,13 +178,29 @@ func (e *Evidence) container(name string) (int16, *containerEvidence) {
 			return int16(i), &e.containers[i]
 		}
 	}
-	if len(e.containers) == maxContainers {
+	if len(e.containers) == maxContainers || e.PodSeen() && !e.pod.has(name) && e.strangers() >= maxStrangers {
 		e.overflows()
 		return podWide, nil
 	}
 	e.news = true
 	e.containers = append(e.containers, containerEvidence{name: name})
 	return int16(len(e.containers) - 1), &e.containers[len(e.containers)-1]
+}
+
+// strangers counts the names that the pod's spec, as last seen, does not have.
+func (e *Evidence) strangers() int {
+	n := 0
+	for i := range e.containers {
+		if !e.pod.has(e.containers[i].name) {
+			n++
+		}
+	}
+	return n
+}
+
+// has says that the spec has a container, or an image volume, of that name.
+func (p *Pod) has(name string) bool {
+	return slices.ContainsFunc(p.Containers, func(c Container) bool { return c.Name == name })
 }
 
 // image finds what is known of a reference as written in the spec; nil when it was never asked about.

@@ -48,7 +48,7 @@ type EventSeen struct {
 	Live      bool      // as in PodSeen
 	Container string    // from fieldPath; empty for pod-level Events and image volumes
 	Reason    string    // Pulling, Pulled, Failed, BackOff, …
-	Message   string    // as kubelet wrote it, cut at 1 KiB
+	Message   string    // as kubelet wrote it; of more than 1 KiB the middle is left out
 	// NamedAt is the first occurrence at nanosecond resolution, from the Event's name; zero when the
 	// name does not carry it. (client-go names an Event <object>.<hex UnixNano>.)
 	NamedAt time.Time

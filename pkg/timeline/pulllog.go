@@ -62,6 +62,9 @@ func (l *PullLog) Observe(o EventSeen, pod Pod) {
 	if m.Combined || name == "" {
 		name = ImageName(m.Image)
 	}
+	if !pod.has(name) && !(m.Combined && pod.uses(m.Image)) {
+		return // whoever may create Events can make up any
+	}
 	logged := loggedPull{
 		told: tellingOf(o, name, m.Image), uid: o.UID, fetched: pod.pullsIfAbsent(name),
 		blocker: Blocker{pod.Namespace, pod.Name, name, m.Image, 0}, until: told,
@@ -95,12 +98,27 @@ func (p *Pod) pullsIfAbsent(container string) bool {
 	})
 }
 
-// request notes when kubelet wanted a pull; of as many as there are pulls remembered.
+// uses says that a container has the image, as its spec names it.
+func (p *Pod) uses(image string) bool {
+	return slices.ContainsFunc(p.Containers, func(c Container) bool { return c.Image == image })
+}
+
+// request notes when kubelet wanted a pull; of as many as there are pulls remembered, the latest.
 func (l *PullLog) request(of string, at time.Time) {
-	if l.requests == nil || len(l.requests) >= maxPullLog {
+	if l.requests == nil {
 		l.requests = map[string]time.Time{}
 	}
 	l.requests[of] = at
+	if len(l.requests) <= maxPullLog {
+		return
+	}
+	oldest := of
+	for other, asked := range l.requests {
+		if c := asked.Compare(l.requests[oldest]); c < 0 || c == 0 && other < oldest {
+			oldest = other
+		}
+	}
+	delete(l.requests, oldest)
 }
 
 // begun is when a pull that failed began at the earliest, of which kubelet tells no length: when it was wanted, or when the

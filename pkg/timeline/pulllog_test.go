@@ -8,11 +8,15 @@ import (
 	"github.com/podlapse/podlapse/pkg/imagepull"
 )
 
+func shopPod(uid string) Pod {
+	return Pod{UID: uid, Namespace: "shop", Name: uid, Containers: []Container{{Name: "app"}}}
+}
+
 func TestPullLog(t *testing.T) {
 	pulled := func(uid, image string, until, length float64) (EventSeen, Pod) {
 		at := base.Add(time.Duration(until * float64(time.Second)))
 		return EventSeen{UID: uid, Container: "app", Reason: "Pulled", NamedAt: at, LastAt: at, Message: fmt.Sprintf(
-			"Successfully pulled image %q in %gs (%gs including waiting). Image size: 5 bytes.", image, length, length)}, Pod{UID: uid, Namespace: "shop", Name: uid}
+			"Successfully pulled image %q in %gs (%gs including waiting). Image size: 5 bytes.", image, length, length)}, shopPod(uid)
 	}
 	var log PullLog
 	for range 2 { // as the API server tells it
@@ -35,8 +39,8 @@ func TestPullLog(t *testing.T) {
 		t.Errorf("waited for %+v, %s", b, tl.Pulls[0].Outcome)
 	}
 	var failing PullLog
-	failing.Observe(EventSeen{UID: "a", Container: "app", Reason: "Pulling", Message: `Pulling image "bad"`, NamedAt: second(1), LastAt: second(1)}, Pod{UID: "a", Namespace: "shop", Name: "a"})
-	failing.Observe(EventSeen{UID: "a", Container: "app", Reason: "Failed", Message: `Failed to pull image "bad": no`, NamedAt: second(11), LastAt: second(11)}, Pod{UID: "a", Namespace: "shop", Name: "a"})
+	failing.Observe(EventSeen{UID: "a", Container: "app", Reason: "Pulling", Message: `Pulling image "bad"`, NamedAt: second(1), LastAt: second(1)}, shopPod("a"))
+	failing.Observe(EventSeen{UID: "a", Container: "app", Reason: "Failed", Message: `Failed to pull image "bad": no`, NamedAt: second(11), LastAt: second(11)}, shopPod("a"))
 	failing.Observe(pulled("b", "small", 11.5, 0.5))
 	blocked := Timeline{UID: "me", Pulls: []Pull{mine}}
 	failing.Complete(&blocked)
@@ -79,7 +83,7 @@ func TestPullLog(t *testing.T) {
 // stamp of an Event that repeats stay: heard live it is exact, told again it is floored.
 func TestPullLogHasAnEventOnce(t *testing.T) {
 	second := func(s float64) time.Time { return base.Add(time.Duration(s * float64(time.Second))) }
-	pod := Pod{UID: "a", Namespace: "shop", Name: "a"}
+	pod := shopPod("a")
 	event := func(reason, message string, named, last, arrived float64, count int, live bool) EventSeen {
 		return EventSeen{UID: "a", Container: "app", Reason: reason, Message: message, NamedAt: second(named), FirstAt: second(named).Truncate(time.Second),
 			LastAt: second(last), Count: count, ArrivedAt: second(arrived), Live: live}
@@ -111,7 +115,7 @@ func TestPullLogHasNoInspection(t *testing.T) {
 	} {
 		e.UID, e.Container, e.NamedAt, e.Count = "a", "app", base.Add(time.Duration(10*i)*time.Second), 1
 		e.FirstAt, e.LastAt = e.NamedAt, e.NamedAt
-		log.Observe(e, Pod{UID: "a", Namespace: "shop", Name: "a"})
+		log.Observe(e, shopPod("a"))
 	}
 	if len(log.pulls) != 1 || log.pulls[0].told.reason != "Failed" {
 		t.Errorf("one pull failed, remembered are %+v", log.pulls)
@@ -127,7 +131,7 @@ func TestJoinedUnderAnotherSpelling(t *testing.T) {
 	} {
 		var log PullLog
 		log.Observe(EventSeen{UID: "other", Container: "app", Reason: "Pulled", NamedAt: second(10), LastAt: second(10), Count: 1,
-			Message: `Successfully pulled image "nginx" in 9s (9s including waiting). Image size: 5 bytes.`}, Pod{UID: "other"})
+			Message: `Successfully pulled image "nginx" in 9s (9s including waiting). Image size: 5 bytes.`}, shopPod("other"))
 		tl := Timeline{UID: "me", Pulls: []Pull{{Image: image, Outcome: imagepull.OutcomeDownloaded, Timed: true, QueueTimed: true,
 			RequestedAt: second(2), StartedAt: second(10), FinishedAt: second(10.1)}}}
 		if log.Complete(&tl); tl.Pulls[0].Outcome != want {
@@ -156,6 +160,80 @@ func TestJoinedByEvidenceOfTheOtherPull(t *testing.T) {
 			RequestedAt: second(11), StartedAt: second(11), FinishedAt: second(11.1), absentAt: at(second(9))}}}
 		if log.Complete(&tl); tl.Pulls[0].Outcome != imagepull.OutcomeJoined {
 			t.Errorf("after a pull with policy %s that ended since the image was absent: %s", policy, tl.Pulls[0].Outcome)
+		}
+	}
+}
+
+// TestPullLogForgetsTheOldestRequest is of more pulls at once than are remembered: the latest of them are.
+func TestPullLogForgetsTheOldestRequest(t *testing.T) {
+	var log PullLog
+	told := func(i int, reason, message string, after time.Duration) {
+		uid, at := fmt.Sprint("pod-", i), base.Add(time.Duration(i)*time.Second+after)
+		log.Observe(EventSeen{UID: uid, Container: "app", Reason: reason, Message: message, NamedAt: at, FirstAt: at, LastAt: at, Count: 1}, shopPod(uid))
+	}
+	const over = 3
+	for i := range maxPullLog + over {
+		told(i, "Pulling", `Pulling image "x"`, 0)
+	}
+	if len(log.requests) != maxPullLog {
+		t.Errorf("%d requests are remembered", len(log.requests))
+	}
+	for _, i := range []int{over - 1, over, maxPullLog + over - 1} {
+		told(i, "Failed", `Failed to pull image "x": not found`, time.Hour)
+	}
+	if len(log.pulls) != 2 || log.pulls[0].uid != fmt.Sprint("pod-", over) {
+		t.Errorf("of the oldest pull forgotten and two more, remembered are %+v", log.pulls)
+	}
+}
+
+// TestMadeUpNamesAreBounded is of somebody who may create Events in a pod's namespace.
+func TestMadeUpNamesAreBounded(t *testing.T) {
+	var log PullLog
+	pod := shopPod("a")
+	pod.CreatedAt = base
+	e := NewEvidence(Scope{Events: true})
+	e.Apply(PodSeen{ArrivedAt: base, Live: true, Pod: pod})
+	for i := range 3 * maxContainers {
+		at := base.Add(time.Duration(i) * time.Second)
+		for _, o := range []EventSeen{
+			{Container: fmt.Sprint("made-up-", i), Reason: "Pulling", Message: `Pulling image "x"`},
+			{Container: fmt.Sprint("made-up-", i), Reason: "Pulled", Message: `Successfully pulled image "x" in 1s (1s including waiting)`},
+			{Reason: "Pulling", Message: fmt.Sprintf("Pulling image %q", fmt.Sprint("made-up-", i))},
+		} {
+			o.UID, o.NamedAt, o.FirstAt, o.LastAt, o.Count = "a", at, at, at, 1
+			e.Apply(o)
+			log.Observe(o, pod)
+		}
+	}
+	if len(e.containers) != 1+maxStrangers || !e.overflow {
+		t.Errorf("%d names are kept, of a pod with one; told so: %t", len(e.containers), e.overflow)
+	}
+	if len(log.requests) != 0 || len(log.pulls) != 0 {
+		t.Errorf("%d requests and %d pulls are remembered of containers that the pod does not have", len(log.requests), len(log.pulls))
+	}
+	pod.Containers = append(pod.Containers, Container{Name: "debugger", Kind: KindEphemeral})
+	e.Apply(PodSeen{ArrivedAt: base.Add(time.Second), Live: true, Pod: pod})
+	if len(e.containers) != 2+maxStrangers {
+		t.Error("a container of the pod itself has no room")
+	}
+}
+
+func TestRegistryOfAPull(t *testing.T) {
+	pod := shopPod("a")
+	pod.CreatedAt, pod.Containers = base, nil
+	images := map[string]string{"r.example:5000/shop/web:2": "r.example:5000", "nginx": "docker.io", "No Image": imagepull.UnknownRegistry}
+	for image := range images {
+		pod.Containers = append(pod.Containers, Container{Name: fmt.Sprint("of-", len(pod.Containers)), Kind: KindMain, Image: image})
+	}
+	e := NewEvidence(Scope{})
+	e.Apply(PodSeen{ArrivedAt: base, Live: true, Pod: pod})
+	tl, _ := e.Timeline(base.Add(time.Second), Skew{})
+	if len(tl.Pulls) != len(images) {
+		t.Fatalf("%d pulls", len(tl.Pulls))
+	}
+	for _, p := range tl.Pulls {
+		if p.Registry != images[p.Image] {
+			t.Errorf("registry of %s: %q, want %q", p.Image, p.Registry, images[p.Image])
 		}
 	}
 }

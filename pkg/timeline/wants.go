@@ -25,6 +25,9 @@ const (
 	// an Event watch to learn why. After a failure kubelet waits longer than this before it tries
 	// again (pod_workers.go, backOffPeriod), so a sandbox that began sooner was the first.
 	sandboxPatience = 2 * time.Second
+	// runtimePatience is how long the runtime may take to say whether an image is on the node: an answer takes less than a second. One
+	// that does not answer must not keep kubelet's word from being asked for.
+	runtimePatience = 5 * time.Second
 )
 
 // Wants says what could be fetched now to complete the timeline.
@@ -47,7 +50,8 @@ func (e *Evidence) Wants(now time.Time) Wants {
 		w.Runtime = len(w.Images) > 0 || e.podSeenAt.After(e.runtimeAskedAt) && !e.runtimeComplete() ||
 			e.runtimeBehind() && now.Sub(e.runtimeAskedAt) > reaskAfter
 	}
-	w.Events = e.scope.Events && !e.before() && !late(eventGrace) && (e.wantsEvents() || e.wantsSandboxEvents(now))
+	overdue := now.Sub(e.askedSince()) > runtimePatience || late(runtimeGrace)
+	w.Events = e.scope.Events && !e.before() && !late(eventGrace) && (e.wantsEvents(overdue) || e.wantsSandboxEvents(now))
 	return w
 }
 
@@ -218,11 +222,20 @@ func (e *Evidence) fromRuntime(k markKey) bool {
 	return false
 }
 
+// askedSince is from when on the runtime has been asked about the pod.
+func (e *Evidence) askedSince() time.Time {
+	if e.scope.ResumedAt.After(e.firstSeen.at) {
+		return e.scope.ResumedAt
+	}
+	return e.firstSeen.at
+}
+
 // wantsEvents says that a container waits for a pull, or was pulled for, and kubelet's word on it has
-// not come. A pod whose images are all on the node wants none.
+// not come. A pod whose images are all on the node wants none. Once the runtime is overdue, an image that it has not
+// answered for may be pulled.
 //
 // After a post-start hook one does: only an Event about the next image tells when the hook was over.
-func (e *Evidence) wantsEvents() bool {
+func (e *Evidence) wantsEvents(overdue bool) bool {
 	afterHook := false
 	for _, c := range e.pod.Containers {
 		hookBefore := afterHook
@@ -234,7 +247,8 @@ func (e *Evidence) wantsEvents() bool {
 		if evidence == nil || evidence.pulled.known() {
 			continue
 		}
-		if hookBefore || c.PullPolicy == PullAlways || e.mayBePulled(c) {
+		awaited := e.scope.Runtime && e.image(c.Image) == nil && !overdue // the answer will tell
+		if hookBefore || c.PullPolicy == PullAlways || !awaited && e.mayBePulled(c) {
 			return true
 		}
 	}
@@ -283,11 +297,7 @@ func (e *Evidence) latest(k markKey) (instant, bool) {
 func (e *Evidence) mayBePulled(c Container) bool {
 	image := e.image(c.Image)
 	switch {
-	case !e.scope.Runtime:
-		return true
-	case image == nil:
-		return false // the answer will tell
-	case !image.Present:
+	case image == nil, !image.Present:
 		return true
 	}
 	return !image.beforeSandbox && !e.pulledBefore(image)

@@ -91,7 +91,7 @@ type Live struct {
 	Image      string      `json:"image"`
 	Registry   string      `json:"registry"`
 	Outcome    string      `json:"outcome"` // Pulling or External
-	State      string      `json:"state"`   // queued or pulling
+	State      string      `json:"state"`   // queued, pulling or unpacking
 	AgeSeconds json.Number `json:"age_seconds"`
 	DoneBytes  int64       `json:"done_bytes"`
 	TotalBytes int64       `json:"total_bytes"`

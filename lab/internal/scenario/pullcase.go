@@ -25,8 +25,8 @@ type pullCase struct {
 	// So often kubelet has to fail before mend ends the fault; 0: never. Without mend it fails for good.
 	failures int
 	mend     func(context.Context) error
-	// A fault that the runtime may get over by itself, which then has to show in the registry's log.
-	mayHeal bool
+	// The fault is in the middle of a download, has to show in the registry's log, and leaves what had come for the next attempt.
+	cutOff bool
 	// Which of the shared layers come with its pull is not known.
 	mayShare bool
 	atLeast  time.Duration               // the pull takes
@@ -138,14 +138,15 @@ func (p *pullRun) refused(ctx context.Context, name string, status, failures int
 	return plain(name, image, agent.Downloaded).failsFirst(failures, mend, class), p.bench.Break(ctx, name, registry.Rule{Status: status})
 }
 
-// reset is an image whose download is cut off in the middle of its layer, once. The runtime may go on by itself.
+// reset is an image whose download is cut off in the middle of its layer, once: the runtime gives up.
 func (p *pullRun) reset(ctx context.Context) (pullCase, error) {
 	image, err := p.cold(ctx, "reset")
 	if err != nil {
 		return pullCase{}, err
 	}
-	c := plain("reset", image, agent.Downloaded)
-	c.mayHeal, c.wants[0].failures = true, []string{"registry_error", "other"}
+	mend := func(ctx context.Context) error { return p.bench.Mend(ctx, "reset") }
+	c := plain("reset", image, agent.Downloaded).failsFirst(1, mend, "registry_error")
+	c.cutOff = true
 	rule := registry.Rule{Kind: registry.KindBlob, ResetAfterBytes: pullLayer / 4 * 3, Times: configAndLayer}
 	return c, p.bench.Break(ctx, "reset", rule)
 }

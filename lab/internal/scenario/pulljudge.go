@@ -92,6 +92,9 @@ func (p *pullRun) judgeImage(c pullCase, want wantedPull, truth []bench.Attempt,
 			outcome = want.outcome
 		}
 		p.judgeWords(name, want, outcome, pull)
+		if last {
+			p.judgeTold(name, c, want, count, pull)
+		}
 		if at < len(truth) {
 			near := near
 			if at > 0 {
@@ -121,13 +124,13 @@ func (w wantedPull) proves(c pullCase, truth []bench.Attempt) string {
 		return "it was to be there, but was pulled"
 	case w.outcome == agent.Present:
 		return ""
-	case c.mayHeal && !hit:
+	case c.cutOff && !hit:
 		return "the fault did not strike"
 	case len(truth) > 0 && truth[len(truth)-1].Call.Length() < c.atLeast:
 		return "the pull was too fast"
 	case w.outcome == agent.Failed && pulled > 0, w.outcome != agent.Failed && pulled != 1:
 		return fmt.Sprintf("%d pulls succeeded", pulled)
-	case !c.mayHeal && failures < c.failures && len(w.failures) > 0:
+	case failures < c.failures && len(w.failures) > 0:
 		return fmt.Sprintf("%d pulls failed", failures)
 	}
 	return ""
@@ -151,8 +154,8 @@ func (p *pullRun) judgeWords(what string, want wantedPull, outcome string, pull 
 		v.Problem("%s: the digest is %s, the agent says %q", what, digest, pull.Digest)
 	}
 	allowed := want.failures
-	if !p.sight.full() {
-		allowed = append(slices.Clone(allowed), "", "other")
+	if !p.sight.events { // the container's status may not have been seen that says why
+		allowed = append(slices.Clone(allowed), "")
 	}
 	switch failed := pull.Outcome == agent.Failed; {
 	case failed && !slices.Contains(allowed, pull.Failure):
@@ -217,7 +220,7 @@ func (p *pullRun) length(what string, truth time.Duration, told json.Number, lim
 func (p *pullRun) judgeBytes(what string, c pullCase, truth bench.Attempt, pull agent.Pull) {
 	const besides = 16 << 10 // the configuration, which need not be counted
 	switch {
-	case c.mayHeal || c.mayShare || truth.Failed() || pull.Outcome != agent.Downloaded:
+	case c.cutOff || c.mayShare || truth.Failed() || pull.Outcome != agent.Downloaded:
 	case pull.Download == nil && p.sight.full():
 		p.verdict.Problem("%s: the agent does not tell of its download", what)
 	case pull.Download == nil:

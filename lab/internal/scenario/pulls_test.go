@@ -62,7 +62,8 @@ func TestPullVerdict(t *testing.T) {
 		"a wrong outcome":                                {full, func(t *agent.Timeline) { t.Pulls[1].Outcome = agent.Joined }, `"joined"`},
 		"a wrong outcome, blind":                         {blind, func(t *agent.Timeline) { t.Pulls[1].Outcome = agent.Present }, `"present"`},
 		"unknown":                                        {full, func(t *agent.Timeline) { t.Pulls[1].Outcome = agent.Unknown }, `"unknown"`},
-		"unknown, blind":                                 {blind, func(t *agent.Timeline) { t.Pulls[1].Outcome = agent.Unknown }, ""},
+		"unknown, without runtime":                       {blind, func(t *agent.Timeline) { t.Pulls[1].Outcome = agent.Unknown }, "there is evidence of that"},
+		"unknown, without Events":                        {deaf, func(t *agent.Timeline) { t.Pulls[1].Outcome = agent.Unknown }, ""}, // an attempt before had failed
 		"a wrong class":                                  {blind, func(t *agent.Timeline) { t.Pulls[0].Failure = "dns" }, `"dns"`},
 		"no class":                                       {full, func(t *agent.Timeline) { t.Pulls[0].Failure = "" }, "the failure is not_found"},
 		"a class of a success":                           {full, func(t *agent.Timeline) { t.Pulls[1].Failure = "dns" }, "did not fail"},
@@ -72,7 +73,13 @@ func TestPullVerdict(t *testing.T) {
 		"a queue within error":                           {blind, func(t *agent.Timeline) { t.Pulls[1].QueueSeconds = "1.25" }, ""},
 		"a queue beyond error":                           {blind, func(t *agent.Timeline) { t.Pulls[1].QueueSeconds = "1.251" }, "WRONG"},
 		"no pull time":                                   {full, func(t *agent.Timeline) { t.Pulls[1].PullSeconds = "" }, "nothing"},
-		"no pull time, blind":                            {blind, func(t *agent.Timeline) { t.Pulls[1].PullSeconds = "" }, ""},
+		"no pull time, without runtime":                  {blind, func(t *agent.Timeline) { t.Pulls[1].PullSeconds = "" }, "how long the pull took"},
+		"no pull time, without Events":                   {deaf, func(t *agent.Timeline) { t.Pulls[1].PullSeconds = "" }, ""},
+		"no queue, without runtime":                      {blind, func(t *agent.Timeline) { t.Pulls[1].QueueSeconds = "" }, "tells of the queue"},
+		"no queue, without Events":                       {deaf, func(t *agent.Timeline) { t.Pulls[1].QueueSeconds = "" }, ""},
+		"no class, without runtime":                      {blind, func(t *agent.Timeline) { t.Pulls[0].Failure = "" }, "the failure is not_found"},
+		"no class, without Events":                       {deaf, func(t *agent.Timeline) { t.Pulls[0].Failure = "" }, ""},
+		"a class that says nothing, without Events":      {deaf, func(t *agent.Timeline) { t.Pulls[0].Failure = "other" }, "the failure is not_found"},
 		"too many bytes":                                 {blind, func(t *agent.Timeline) { t.Pulls[1].Download.Bytes = 600_001 }, "600001"},
 		"too few bytes":                                  {full, func(t *agent.Timeline) { t.Pulls[1].Download.Bytes = 500_000 }, "500000"},
 		"no bytes":                                       {full, func(t *agent.Timeline) { t.Pulls[1].Download = nil }, "download"},
@@ -96,11 +103,37 @@ func TestPullVerdict(t *testing.T) {
 	}
 }
 
+// TestWhatStoresTellIsWanted is of an image that came with the only attempt, to a pod of one container.
+func TestWhatStoresTellIsWanted(t *testing.T) {
+	for name, test := range map[string]struct {
+		atLeast time.Duration
+		edit    func(*agent.Timeline)
+		want    string
+	}{
+		"all of it":                {time.Second, func(*agent.Timeline) {}, ""},
+		"unknown":                  {time.Second, func(t *agent.Timeline) { t.Pulls[0].Outcome = agent.Unknown }, "there is evidence of that"},
+		"no queue":                 {time.Second, func(t *agent.Timeline) { t.Pulls[0].QueueSeconds = "" }, ""},
+		"no length":                {time.Second, func(t *agent.Timeline) { t.Pulls[0].PullSeconds = "" }, "how long the pull took"},
+		"no length of a short one": {0, func(t *agent.Timeline) { t.Pulls[0].PullSeconds = "" }, ""},
+	} {
+		_, truth, timeline := retried()
+		truth, timeline.Pulls = truth[1:], timeline.Pulls[1:]
+		c := plain("cold", timeline.Pulls[0].Image, agent.Downloaded)
+		c.atLeast = test.atLeast
+		test.edit(&timeline)
+		p := &pullRun{verdict: &Verdict{}, sight: sight{runtime: true}}
+		p.judgeImage(c, c.wants[0], truth, beside{after(-100 * time.Millisecond), after(13400 * time.Millisecond)}, timeline)
+		if got := strings.Join(p.verdict.Problems, "\n"); (got != "") != (test.want != "") || !strings.Contains(got, test.want) {
+			t.Errorf("%s: %s", name, got)
+		}
+	}
+}
+
 func TestFaultsThatDidNotHappenProveNothing(t *testing.T) {
 	for name, edit := range map[string]func(*pullCase, *[]bench.Attempt){
 		"no failure":   func(_ *pullCase, truth *[]bench.Attempt) { *truth = (*truth)[1:] },
 		"no success":   func(_ *pullCase, truth *[]bench.Attempt) { *truth = (*truth)[:1] },
-		"no fault hit": func(c *pullCase, _ *[]bench.Attempt) { c.mayHeal = true },
+		"no fault hit": func(c *pullCase, _ *[]bench.Attempt) { c.cutOff = true },
 		"too fast":     func(c *pullCase, _ *[]bench.Attempt) { c.atLeast = time.Minute },
 		"was there":    func(c *pullCase, _ *[]bench.Attempt) { c.wants[0].outcome = agent.Present },
 	} {

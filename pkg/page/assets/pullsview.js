@@ -10,6 +10,7 @@ import { rows, table } from './table.js';
 import { visible } from './text.js';
 
 const MOST_LANES = 8; // more say no more than their number
+const CHARGED = { queued: 'c-pull_queue', pulling: 'c-registry', unpacking: 'c-disk' }; // who is charged with a pull in its state
 
 export class PullsView {
   root = element('section', 'pulls-view');
@@ -86,10 +87,9 @@ export class PullsView {
       say(who, p.pod ? visible(p.namespace) + '/' + visible(p.pod) + ' ' + visible(p.container) : 'nobody on this node asked for it');
       if (p.pod) mark(who, 'href', ofPod(p.namespace, p.pod, ''));
       say(image, visible(p.image || p.registry, 400));
-      const queued = p.state === 'queued';
-      restyle(bar, 'progress ' + (queued ? 'c-pull_queue' : 'c-registry') + (p.total_bytes ? '' : ' endless'));
+      restyle(bar, 'progress ' + (CHARGED[p.state] ?? 'c-unknown') + (p.total_bytes ? '' : ' endless'));
       lay(bar.firstChild, 'width', (p.total_bytes ? Math.min(100, 100 * (p.done_bytes ?? 0) / p.total_bytes) : 100) + '%');
-      say(much, (queued ? 'queued' : p.total_bytes ? bytes(p.done_bytes) + ' of ' + bytes(p.total_bytes) : 'pulling') + ' · ' + running(p.age) + (p.restart ? ' · restart' : ''));
+      say(much, (p.state === 'pulling' && p.total_bytes ? bytes(p.done_bytes) + ' of ' + bytes(p.total_bytes) : p.state ?? 'queued or pulling') + ' · ' + running(p.age) + (p.restart ? ' · restart' : ''));
     });
   }
 
@@ -146,7 +146,7 @@ function overPull(p) {
 function livePull(p, nodeNow) {
   const from = nodeNow - 1000 * p.age;
   return { key: ['live', p.namespace, p.pod, p.container, p.image].join(' '), who: p.pod ? visible(p.namespace) + '/' + visible(p.pod) + ' ' + visible(p.container) : 'nobody here',
-    image: visible(p.image, 400), from, startedAt: p.state === 'pulling' ? from : NaN, to: nodeNow, failed: false, goes: true };
+    image: visible(p.image, 400), from, startedAt: p.state === 'pulling' || p.state === 'unpacking' ? from : NaN, to: nodeNow, failed: false, goes: true };
 }
 
 function seconds(value) { return value === undefined ? '–' : exact(value); }

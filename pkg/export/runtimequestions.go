@@ -1,0 +1,45 @@
+package export
+
+import "github.com/prometheus/client_golang/prometheus"
+
+// RuntimeQuestions is what became of the agent's questions to the container runtime about pods.
+type RuntimeQuestions struct {
+	Open     int    // pods with a question that is not answered yet
+	Answered uint64 // these and the following so far; see the help of podlapse_runtime_questions_total
+	Dropped  uint64
+	GivenUp  uint64
+}
+
+// runtimeQuestions asks for the numbers at each scrape.
+type runtimeQuestions struct {
+	read        func() RuntimeQuestions
+	open, ended *prometheus.Desc
+}
+
+// NewRuntimeQuestions makes the collector of the metrics of questions to the container runtime.
+func NewRuntimeQuestions(read func() RuntimeQuestions) prometheus.Collector {
+	return &runtimeQuestions{
+		read: read,
+		open: prometheus.NewDesc("podlapse_runtime_questions_open", "Pods with a question to the container runtime that is not answered yet.", nil, nil),
+		ended: prometheus.NewDesc("podlapse_runtime_questions_total",
+			"Questions to the container runtime about a pod, by what became of them: answered, dropped because too many were open, "+
+				"given_up because the runtime kept failing. What matters still is asked again.", []string{"result"}, nil),
+	}
+}
+
+// Describe implements prometheus.Collector.
+func (c *runtimeQuestions) Describe(descs chan<- *prometheus.Desc) {
+	prometheus.DescribeByCollect(c, descs)
+}
+
+// Collect implements prometheus.Collector; it may run on several goroutines at once.
+func (c *runtimeQuestions) Collect(metrics chan<- prometheus.Metric) {
+	now := c.read()
+	metrics <- prometheus.MustNewConstMetric(c.open, prometheus.GaugeValue, float64(now.Open))
+	for _, ended := range []struct {
+		result string
+		count  uint64
+	}{{"answered", now.Answered}, {"dropped", now.Dropped}, {"given_up", now.GivenUp}} {
+		metrics <- prometheus.MustNewConstMetric(c.ended, prometheus.CounterValue, float64(ended.count), ended.result)
+	}
+}
