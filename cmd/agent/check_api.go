@@ -43,6 +43,10 @@ func checkControlPlane(ctx context.Context, c config) []finding {
 	if c.webAuth == webAuthKubernetes {
 		findings = append(findings, k.webAuth())
 	}
+	if k.c.annotate {
+		findings = append(findings, k.may("annotations", "pods can be patched; whether a policy limits that is for the cluster to say",
+			"install the component annotate (annotate.enabled in the chart), or use --annotate=off", action{"patch", "", "pods"}))
+	}
 	return append(findings, k.clocks())
 }
 

@@ -101,6 +101,11 @@ func TestCheck(t *testing.T) {
 			allow: func(a podwatchtest.Attempt) bool { return plain(a) || a.Verb == "create" }, flags: "--web-auth=kubernetes",
 			want: []string{"ok       web auth ", "ok       web            plain HTTP; metrics and the API for whom the API server lets"},
 		},
+		"an agent that annotates and may not": {
+			allow: func(a podwatchtest.Attempt) bool { return plain(a) && a.Verb != "patch" }, flags: "--annotate", exit: exitFailed,
+			want: []string{"failed   annotations    RBAC does not allow patch of pods", "install the component annotate"},
+		},
+		"an agent that annotates": {allow: plain, flags: "--annotate", want: []string{"ok       annotations    pods can be patched"}},
 		"a token that expired": {
 			prepare: func(s *podwatchtest.Server) {
 				s.Refuse(http.StatusUnauthorized, metav1.StatusReasonUnauthorized, "Unauthorized")

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	"go.uber.org/zap/zapcore"
 	"k8s.io/apimachinery/pkg/api/resource"
@@ -40,6 +41,11 @@ type config struct {
 	historyBytes int  // of memory for pods that are gone
 	serveObjects bool // the pod objects as well
 
+	annotate bool // pods that ask for it
+
+	verifyInterval time.Duration // 0: pods are never compared with a list
+	watchDelays    bool          // count how late watches are
+
 	stateDir string // empty: nothing survives a restart
 
 	recordObservations string // a file; empty for none
@@ -52,7 +58,7 @@ type config struct {
 }
 
 // The values of --events, --log-format, --records, --records-partial, --debug-observations, --metrics-pod-labels,
-// --serve-objects, --impersonate-node and --web-auth.
+// --serve-objects, --annotate, --verify-interval, --watch-delays, --impersonate-node and --web-auth.
 const (
 	eventsAuto        = "auto"
 	eventsOff         = "off"
@@ -71,6 +77,11 @@ const (
 	podLabelsOff      = "off"
 	objectsOn         = "on"
 	objectsOff        = "off"
+	annotateOn        = "on"
+	annotateOff       = "off"
+	verifyOff         = "off"
+	delaysOn          = "on"
+	delaysOff         = "off"
 	asNodeOn          = "on"
 	asNodeOff         = "off"
 	webAuthNone       = "none"
@@ -154,6 +165,22 @@ func (c *config) settings() []setting {
 			flag: "serve-objects", variable: "SERVE_OBJECTS", value: "on|off", def: objectsOff, alone: objectsOn,
 			help: "keep the pod objects of the node and serve them at /api/v1/objects/pods, without what can be a secret; about " +
 				"2 KiB of memory each", set: onOff(&c.serveObjects, objectsOn, objectsOff),
+		},
+		{
+			flag: "annotate", variable: "ANNOTATE", value: "on|off", def: annotateOff, alone: annotateOn,
+			help: "write podlapse.dev/startup onto pods with the annotation podlapse.dev/annotate: \"true\" once their start-up is " +
+				"over, and timestamp onto pods with the annotation addtime; needs a ServiceAccount that may patch pods",
+			set: onOff(&c.annotate, annotateOn, annotateOff),
+		},
+		{
+			flag: "verify-interval", variable: "VERIFY_INTERVAL", value: "off|DURATION", def: verifyOff,
+			help: "how often the pods that the watch told of are compared with a list, and repaired, such as 10m, give or take a tenth; " +
+				"before Kubernetes 1.34 each list makes the API server read all pods of the cluster", set: c.setVerifyInterval,
+		},
+		{
+			flag: "watch-delays", variable: "WATCH_DELAYS", value: "on|off", def: delaysOff, alone: delaysOn,
+			help: "whether metrics tell how late the watches on pods and Events are, by the stamps of what they bring",
+			set:  onOff(&c.watchDelays, delaysOn, delaysOff),
 		},
 		{
 			flag: "state-dir", variable: "STATE_DIR", value: "DIR",

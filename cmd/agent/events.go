@@ -13,12 +13,12 @@ import (
 )
 
 // newEvents makes the source of kubelet's Events, or nil when it is off.
-func newEvents(c config, client rest.Interface, observe func(context.Context, timeline.Observation), board *health.Board) *podwatch.Events {
+func newEvents(c config, client rest.Interface, observe func(context.Context, timeline.Observation), delay func(time.Duration), board *health.Board) *podwatch.Events {
 	if c.events == eventsOff {
 		return nil
 	}
 	return podwatch.NewEvents(podwatch.EventsConfig{
-		Client: client, NodeName: c.nodeName, Observe: observe, Now: time.Now, Cluster: c.events == eventsCluster,
+		Client: client, NodeName: c.nodeName, Observe: observe, Now: time.Now, Cluster: c.events == eventsCluster, Delay: delay,
 		Report: board.Register(string(timeline.SourceEventWatch), "not started yet"),
 	})
 }

@@ -59,6 +59,8 @@ var importRules = []struct {
 	{"pkg/terminal", []string{"pkg/", "k8s.io/", "net"}, "what a terminal can bear does not depend on what is shown"},
 	{"pkg/kubeauth", []string{"pkg/reconcile", "pkg/state", "pkg/podwatch", "pkg/cri", "pkg/export", "pkg/web", "k8s.io/apiserver/", "k8s.io/client-go/kubernetes/"},
 		"it reviews for whoever serves; the ready-made libraries cost most of the memory that the agent has"},
+	{"pkg/annotate", []string{"pkg/reconcile", "pkg/state", "pkg/podwatch", "pkg/cri", "pkg/web", "k8s.io/client-go/kubernetes/"},
+		"who annotates is shown objects and asks for timelines, whoever has them"},
 	{"pkg/sink", []string{"pkg/", "k8s.io/", "google.golang.org/"}, "a queue knows nothing of what waits in it"},
 	{"pkg/health", []string{"pkg/", "k8s.io/"}, "anything may report its health"},
 }

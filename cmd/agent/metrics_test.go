@@ -88,7 +88,8 @@ func everything(t *testing.T) *prometheus.Registry {
 	t.Helper()
 	t.Setenv("OTEL_EXPORTER_OTLP_ENDPOINT", "http://"+nobody(t))
 	a := startInside(t, podwatchtest.Start(t), "--state-dir="+t.TempDir(), "--record-observations="+filepath.Join(t.TempDir(), "o.jsonl"),
-		"--metrics-pod-labels=on", "--node-health", "--pressure", "--probes-file="+probesFile(t), "--cri-endpoint=unix://"+filepath.Join(t.TempDir(), "never.sock"))
+		"--metrics-pod-labels=on", "--annotate=on", "--verify-interval=10m", "--watch-delays=on",
+		"--node-health", "--pressure", "--probes-file="+probesFile(t), "--cri-endpoint=unix://"+filepath.Join(t.TempDir(), "never.sock"))
 	a.stop()
 	return a.registry
 }
@@ -158,7 +159,7 @@ func typeOf(name string) string {
 	switch {
 	case strings.HasSuffix(name, "_total"):
 		return "counter"
-	case strings.HasSuffix(name, "_duration_seconds"), name == "podlapse_image_pull_queue_seconds":
+	case strings.HasSuffix(name, "_duration_seconds"), strings.HasSuffix(name, "_delay_seconds"), name == "podlapse_image_pull_queue_seconds":
 		return "histogram"
 	}
 	return "gauge"

@@ -126,16 +126,28 @@ func serve(ctx context.Context, c config, api apiServer, registry *prometheus.Re
 	}
 
 	served := newServed(c, func() *reconcile.Reconciler { return reconciler }, registry, logger)
+	changed := served.live.Changed
 	onNode := newNodeHealth(c, api, registry, board)
+	following := podFollowersOf(onNode.follower())
+	annotator := newAnnotator(c, api.own, func() *reconcile.Reconciler { return reconciler }, registry, board)
+	if annotator != nil {
+		following = append(following, annotating{annotator})
+		changed = func(uid string) {
+			served.live.Changed(uid)
+			annotator.Changed(uid)
+		}
+	}
+	delays := newWatchDelays(c, registry)
 	pods := podwatch.NewPods(podwatch.Config{
 		Client: api.pods, AsNode: c.asNode, NodeName: c.nodeName, Observe: observe, Now: time.Now,
 		Report: board.Register(string(timeline.SourcePodWatch), "not connected to the API server yet"),
 		Known:  kept.known(),
 		Traits: c.records == recordsTransition || c.records == recordsBoth, Objects: served.objects,
-		Follower: onNode.follower(),
+		Follower: following.one(), Delay: delays.pod, Verify: newVerify(c, board),
 	})
+	registerVerification(c, pods, registry)
 	watchEvents, unwatchEvents := func(timeline.EventWatch) {}, func(string) {}
-	events := newEvents(c, api.own, observe, board)
+	events := newEvents(c, api.own, observe, delays.event, board)
 	if events != nil {
 		watchEvents, unwatchEvents = events.Watch, events.Unwatch
 	}
@@ -172,7 +184,7 @@ func serve(ctx context.Context, c config, api apiServer, registry *prometheus.Re
 		},
 		Debugged:  metrics.ObserveDebug,
 		Progress:  progress,
-		Changed:   served.live.Changed,
+		Changed:   changed,
 		Forgotten: served.forgotten,
 		Logger:    logger.Named("reconcile"),
 		Restored:  reconcile.Restored{InFlight: kept.left.InFlight, Reported: kept.left.Reported},
@@ -269,6 +281,9 @@ func serve(ctx context.Context, c config, api apiServer, registry *prometheus.Re
 	}
 	if recorder != nil {
 		sinks.start("recording", recorder.Run)
+	}
+	if annotator != nil {
+		sinks.start(partAnnotations, annotator.Run)
 	}
 	rest.start("stream", served.live.Run)
 	core.start("reconcile", reconciler.Run)

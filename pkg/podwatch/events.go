@@ -16,7 +16,7 @@ import (
 // a watch on etcd, and the API server decodes every Event of the namespace for it.
 const DefaultEventWatches = 32
 
-// EventsConfig is what Events needs; all but Cluster and Limit is required.
+// EventsConfig is what Events needs; all but Cluster, Limit and Delay is required.
 type EventsConfig struct {
 	Client   rest.Interface
 	NodeName string // a shared watch remembers what the kubelet of this node said
@@ -27,6 +27,9 @@ type EventsConfig struct {
 	Now     func() time.Time
 	Cluster bool // one watch over all namespaces, for small clusters
 	Limit   int  // watches open at once; DefaultEventWatches when not positive
+	// Delay, if set, is told how late Events of this node's kubelet came, by the nanoseconds in their names. It may be called from
+	// several goroutines.
+	Delay func(time.Duration)
 }
 
 // Events observes kubelet's Events about the pods it was told to watch: with a watch for each, or with one

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -26,7 +27,7 @@ import (
 // retries keeps a dead API server from being asked too often, and one that is back from being missed.
 var retries = backoff.Policy{First: 500 * time.Millisecond, Max: 15 * time.Second}
 
-// Config is what Pods needs; every field but Known, AsNode, Traits, Objects and Follower is required.
+// Config is what Pods needs; every field but Known, AsNode, Traits, Objects, Follower, Delay and Verify is required.
 type Config struct {
 	Client   rest.Interface
 	NodeName string // pods bound to this node are observed
@@ -46,10 +47,15 @@ type Config struct {
 	Objects *Objects
 	// Follower, if set, is told of the objects as well.
 	Follower Follower
+	// Delay, if set, is told how late the watch brought a change, by the time that the object itself has for it. That is in whole
+	// seconds, so that up to one second of it is none. Where the control plane made the stamp, its clock is compared with the node's.
+	Delay func(Change, time.Duration)
+	// Verify, if it has an interval, compares what the watch told with lists.
+	Verify Verify
 }
 
-// Follower is told of the pods of the node, on the goroutine of Run, for which it must not block. It must not keep or change an
-// object.
+// Follower is told of the pods of the node, one thing at a time, on a goroutine of Run, for which it must not block. It must not keep or
+// change an object.
 type Follower interface {
 	// Seen gets the object at every change.
 	Seen(*corev1.Pod)
@@ -64,8 +70,13 @@ type Pods struct {
 	config   Config
 	resource resource
 	restarts *restarts
+	store    *store
 	synced   atomic.Bool  // a list or the initial events of a watch were taken in
 	openedAt atomic.Int64 // when the running watch was opened, agent's clock, Unix nanoseconds
+
+	open     atomic.Bool // the watch
+	patience time.Duration
+	verified verifications
 }
 
 // NewPods makes a source of PodSeen and PodGone.
@@ -73,11 +84,14 @@ func NewPods(config Config) *Pods {
 	if config.Follower == nil {
 		config.Follower = nobody{}
 	}
-	return &Pods{
+	p := &Pods{
 		config:   config,
 		resource: resource{client: config.Client, name: "pods"},
 		restarts: newRestarts(config.Follower.Restarted),
+		patience: verifyPatience,
 	}
+	p.store = newStore(p)
+	return p
 }
 
 // Restarts is how often kubelet started containers again since the agent first saw their pods; a kind and reason that is
@@ -89,7 +103,13 @@ func (p *Pods) Run(ctx context.Context) error {
 	// The reflector words each retry for its own log; the health board tells changes of state.
 	ctx = klog.NewContext(ctx, logr.Discard())
 	discard := logr.Discard()
-	reflector := cache.NewReflectorWithOptions(p, &corev1.Pod{}, newStore(ctx, p), cache.ReflectorOptions{
+	p.store.ctx = ctx
+	if p.config.Verify.Interval > 0 {
+		var verifier sync.WaitGroup
+		verifier.Go(func() { p.verify(ctx) })
+		defer verifier.Wait()
+	}
+	reflector := cache.NewReflectorWithOptions(p, &corev1.Pod{}, p.store, cache.ReflectorOptions{
 		Name:    "pods",
 		Logger:  &discard,
 		Backoff: &wait.Backoff{Duration: retries.First, Factor: 2, Jitter: 0.5, Steps: 6, Cap: retries.Max},
@@ -144,13 +164,14 @@ func (p *Pods) WatchWithContext(ctx context.Context, options metav1.ListOptions)
 		return nil, err
 	}
 	p.openedAt.Store(p.config.Now().UnixNano())
+	p.open.Store(true)
 	p.config.Objects.connect(true)
 	proof := time.AfterFunc(provenAfter, func() {
 		if ctx.Err() == nil && p.synced.Load() {
 			p.config.Report(true, "watching")
 		}
 	})
-	return stoppable{w, func() { proof.Stop() }}, nil
+	return stoppable{w, func() { proof.Stop(); p.open.Store(false) }}, nil
 }
 
 // List implements cache.ListerWatcher, which the reflector's constructor asks for and never uses.

@@ -24,6 +24,8 @@ type Objects struct {
 	version   string
 	heardAt   time.Time // when the API server said anything the last time
 	connected bool
+
+	verifiedAt time.Time // zero for never
 }
 
 type packedPod struct {
@@ -86,6 +88,16 @@ func (o *Objects) connect(connected bool) {
 	o.connected = connected
 }
 
+// verify notes as of when the objects were found to be those of the API server.
+func (o *Objects) verify(at time.Time) {
+	if o == nil {
+		return
+	}
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	o.verifiedAt = at
+}
+
 func packPod(pod *corev1.Pod) (packedPod, error) {
 	text, err := redacted(pod).Marshal()
 	if err != nil {
@@ -117,7 +129,7 @@ func (p packedPod) unpack() (*corev1.Pod, error) {
 type cacheState struct {
 	Connected  bool     `json:"connected"`
 	Age        *float64 `json:"age_seconds,omitempty"`
-	VerifiedAt *string  `json:"verified_at"` // null: nobody compares yet
+	VerifiedAt *string  `json:"verified_at"` // null for never
 }
 
 // WriteList writes those that are wanted as a PodList, by namespace and name, one after the other.
@@ -165,6 +177,9 @@ func (o *Objects) snapshot(want func(namespace, name, labels string) bool) ([]pa
 	state := cacheState{Connected: o.connected}
 	if !o.heardAt.IsZero() {
 		state.Age = new(max(0, o.now().Sub(o.heardAt).Round(time.Millisecond).Seconds()))
+	}
+	if !o.verifiedAt.IsZero() {
+		state.VerifiedAt = new(o.verifiedAt.UTC().Format(time.RFC3339Nano))
 	}
 	return pods, o.version, state
 }

@@ -123,6 +123,9 @@ func (r *reading) take(event watch.Event) {
 	r.events.received()
 	uid := string(object.InvolvedObject.UID)
 	here := object.Source.Host == r.events.config.NodeName
+	if here && event.Type == watch.Added {
+		r.late(object)
+	}
 	if r.memory != nil && here && object.InvolvedObject.Kind == "Pod" {
 		r.memory.add(uid, object.Name, object.ResourceVersion, r.convert(object))
 	}
@@ -136,6 +139,16 @@ func (r *reading) take(event watch.Event) {
 		}
 	}
 	r.proof.see(object.ResourceVersion)
+}
+
+// late tells how late an Event came. One that is younger than the watch is no repetition of what was there.
+func (r *reading) late(object *corev1.Event) {
+	if r.events.config.Delay == nil {
+		return
+	}
+	if seen := r.convert(object); seen.NamedAt.After(r.openedAt) {
+		r.events.config.Delay(max(0, seen.ArrivedAt.Sub(seen.NamedAt)))
+	}
 }
 
 func (r *reading) convert(object *corev1.Event) timeline.EventSeen {

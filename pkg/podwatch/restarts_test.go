@@ -16,7 +16,7 @@ func watched(t *testing.T, list ...any) (*store, *Pods) {
 	pods := NewPods(Config{
 		NodeName: nodeName, Observe: func(context.Context, timeline.Observation) {}, Report: func(bool, string) {}, Now: begun,
 	})
-	s := newStore(t.Context(), pods)
+	s := pods.store
 	if err := s.Replace(list, ""); err != nil {
 		t.Fatal(err)
 	}

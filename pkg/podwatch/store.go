@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"reflect"
+	"sync"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -18,9 +19,9 @@ const catchUp = time.Second
 // store is what the reflector keeps up to date: it turns changes into observations, and holds of
 // each pod what the latest observation said. The reflector calls Replace with a list, and Add,
 // Update and Delete with the events of a watch, all from one goroutine: so where a change came from
-// is known, which an informer's handlers are not told.
+// is known, which an informer's handlers are not told. Where it is compared with lists, what they tell comes from another one.
 type store struct {
-	ctx  context.Context // of Run: the reflector's interface has no place for it
+	ctx  context.Context // of Run, which sets it: the reflector's interface has no place for it
 	pods *Pods
 	seen map[string]timeline.Pod // by UID: a name can be used again between two lists
 	// known are UIDs from before this store, until the first list. How those pods were last is not known, so
@@ -28,22 +29,41 @@ type store struct {
 	known []string
 	// listed says that the first list was taken in: what comes new from then on is new.
 	listed bool
+	ledger *ledger // nil unless the store is compared with lists
+
+	mu sync.Mutex // held while something is taken in: a comparison does that as well
 }
 
-func newStore(ctx context.Context, pods *Pods) *store {
-	return &store{ctx: ctx, pods: pods, seen: map[string]timeline.Pod{}, known: pods.config.Known}
+func newStore(pods *Pods) *store {
+	s := &store{pods: pods, seen: map[string]timeline.Pod{}, known: pods.config.Known}
+	if pods.config.Verify.Interval > 0 {
+		s.ledger = &ledger{versions: map[string]string{}}
+	}
+	return s
 }
 
 // Add implements cache.ReflectorStore.
-func (s *store) Add(obj any) error { return s.Update(obj) }
+func (s *store) Add(obj any) error { return s.take(obj, true) }
 
 // Update implements cache.ReflectorStore.
-func (s *store) Update(obj any) error {
+func (s *store) Update(obj any) error { return s.take(obj, false) }
+
+// take takes in what the watch tells of a pod that is there; added says that it has just come.
+func (s *store) take(obj any, added bool) error {
 	pod, ok := obj.(*corev1.Pod)
 	if !ok {
 		return fmt.Errorf("take in watch event: unexpected %T", obj)
 	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
 	now := s.pods.config.Now()
+	if added {
+		s.lateBound(pod, now)
+	}
+	if s.ledger.older(string(pod.UID), pod.ResourceVersion) {
+		return nil
+	}
+	s.lateChange(pod, now)
 	s.observe(pod, now, s.live(now))
 	return nil
 }
@@ -54,7 +74,11 @@ func (s *store) Delete(obj any) error {
 	if !ok {
 		return fmt.Errorf("take in watch event: unexpected %T", obj)
 	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.ledger.exhume(string(pod.UID))
 	now := s.pods.config.Now()
+	s.lateGone(pod, now)
 	if _, known := s.seen[string(pod.UID)]; !known {
 		return nil
 	}
@@ -65,6 +89,8 @@ func (s *store) Delete(obj any) error {
 
 // Replace implements cache.ReflectorStore. What is not in the list was deleted while nobody watched.
 func (s *store) Replace(list []any, version string) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
 	now := s.pods.config.Now()
 	listed := make(map[string]bool, len(list))
 	for _, obj := range list {
@@ -75,7 +101,7 @@ func (s *store) Replace(list []any, version string) error {
 		listed[string(pod.UID)] = true
 	}
 	for uid := range s.seen {
-		if !listed[uid] {
+		if !listed[uid] && !s.ledger.newerThan(uid, version) {
 			s.gone(uid, now, false)
 		}
 	}
@@ -86,7 +112,9 @@ func (s *store) Replace(list []any, version string) error {
 	}
 	s.known = nil
 	for _, obj := range list {
-		s.observe(obj.(*corev1.Pod), now, false)
+		if pod := obj.(*corev1.Pod); !s.ledger.older(string(pod.UID), pod.ResourceVersion) {
+			s.observe(pod, now, false)
+		}
 	}
 	s.pods.config.Objects.heard(version)
 	s.listed = true
@@ -109,6 +137,7 @@ func (s *store) observe(pod *corev1.Pod, now time.Time, live bool) {
 	if err := s.pods.config.Objects.keep(pod); err != nil {
 		s.pods.config.Report(true, err.Error()) // its timeline is what counts
 	}
+	s.ledger.note(string(pod.UID), pod.ResourceVersion)
 	converted := convertPod(pod)
 	if !s.pods.config.Traits {
 		converted.Traits = nil
@@ -130,6 +159,7 @@ func (s *store) observe(pod *corev1.Pod, now time.Time, live bool) {
 
 func (s *store) gone(uid string, now time.Time, live bool) {
 	delete(s.seen, uid)
+	s.ledger.gone(uid)
 	s.pods.config.Objects.forget(uid)
 	s.pods.restarts.forget(uid)
 	s.pods.config.Follower.Gone(uid)

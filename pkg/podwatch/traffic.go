@@ -20,7 +20,7 @@ type trafficKey struct{ resource, verb string }
 // TrafficCount is the traffic of one verb on one resource so far.
 type TrafficCount struct {
 	Resource string // pods, events, nodes, tokenreviews or subjectaccessreviews; other for anything else
-	Verb     string // get, list, watch or create
+	Verb     string // get, list, watch, create or patch
 	Requests uint64
 	Failed   uint64 // of them, those without an answer or with one that is no success
 	Bytes    uint64 // of the bodies, as they come, so compressed where the API server compresses
@@ -96,6 +96,8 @@ func trafficOf(request *http.Request) trafficKey {
 	switch {
 	case request.Method == http.MethodPost:
 		key.verb = "create"
+	case request.Method == http.MethodPatch:
+		key.verb = "patch"
 	case request.URL.Query().Get("watch") == "true" || request.URL.Query().Get("watch") == "1":
 		key.verb = "watch"
 	case len(parts) == 1:

@@ -33,6 +33,7 @@ func TestTraffic(t *testing.T) {
 	}
 	ask := func(path string) { send(http.MethodGet, path) }
 	send(http.MethodPost, "/apis/authentication.k8s.io/v1/tokenreviews")
+	send(http.MethodPatch, "/api/v1/namespaces/shop/pods/web-0?fieldManager=podlapse")
 	ask("/api/v1/pods?fieldSelector=spec.nodeName%3Dn")
 	ask("/api/v1/pods?watch=true")
 	ask("/api/v1/namespaces/shop/events?watch=true")
@@ -43,7 +44,7 @@ func TestTraffic(t *testing.T) {
 	fail = errors.New("refused")
 	ask("/api/v1/pods")
 	want := []TrafficCount{
-		{"events", "watch", 1, 0, 5}, {"other", "get", 1, 0, 5}, {"pods", "get", 1, 0, 5}, {"pods", "list", 2, 1, 5}, {"pods", "watch", 2, 1, 10},
+		{"events", "watch", 1, 0, 5}, {"other", "get", 1, 0, 5}, {"pods", "get", 1, 0, 5}, {"pods", "list", 2, 1, 5}, {"pods", "patch", 1, 0, 5}, {"pods", "watch", 2, 1, 10},
 		{"tokenreviews", "create", 1, 0, 5},
 	}
 	if got := traffic.Counts(); !reflect.DeepEqual(got, want) {

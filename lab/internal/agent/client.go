@@ -8,6 +8,8 @@ import (
 	"io"
 	"net/http"
 	"time"
+
+	corev1 "k8s.io/api/core/v1"
 )
 
 // Client asks one agent.
@@ -70,6 +72,23 @@ func (c Client) Pulls(ctx context.Context) ([]Live, error) {
 func (c Client) Metrics(ctx context.Context) (string, error) {
 	data, err := c.get(ctx, "/metrics")
 	return string(data), err
+}
+
+// Objects are the pod objects that the agent serves.
+type Objects struct {
+	Cache struct {
+		VerifiedAt time.Time `json:"verified_at"` // zero for never
+	} `json:"cache"`
+	Items []corev1.Pod `json:"items"`
+}
+
+// Objects returns those of a namespace.
+func (c Client) Objects(ctx context.Context, namespace string) (objects Objects, err error) {
+	data, err := c.get(ctx, "/api/v1/objects/pods?namespace="+namespace)
+	if err != nil {
+		return Objects{}, err
+	}
+	return objects, decode(data, &objects)
 }
 
 // Health returns what the agent says of its parts. Not to be ready is an error.

@@ -94,7 +94,7 @@ func (b *Bench) Token(ctx context.Context, account, pod string) (string, error) 
 		return b.AccountToken(ctx, b.Namespace, account)
 	}
 	var object corev1.Pod
-	if err := b.Kube.Get(ctx, b.podPath(pod), &object); err != nil {
+	if err := b.Kube.Get(ctx, b.PodPath(pod), &object); err != nil {
 		return "", fmt.Errorf("get the token's pod: %w", err)
 	}
 	return b.TokenOf(ctx, object)

@@ -17,7 +17,7 @@ const (
 // LiftSchedulingGate lets the scheduler have a pod that was created with SchedulingGate.
 func (b *Bench) LiftSchedulingGate(ctx context.Context, pod string) error {
 	change := map[string]any{"spec": map[string]any{"schedulingGates": nil}}
-	if err := b.Kube.Merge(ctx, b.podPath(pod), change); err != nil {
+	if err := b.Kube.Merge(ctx, b.PodPath(pod), change); err != nil {
 		return fmt.Errorf("lift the scheduling gate: %w", err)
 	}
 	return nil
@@ -27,7 +27,7 @@ func (b *Bench) LiftSchedulingGate(ctx context.Context, pod string) error {
 func (b *Bench) PassReadinessGate(ctx context.Context, pod string) error {
 	change := map[string]any{"status": map[string]any{"conditions": []corev1.PodCondition{{
 		Type: ReadinessGate, Status: corev1.ConditionTrue, LastTransitionTime: metav1.Now()}}}}
-	if err := b.Kube.MergeLists(ctx, b.podPath(pod)+"/status", change); err != nil {
+	if err := b.Kube.MergeLists(ctx, b.PodPath(pod)+"/status", change); err != nil {
 		return fmt.Errorf("pass the readiness gate: %w", err)
 	}
 	return nil

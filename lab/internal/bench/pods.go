@@ -70,7 +70,7 @@ func (b *Bench) createPod(ctx context.Context, meta metav1.ObjectMeta, spec core
 
 // DeletePod asks for the end of a pod and does not wait for it.
 func (b *Bench) DeletePod(ctx context.Context, pod string) error {
-	if err := b.Kube.Delete(ctx, b.podPath(pod)); err != nil {
+	if err := b.Kube.Delete(ctx, b.PodPath(pod)); err != nil {
 		return fmt.Errorf("delete pod: %w", err)
 	}
 	return nil
@@ -80,7 +80,7 @@ func (b *Bench) DeletePod(ctx context.Context, pod string) error {
 func (b *Bench) AwaitGone(ctx context.Context, name string) error {
 	return b.Node.Report.Wait(ctx, "pod "+name+" to be gone", time.Minute, 200*time.Millisecond, func(ctx context.Context) error {
 		var pod corev1.Pod
-		err := b.Kube.Get(ctx, b.podPath(name), &pod)
+		err := b.Kube.Get(ctx, b.PodPath(name), &pod)
 		if err == nil {
 			return errors.New(describe(pod))
 		}
@@ -91,7 +91,8 @@ func (b *Bench) AwaitGone(ctx context.Context, name string) error {
 	})
 }
 
-func (b *Bench) podPath(pod string) string {
+// PodPath is where the API server has a pod.
+func (b *Bench) PodPath(pod string) string {
 	return "/api/v1/namespaces/" + b.Namespace + "/pods/" + pod
 }
 
@@ -99,7 +100,7 @@ func (b *Bench) podPath(pod string) string {
 func (b *Bench) AwaitReady(ctx context.Context, name string, limit time.Duration) error {
 	return b.Node.Report.Wait(ctx, "pod "+name+" to be ready", limit, 200*time.Millisecond, func(ctx context.Context) error {
 		var pod corev1.Pod
-		if err := b.Kube.Get(ctx, b.podPath(name), &pod); err != nil {
+		if err := b.Kube.Get(ctx, b.PodPath(name), &pod); err != nil {
 			return err
 		}
 		for _, condition := range pod.Status.Conditions {

@@ -156,5 +156,18 @@ func (c *Client) raw(ctx context.Context, method, contentType, path string, body
 	return nil, failed
 }
 
+// Server is where the client's requests go, and Transport how: for who forwards the requests of others.
+func (c *Client) Server() string { return c.base }
+
+// Transport is used by one at a time, or by the client.
+func (c *Client) Transport() http.RoundTripper { return c.http.Transport }
+
 // Close drops idle connections.
 func (c *Client) Close() { c.http.CloseIdleConnections() }
+
+// ApplyAnnotations gives a pod annotations by server-side apply, by force, as one field manager.
+func (c *Client) ApplyAnnotations(ctx context.Context, namespace, pod, manager string, annotations map[string]string) error {
+	return c.send(ctx, http.MethodPatch, "application/apply-patch+yaml",
+		"/api/v1/namespaces/"+namespace+"/pods/"+pod+"?force=true&fieldManager="+manager,
+		map[string]any{"apiVersion": "v1", "kind": "Pod", "metadata": map[string]any{"name": pod, "annotations": annotations}}, nil)
+}

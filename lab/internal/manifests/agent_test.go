@@ -8,6 +8,7 @@ import (
 	"net/http/httptest"
 	"os"
 	"os/exec"
+	"path"
 	"path/filepath"
 	"regexp"
 	"slices"
@@ -62,6 +63,9 @@ func TestManifestsFitTheAgent(t *testing.T) {
 	t.Run("access as the node", func(t *testing.T) {
 		compareAccess(t, asked(t, agent, "--impersonate-node=on"), compose(t, "node-impersonation"))
 	})
+	t.Run("access to annotate", func(t *testing.T) {
+		compareAccess(t, asked(t, agent, "--annotate=on"), compose(t, "annotate"))
+	})
 	t.Run("access to its node", func(t *testing.T) {
 		compareAccess(t, asked(t, agent, "--node-health"), compose(t, "node-health"))
 		compareAccess(t, asked(t, agent, "--node-health", "--impersonate-node=on"), compose(t, "node-health", "node-impersonation"))
@@ -81,7 +85,7 @@ func TestManifestsFitTheAgent(t *testing.T) {
 	t.Run("TLS", func(t *testing.T) { servesTLS(t, agent) })
 }
 
-// compareAccess wants the agent's role to allow what was asked for, and nothing that was not.
+// compareAccess wants the agent's roles to allow what was asked for, and nothing that was not.
 func compareAccess(t *testing.T, asked []string, objects []object) {
 	t.Helper()
 	var allowed []string
@@ -119,19 +123,22 @@ func agentRules(objects []object) (rules []rbacv1.PolicyRule) {
 	return rules
 }
 
-// asked runs the agent against an API server with one pod that waits, until it has watched pods and Events, and returns
-// what it needs the right to do: "verb resource", or "verb resource group".
+// asked runs the agent against an API server with one pod that waits and asks for an annotation, until it has watched pods and
+// Events and annotated if it is to, and returns what it needs the right to do: "verb resource", or "verb resource group".
 func asked(t *testing.T, agent string, flags ...string) []string {
 	t.Helper()
 	const node = "node-1"
 	var mu sync.Mutex
 	rights := map[string]bool{}
-	watched := make(chan struct{}, 64) // one for each watch that is opened; the agent opens a few
+	done := make(chan struct{}, 64) // one for each watch that is opened, and each patch; there are a few
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		resource := r.URL.Path[strings.LastIndex(r.URL.Path, "/")+1:]
 		verb := "list"
-		if r.URL.Query().Get("watch") != "" {
+		switch {
+		case r.URL.Query().Get("watch") != "":
 			verb = "watch"
+		case r.Method == http.MethodPatch: // of one object, whose name comes last
+			verb, resource = "patch", path.Base(path.Dir(r.URL.Path))
 		}
 		mu.Lock()
 		switch user := r.Header.Get(authenticationv1.ImpersonateUserHeader); user {
@@ -145,6 +152,9 @@ func asked(t *testing.T, agent string, flags ...string) []string {
 		}
 		mu.Unlock()
 		switch {
+		case verb == "patch":
+			done <- struct{}{}
+			w.WriteHeader(http.StatusOK)
 		case r.Method != http.MethodGet || !strings.HasPrefix(r.URL.Path, "/api/v1/"):
 			t.Errorf("the agent asks for %s %s", r.Method, r.URL)
 			http.NotFound(w, r)
@@ -154,7 +164,7 @@ func asked(t *testing.T, agent string, flags ...string) []string {
 			w.Header().Set("Content-Type", "application/json")
 			w.(http.Flusher).Flush()
 			select {
-			case watched <- struct{}{}:
+			case done <- struct{}{}:
 			default:
 			}
 			<-r.Context().Done()
@@ -182,15 +192,15 @@ func asked(t *testing.T, agent string, flags ...string) []string {
 	if err := run.Start(); err != nil {
 		t.Fatal(err)
 	}
-	watches := 2 // pods, and the Events of the pod
-	if slices.Contains(flags, "--node-health") {
-		watches++
+	awaited := 2 // pods, and the Events of the pod
+	if slices.Contains(flags, "--node-health") || slices.Contains(flags, "--annotate=on") {
+		awaited++
 	}
-	for range watches {
+	for range awaited {
 		select {
-		case <-watched:
+		case <-done:
 		case <-time.After(30 * time.Second):
-			t.Error("the agent did not watch all that it is to")
+			t.Error("the agent did not ask for all that it needs")
 		}
 	}
 	_ = run.Process.Signal(os.Interrupt)
@@ -202,15 +212,16 @@ func asked(t *testing.T, agent string, flags ...string) []string {
 	return slices.Sorted(maps.Keys(rights))
 }
 
-// waitingPod has been waiting for its sandbox.
+// waitingPod has been waiting for its sandbox, and asks for the time.
 func waitingPod(node string) corev1.PodList {
 	now := metav1.Now()
 	return corev1.PodList{
 		TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "PodList"},
 		ListMeta: metav1.ListMeta{ResourceVersion: "1"},
 		Items: []corev1.Pod{{
-			ObjectMeta: metav1.ObjectMeta{Name: "p", Namespace: "n", UID: "u", ResourceVersion: "1", CreationTimestamp: now},
-			Spec:       corev1.PodSpec{NodeName: node, Containers: []corev1.Container{{Name: "c", Image: "i"}}},
+			ObjectMeta: metav1.ObjectMeta{Name: "p", Namespace: "n", UID: "u", ResourceVersion: "1", CreationTimestamp: now,
+				Annotations: map[string]string{"addtime": ""}},
+			Spec: corev1.PodSpec{NodeName: node, Containers: []corev1.Container{{Name: "c", Image: "i"}}},
 			Status: corev1.PodStatus{Phase: corev1.PodPending, StartTime: &now, Conditions: []corev1.PodCondition{
 				{Type: corev1.PodScheduled, Status: corev1.ConditionTrue, LastTransitionTime: now},
 			}},

@@ -86,7 +86,7 @@ func Documents(rendered string) ([][]byte, error) {
 		if err != nil {
 			return nil, fmt.Errorf("split rendered objects: %w", err)
 		}
-		if len(bytes.TrimSpace(document)) > 0 {
+		if len(bytes.Trim(document, "-\n ")) > 0 { // else before the first separator, or of a template with nothing to say
 			documents = append(documents, document)
 		}
 	}

@@ -36,8 +36,8 @@ func TestEveryComponentAndOverlayIsHeldAgainstTheChart(t *testing.T) {
 func TestChartSaysWhatKustomizeSays(t *testing.T) {
 	combinations := [][]string{
 		nil,
-		{"node-health", "node-impersonation", "probes", "host-network", "pod-monitor", "rules", "dashboard", "network-policy", "metrics-auth", "tls", "state-dir", "k3s"},
-		{"openshift", "host-network", "pod-monitor", "rules", "dashboard", "network-policy", "metrics-auth", "tls", "state-dir"},
+		{"node-health", "node-impersonation", "probes", "host-network", "pod-monitor", "rules", "dashboard", "network-policy", "metrics-auth", "tls", "state-dir", "annotate", "k3s"},
+		{"openshift", "host-network", "pod-monitor", "rules", "dashboard", "network-policy", "metrics-auth", "tls", "state-dir", "annotate"},
 	}
 	for name := range asValues() {
 		combinations = append(combinations, []string{name})

@@ -21,6 +21,7 @@ func asValues() map[string]string {
 		"network-policy":     "networkPolicy: {enabled: true}",
 		"metrics-auth":       "metricsAuth: {enabled: true}",
 		"state-dir":          "stateDir: {enabled: true}",
+		"annotate":           "annotate: {enabled: true}",
 		"node-health":        "nodeHealth: {enabled: true}",
 		"probes":             "probes: {enabled: true}",
 		"crio":               "runtime: crio",

@@ -13,6 +13,12 @@ func (n Node) KubeAs(token string, headers http.Header) (*kube.Client, error) {
 	return kube.NewBearer(layout.Address(layout.APIServerPort), n.certificates(), token, headers)
 }
 
+// ProxyKubeconfig writes a kubeconfig for who goes through a proxy, which has the rights, and returns its path.
+func (n Node) ProxyKubeconfig(name, url string) (string, error) {
+	path := n.Kubeconfig(name)
+	return path, pki.WriteTokenKubeconfig(path, url, n.certificates(), name, "of-the-proxy")
+}
+
 // TokenKubeconfig writes a kubeconfig for who has a token, and returns its path.
 func (n Node) TokenKubeconfig(name, token string) (string, error) {
 	path := n.Kubeconfig(name)

@@ -10,7 +10,6 @@ import (
 	"strings"
 	"time"
 
-	corev1 "k8s.io/api/core/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
 
 	"github.com/podlapse/podlapse/lab/internal/bench"
@@ -35,18 +34,8 @@ func nodeImpersonation(ctx context.Context, b *bench.Bench, v *Verdict) error {
 	if err := b.CreateSecret(ctx, "secret"); err != nil {
 		return err
 	}
-	err = b.CreatePod(ctx, home, corev1.PodSpec{
-		ServiceAccountName: account, Containers: []corev1.Container{{Name: mainName, Image: b.BaseImage}},
-		// The Node authorizer lets a node read its pods' secrets, so that this one is refused by impersonation alone.
-		Volumes: []corev1.Volume{bench.SecretVolume("secret")},
-	})
-	if err != nil {
-		return err
-	}
-	if err := b.AwaitReady(ctx, home, startLimit); err != nil {
-		return err
-	}
-	token, err := b.Token(ctx, account, home)
+	// The Node authorizer lets a node read its pods' secrets, so that this one is refused by impersonation alone.
+	token, err := homeToken(ctx, b, account, home, bench.SecretVolume("secret"))
 	if err != nil {
 		return err
 	}

@@ -56,6 +56,8 @@ func Table() []Scenario {
 		{"otlp", "the collector's receiver takes traces: trees, IDs, times, failures, parents; restarts and a receiver that is gone", traces, nil, false},
 		{"node-impersonation", "an agent that asks as its node: its own pods and no other's, no secrets", nodeImpersonation, nil, false},
 		{"metrics-auth", "metrics for whom the API server lets read them, and nobody else; hostile requests refused at little cost", metricsAuth, nil, false},
+		{Name: "annotations", Summary: "pods that ask to be annotated while the agent is killed and others write: each once, and what the policy refuses", Run: annotations},
+		{Name: "stream-truth", Summary: "a watch that is behind and loses changes, an API server that is away: what the agent finds, repairs, and how late it says it was", Run: streamTruth},
 		{Name: "node-health", Summary: "cordon, NotReady, an add-on in a crash loop, and the machine under pressure: each told, with the reason", Run: nodeHealth},
 		{Name: "probes", Summary: "names, registries, the runtime and the API server are asked: what is well, slow, silent and dead, and in which stage", Run: probes},
 		{"page", "a real browser shows the page while pods start: rows, waterfalls, addresses, policy, pictures", showPage, nil, false},

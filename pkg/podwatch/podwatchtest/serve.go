@@ -24,6 +24,8 @@ func (s *Server) serve(w http.ResponseWriter, r *http.Request) {
 		verb = "watch"
 	case r.Method == http.MethodPost:
 		verb = "create"
+	case r.Method == http.MethodPatch:
+		verb = "patch"
 	}
 	line := fmt.Sprintf("%s %s %s", verb, r.URL.Path, values.Get("fieldSelector"))
 	if user := r.Header.Get("Impersonate-User"); user != "" {
@@ -43,6 +45,9 @@ func (s *Server) serve(w http.ResponseWriter, r *http.Request) {
 	if len(parts) == 3 {
 		q.namespace = parts[1]
 	}
+	if verb == "patch" && len(parts) == 4 {
+		q.resource = parts[2]
+	}
 	refused := ""
 	if verb != "create" && r.URL.Path != "/version" {
 		refused = s.refusedTo(r, Attempt{Verb: verb, Resource: q.resource, Selector: values.Get("fieldSelector")})
@@ -59,10 +64,12 @@ func (s *Server) serve(w http.ResponseWriter, r *http.Request) {
 		_ = json.NewEncoder(w).Encode(version.Info{Major: "1", Minor: "36", GitVersion: "v1.36.3"})
 	case refused != "":
 		writeStatus(w, failure(http.StatusForbidden, metav1.StatusReasonForbidden, refused))
+	case verb == "patch":
+		s.apply(w, r)
 	case err != nil:
 		writeStatus(w, failure(http.StatusBadRequest, metav1.StatusReasonBadRequest, err.Error()))
 	case !watching:
-		s.list(w, q)
+		s.list(w, q, values.Get("limit"), values.Get("continue"))
 	case values.Has("sendInitialEvents") && noStream:
 		writeStatus(w, failure(http.StatusUnprocessableEntity, metav1.StatusReasonInvalid, "sendInitialEvents is forbidden"))
 	default:
@@ -70,13 +77,23 @@ func (s *Server) serve(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-func (s *Server) list(w http.ResponseWriter, q query) {
+// list answers with a page where there is a limit. The next one begins so many objects later: what changes between pages
+// would show, as it does not in the API server.
+func (s *Server) list(w http.ResponseWriter, q query, limit, from string) {
 	s.mu.Lock()
 	items := s.selected(q)
+	next := ""
+	if most, err := strconv.Atoi(limit); err == nil && most > 0 {
+		skipped, _ := strconv.Atoi(from)
+		items = items[min(skipped, len(items)):]
+		if len(items) > most {
+			items, next = items[:most], strconv.Itoa(skipped+most)
+		}
+	}
 	kind := map[string]string{"pods": "PodList", "events": "EventList", "nodes": "NodeList", "secrets": "SecretList"}[q.resource]
 	answer := map[string]any{
 		"apiVersion": "v1", "kind": kind, "items": items,
-		"metadata": map[string]string{"resourceVersion": strconv.Itoa(s.version)},
+		"metadata": map[string]string{"resourceVersion": strconv.Itoa(s.version), "continue": next},
 	}
 	if items == nil {
 		answer["items"] = []object{}
@@ -132,8 +149,12 @@ func (s *Server) watch(w http.ResponseWriter, r *http.Request, q query, from str
 			}
 		}
 		version = s.version
+		lost := s.lost
 		s.mu.Unlock()
 		for _, c := range news {
+			if lost != nil && lost(c.kind, c.object) {
+				continue
+			}
 			send(c.kind, typed(c.object))
 		}
 		select {

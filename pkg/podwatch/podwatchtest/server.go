@@ -1,6 +1,6 @@
 // Package podwatchtest is an API server for pods, nodes and Events that holds nothing else: it lists and
 // watches them over HTTP with field selectors, streaming lists and history, from what a test has put
-// there, and reviews tokens and access. It can be absent, refusing, hanging or forgetful on demand. Every method is safe for
+// there, reviews tokens and access, and applies annotations. It can be absent, refusing, hanging or forgetful on demand. Every method is safe for
 // concurrent use.
 package podwatchtest
 
@@ -42,6 +42,11 @@ type Server struct {
 	allow    func(Attempt) bool
 	tokens   map[string]string // users
 	ahead    time.Duration
+
+	lost      func(kind string, o metav1.Object) bool
+	applies   []Applied
+	interfere func()
+	noApply   *metav1.Status
 }
 
 // object is what the server can hold: *corev1.Pod, *corev1.Node and *corev1.Event.
@@ -156,6 +161,13 @@ func (s *Server) Hang() {
 	s.hang = true
 }
 
+// Lose makes watches leave out changes (ADDED, MODIFIED or DELETED) of objects, as no API server should; nil ends that.
+func (s *Server) Lose(which func(kind string, o metav1.Object) bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.lost = which
+}
+
 // Heal ends Refuse and Hang.
 func (s *Server) Heal() {
 	s.mu.Lock()
@@ -177,7 +189,7 @@ func (s *Server) Watches() int {
 	return s.watches
 }
 
-// Requests lists what was asked so far: `list`, `watch` or `create`, path and field selector, and as whom.
+// Requests lists what was asked so far: `list`, `watch`, `create` or `patch`, path and field selector, and as whom.
 func (s *Server) Requests() []string {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -1,0 +1,82 @@
+package main
+
+import (
+	"slices"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/podlapse/podlapse/pkg/annotate"
+	"github.com/podlapse/podlapse/pkg/podwatch/podwatchtest"
+)
+
+// An agent that is killed while a pod starts, the next one that sees it end, and one that comes when it was over long ago.
+func TestAgentAnnotatesOnceWhoeverIsThere(t *testing.T) {
+	cluster := podwatchtest.Start(t)
+	pod := web0(time.Now().Add(-3 * time.Second))
+	pod.Annotations = map[string]string{annotate.AskStartUp: "true", annotate.AskTime: ""}
+	cluster.Put(pod)
+	run := func() *process {
+		return start(t, "--kubeconfig", kubeconfig(t, cluster.URL()), "--cri-endpoint", "off", "--events", "off", "--annotate")
+	}
+	held := func(annotation string) string { return cluster.Pod("shop", "web-0").Annotations[annotation] }
+	await := func(annotation string) {
+		t.Helper()
+		for deadline := time.Now().Add(10 * time.Second); held(annotation) == ""; time.Sleep(10 * time.Millisecond) {
+			if time.Now().After(deadline) {
+				t.Fatalf("never got %s: %+v", annotation, cluster.Applies())
+			}
+		}
+	}
+	first := run()
+	await(annotate.Time)
+	first.signal(syscall.SIGKILL)
+	first.wait()
+
+	second := run()
+	second.poll("/api/v1/pods/shop/web-0", `"state":"starting"`)
+	over := ready(cluster.Pod("shop", "web-0"), time.Now())
+	cluster.Put(over)
+	await(annotate.StartUp)
+	if got := held(annotate.StartUp); !strings.HasPrefix(got, `{"state":"ready",`) || strings.Contains(got, "reconstructed") {
+		t.Errorf("annotated %s", got)
+	}
+	second.poll("/metrics", "podlapse_annotation_waiting_pods 0\n")
+	second.mustEndCleanly()
+
+	again := cluster.Pod("shop", "web-0")
+	delete(again.Annotations, annotate.StartUp)
+	cluster.Put(again)
+	third := run()
+	await(annotate.StartUp)
+	if got := held(annotate.StartUp); !strings.Contains(got, `"reconstructed":true`) {
+		t.Errorf("annotated %s", got)
+	}
+	third.poll("/metrics", `podlapse_annotation_requests_total{result="written"} 1`)
+	third.poll("/readyz?verbose", "[+]annotations ok")
+	third.mustEndCleanly()
+	if applies := cluster.Applies(); len(applies) != 3 {
+		t.Errorf("applied %+v", applies)
+	}
+}
+
+// Without --annotate a pod may ask: nothing is requested, and nothing counted.
+func TestAgentThatDoesNotAnnotate(t *testing.T) {
+	cluster := podwatchtest.Start(t)
+	pod := ready(web0(time.Now().Add(-3*time.Second)), time.Now())
+	pod.Annotations = map[string]string{annotate.AskStartUp: "true", annotate.AskTime: ""}
+	cluster.Put(pod)
+	agent := start(t, "--kubeconfig", kubeconfig(t, cluster.URL()), "--cri-endpoint", "off")
+	agent.poll("/api/v1/pods/shop/web-0", `"state":"ready"`)
+	if _, metrics := agent.get("/metrics"); strings.Contains(metrics, "annotation") {
+		t.Error("counts annotations that are off")
+	}
+	if _, parts := agent.get("/readyz?verbose"); strings.Contains(parts, "annotation") {
+		t.Errorf("tells of annotations that are off: %s", parts)
+	}
+	agent.mustEndCleanly()
+	if slices.ContainsFunc(cluster.Requests(), func(r string) bool { return strings.HasPrefix(r, "patch") }) {
+		t.Errorf("asked %q", cluster.Requests())
+	}
+}

@@ -1,0 +1,46 @@
+package main
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/podlapse/podlapse/pkg/podwatch/podwatchtest"
+)
+
+func TestAgentTellsOfItsWatchIfAskedTo(t *testing.T) {
+	cluster := podwatchtest.Start(t)
+	agent := start(t, "--kubeconfig", kubeconfig(t, cluster.URL()), "--cri-endpoint", "off", "--verify-interval", "24h", "--watch-delays")
+	agent.poll("/readyz?verbose", "[+]pod_watch ok")
+	agent.poll("/readyz?verbose", "[-]pod_cache down")
+	cluster.Put(web0(time.Now().Add(-3 * time.Second)))
+	agent.poll("/metrics", `podlapse_pod_watch_delay_seconds_count{change="bound"} 1`)
+	_, metrics := agent.get("/metrics")
+	for _, want := range []string{
+		`podlapse_pod_cache_verifications_total{result="complete"} 0`, `podlapse_pod_cache_repairs_total{difference="missing"} 0`,
+		`podlapse_pod_watch_delay_seconds_count{change="deleted"} 0`, "podlapse_event_watch_delay_seconds_count 0",
+	} {
+		if !strings.Contains(metrics, want) {
+			t.Errorf("no %q in the metrics", want)
+		}
+	}
+	for _, never := range []string{"podlapse_pod_cache_verified_timestamp", `podlapse_source_up{source="pod_cache"}`} {
+		if strings.Contains(metrics, never) {
+			t.Errorf("%q is in the metrics", never)
+		}
+	}
+	agent.mustEndCleanly()
+}
+
+// Unless it is asked to, the agent compares nothing and counts nothing of its watch.
+func TestAgentThatIsNotAskedAboutItsWatch(t *testing.T) {
+	cluster := podwatchtest.Start(t)
+	agent := start(t, "--kubeconfig", kubeconfig(t, cluster.URL()), "--cri-endpoint", "off")
+	agent.poll("/readyz?verbose", "[+]pod_watch ok")
+	_, metrics := agent.get("/metrics")
+	_, parts := agent.get("/readyz?verbose")
+	if strings.Contains(metrics, "_delay_seconds") || strings.Contains(metrics+parts, "pod_cache") {
+		t.Errorf("tells of it all the same: %s", parts)
+	}
+	agent.mustEndCleanly()
+}

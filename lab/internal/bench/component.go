@@ -1,0 +1,34 @@
+package bench
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+
+	"github.com/podlapse/podlapse/lab/internal/build"
+	"github.com/podlapse/podlapse/lab/internal/manifests"
+	"github.com/podlapse/podlapse/lab/internal/node"
+)
+
+// ApplyOf applies the objects in a file of a component of the manifests that are in no namespace. They go with the bench.
+func (b *Bench) ApplyOf(ctx context.Context, component, file string) error {
+	source, err := build.FindSource()
+	if err != nil {
+		return err
+	}
+	text, err := os.ReadFile(filepath.Join(node.Manifests(source), "components", component, file))
+	if err != nil {
+		return fmt.Errorf("read component %s: %w", component, err)
+	}
+	documents, err := manifests.Documents(string(text))
+	if err != nil {
+		return fmt.Errorf("read component %s: %w", component, err)
+	}
+	for _, document := range documents {
+		if err := b.ApplyOwned(ctx, document); err != nil {
+			return err
+		}
+	}
+	return nil
+}

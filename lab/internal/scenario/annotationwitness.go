@@ -1,0 +1,113 @@
+package scenario
+
+import (
+	"bytes"
+	"context"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/podlapse/podlapse/lab/internal/bench"
+)
+
+// annotationWitness has seen every value that the annotations of a bench's pods had, with its own watch.
+type annotationWitness struct {
+	mu     sync.Mutex
+	values map[string]map[string][]string // by pod and annotation, in order; empty for none
+	last   map[string]corev1.Pod
+}
+
+// witnessAnnotations watches until stop is called.
+func witnessAnnotations(ctx context.Context, b *bench.Bench) (w *annotationWitness, stop func() error) {
+	ctx, cancel := context.WithCancel(ctx)
+	w = &annotationWitness{values: map[string]map[string][]string{}, last: map[string]corev1.Pod{}}
+	ended := make(chan error, 1)
+	go func() { ended <- b.Kube.WatchPods(ctx, b.Namespace, w.see) }()
+	return w, func() error { cancel(); return <-ended }
+}
+
+func (w *annotationWitness) see(pod corev1.Pod, _ time.Time) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.values[pod.Name] == nil {
+		w.values[pod.Name] = map[string][]string{}
+	}
+	for _, name := range []string{gotStartUp, gotTime} {
+		of := w.values[pod.Name]
+		if value := pod.Annotations[name]; len(of[name]) == 0 || of[name][len(of[name])-1] != value {
+			of[name] = append(of[name], value)
+		}
+	}
+	w.last[pod.Name] = pod
+}
+
+// judge wants each pod that asks to have had nothing, then one value and never another, unless somebody took it by force.
+func (w *annotationWitness) judge(ctx context.Context, b *bench.Bench, v *Verdict) error {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	forced := 0
+	for i := range annotatedPods {
+		name := annotatedPod(i)
+		for _, annotation := range []string{gotStartUp, gotTime} {
+			values := slices.DeleteFunc(slices.Clone(w.values[name][annotation]), func(value string) bool { return value == "" || value == "by force" })
+			all := w.values[name][annotation]
+			v.Compared++
+			switch {
+			case annotation == gotStartUp && contended(i):
+				at := slices.Index(all, "by force")
+				if len(values) > 1 || at >= 0 && at < len(all)-1 {
+					v.Problem("%s: the agent overwrote what somebody took by force: %q", name, all)
+				}
+				if at >= 0 {
+					forced++
+				}
+			case len(all) != 2 || all[0] != "" || len(values) != 1:
+				v.Problem("%s: %s had the values %q, want one, once", name, annotation, all)
+			}
+		}
+		pod := w.last[name]
+		v.owned(pod, contended(i))
+		if !contended(i) {
+			v.startUpAnnotation(ctx, b, name, pod.Annotations[gotStartUp])
+		}
+		at, err := time.Parse(time.RFC3339, pod.Annotations[gotTime])
+		if early := at.Before(pod.CreationTimestamp.Time); err != nil || early || at.After(time.Now()) {
+			v.Problem("%s, created %s: timestamp %q, %v", name, pod.CreationTimestamp, pod.Annotations[gotTime], err)
+		}
+	}
+	v.Note("%d pods that ask, each version of them seen: both annotations once; the start-up of %d was taken by force", annotatedPods, forced)
+	var other corev1.Pod
+	if err := b.Kube.Get(ctx, b.PodPath("elsewhere"), &other); err != nil {
+		return err
+	}
+	v.Compared++
+	if other.Annotations[gotStartUp] != "" || other.Annotations[gotTime] != "" {
+		v.Problem("a pod of another node was annotated: %v", other.Annotations)
+	}
+	return nil
+}
+
+// owned wants the API server to ascribe the annotations to podlapse's own field manager, and nothing else to it.
+func (v *Verdict) owned(pod corev1.Pod, taken bool) {
+	v.Compared++
+	var entries []string
+	for _, fields := range pod.ManagedFields {
+		if fields.Manager != "podlapse" {
+			continue
+		}
+		raw := fields.FieldsV1.GetRawBytes()
+		entries = append(entries, string(fields.Operation)+" "+string(raw))
+		if fields.Operation != metav1.ManagedFieldsOperationApply || fields.Subresource != "" ||
+			bytes.Count(raw, []byte(`"f:`)) != 2+bytes.Count(raw, []byte(gotStartUp))+bytes.Count(raw, []byte(`"f:`+gotTime)) {
+			v.Problem("%s: podlapse owns %s", pod.Name, raw)
+		}
+	}
+	all := strings.Join(entries, "; ")
+	if len(entries) != 1 || !strings.Contains(all, `"f:`+gotTime+`"`) || !taken && !strings.Contains(all, `"f:`+gotStartUp+`"`) {
+		v.Problem("%s: podlapse owns %s", pod.Name, all)
+	}
+}

@@ -1,0 +1,162 @@
+package watchproxy
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"io"
+	"net"
+	"net/http"
+	"net/http/httputil"
+	"net/url"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/watch"
+)
+
+// Fault is what happens to an event of the pod watch.
+type Fault struct {
+	Lost  bool
+	Delay time.Duration // it comes so much later, and all after it no earlier
+}
+
+// Proxy forwards to one API server, as the user whose transport it has.
+type Proxy struct {
+	server   *http.Server
+	listener net.Listener
+
+	held  atomic.Int64
+	mu    sync.Mutex
+	fault func(kind watch.EventType, pod corev1.Pod) Fault
+	ended chan error
+}
+
+// Start listens on a port of loopback until Close.
+func Start(ctx context.Context, target string, as http.RoundTripper) (*Proxy, error) {
+	to, err := url.Parse(target)
+	if err != nil {
+		return nil, err
+	}
+	var listen net.ListenConfig
+	listener, err := listen.Listen(ctx, "tcp", "127.0.0.1:0")
+	if err != nil {
+		return nil, err
+	}
+	p := &Proxy{listener: listener, ended: make(chan error, 1)}
+	p.server = &http.Server{ReadHeaderTimeout: 10 * time.Second, Handler: &httputil.ReverseProxy{
+		Rewrite: func(r *httputil.ProxyRequest) {
+			r.SetURL(to)
+			r.Out.Header.Del("Authorization")
+			if watchesPods(r.In) {
+				r.Out.Header.Set("Accept", "application/json")
+				r.Out.Header.Set("Accept-Encoding", "identity")
+			}
+		},
+		Transport: as, FlushInterval: -1, ModifyResponse: p.change,
+		ErrorHandler: func(w http.ResponseWriter, _ *http.Request, err error) {
+			http.Error(w, err.Error(), http.StatusBadGateway)
+		},
+	}}
+	go func() { p.ended <- p.server.Serve(listener) }()
+	return p, nil
+}
+
+// URL is where it listens.
+func (p *Proxy) URL() string { return "http://" + p.listener.Addr().String() }
+
+// Break asks about every event of the pod watch from now on; nil ends that.
+func (p *Proxy) Break(fault func(kind watch.EventType, pod corev1.Pod) Fault) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.fault = fault
+}
+
+// Held is how many events are on their way.
+func (p *Proxy) Held() int { return int(p.held.Load()) }
+
+// Close ends all connections.
+func (p *Proxy) Close() error {
+	err := p.server.Close()
+	if served := <-p.ended; !errors.Is(served, http.ErrServerClosed) {
+		err = errors.Join(err, served)
+	}
+	return err
+}
+
+func watchesPods(r *http.Request) bool {
+	return r.URL.Path == "/api/v1/pods" && (r.URL.Query().Get("watch") == "true" || r.URL.Query().Get("watch") == "1")
+}
+
+// change puts the faults between the API server's answer to a pod watch and the agent.
+func (p *Proxy) change(response *http.Response) error {
+	if !watchesPods(response.Request) || response.StatusCode != http.StatusOK {
+		return nil
+	}
+	reader, writer := io.Pipe()
+	events := make(chan due, 4096) // of a minute; when it is full the API server waits
+	upstream := response.Body
+	go func() {
+		defer close(events)
+		for decoder := json.NewDecoder(upstream); ; {
+			var event json.RawMessage
+			if decoder.Decode(&event) != nil {
+				return
+			}
+			if next, lost := p.judge(event); !lost {
+				p.held.Add(1)
+				events <- next
+			}
+		}
+	}()
+	go func() {
+		for event := range events {
+			time.Sleep(time.Until(event.at))
+			_, err := writer.Write(append(event.text, '\n'))
+			p.held.Add(-1)
+			if err != nil {
+				break // the agent is gone
+			}
+		}
+		_ = writer.Close()
+		for range events { // until the API server's end is closed as well
+			p.held.Add(-1)
+		}
+	}()
+	response.Body = body{reader, upstream}
+	return nil
+}
+
+// due is an event and when it is to go on.
+type due struct {
+	text []byte
+	at   time.Time
+}
+
+func (p *Proxy) judge(text json.RawMessage) (next due, lost bool) {
+	var event struct {
+		Type   watch.EventType
+		Object corev1.Pod
+	}
+	p.mu.Lock()
+	fault := p.fault
+	p.mu.Unlock()
+	next = due{text, time.Now()}
+	if fault == nil || json.Unmarshal(text, &event) != nil || event.Type == watch.Bookmark || event.Type == watch.Error {
+		return next, false
+	}
+	f := fault(event.Type, event.Object)
+	next.at = next.at.Add(f.Delay)
+	return next, f.Lost
+}
+
+// body ends the API server's answer with the agent's.
+type body struct {
+	io.ReadCloser
+	upstream io.Closer
+}
+
+// Close implements io.Closer.
+func (b body) Close() error { return errors.Join(b.ReadCloser.Close(), b.upstream.Close()) }

@@ -1,0 +1,252 @@
+package annotate
+
+import (
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus/testutil"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/podlapse/podlapse/pkg/timeline"
+)
+
+const settledText = `{"state":"ready","total_seconds":3,"error_seconds":0.25,"seconds_by_cause":{"app":1.5,"network":1.5},` +
+	`"verdict":"3.0 s to ready: 1.5 s network, 1.0 s until app was ready, 0.5 s running init container init; ±0.2 s"}`
+
+func TestAPodThatAsksIsToldOnceItsStartUpIsOver(t *testing.T) {
+	h := newHarness(t)
+	h.cluster.Put(pod("web", map[string]string{AskStartUp: "true", "other": "stays"}))
+	starting := settled()
+	starting.Partial = true
+	h.settle("uid-web", starting)
+	h.start()
+	h.eventually("asked for", func() bool { return h.agent.waiting() == 1 })
+	h.settle("uid-web", starting)
+	time.Sleep(2 * changesWithin) // something that must not happen
+	if applies := h.cluster.Applies(); len(applies) > 0 {
+		t.Fatalf("applied %+v while it starts", applies)
+	}
+	h.settle("uid-web", settled())
+	h.eventually("annotated", func() bool { return h.annotation("web", StartUp) == settledText })
+	h.quiet()
+	if h.annotation("web", "other") != "stays" || h.annotation("web", Time) != "" {
+		t.Errorf("annotations %v", h.cluster.Pod("ns", "web").Annotations)
+	}
+	if applies := h.cluster.Applies(); len(applies) != 1 || applies[0].Manager != Manager {
+		t.Errorf("applied %+v", applies)
+	}
+}
+
+func TestAPodThatRunsGetsItsTimeAtOnce(t *testing.T) {
+	h := newHarness(t)
+	h.now = func() time.Time { return time.Date(2026, 8, 17, 14, 0, 0, 5e8, time.FixedZone("", 7200)) }
+	h.cluster.Put(pod("web", nil))
+	h.start()
+	h.eventually("seen", func() bool { h.mu.Lock(); defer h.mu.Unlock(); return h.observed > 0 })
+	h.cluster.Put(pod("web", map[string]string{AskTime: ""}))
+	h.eventually("annotated", func() bool { return h.annotation("web", Time) == "2026-08-17T12:00:00Z" })
+	h.quiet()
+	// A long time later its start-up is asked for as well: what it has stays.
+	h.settle("uid-web", settled())
+	asks := h.cluster.Pod("ns", "web")
+	asks.Annotations[AskStartUp] = "true"
+	h.now = time.Now
+	h.cluster.Put(asks)
+	h.eventually("annotated again", func() bool { return h.annotation("web", StartUp) == settledText })
+	if got := h.annotation("web", Time); got != "2026-08-17T12:00:00Z" {
+		t.Errorf("the time is now %q", got)
+	}
+}
+
+func TestWhatIsThereStays(t *testing.T) {
+	h := newHarness(t)
+	h.cluster.Put(pod("timed", map[string]string{AskTime: "yes", Time: "long ago"}))
+	h.cluster.Put(pod("told", map[string]string{AskStartUp: "true", StartUp: "by hand"}))
+	h.cluster.Put(pod("no", map[string]string{AskStartUp: "false"}))
+	h.cluster.Put(pod("foreign", map[string]string{AskStartUp: "true", AskTime: "x", Time: "of another"}))
+	elsewhere := pod("elsewhere", map[string]string{AskTime: "x"})
+	elsewhere.Spec.NodeName = "node-b"
+	h.cluster.Put(elsewhere)
+	going := pod("going", map[string]string{AskTime: "x"})
+	going.DeletionTimestamp = &metav1.Time{Time: time.Now()}
+	h.cluster.Put(going)
+	for _, name := range []string{"timed", "told", "no", "foreign"} {
+		h.settle("uid-"+name, settled())
+	}
+	h.start()
+	h.eventually("annotated", func() bool { return h.annotation("foreign", StartUp) != "" })
+	h.agent.Seen(elsewhere) // as a watch without a selector would
+	h.quiet()
+	applies := h.cluster.Applies()
+	if len(applies) != 1 || applies[0].Name != "foreign" || len(applies[0].Annotations) != 1 {
+		t.Errorf("applied %+v", applies)
+	}
+	if h.annotation("foreign", Time) != "of another" {
+		t.Errorf("another's timestamp is now %q", h.annotation("foreign", Time))
+	}
+}
+
+func TestAfterARestartNothingIsWrittenTwice(t *testing.T) {
+	h := newHarness(t)
+	for _, name := range []string{"a", "b"} {
+		h.cluster.Put(pod(name, map[string]string{AskStartUp: "true", AskTime: ""}))
+	}
+	h.settle("uid-a", settled())
+	h.start()
+	h.eventually("annotated", func() bool { return h.annotation("a", StartUp) != "" && h.annotation("b", Time) != "" })
+	h.stop()
+	before := h.annotation("b", Time)
+	h.settle("uid-b", settled())
+	h.settle("uid-a", timeline.Timeline{State: timeline.StateReady, Reconstructed: true})
+	h.start()
+	h.eventually("annotated", func() bool { return h.annotation("b", StartUp) != "" })
+	h.quiet()
+	if got := h.annotation("a", StartUp); got != settledText {
+		t.Errorf("was written anew: %s", got)
+	}
+	if got := h.annotation("b", Time); got != before {
+		t.Errorf("the time is now %q, was %q", got, before)
+	}
+	written := map[string]int{}
+	for _, applied := range h.cluster.Applies() {
+		written[applied.Name]++
+	}
+	if written["a"] > 2 || written["b"] > 2 { // its time, and its start-up
+		t.Errorf("written %v", written)
+	}
+}
+
+// Whoever else changes the pod in between makes the write conflict: it rests on an old version.
+func TestConflictsAreTriedAgain(t *testing.T) {
+	h := newHarness(t)
+	h.cluster.Put(pod("web", map[string]string{AskTime: ""}))
+	h.cluster.Put(pod("raced", map[string]string{AskTime: ""}))
+	meddle := 3
+	h.cluster.BeforeApply(func() {
+		h.mu.Lock()
+		defer h.mu.Unlock()
+		if meddle--; meddle >= 0 {
+			web := h.cluster.Pod("ns", "web")
+			web.Annotations["meddled"] = strings.Repeat("x", meddle+1)
+			h.cluster.Put(web)
+			raced := h.cluster.Pod("ns", "raced")
+			raced.Annotations[Time] = "of another"
+			h.cluster.Put(raced)
+		}
+	})
+	h.start()
+	h.eventually("annotated", func() bool { return h.annotation("web", Time) != "" })
+	h.quiet()
+	if h.annotation("web", "meddled") != "x" || h.annotation("raced", Time) != "of another" {
+		t.Errorf("lost an update: %v, %v", h.cluster.Pod("ns", "web").Annotations, h.cluster.Pod("ns", "raced").Annotations)
+	}
+	if got := testutil.ToFloat64(h.agent.metrics.requests.WithLabelValues(resultConflict)); got < 1 {
+		t.Errorf("%v conflicts", got)
+	}
+	if len(h.told) > 0 {
+		t.Errorf("told of conflicts: %q", h.told)
+	}
+}
+
+func TestRefusalsAndFailures(t *testing.T) {
+	for _, test := range []struct {
+		code         int32
+		reason       metav1.StatusReason
+		result, says string
+	}{
+		{http.StatusForbidden, metav1.StatusReasonForbidden, resultRefused, "the component annotate"},
+		{http.StatusUnprocessableEntity, metav1.StatusReasonInvalid, resultRefused, "annotate pod ns/web: no"},
+		{http.StatusTooManyRequests, metav1.StatusReasonTooManyRequests, resultFailed, "annotate pod ns/web: no"},
+		{http.StatusServiceUnavailable, metav1.StatusReasonServiceUnavailable, resultFailed, "annotate pod ns/web: no"},
+		{http.StatusNotFound, metav1.StatusReasonNotFound, resultGone, ""},
+	} {
+		t.Run(test.result+" "+string(test.reason), func(t *testing.T) {
+			h := newHarness(t)
+			h.cluster.AnswerApplies(test.code, test.reason, "no")
+			h.cluster.Put(pod("web", map[string]string{AskTime: ""}))
+			h.start()
+			count := func() float64 { return testutil.ToFloat64(h.agent.metrics.requests.WithLabelValues(test.result)) }
+			h.eventually("asked", func() bool { return count() >= 1 })
+			told := func() string {
+				h.mu.Lock()
+				defer h.mu.Unlock()
+				return strings.Join(h.told, "\n")
+			}
+			h.eventually("told", func() bool { return strings.Contains(told(), test.says) })
+			if test.says == "" && told() != "" {
+				t.Errorf("told %q", told())
+			}
+			h.cluster.AnswerApplies(0, "", "")
+			if test.result == resultFailed { // it is asked again in time; the others when something changes
+				h.eventually("annotated", func() bool { return h.annotation("web", Time) != "" })
+				return
+			}
+			asked := count()
+			web := h.cluster.Pod("ns", "web")
+			web.Labels = map[string]string{"changed": "yes"}
+			h.cluster.Put(web)
+			if test.result == resultGone {
+				h.eventually("annotated", func() bool { return h.annotation("web", Time) != "" })
+				return
+			}
+			version := h.cluster.Pod("ns", "web").ResourceVersion
+			h.eventually("heard of", func() bool { p, _, ok := h.agent.pod("uid-web"); return ok && p.version == version })
+			time.Sleep(100 * time.Millisecond) // something that must not happen
+			if got := count(); got != asked || h.annotation("web", Time) != "" {
+				t.Errorf("asked again at once: %v times", got)
+			}
+			h.agent.mu.Lock()
+			h.agent.pods["uid-web"].notBefore = time.Time{} // five minutes later
+			h.agent.mu.Unlock()
+			h.agent.Changed("uid-web")
+			h.eventually("annotated", func() bool { return h.annotation("web", Time) != "" })
+		})
+	}
+}
+
+func TestAPodThatIsGoneIsNotMadeAgain(t *testing.T) {
+	h := newHarness(t)
+	h.cluster.Put(pod("web", map[string]string{AskTime: ""}))
+	h.cluster.BeforeApply(func() { h.cluster.Delete(pod("web", nil)) })
+	h.start()
+	conflicts := h.agent.metrics.requests.WithLabelValues(resultConflict)
+	h.eventually("tried", func() bool { return testutil.ToFloat64(conflicts) >= 1 })
+	h.quiet()
+	if len(h.told) > 0 || h.cluster.Pod("ns", "web") != nil {
+		t.Errorf("told %q", h.told)
+	}
+}
+
+func TestAPodOfTheSameNameIsAnother(t *testing.T) {
+	h := newHarness(t)
+	h.cluster.Put(pod("web", map[string]string{AskTime: ""}))
+	replaced := false
+	h.cluster.BeforeApply(func() {
+		h.mu.Lock()
+		defer h.mu.Unlock()
+		if !replaced {
+			replaced = true
+			h.cluster.Delete(pod("web", nil))
+			next := pod("web", nil)
+			next.UID = "uid-next"
+			h.cluster.Put(next)
+		}
+	})
+	h.start()
+	h.eventually("tried", func() bool { h.mu.Lock(); defer h.mu.Unlock(); return replaced })
+	h.quiet()
+	if applies := h.cluster.Applies(); len(applies) > 0 {
+		t.Errorf("annotated another pod: %+v", applies)
+	}
+}
+
+func TestTheAnnotationIsBounded(t *testing.T) {
+	long := settled()
+	long.Phases[2].Container = strings.Repeat("é", 3000)
+	text, err := startUpText(long)
+	if err != nil || len(text) > 1024 || !strings.Contains(text, "…") || !strings.Contains(text, `"network":1.5`) {
+		t.Errorf("%d bytes, %v: %s", len(text), err, text)
+	}
+}

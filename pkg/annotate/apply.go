@@ -1,0 +1,78 @@
+package annotate
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/util/flowcontrol"
+)
+
+// answerTimeout is how long the API server may take.
+const answerTimeout = 10 * time.Second
+
+// remedy begins a report, since what the API server says is long and a report is cut.
+const remedy = "the component annotate lets the agent patch pods of its own node, see docs/annotations.md: "
+
+// applied is what server-side apply is given: only what is to be owned, and which object it is about. With a UID no
+// other pod of that name is written to, and none is made; with a version, none that has changed.
+type applied struct {
+	metav1.TypeMeta `json:",inline"`
+	Metadata        appliedMeta `json:"metadata"`
+}
+
+type appliedMeta struct {
+	Namespace       string            `json:"namespace"`
+	Name            string            `json:"name"`
+	UID             string            `json:"uid"`
+	ResourceVersion string            `json:"resourceVersion"`
+	Annotations     map[string]string `json:"annotations"`
+}
+
+// apply asks the API server once for all annotations that the manager is to own.
+func (a *Annotator) apply(ctx context.Context, p asking, annotations map[string]string) error {
+	body, err := json.Marshal(applied{
+		TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "Pod"},
+		Metadata: appliedMeta{p.namespace, p.name, p.uid, p.version, annotations},
+	})
+	if err != nil {
+		return fmt.Errorf("encode annotations of pod %s/%s: %w", p.namespace, p.name, err)
+	}
+	ctx, cancel := context.WithTimeout(ctx, answerTimeout)
+	defer cancel()
+	err = a.config.Client.Patch(types.ApplyYAMLPatchType).Namespace(p.namespace).Resource("pods").Name(p.name).
+		Param("fieldManager", Manager).
+		Throttle(flowcontrol.NewFakeAlwaysRateLimiter()). // it would wait after the version was chosen
+		MaxRetries(0).                                    // the queue's
+		Body(body).Do(ctx).Error()
+	if err != nil {
+		return fmt.Errorf("annotate pod %s/%s: %w", p.namespace, p.name, err)
+	}
+	return nil
+}
+
+func resultOf(err error) string {
+	switch {
+	case err == nil:
+		return resultWritten
+	case apierrors.IsNotFound(err):
+		return resultGone
+	case apierrors.IsConflict(err):
+		return resultConflict
+	case apierrors.IsForbidden(err), apierrors.IsUnauthorized(err), apierrors.IsInvalid(err), apierrors.IsBadRequest(err),
+		apierrors.IsMethodNotSupported(err), apierrors.IsUnsupportedMediaType(err), apierrors.IsRequestEntityTooLargeError(err):
+		return resultRefused
+	}
+	return resultFailed
+}
+
+func worded(err error) string {
+	if apierrors.IsForbidden(err) {
+		return remedy + err.Error()
+	}
+	return err.Error()
+}

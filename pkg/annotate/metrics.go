@@ -1,0 +1,32 @@
+package annotate
+
+import "github.com/prometheus/client_golang/prometheus"
+
+// Results of asking the API server to write, a closed set.
+const (
+	resultWritten  = "written"
+	resultConflict = "conflict" // the pod has changed, or is another one
+	resultGone     = "gone"
+	resultRefused  = "refused" // by RBAC, admission or validation
+	resultFailed   = "failed"  // no answer, or not now
+)
+
+type metrics struct {
+	requests *prometheus.CounterVec
+}
+
+func newMetrics(registerer prometheus.Registerer, waiting func() int) metrics {
+	m := metrics{prometheus.NewCounterVec(prometheus.CounterOpts{
+		Name: "podlapse_annotation_requests_total",
+		Help: "Requests to annotate a pod that asks for it, by their result: what is in conflict or failed is tried again, what " +
+			"is refused too, after five minutes. There only with --annotate.",
+	}, []string{"result"})}
+	for _, result := range []string{resultWritten, resultConflict, resultGone, resultRefused, resultFailed} {
+		m.requests.WithLabelValues(result)
+	}
+	registerer.MustRegister(m.requests, prometheus.NewGaugeFunc(prometheus.GaugeOpts{
+		Name: "podlapse_annotation_waiting_pods",
+		Help: "Pods of this node that ask to be annotated and have not got all of it yet, those that still start included. There only with --annotate.",
+	}, func() float64 { return float64(waiting()) }))
+	return m
+}

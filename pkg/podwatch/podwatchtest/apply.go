@@ -1,0 +1,130 @@
+package podwatchtest
+
+import (
+	"encoding/json"
+	"io"
+	"net/http"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+// Applied is a server-side apply that the server carried out.
+type Applied struct {
+	Namespace, Name, Manager string
+	Annotations              map[string]string // what the manager wants to own from now on
+}
+
+// Applies lists those that were carried out, in order.
+func (s *Server) Applies() []Applied {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return append([]Applied(nil), s.applies...)
+}
+
+// BeforeApply calls a function at every request to apply, before it is looked at; nil ends that. The function may change
+// what the server holds, as others do in between.
+func (s *Server) BeforeApply(interfere func()) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.interfere = interfere
+}
+
+// AnswerApplies answers requests to apply with a status; without a code it carries them out again.
+func (s *Server) AnswerApplies(code int32, reason metav1.StatusReason, message string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.noApply = nil
+	if code != 0 {
+		status := failure(code, reason, message)
+		s.noApply = &status
+	}
+}
+
+// Pod is a pod as the server holds it, or nil.
+func (s *Server) Pod(namespace, name string) *corev1.Pod {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	pod, ok := s.objects["pods/"+namespace+"/"+name].(*corev1.Pod)
+	if !ok {
+		return nil
+	}
+	return pod.DeepCopy()
+}
+
+// apply answers PATCH /api/v1/namespaces/NS/pods/NAME as the API server does, for annotations: a UID or a version that is not
+// the object's is a conflict, and what a manager stops naming is removed.
+func (s *Server) apply(w http.ResponseWriter, r *http.Request) {
+	s.mu.Lock()
+	interfere, answer := s.interfere, s.noApply
+	s.mu.Unlock()
+	if interfere != nil {
+		interfere()
+	}
+	if answer != nil {
+		writeStatus(w, *answer)
+		return
+	}
+	var wanted struct{ Metadata metav1.ObjectMeta }
+	body, err := io.ReadAll(r.Body)
+	if err == nil {
+		err = json.Unmarshal(body, &wanted)
+	}
+	if err != nil || r.Header.Get("Content-Type") != "application/apply-patch+yaml" {
+		writeStatus(w, failure(http.StatusBadRequest, metav1.StatusReasonBadRequest, "no apply patch"))
+		return
+	}
+	parts := strings.Split(strings.TrimPrefix(r.URL.Path, "/api/v1/namespaces/"), "/")
+	pod := s.Pod(parts[0], parts[2])
+	meta := wanted.Metadata
+	switch {
+	case pod == nil && meta.UID != "":
+		writeStatus(w, failure(http.StatusConflict, metav1.StatusReasonConflict, "uid mismatch: no existing object was found"))
+	case pod == nil:
+		writeStatus(w, failure(http.StatusForbidden, metav1.StatusReasonForbidden, "cannot create pods"))
+	case meta.UID != "" && meta.UID != pod.UID, meta.ResourceVersion != "" && meta.ResourceVersion != pod.ResourceVersion:
+		writeStatus(w, failure(http.StatusConflict, metav1.StatusReasonConflict, "the object has been modified"))
+	default:
+		manager := r.URL.Query().Get("fieldManager")
+		own(pod, manager, meta.Annotations)
+		s.Put(pod)
+		s.mu.Lock()
+		s.applies = append(s.applies, Applied{parts[0], parts[2], manager, meta.Annotations})
+		s.mu.Unlock()
+		w.Header().Set("Content-Type", "application/json")
+		_ = json.NewEncoder(w).Encode(typed(s.Pod(parts[0], parts[2])))
+	}
+}
+
+// own gives a pod a manager's annotations and takes those away that it no longer names.
+func own(pod *corev1.Pod, manager string, annotations map[string]string) {
+	entry := metav1.ManagedFieldsEntry{Manager: manager, Operation: metav1.ManagedFieldsOperationApply}
+	others := pod.ManagedFields[:0]
+	for _, fields := range pod.ManagedFields {
+		if fields.Manager != manager || fields.Operation != entry.Operation {
+			others = append(others, fields)
+			continue
+		}
+		var before struct {
+			Metadata struct {
+				Annotations map[string]any `json:"f:annotations"`
+			} `json:"f:metadata"`
+		}
+		_ = json.Unmarshal(fields.FieldsV1.GetRawBytes(), &before)
+		for name := range before.Metadata.Annotations {
+			delete(pod.Annotations, strings.TrimPrefix(name, "f:"))
+		}
+	}
+	if pod.Annotations == nil {
+		pod.Annotations = map[string]string{}
+	}
+	fields := map[string]any{}
+	for name, value := range annotations {
+		pod.Annotations[name] = value
+		fields["f:"+name] = struct{}{}
+	}
+	raw, _ := json.Marshal(map[string]any{"f:metadata": map[string]any{"f:annotations": fields}})
+	entry.FieldsV1 = metav1.NewFieldsV1(string(raw))
+	pod.ManagedFields = append(others, entry)
+}

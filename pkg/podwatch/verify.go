@@ -1,0 +1,239 @@
+package podwatch
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"sync"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/podlapse/podlapse/pkg/backoff"
+	"github.com/podlapse/podlapse/pkg/health"
+)
+
+const (
+	// verifyPage and verifyPages bound what one comparison asks for: kubelet runs some hundred pods.
+	verifyPage, verifyPages = 100, 50
+	// verifyPatience is how long the watch may take to tell what a list has told before it counts as wrong.
+	verifyPatience = 5 * time.Second
+)
+
+// Verify is how the pods that the watch told of are compared with those that the API server lists.
+type Verify struct {
+	Interval time.Duration // between comparisons, give or take a tenth, the first some time within it; 0: never
+	Report   health.Report // is told of each; required unless never
+}
+
+// Verification is what comparisons found so far.
+type Verification struct {
+	Complete uint64 // comparisons that came to a result
+	Failed   uint64 // to which the API server did not answer
+	Skipped  uint64 // while the watch was not open for long enough to be judged
+	// Differences that were found and repaired: pods that the watch never told of, pods whose end it never told of, and pods
+	// whose change it never told of.
+	Missing, Extra, Stale uint64
+	VerifiedAt            time.Time // as of when the latest comparison that came to a result is right; zero for never
+}
+
+// verifications counts, for any goroutine.
+type verifications struct {
+	mu sync.Mutex
+	Verification
+}
+
+func (v *verifications) add(change func(*Verification)) {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	change(&v.Verification)
+}
+
+// Verification is what comparisons found so far. It may be called from any goroutine.
+func (p *Pods) Verification() Verification {
+	p.verified.mu.Lock()
+	defer p.verified.mu.Unlock()
+	return p.verified.Verification
+}
+
+// verify compares until ctx ends.
+func (p *Pods) verify(ctx context.Context) {
+	interval := p.config.Verify.Interval
+	wait := rand.N(interval) // agents that start together are to ask one after the other
+	for backoff.Sleep(ctx, wait) {
+		p.verifyOnce(ctx)
+		wait = interval*9/10 + rand.N(interval/5)
+	}
+}
+
+var errWatchNotOpen = errors.New("the watch was not open for long enough to be compared")
+
+func (p *Pods) verifyOnce(ctx context.Context) {
+	found, err := p.compare(ctx)
+	switch {
+	case ctx.Err() != nil:
+	case errors.Is(err, errWatchNotOpen):
+		p.verified.add(func(v *Verification) { v.Skipped++ })
+	case err != nil:
+		p.verified.add(func(v *Verification) { v.Failed++ })
+		p.config.Verify.Report(false, "compare pods with a list: "+worded(err, p.remedy()))
+	default:
+		p.verified.add(func(v *Verification) {
+			v.Complete++
+			v.Missing += uint64(found.missing)
+			v.Extra += uint64(found.extra)
+			v.Stale += uint64(found.stale)
+			v.VerifiedAt = found.at
+		})
+		p.config.Objects.verify(found.at)
+		if found.missing+found.extra+found.stale > 0 {
+			p.config.Verify.Report(false, fmt.Sprintf("the watch had not told of %d pods, of the end of %d and of changes of %d: repaired",
+				found.missing, found.extra, found.stale))
+			return
+		}
+		p.config.Verify.Report(true, fmt.Sprintf("%d pods are as the API server lists them", found.pods))
+	}
+}
+
+// findings of one comparison.
+type findings struct {
+	at                    time.Time
+	pods                  int
+	missing, extra, stale int
+}
+
+// compare takes a list and sees what of it the watch has not told, waits for it to, and asks again for what is still
+// open: what two lists say and the watch in between does not is counted, and told in the watch's place.
+func (p *Pods) compare(ctx context.Context) (findings, error) {
+	if !p.watched() {
+		return findings{}, errWatchNotOpen
+	}
+	found := findings{at: p.config.Now()}
+	first := listing{versions: map[string]string{}}
+	if err := p.listPages(ctx, &first); err != nil {
+		return findings{}, err
+	}
+	found.pods = len(first.versions)
+	if open := p.store.differences(first); len(open) == 0 {
+		return found, nil
+	}
+	if !backoff.Sleep(ctx, p.patience) {
+		return findings{}, ctx.Err()
+	}
+	if !p.watched() {
+		return findings{}, errWatchNotOpen
+	}
+	open := p.store.differences(first)
+	if len(open) == 0 {
+		return found, nil
+	}
+	second := listing{versions: map[string]string{}, keep: open, objects: map[string]*corev1.Pod{}}
+	if err := p.listPages(ctx, &second); err != nil {
+		return findings{}, err
+	}
+	p.store.repair(first, second, &found)
+	return found, nil
+}
+
+// watched says that the watch is open and had time to tell all that it will.
+func (p *Pods) watched() bool {
+	return p.synced.Load() && p.open.Load() && p.config.Now().Sub(time.Unix(0, p.openedAt.Load())) >= p.patience
+}
+
+// listing is what the API server listed.
+type listing struct {
+	version  string            // of the list
+	versions map[string]string // of the pods, by UID
+	keep     map[string]bool   // UIDs of pods whose objects are wanted
+	objects  map[string]*corev1.Pod
+}
+
+// listPages asks for the state that the API server has at least now: without a resource version it looks whether its
+// watch cache is behind, which the watch does not.
+func (p *Pods) listPages(ctx context.Context, into *listing) error {
+	options := metav1.ListOptions{FieldSelector: p.selector(), Limit: verifyPage}
+	for range verifyPages {
+		answer, err := p.resource.list(ctx, options)
+		if err != nil {
+			return err
+		}
+		page, ok := answer.(*corev1.PodList)
+		if !ok {
+			return fmt.Errorf("list pods: unexpected %T", answer)
+		}
+		for i := range page.Items {
+			pod := &page.Items[i]
+			into.versions[string(pod.UID)] = pod.ResourceVersion
+			if into.keep[string(pod.UID)] {
+				into.objects[string(pod.UID)] = pod.DeepCopy() // the page is not kept
+			}
+		}
+		into.version = page.ResourceVersion
+		if options.Continue = page.Continue; options.Continue == "" {
+			return nil
+		}
+	}
+	return fmt.Errorf("list pods: more than %d", verifyPage*verifyPages)
+}
+
+// differences are the UIDs of pods of which the list told something that the watch has not.
+func (s *store) differences(list listing) map[string]bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	open := map[string]bool{}
+	for uid := range list.versions {
+		if s.missing(uid, list) || s.stale(uid, list) {
+			open[uid] = true
+		}
+	}
+	for uid := range s.seen {
+		if s.extra(uid, list) {
+			open[uid] = true
+		}
+	}
+	return open
+}
+
+// missing says that a list has a pod that the watch has not told of, or whose end it told of since: a second list tells.
+func (s *store) missing(uid string, list listing) bool {
+	_, listed := list.versions[uid]
+	_, seen := s.seen[uid]
+	return listed && !seen
+}
+
+// stale says that a list has a later version than the watch has told.
+func (s *store) stale(uid string, list listing) bool {
+	_, seen := s.seen[uid]
+	return seen && before(s.ledger.versions[uid], list.versions[uid])
+}
+
+// extra says that a list lacks a pod that the watch told of before.
+func (s *store) extra(uid string, list listing) bool {
+	_, listed := list.versions[uid]
+	return !listed && before(s.ledger.versions[uid], list.version)
+}
+
+// repair tells of what two lists say and the watch between them did not.
+func (s *store) repair(first, second listing, found *findings) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	now := s.pods.config.Now()
+	for uid := range second.keep {
+		object := second.objects[uid]
+		switch {
+		case s.missing(uid, first) && object != nil:
+			found.missing++
+			s.ledger.exhume(uid)
+			s.observe(object, now, false)
+		case s.stale(uid, first) && object != nil:
+			found.stale++
+			s.observe(object, now, false)
+		case s.extra(uid, first) && s.extra(uid, second):
+			found.extra++
+			s.gone(uid, now, false)
+			s.ledger.bury(uid)
+		}
+	}
+}

@@ -1,0 +1,271 @@
+package podwatch
+
+import (
+	"bytes"
+	"fmt"
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/podlapse/podlapse/pkg/podwatch/podwatchtest"
+	"github.com/podlapse/podlapse/pkg/timeline"
+)
+
+// verified is a source whose comparisons a test makes itself.
+type verified struct {
+	*harness
+	server *podwatchtest.Server
+	pods   *Pods
+	store  *store
+	told   []string // by comparisons
+}
+
+// startVerified runs it until the watch is open for long enough.
+func startVerified(t *testing.T, pods ...*corev1.Pod) *verified {
+	v := &verified{harness: newHarness(t), server: podwatchtest.Start(t)}
+	for _, p := range pods {
+		v.server.Put(p)
+	}
+	v.pods = NewPods(Config{
+		Client: clientFor(t, v.server.URL()), NodeName: nodeName, Observe: v.observe, Report: v.report, Now: v.clock.Now,
+		Objects: NewObjects(v.clock.Now),
+		Verify: Verify{Interval: time.Hour, Report: func(up bool, detail string) {
+			v.told = append(v.told, fmt.Sprint(up, " ", detail))
+		}},
+	})
+	v.pods.patience = 50 * time.Millisecond
+	v.store = v.pods.store
+	v.run(v.pods.Run)
+	for range pods {
+		v.next()
+	}
+	eventually(t, "watching", func() bool { return v.pods.synced.Load() && v.pods.open.Load() && v.server.Watches() == 1 })
+	v.clock.advance(time.Hour)
+	return v
+}
+
+func (v *verified) verify() Verification {
+	v.pods.verifyOnce(v.t.Context())
+	return v.pods.Verification()
+}
+
+func (v *verified) served() string {
+	var text bytes.Buffer
+	if err := v.pods.config.Objects.WriteList(&text, func(string, string, string) bool { return true }); err != nil {
+		v.t.Fatal(err)
+	}
+	return text.String()
+}
+
+func TestNothingIsWrongWithWhatTheWatchTold(t *testing.T) {
+	var many []*corev1.Pod
+	for i := range 2*verifyPage + 7 {
+		many = append(many, pod(fmt.Sprintf("p-%03d", i), fmt.Sprint("uid-", i)))
+	}
+	v := startVerified(t, many...)
+	if strings.Contains(v.served(), `"verified_at":"`) {
+		t.Error("verified before anybody looked")
+	}
+	before := len(v.server.Requests())
+	at := v.clock.Now()
+	if got, want := v.verify(), (Verification{Complete: 1, VerifiedAt: at}); got != want {
+		t.Errorf("found %+v, want %+v", got, want)
+	}
+	if asked := v.server.Requests()[before:]; len(asked) != 3 {
+		t.Errorf("207 pods took %q", asked)
+	}
+	if want := `"verified_at":"` + at.Format(time.RFC3339Nano) + `"`; !strings.Contains(v.served(), want) {
+		t.Errorf("no %s", want)
+	}
+	v.nothing()
+	if want := "true 207 pods are as the API server lists them"; len(v.told) != 1 || v.told[0] != want {
+		t.Errorf("told %q, want %q", v.told, want)
+	}
+}
+
+func TestWhatTheWatchLostIsCountedOnceAndRepaired(t *testing.T) {
+	v := startVerified(t, pod("kept", "1"), pod("extra", "2"), pod("stale", "3"), pod("twice", "4"))
+	v.server.Lose(func(string, metav1.Object) bool { return true })
+	missing := pod("missing", "5")
+	v.server.Put(missing)
+	v.server.Delete(pod("extra", "2"))
+	stale := pod("stale", "3")
+	stale.Status.Phase = corev1.PodRunning
+	v.server.Put(stale)
+	v.server.Delete(pod("twice", "4")) // the name again: one is extra, one missing
+	v.server.Put(pod("twice", "6"))
+	got := v.verify()
+	if got.Missing != 2 || got.Extra != 2 || got.Stale != 1 || got.Complete != 1 {
+		t.Errorf("found %+v", got)
+	}
+	seen, gone := map[string]string{}, map[string]bool{}
+	for range 5 {
+		switch o := v.next().(type) {
+		case timeline.PodSeen:
+			seen[o.Pod.UID] = o.Pod.Phase
+			if o.Live {
+				t.Errorf("%s is told as if it had just happened", o.Pod.Name)
+			}
+		case timeline.PodGone:
+			gone[o.UID] = true
+		}
+	}
+	if len(seen) != 3 || seen["3"] != "Running" || !gone["2"] || !gone["4"] {
+		t.Errorf("saw %v, gone %v", seen, gone)
+	}
+	if again := v.verify(); again.Missing != 2 || again.Extra != 2 || again.Stale != 1 || again.Complete != 2 {
+		t.Errorf("found it again: %+v", again)
+	}
+	if served := v.served(); !strings.Contains(served, `"missing"`) || strings.Contains(served, `"extra"`) {
+		t.Errorf("serves %s", served)
+	}
+	if len(v.told) != 2 || !strings.HasPrefix(v.told[0], "false the watch had not told of 2 pods, of the end of 2 and of changes of 1") ||
+		!strings.HasPrefix(v.told[1], "true 4 pods") {
+		t.Errorf("told %q", v.told)
+	}
+	v.nothing()
+}
+
+// What the watch tells late is old by then, and what it tells of those that are gone as well.
+func TestTheWatchDoesNotUndoARepair(t *testing.T) {
+	v := startVerified(t, pod("a", "1"), pod("b", "2"))
+	v.server.Lose(func(string, metav1.Object) bool { return true })
+	var late []*corev1.Pod
+	for _, phase := range []corev1.PodPhase{corev1.PodPending, corev1.PodRunning} {
+		a := pod("a", "1")
+		a.Status.Phase = phase
+		v.server.Put(a)
+		late = append(late, v.server.Pod("ns", "a"))
+	}
+	b := pod("b", "2")
+	b.Status.Phase = corev1.PodPending
+	v.server.Put(b)
+	late = append(late, v.server.Pod("ns", "b"))
+	v.server.Delete(b)
+	if got := v.verify(); got.Stale != 1 || got.Extra != 1 {
+		t.Fatalf("found %+v", got)
+	}
+	v.next()
+	v.next()
+	for _, old := range late {
+		if err := v.store.Update(old); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := v.store.Delete(late[2]); err != nil {
+		t.Fatal(err)
+	}
+	v.server.Put(pod("c", "3"))
+	if got := v.verify(); got.Missing != 1 {
+		t.Fatalf("found %+v", got)
+	}
+	v.next()
+	if err := v.store.Replace([]any{late[0]}, late[0].ResourceVersion); err != nil { // from a watch cache that is behind
+		t.Fatal(err)
+	}
+	v.nothing()
+	if len(v.store.ledger.buried) != 0 {
+		t.Errorf("buried %q", v.store.ledger.buried)
+	}
+}
+
+// The watch tells what the list has told before while the comparison waits: nothing is wrong.
+func TestAWatchThatIsOnlySlowIsNotWrong(t *testing.T) {
+	v := startVerified(t, pod("a", "1"), pod("b", "2"))
+	v.pods.patience = 2 * time.Second
+	v.server.Lose(func(string, metav1.Object) bool { return true })
+	a := pod("a", "1")
+	a.Status.Phase = corev1.PodRunning
+	v.server.Put(a)
+	v.server.Put(pod("c", "3"))
+	ended := make(chan Verification, 1)
+	go func() { ended <- v.verify() }()
+	eventually(t, "listed", func() bool {
+		requests := v.server.Requests()
+		return strings.HasPrefix(requests[len(requests)-1], "list")
+	})
+	time.Sleep(100 * time.Millisecond) // for the answer; more would do no harm
+	changed, added, short := v.server.Pod("ns", "a"), v.server.Pod("ns", "c"), v.server.Pod("ns", "b")
+	_ = v.store.Update(changed)
+	_ = v.store.Add(added)
+	_ = v.store.Delete(short) // after the list was taken
+	v.server.Delete(short)
+	if got := <-ended; got.Missing+got.Extra+got.Stale != 0 || got.Complete != 1 {
+		t.Errorf("found %+v", got)
+	}
+}
+
+// What changes while the second list is made is no difference: it is not known to last.
+func TestWhatHappensWhileItIsComparedIsNotWrong(t *testing.T) {
+	v := startVerified(t, pod("a", "1"), pod("b", "2"))
+	v.server.Put(pod("fresh", "3"))
+	v.next()
+	version := v.server.Pod("ns", "b").ResourceVersion
+	open := map[string]bool{"1": true, "2": true, "3": true, "4": true}
+	var found findings
+	v.store.repair(
+		listing{version: version, versions: map[string]string{"1": "999", "2": version, "4": version}},
+		// The first and the fourth are gone by now, the third came after the list.
+		listing{version: version, versions: map[string]string{"2": version}, keep: open, objects: map[string]*corev1.Pod{"2": v.server.Pod("ns", "b")}},
+		&found)
+	v.nothing()
+	if found.missing+found.extra+found.stale != 0 {
+		t.Errorf("found %+v", found)
+	}
+}
+
+func TestComparisonsThatCannotBeMade(t *testing.T) {
+	v := startVerified(t, pod("a", "1"))
+	v.server.Refuse(http.StatusServiceUnavailable, metav1.StatusReasonServiceUnavailable, "etcd is away")
+	if got := v.verify(); got.Failed != 1 || got.Complete != 0 || !got.VerifiedAt.IsZero() {
+		t.Errorf("found %+v", got)
+	}
+	if len(v.told) != 1 || !strings.Contains(v.told[0], "false compare pods with a list: etcd is away") {
+		t.Errorf("told %q", v.told)
+	}
+	v.server.BreakWatches()
+	v.until(false, "etcd is away")
+	if got := v.verify(); got.Skipped != 1 || got.Failed != 1 {
+		t.Errorf("with no watch: %+v", got)
+	}
+	v.server.Heal()
+	v.until(true, "watching")
+	eventually(t, "watching", func() bool { return v.pods.synced.Load() && v.pods.open.Load() })
+	if got := v.verify(); got.Skipped != 2 {
+		t.Errorf("with a watch that has just been opened: %+v", got)
+	}
+	v.clock.advance(time.Minute)
+	if got := v.verify(); got.Complete != 1 || got.Missing+got.Extra+got.Stale != 0 {
+		t.Errorf("when all is well: %+v", got)
+	}
+}
+
+func TestNobodyComparesUnlessToldTo(t *testing.T) {
+	h := newHarness(t)
+	server := podwatchtest.Start(t)
+	server.Put(pod("a", "1"))
+	pods := NewPods(Config{Client: clientFor(t, server.URL()), NodeName: nodeName, Observe: h.observe, Report: h.report, Now: h.clock.Now})
+	h.run(pods.Run)
+	h.nextPod("a", false)
+	if pods.store.ledger != nil {
+		t.Error("versions are kept")
+	}
+	if got := pods.Verification(); got != (Verification{}) {
+		t.Errorf("found %+v", got)
+	}
+}
+
+func TestVersionsAreComparedAsNumbers(t *testing.T) {
+	for _, test := range []struct {
+		a, b string
+		want bool
+	}{{"9", "10", true}, {"10", "9", false}, {"10", "10", false}, {"", "10", false}, {"x", "10", false}, {"10", "", false}} {
+		if got := before(test.a, test.b); got != test.want {
+			t.Errorf("%q before %q: %t", test.a, test.b, got)
+		}
+	}
+}
