@@ -25,65 +25,83 @@ const (
 )
 
 // layers adds the layers to those images whose references are wanted. All together take as long as one call
-// may take, however slow the stores are: an answer can do without them.
+// may take, however slow the stores are: an answer can do without them, and says so.
 func (l *lookUp) layers(ctx context.Context, wanted []string, images []timeline.Image) error {
 	ctx, cancel := context.WithTimeout(ctx, l.client.timeout)
 	defer cancel()
+	found := make([]contents, len(images))
 	for i := range images {
 		if !slices.Contains(wanted, images[i].Ref) {
 			continue
 		}
 		images[i].Layered = true
-		if err := l.stampLayers(ctx, &images[i]); err != nil {
+		var err error
+		if found[i], err = l.stampBlobs(ctx, &images[i]); err != nil {
+			return err
+		}
+	}
+	for i := range images { // when the last byte came matters more than when each was unpacked
+		if len(found[i].layers) == 0 {
+			continue
+		}
+		if err := untold(&images[i], l.stampSnapshots(ctx, images[i].Layers, found[i])); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// stampLayers fills in the layers of an image that is on the node, and when each came. What containerd does not have, or
+// untold notes that an image's layers were not told for an error that only says that the store was slow, or does not have what
+// was asked for. It returns any other.
+func untold(image *timeline.Image, err error) error {
+	if err != nil {
+		image.Untold = true
+	}
+	return inTime(err)
+}
+
+// stampBlobs fills in the layers of an image that is on the node, and when each came. What containerd does not have, or
 // does not tell before ctx ends, stays out. It fails when the connection does.
 //
 // The content store's created_at is when a blob was committed, which is when its download was complete
-// (core/metadata/content.go); a snapshot's is when it was committed, which is when its layer was unpacked
-// (core/metadata/snapshot.go).
-func (l *lookUp) stampLayers(ctx context.Context, image *timeline.Image) error {
+// (core/metadata/content.go).
+func (l *lookUp) stampBlobs(ctx context.Context, image *timeline.Image) (contents, error) {
 	target := digest.Digest(image.Digest)
 	if !image.Present || target.Validate() != nil {
-		return nil
+		return contents{}, nil
 	}
 	info, err := l.blob(ctx, target)
 	if err != nil || info == nil {
-		return inTime(err)
+		return contents{}, untold(image, err)
 	}
 	image.ResolvedAt = fromTimestamp(info.GetCreatedAt())
 	found, err := l.catalog.contents(ctx, target)
 	if err != nil {
-		return inTime(err)
+		return contents{}, untold(image, err)
 	}
 	image.Layers = make([]timeline.Layer, len(found.layers))
 	for i, layer := range found.layers {
 		image.Layers[i] = timeline.Layer{Digest: layer.digest.String(), SizeBytes: layer.size}
 	}
-	return inTime(l.stampEach(ctx, image.Layers, found))
+	for i, layer := range found.layers {
+		info, err := l.blob(ctx, layer.digest)
+		if err != nil {
+			return found, untold(image, err)
+		}
+		image.Layers[i].DownloadedAt = fromTimestamp(info.GetCreatedAt())
+	}
+	return found, nil
 }
 
-func (l *lookUp) stampEach(ctx context.Context, layers []timeline.Layer, found contents) error {
-	if len(layers) == 0 {
-		return nil
-	}
+// stampSnapshots fills in when each layer was unpacked: a snapshot's created_at is when it was committed
+// (core/metadata/snapshot.go).
+func (l *lookUp) stampSnapshots(ctx context.Context, layers []timeline.Layer, found contents) error {
 	snapshotter, err := l.snapshotter(ctx, found.config.digest)
 	if err != nil {
 		return err
 	}
 	for i, layer := range found.layers {
-		info, err := l.blob(ctx, layer.digest)
-		if err != nil {
-			return err
-		}
-		layers[i].DownloadedAt = fromTimestamp(info.GetCreatedAt())
-		layers[i].UnpackedAt, err = l.unpackedAt(ctx, snapshotter, layer.chainID)
-		if err != nil {
+		if layers[i].UnpackedAt, err = l.unpackedAt(ctx, snapshotter, layer.chainID); err != nil {
 			return err
 		}
 	}

@@ -7,6 +7,7 @@ import (
 	"reflect"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -256,6 +257,52 @@ func TestLayersOfSlowOrMissingStores(t *testing.T) {
 			t.Errorf("%v, want it to fail", err)
 		}
 	})
+}
+
+// TestSlowStoresTellFirstWhatMatters shows that a disk that is busy costs the stamps of unpacked layers before those of downloads, and
+// that the answer says that there is more to ask for.
+func TestSlowStoresTellFirstWhatMatters(t *testing.T) {
+	const content, snapshots = "/containerd.services.content.v1.Content/Info", "/containerd.services.snapshots.v1.Snapshots/"
+	for _, test := range []struct {
+		name, slow      string
+		downs, unpacked int
+		untold          bool
+	}{
+		{name: "all in time", downs: 4, unpacked: 4},
+		{name: "snapshots", slow: snapshots, downs: 4, unpacked: 2, untold: true},
+		{name: "blobs", slow: content, downs: 2, untold: true},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			fake := critest.Start(t, filepath.Join(t.TempDir(), "c.sock"), critest.Options{})
+			pulled(fake, "overlayfs", critest.Layers{Source: "docker.io/library/app", Names: []string{"a", "b", "c", "d"}})
+			l, _ := newLookUp(t, fake)
+			l.client.timeout = 300 * time.Millisecond
+			var calls atomic.Int32 // those that are in time
+			fake.Fault(func(ctx context.Context, method string) error {
+				if test.slow == "" || !strings.HasPrefix(method, test.slow) {
+					return nil
+				}
+				n := calls.Add(1)
+				if test.slow == content && n <= 3 || test.slow == snapshots && n <= 2 { // the first blob is the manifest
+					return nil
+				}
+				return critest.Hang(ctx, method)
+			})
+			got := layersOf(t, l, "app")
+			downs, unpacked := 0, 0
+			for _, layer := range got.Layers {
+				if !layer.DownloadedAt.IsZero() {
+					downs++
+				}
+				if !layer.UnpackedAt.IsZero() {
+					unpacked++
+				}
+			}
+			if len(got.Layers) != 4 || downs != test.downs || unpacked != test.unpacked || got.Untold != test.untold {
+				t.Errorf("%d layers, %d with their download, %d unpacked, untold %t", len(got.Layers), downs, unpacked, got.Untold)
+			}
+		})
+	}
 }
 
 // patienceWithStores is far above the 300 ms that all layers may take, and far below what each on its own would.

@@ -145,7 +145,7 @@ func toRuntimeSeen(o runtimeSeen) timeline.RuntimeSeen {
 		Images: each(o.Images, func(i image) timeline.Image {
 			return timeline.Image{
 				Ref: i.Ref, Present: i.Present, FirstPulledAt: i.FirstPulledAt.Time, PulledAt: i.PulledAt.Time,
-				SizeBytes: i.SizeBytes, Digest: i.Digest, ResolvedAt: i.ResolvedAt.Time, Layered: i.Layered,
+				SizeBytes: i.SizeBytes, Digest: i.Digest, ResolvedAt: i.ResolvedAt.Time, Layered: i.Layered, Untold: i.Untold,
 				Layers: each(i.Layers, func(l layer) timeline.Layer {
 					return timeline.Layer{
 						Digest: l.Digest, SizeBytes: l.SizeBytes, DownloadedAt: l.DownloadedAt.Time, UnpackedAt: l.UnpackedAt.Time,

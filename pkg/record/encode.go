@@ -120,7 +120,7 @@ func fromRuntimeSeen(o timeline.RuntimeSeen) runtimeSeen {
 			return image{i.Ref, i.Present, utc(i.FirstPulledAt), utc(i.PulledAt), i.SizeBytes, i.Digest, utc(i.ResolvedAt),
 				each(i.Layers, func(l timeline.Layer) layer {
 					return layer{l.Digest, l.SizeBytes, utc(l.DownloadedAt), utc(l.UnpackedAt)}
-				}), i.Layered}
+				}), i.Layered, i.Untold}
 		}),
 	}
 }

@@ -207,6 +207,7 @@ type image struct {
 	ResolvedAt    instant `json:"resolved_at,omitzero"`
 	Layers        []layer `json:"layers,omitempty"`
 	Layered       bool    `json:"layered,omitzero"`
+	Untold        bool    `json:"untold,omitzero"`
 }
 
 type layer struct {

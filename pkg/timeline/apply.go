@@ -317,7 +317,7 @@ func (e *Evidence) applyImage(askedAt time.Time, image Image, beforeSandbox bool
 	}
 	first := cmp.Or(askedAt.Compare(known.askedAt), compareBools(known.beforeSandbox, beforeSandbox), compareImages(&image, &known.Image)) < 0
 	last := known.last.before(askedAt, &image)
-	layered := image.hasLayers() && (known.layered == nil || known.layered.before(askedAt, &image))
+	layered := image.hasLayers() && (known.layered == nil || known.layered.tellsLess(askedAt, &image))
 	if !first && !last && !layered {
 		return
 	}
@@ -337,6 +337,14 @@ func (e *Evidence) applyImage(askedAt time.Time, image Image, beforeSandbox bool
 // before orders answers by when they were asked for; the order of those of one instant is any, but total.
 func (a *imageAnswer) before(askedAt time.Time, image *Image) bool {
 	return cmp.Or(a.askedAt.Compare(askedAt), compareImages(&a.Image, image)) < 0
+}
+
+// tellsLess says that another answer about layers is the one to keep: the later one, unless it has less in it.
+func (a *imageAnswer) tellsLess(askedAt time.Time, image *Image) bool {
+	if a.Untold != image.Untold {
+		return a.Untold
+	}
+	return a.before(askedAt, image)
 }
 
 // hasLayers says that the answer has the layers, as far as the runtime knows them.

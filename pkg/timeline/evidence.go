@@ -171,12 +171,20 @@ func (e *Evidence) arrivalOf(k markKey) (instant, bool) {
 	return e.claims[i].latest, true
 }
 
+// indexOf is the place of a container's evidence; podWide when there is none.
+func (e *Evidence) indexOf(container string) int16 {
+	for i := range e.containers {
+		if e.containers[i].name == container {
+			return int16(i)
+		}
+	}
+	return podWide
+}
+
 // container finds or adds the container's evidence; nil when the pod has too many names.
 func (e *Evidence) container(name string) (int16, *containerEvidence) {
-	for i := range e.containers {
-		if e.containers[i].name == name {
-			return int16(i), &e.containers[i]
-		}
+	if i := e.indexOf(name); i != podWide {
+		return i, &e.containers[i]
 	}
 	if len(e.containers) == maxContainers || e.PodSeen() && !e.pod.has(name) && e.strangers() >= maxStrangers {
 		e.overflows()
@@ -218,12 +226,21 @@ func (e *Evidence) image(ref string) *imageEvidence {
 func (e *Evidence) pulledImage(container string) *imageEvidence {
 	for i := range e.pod.Containers {
 		if e.pod.Containers[i].Name == container {
-			if image := e.image(e.pod.Containers[i].Image); image != nil && (!image.Present || image.pulledAgain()) {
+			if image := e.image(e.pod.Containers[i].Image); image != nil && (image.wasAbsent() || image.pulledAgain()) {
 				return image
 			}
 		}
 	}
 	return nil
+}
+
+// wasAbsent says that an image was not on the node at first, or not any more when somebody pulled it.
+func (i *imageEvidence) wasAbsent() bool { return !i.Present || i.removed() }
+
+// removed says that an image that was there when the runtime was asked first went from the node, as kubelet's garbage collection
+// makes it, and came anew: until then its first stamp stays.
+func (i *imageEvidence) removed() bool {
+	return i.Present && !i.FirstPulledAt.IsZero() && i.last.FirstPulledAt.After(i.FirstPulledAt)
 }
 
 // pulledAgain says that an image that was there has been pulled since.

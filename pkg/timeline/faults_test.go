@@ -248,6 +248,21 @@ at 9
 		not: "container_create", must: "image_backoff 1.000-9.000",
 	},
 	{
+		name: "kubelet's word that came a little late is about the request before it all the same",
+		script: `
+available runtime events
+spec main app cold
+0.310 pod scheduled@0
+0.320 pod acknowledged@0 | app waiting
+0.330 runtime image cold absent
+0.610 event app Pulling 'Pulling image "cold"' named@0.600
+5.900 event app Pulled 'Successfully pulled image "cold" in 5s (5s including waiting). Image size: 5 bytes.' named@5.851
+7.000 pod app running@6 started ready | containers_ready@7 ready@7
+7.010 runtime sandbox ready begun@0.340 network@0.400 running@0.450 | app created@6.100 started@6.200
+`,
+		not: "app/1", must: "pull app/0 downloaded",
+	},
+	{
 		name: "a gap of no length has an error, which what follows inherits",
 		script: `
 available runtime events

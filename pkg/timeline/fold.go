@@ -128,14 +128,7 @@ func (f *fold) inOrder() []*Container {
 	return known
 }
 
-func (f *fold) index(container string) int16 {
-	for i := range f.e.containers {
-		if f.e.containers[i].name == container {
-			return int16(i)
-		}
-	}
-	return podWide
-}
+func (f *fold) index(container string) int16 { return f.e.indexOf(container) }
 
 // assemble walks the chains from creation to the end of start-up.
 func (f *fold) assemble() Timeline {

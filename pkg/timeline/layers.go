@@ -25,15 +25,15 @@ func (f *fold) layerClaims(c *Container) []claim {
 		return nil
 	}
 	p, final := f.pulls[index].pulled, f.pulls[index].final
-	if p.present || !p.known() && (image.Present || f.e.foundPresent(c, image)) {
+	if p.present || !p.known() && (!image.wasAbsent() || f.e.foundPresent(c, image)) {
 		return nil
 	}
 	resolved := image.layered.ResolvedAt
 	var claims []claim
 	began := maxInstant
 	timed := p.known() && p.lengths.Timed
-	mayBeOwn := !timed && final == 0 && !image.Present && image.pulledOnce() && f.e.only(c.Image) != nil
-	if mayBeOwn && !resolved.IsZero() && at(resolved) >= f.e.turnOf(c) && !f.e.elsewhere(c, index, at(resolved)) {
+	mayBeOwn := !timed && final == 0 && image.wasAbsent() && image.pulledOnce() && f.e.only(c.Image) != nil
+	if mayBeOwn && !resolved.IsZero() && at(resolved) >= f.e.turnOf(c) && (p.known() || !f.mayTurnLater(c, index, at(image.last.PulledAt))) {
 		// The manifest came when it was this container's turn. What was on the node before, under another name, says nothing. How
 		// long the registry took to send it nobody tells.
 		claims = append(claims, claim{markKey{index, final, MarkPullStarted}, originStore, leanLatest, minInstant, at(resolved)},
@@ -42,9 +42,10 @@ func (f *fold) layerClaims(c *Container) []claim {
 	}
 	if timed {
 		began = p.latest - instant(p.lengths.Pull+p.lengths.Unit+durationSlack)
-		if first := image.last.FirstPulledAt; final == 0 && !first.IsZero() && at(first) < began {
-			return claims // it was complete by then
-		}
+	}
+	if image.layered.undatedSince(began) {
+		f.pulls[index].undated = true // the latest of the others may not be the last
+		return claims
 	}
 	layers := layersSince(image.layered.Layers, began)
 	if last := lastDownload(layers); !last.IsZero() && (!p.known() || at(last) <= p.latest) {
@@ -59,8 +60,27 @@ func (i *imageEvidence) nothingCameSince(began instant) bool {
 	if i.layered == nil || len(i.layered.Layers) == 0 {
 		return false
 	}
-	return !slices.ContainsFunc(i.layered.Layers, func(l Layer) bool { return l.DownloadedAt.IsZero() || at(l.DownloadedAt) >= began })
+	return !slices.ContainsFunc(i.layered.Layers, func(l Layer) bool { return !l.thereBefore(began) })
 }
+
+// thereBefore says that a layer had come by then: what is unpacked had, though its blob may be discarded.
+func (l *Layer) thereBefore(then instant) bool {
+	came := l.DownloadedAt
+	if came.IsZero() {
+		came = l.UnpackedAt
+	}
+	return !came.IsZero() && at(came) < then
+}
+
+// undatedSince says that of a layer that may have come since nobody tells when it did.
+func (i *Image) undatedSince(began instant) bool {
+	return i.Untold && len(i.Layers) == 0 || slices.ContainsFunc(i.Layers, func(l Layer) bool {
+		return l.DownloadedAt.IsZero() && !l.thereBefore(began)
+	})
+}
+
+// tellsLayers says that the runtime could tell of an image's layers at all.
+func (i *Image) tellsLayers() bool { return len(i.Layers) > 0 || !i.ResolvedAt.IsZero() }
 
 // layersSince are the layers that came since.
 func layersSince(layers []Layer, since instant) []Layer {
@@ -82,11 +102,20 @@ func (f *fold) startedBy(index int16, attempt uint16) bool {
 	return f.bounds.find(markKey{index, attempt, MarkPullResolved}) != nil
 }
 
-// mayHoldUnpacking says that a pull brought an image of which nobody tells when its last byte had come: registry and disk
-// share that time in an unknown way.
+// mayHoldUnpacking says that a pull may have brought an image, or may yet, of which nobody tells when its last byte had come:
+// registry and disk share that time in an unknown way. So they do in an attempt that may have failed as it unpacked.
 func (f *fold) mayHoldUnpacking(c *Container, a pullAttempt) bool {
-	image, finished := f.e.pulledImage(c.Name), f.bounds.find(markKey{f.index(c.Name), a.attempt, MarkPullFinished})
-	return finished != nil && a.outcome != imagepull.OutcomeVerified && (image == nil || image.layered == nil)
+	switch a.outcome {
+	case imagepull.OutcomeVerified:
+		return false
+	case imagepull.OutcomeFailed:
+		return a.failure == imagepull.FailureNoSpace || a.failure == imagepull.FailureCancelled || a.failure == imagepull.FailureOther
+	}
+	if f.bounds.find(markKey{f.index(c.Name), a.attempt, MarkPullFinished}) == nil {
+		return a.outcome == imagepull.OutcomePulling
+	}
+	image := f.e.pulledImage(c.Name)
+	return image == nil || image.layered == nil || !image.layered.tellsLayers() || f.pulls[f.index(c.Name)].undated
 }
 
 // addLayers adds the layers that came with a pull, and when they had come.

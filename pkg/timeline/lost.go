@@ -22,15 +22,23 @@ func (f *fold) lostEvents() []string {
 		if c.PullPolicy == PullNever || c.PullPolicy != PullAlways && !e.mayBePulled(*c) {
 			continue // nobody waited for it with an open watch
 		}
+		if e.toldOfImage(c.Image) && e.only(c.Image) == nil {
+			continue // of which of those that share it, and how often, nobody tells
+		}
 		pulled := f.pulls[index].pulled
 		if f.wasPulled(c, index) && !f.toldOfRequest(index) && e.toldOfPull(index) == &e.containers[index] {
 			lost = append(lost, "Pulling/"+c.Name)
 		}
-		if !pulled.known() {
+		if !pulled.known() && !f.pulls[index].unsure {
 			lost = append(lost, "Pulled/"+c.Name)
 		}
 	}
 	return lost
+}
+
+// toldOfImage says that an Event told of an image without its container, as one that stands for several does.
+func (e *Evidence) toldOfImage(image string) bool {
+	return e.indexOf(ImageName(image)) != podWide
 }
 
 // wasPulled says that kubelet has pulled for a container that runs.

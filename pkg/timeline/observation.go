@@ -287,6 +287,7 @@ type Image struct {
 	ResolvedAt time.Time
 	Layers     []Layer // the bottom one first; empty unless LookUp.Layers asked for it
 	Layered    bool    // LookUp.Layers asked for it, whatever the runtime could tell
+	Untold     bool    // some of that was not told in time: another answer may have it
 }
 
 // Layer is one layer of an image in containerd's stores. Stamps are exact instants on the node's clock; the

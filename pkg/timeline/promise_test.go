@@ -5,6 +5,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"github.com/podlapse/podlapse/pkg/imagepull"
 )
 
 // property is one thing that a timeline promises of a truthful life.
@@ -17,12 +19,14 @@ const (
 	totalHeld    property = "total held"     // the total is within its error
 	nobodyBlamed property = "nobody blamed"  // no phase of no container is charged with more than was its, beyond the errors
 	causeBlamed  property = "cause in bound" // nor any cause; kubelet and runtime, who merge, are one
+	outcomeTrue  property = "outcome true"   // no image is called present that kubelet pulled, nor got that it found
+	lossTrue     property = "loss true"      // no Event is called lost that kubelet never made
 	// When nothing was:
 	namesTrue   property = "names true"   // the phases are the true ones, but for what is merged by definition
 	lengthsTrue property = "lengths true" // each is as long as in truth, within its error
 )
 
-var properties = []property{noConflict, markHeld, totalHeld, nobodyBlamed, causeBlamed, namesTrue, lengthsTrue}
+var properties = []property{noConflict, markHeld, totalHeld, nobodyBlamed, causeBlamed, outcomeTrue, lossTrue, namesTrue, lengthsTrue}
 
 // promise holds a timeline against the truth.
 type promise struct {
@@ -48,6 +52,8 @@ func (p *promise) check() map[property]string {
 	for _, m := range p.told.Marks {
 		p.mark(m)
 	}
+	p.outcomes()
+	p.losses()
 	end := p.marks[lifeMark{mark: MarkReady}]
 	if p.told.State == StateStarting {
 		end = p.now
@@ -69,6 +75,36 @@ func (p *promise) check() map[property]string {
 		p.exact()
 	}
 	return p.broken
+}
+
+// outcomes says what kubelet's first word that a container's image was there said of it, in truth, for the last attempt.
+func (p *promise) outcomes() {
+	for i, pull := range p.told.Pulls {
+		if i+1 < len(p.told.Pulls) && p.told.Pulls[i+1].Container == pull.Container {
+			continue
+		}
+		n := slices.IndexFunc(p.events, func(o occurrence) bool { return o.reason == "Pulled" && o.container == pull.Container })
+		present := strings.Contains(p.events[n].message, "already present")
+		switch pull.Outcome {
+		case imagepull.OutcomePresent:
+			if !present {
+				p.breaks(outcomeTrue, "%s of %s was pulled", pull.Outcome, pull.Container)
+			}
+		case imagepull.OutcomeDownloaded, imagepull.OutcomeVerified, imagepull.OutcomeJoined:
+			if present {
+				p.breaks(outcomeTrue, "%s of %s was present", pull.Outcome, pull.Container)
+			}
+		}
+	}
+}
+
+// losses says that kubelet made the Events that are called lost.
+func (p *promise) losses() {
+	for _, lost := range p.told.LostEvents {
+		if !slices.ContainsFunc(p.events, func(o occurrence) bool { return o.reason+"/"+o.container == lost }) {
+			p.breaks(lossTrue, "%s was never made", lost)
+		}
+	}
 }
 
 // mark says that its interval holds the true instant. Which of several attempts at a pull it was, lost Events

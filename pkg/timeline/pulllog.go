@@ -140,8 +140,10 @@ func (l *PullLog) begun(of string, failedAt time.Time) time.Time {
 func (l *PullLog) Settle(t Timeline) {
 	for _, pulls := range [...][]Pull{t.Pulls, t.Debug} {
 		for _, p := range pulls {
-			for _, layer := range p.Layers {
-				l.layers.add(layer, t.UID)
+			for i, layer := range p.Layers {
+				if !p.shared(i) {
+					l.layers.add(layer, t.UID)
+				}
 			}
 		}
 	}
@@ -178,9 +180,37 @@ func (l *PullLog) complete(p *Pull, uid string) {
 			image = normalized(p.Image)
 		}
 		if open && o.image == image && o.brought(p) {
-			p.Outcome = imagepull.OutcomeJoined
+			p.share(o)
+			if p.sharesAll() {
+				p.Outcome = imagepull.OutcomeJoined
+			} else {
+				p.Outcome = imagepull.OutcomeDownloaded // what is left came when the other one was over: it had been removed, or was another one
+			}
 		}
 	}
+}
+
+// share counts the layers that came while another pull of the same image went on with that one.
+func (p *Pull) share(o *loggedPull) {
+	for i, layer := range p.Layers {
+		if layer.DownloadedAt.After(o.until) {
+			continue
+		}
+		if p.Shared == nil {
+			p.Shared = make([]bool, len(p.Layers))
+		}
+		p.Shared[i] = true
+	}
+}
+
+// sharesAll says that no layer came with this pull alone, as far as anybody tells of layers.
+func (p *Pull) sharesAll() bool {
+	for i := range p.Layers {
+		if !p.shared(i) {
+			return false
+		}
+	}
+	return true
 }
 
 // dated says that all instants of a pull are known, in their order.

@@ -164,6 +164,93 @@ func TestJoinedByEvidenceOfTheOtherPull(t *testing.T) {
 	}
 }
 
+// A pull joined another one if all that came with it came while that one went on; what came alone was downloaded.
+func TestJoinedIsWhatBroughtNothing(t *testing.T) {
+	second := func(s float64) time.Time { return base.Add(time.Duration(s * float64(time.Second))) }
+	layer := func(digest string, at float64) Layer {
+		return Layer{Digest: digest, SizeBytes: 900, DownloadedAt: second(at)}
+	}
+	tests := []struct {
+		name    string
+		reason  string
+		message string
+		pull    Pull
+		want    imagepull.Outcome
+		bytes   int64
+	}{
+		{name: "nothing came", pull: Pull{RequestedAt: second(2), StartedAt: second(10)}, want: imagepull.OutcomeJoined},
+		{name: "beside it", pull: Pull{RequestedAt: second(2), StartedAt: second(2), Layers: []Layer{layer("a", 5), layer("b", 9.5)}}, want: imagepull.OutcomeJoined},
+		{name: "one layer more", pull: Pull{RequestedAt: second(2), StartedAt: second(2), Layers: []Layer{layer("a", 5), layer("b", 11)}}, want: imagepull.OutcomeDownloaded, bytes: 900},
+		{name: "removed in between", pull: Pull{RequestedAt: second(20), StartedAt: second(20), absentAt: at(second(2)), Layers: []Layer{layer("a", 24)}},
+			want: imagepull.OutcomeDownloaded, bytes: 900},
+		{name: "over before the image was absent", pull: Pull{RequestedAt: second(20), StartedAt: second(20), absentAt: at(second(15))}, want: imagepull.OutcomeDownloaded},
+		{name: "over before it was asked for", pull: Pull{RequestedAt: second(20), StartedAt: second(20)}, want: imagepull.OutcomeDownloaded},
+		{name: "begun later", pull: Pull{RequestedAt: second(0.5), StartedAt: second(0.5)}, want: imagepull.OutcomeDownloaded},
+		{name: "one that failed", reason: "Failed", message: `Failed to pull image "x": no`, pull: Pull{RequestedAt: second(2), StartedAt: second(10)}, want: imagepull.OutcomeDownloaded},
+	}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			other := Pod{UID: "other", Containers: []Container{{Name: "app", Image: "x", PullPolicy: PullIfNotPresent}}}
+			event := EventSeen{UID: "other", Container: "app", Reason: "Pulled", NamedAt: second(10), LastAt: second(10), Count: 1,
+				Message: `Successfully pulled image "x" in 9s (9s including waiting). Image size: 5 bytes.`}
+			if test.reason != "" {
+				event.Reason, event.Message = test.reason, test.message
+			}
+			var log PullLog
+			log.Observe(EventSeen{UID: "other", Container: "app", Reason: "Pulling", NamedAt: second(1), LastAt: second(1), Count: 1, Message: `Pulling image "x"`}, other)
+			log.Observe(event, other)
+			p := test.pull
+			p.Image, p.Outcome, p.Timed, p.FinishedAt = "x", imagepull.OutcomeDownloaded, true, second(30)
+			tl := Timeline{UID: "me", Pulls: []Pull{p}}
+			log.Complete(&tl)
+			got := tl.Pulls[0]
+			if got.Outcome != test.want || got.Bytes() != test.bytes {
+				t.Errorf("%s with %d bytes, want %s with %d", got.Outcome, got.Bytes(), test.want, test.bytes)
+			}
+			// What counts at the other one counts there, though this one is settled first.
+			log.Settle(tl)
+			first := Timeline{UID: "other", Pulls: []Pull{{Image: "x", Layers: p.Layers}}}
+			log.Complete(&first)
+			if sum := first.Pulls[0].Bytes() + got.Bytes(); sum != int64(900*len(p.Layers)) {
+				t.Errorf("%d bytes count in all", sum)
+			}
+		})
+	}
+}
+
+// A wait is worth a name from 50 ms on: less is what kubelet takes to hand a pull on.
+func TestBlockedFromFiftyMilliseconds(t *testing.T) {
+	for length, named := range map[time.Duration]bool{40 * time.Millisecond: false, 60 * time.Millisecond: true, time.Second: true} {
+		var log PullLog
+		until := base.Add(10 * time.Second)
+		log.Observe(EventSeen{UID: "other", Container: "app", Reason: "Pulled", NamedAt: until, LastAt: until, Count: 1,
+			Message: `Successfully pulled image "x" in 9s (9s including waiting). Image size: 5 bytes.`}, shopPod("other"))
+		tl := Timeline{UID: "me", Pulls: []Pull{{Image: "mine", Outcome: imagepull.OutcomeDownloaded, QueueTimed: true,
+			RequestedAt: until.Add(-length), StartedAt: until, FinishedAt: until.Add(time.Second)}}}
+		if log.Complete(&tl); (tl.Pulls[0].BlockedBy != nil) != named {
+			t.Errorf("after a wait of %s blocked by %+v", length, tl.Pulls[0].BlockedBy)
+		}
+	}
+}
+
+// Kubelet pulls one after the other: one that failed began no sooner than the one before it was over.
+func TestFailedPullBeganAfterTheOneBefore(t *testing.T) {
+	second := func(s float64) time.Time { return base.Add(time.Duration(s * float64(time.Second))) }
+	event := func(uid, reason, message string, s float64) (EventSeen, Pod) {
+		return EventSeen{UID: uid, Container: "app", Reason: reason, Message: message, NamedAt: second(s), LastAt: second(s), Count: 1}, shopPod(uid)
+	}
+	var log PullLog
+	log.Observe(event("bad", "Pulling", `Pulling image "bad"`, 1))
+	log.Observe(event("good", "Pulled", `Successfully pulled image "good" in 9s (9s including waiting). Image size: 5 bytes.`, 9))
+	log.Observe(event("bad", "Failed", `Failed to pull image "bad": no`, 10))
+	tl := Timeline{UID: "me", Pulls: []Pull{{Image: "mine", Outcome: imagepull.OutcomeDownloaded, QueueTimed: true,
+		RequestedAt: second(2), StartedAt: second(10), FinishedAt: second(11)}}}
+	log.Complete(&tl)
+	if b := tl.Pulls[0].BlockedBy; b == nil || b.Pod != "good" || b.Waited != 7*time.Second {
+		t.Errorf("waited for %+v", b)
+	}
+}
+
 // TestPullLogForgetsTheOldestRequest is of more pulls at once than are remembered: the latest of them are.
 func TestPullLogForgetsTheOldestRequest(t *testing.T) {
 	var log PullLog

@@ -12,8 +12,10 @@ import (
 type pullEvidence struct {
 	failures []failedPull
 	pulled   pulledEvent
+	unsure   bool    // there is such an Event, which may be about a restart
 	final    uint16  // the attempt that succeeded or goes on: one more than failed, or the last one asked for
 	layers   []Layer // that came with it; nil when the runtime does not tell
+	undated  bool    // others may have come with it, but the runtime does not tell when
 	stored   storing // when it ended, by the runtime's stamps
 }
 
@@ -28,7 +30,11 @@ func (e *Evidence) pullEvidence(index int16) pullEvidence {
 	evidence := e.toldOfPull(index)
 	end := e.usedBy(index)
 	var p pullEvidence
-	if evidence.pulled.earliest <= end {
+	switch {
+	case evidence.pulled.earliest > end:
+	case e.mayBeOfRestart(index, evidence.pulled):
+		p.unsure = true
+	default:
 		p.pulled = evidence.pulled
 	}
 	if p.pulled.known() {
@@ -59,6 +65,17 @@ func (e *Evidence) pullEvidence(index int16) pullEvidence {
 		}
 	}
 	return p
+}
+
+// mayBeOfRestart says that kubelet's word that an image was there may as well be about the second run of a container, since
+// nobody tells to the nanosecond when the first one was made. Then kubelet's word about that one was lost.
+func (e *Evidence) mayBeOfRestart(index int16, p pulledEvent) bool {
+	if !p.present || p.latest <= e.madeSince(index) {
+		return false
+	}
+	return slices.ContainsFunc(e.claims, func(c claim) bool {
+		return c.key.container == index && c.key.attempt > 0 && (c.key.mark == MarkContainerCreated || c.key.mark == MarkRunning)
+	})
 }
 
 // usedBy is when at the latest something was made from the image of a container, or of a volume: it was there then.
@@ -92,9 +109,18 @@ func (f *fold) firstSign(index int16) instant {
 }
 
 func (e *Evidence) isVolume(index int16) bool {
-	return slices.ContainsFunc(e.pod.Containers, func(c Container) bool {
-		return c.Kind == KindImageVolume && c.Name == e.containers[index].name
-	})
+	c := e.specOf(index)
+	return c != nil && c.Kind == KindImageVolume
+}
+
+// specOf is the container of the pod that evidence is about; nil if the pod has none of that name.
+func (e *Evidence) specOf(index int16) *Container {
+	for i := range e.pod.Containers {
+		if e.pod.Containers[i].Name == e.containers[index].name {
+			return &e.pod.Containers[i]
+		}
+	}
+	return nil
 }
 
 // toldOfPull is whose Events tell of a container's pulls: its own, or those that tell of its image alone, if no
@@ -105,10 +131,8 @@ func (e *Evidence) toldOfPull(index int16) *containerEvidence {
 		return own
 	}
 	var image string
-	for i := range e.pod.Containers {
-		if e.pod.Containers[i].Name == own.name {
-			image = e.pod.Containers[i].Image
-		}
+	if c := e.specOf(index); c != nil {
+		image = c.Image
 	}
 	shared := 0
 	for i := range e.pod.Containers {
@@ -224,7 +248,7 @@ func (f *fold) describe(pulls []Pull, c *Container) []Pull {
 // lastOutcome decides how the last attempt ended, from what was seen only.
 func lastOutcome(f *fold, c *Container, index int16) imagepull.Outcome {
 	pulled, final, image := f.pulls[index].pulled, f.pulls[index].final, f.e.image(c.Image)
-	there := image != nil && image.Present && image.beforeSandbox
+	there := image != nil && !image.wasAbsent() && image.beforeSandbox
 	switch {
 	case pulled.present:
 		return imagepull.OutcomePresent
@@ -232,7 +256,7 @@ func lastOutcome(f *fold, c *Container, index int16) imagepull.Outcome {
 		return f.pulledOutcome(c, index, image)
 	case f.e.usedBy(index) == maxInstant && f.bounds.find(markKey{index, final, MarkPullRequested}) != nil:
 		return imagepull.OutcomePulling
-	case f.e.usedBy(index) != maxInstant && image != nil && !image.Present:
+	case f.e.usedBy(index) != maxInstant && image != nil && image.wasAbsent():
 		return f.untoldOutcome(c, index, image)
 	case there && image.pulledAgain():
 		switch {
@@ -257,8 +281,10 @@ func (f *fold) pulledOutcome(c *Container, index int16, image *imageEvidence) im
 	pulled, started := f.pulls[index].pulled, markKey{index, f.pulls[index].final, MarkPullStarted}
 	nothingCame := image != nil && pulled.lengths.Timed &&
 		image.nothingCameSince(pulled.latest-instant(pulled.lengths.Pull+pulled.lengths.Unit+durationSlack))
-	absent := image != nil && !image.Present || c.PullPolicy == PullIfNotPresent && !f.wasThere(image, index)
+	absent := image != nil && image.wasAbsent() || c.PullPolicy == PullIfNotPresent && !f.wasThere(image, index)
 	switch {
+	case len(f.pulls[index].layers) > 0:
+		return imagepull.OutcomeDownloaded // whoever else had brought the image by then, its tag was moved or it was removed
 	case f.wasThere(image, index) && image.last.askedAt.After(pulled.latest.time()) && image.Digest != "":
 		if image.last.Digest == image.Digest {
 			return imagepull.OutcomeVerified
@@ -278,7 +304,7 @@ func (f *fold) pulledOutcome(c *Container, index int16, image *imageEvidence) im
 
 // wasThere says that the runtime had an image when it was asked about it before kubelet wanted it pulled.
 func (f *fold) wasThere(image *imageEvidence, index int16) bool {
-	if image == nil || !image.Present {
+	if image == nil || image.wasAbsent() {
 		return false
 	}
 	requested := f.bounds.find(markKey{index, 0, MarkPullRequested})
@@ -308,57 +334,25 @@ func (f *fold) untoldOutcome(c *Container, index int16, image *imageEvidence) im
 		return imagepull.OutcomeUnknown // another pull had begun; whether kubelet's next one still found work to do
 	case image.nothingCameSince(f.e.turnOf(c)):
 		return imagepull.OutcomeVerified // it was there, under another name
-	case image.pulledOnce():
+	case image.pulledOnce() && !f.mayTurnLater(c, index, at(image.last.FirstPulledAt)):
 		return imagepull.OutcomeDownloaded
 	}
 	return imagepull.OutcomeUnknown // by whom, a runtime does not tell; or more than once since, by this pod among others
 }
 
 // inBackoff says that kubelet waited between two attempts to pull a container's image: whatever came then, others
-// brought. That the latest failure was at its latest instant is no more than likely, so the wait is taken to be shorter.
+// brought. Of a failure that a status alone tells of nothing is known but that it came soon after, if it came live.
 func (f *fold) inBackoff(index int16, t time.Time) bool {
 	failures := f.pulls[index].failures
 	if len(failures) == 0 || t.IsZero() {
 		return false
 	}
 	last := failures[len(failures)-1]
-	again := last.latest + instant(imagepull.Backoff(int(last.attempt)+1)-statusPatience)
-	return last.latest < at(t) && at(t) < again
-}
-
-// foundPresent says that somebody brought the image before kubelet turned to the container, and looked.
-func (e *Evidence) foundPresent(c *Container, image *imageEvidence) bool {
-	first := image.last.FirstPulledAt
-	return c.PullPolicy != PullAlways && !first.IsZero() && at(first) < e.turnOf(c)
-}
-
-// turnOf is when kubelet turned to a container at the earliest, by the runtime's stamps: the one before it ran then, or
-// the sandbox.
-func (e *Evidence) turnOf(c *Container) instant {
-	turn := minInstant
-	for _, known := range e.claims {
-		if known.origin > originStore || known.key.attempt > 0 {
-			continue
-		}
-		before := known.key.mark == MarkSandboxRunning
-		if known.key.mark == MarkRunning && e.containers[known.key.container].name != c.Name {
-			before = e.precedes(e.containers[known.key.container].name, c.Name)
-		}
-		if before {
-			turn = max(turn, known.earliest)
-		}
+	failed := last.earliest
+	if failed == minInstant && last.lean == leanLatest {
+		failed = last.latest - instant(statusPatience)
 	}
-	return turn
-}
-
-// precedes says that kubelet works on a container before another one.
-func (e *Evidence) precedes(name, other string) bool {
-	for _, c := range e.pod.Containers {
-		if c.Name == name || c.Name == other {
-			return c.Name == name
-		}
-	}
-	return false
+	return last.latest < at(t) && at(t) < failed+instant(imagepull.Backoff(int(last.attempt)+1))
 }
 
 // broughtByOther says that the image was complete before this pull began: while it waited in the queue,
@@ -375,11 +369,13 @@ func (f *fold) broughtByOther(image *imageEvidence, started markKey) bool {
 
 // pulledBefore says that the image's latest pull ended before the pod was here at all.
 func (e *Evidence) pulledBefore(image *imageEvidence) bool {
-	if image != nil && image.Present && !image.PulledAt.IsZero() && e.firstSeen.live && e.firstSeen.new && at(image.PulledAt) < at(e.firstSeen.at)-liveSlack {
+	if image == nil || image.wasAbsent() || image.PulledAt.IsZero() {
+		return false
+	}
+	if e.firstSeen.live && e.firstSeen.new && at(image.PulledAt) < at(e.firstSeen.at)-liveSlack {
 		return true // kubelet has heard of the pod no sooner than the agent
 	}
-	return image != nil && image.Present && !image.PulledAt.IsZero() && !e.pod.AcknowledgedAt.IsZero() &&
-		image.PulledAt.Before(e.pod.AcknowledgedAt)
+	return !e.pod.AcknowledgedAt.IsZero() && image.PulledAt.Before(e.pod.AcknowledgedAt)
 }
 
 // pull fills in the instants that are known of one attempt.

@@ -6,6 +6,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/podlapse/podlapse/pkg/imagepull"
 )
 
 // print is the timeline as the scripts show it.
@@ -96,6 +98,9 @@ func checkPartition(t testing.TB, tl Timeline) {
 		at, sum = p.EndAt, sum+p.Duration()
 	}
 	for _, p := range tl.Pulls {
+		if quiet := p.Outcome == imagepull.OutcomeVerified || p.Outcome == imagepull.OutcomeJoined; quiet && p.Bytes() > 0 {
+			t.Errorf("pull %s/%d: %s brought %d bytes", p.Container, p.Attempt, p.Outcome, p.Bytes())
+		}
 		if p.Queue < 0 || p.Pull < 0 || p.Error < 0 {
 			t.Errorf("pull %s/%d: queue %s, pull %s ±%s", p.Container, p.Attempt, p.Queue, p.Pull, p.Error)
 		}

@@ -39,7 +39,7 @@ var update = flag.Bool("update", false, "rewrite the expected part of the script
 //	AT runtime [asked@S] ITEM | ITEM…              the runtime's answer:
 //	    sandbox [ready] [attempt=N] begun@S network@S running@S created@S
 //	    NAME created@S started@S finished@S [attempt=N] [exit=N]
-//	    image REF absent|present [first@S] [pulled@S] [digest=D] [size=N] [resolved@S] [layers] [LAYER,SIZE,DOWNLOADED,UNPACKED]…
+//	    image REF absent|present [first@S] [pulled@S] [digest=D] [size=N] [resolved@S] [layers] [untold] [LAYER,SIZE,DOWNLOADED,UNPACKED]…
 //	at AT                                          fold as of
 func TestScripts(t *testing.T) {
 	paths, err := filepath.Glob("testdata/*.script")
@@ -344,7 +344,7 @@ func (s *script) runtimeLine(at time.Time, rest string) error {
 			o.Images = append(o.Images, Image{
 				Ref: words[1], Present: slices.Contains(words, "present"), FirstPulledAt: stamps["first"], PulledAt: stamps["pulled"],
 				Digest: numbers["digest"], SizeBytes: size, ResolvedAt: stamps["resolved"],
-				Layered: slices.Contains(words, "layers"), Layers: layersOf(words),
+				Layered: slices.Contains(words, "layers"), Layers: layersOf(words), Untold: slices.Contains(words, "untold"),
 			})
 		default:
 			o.Containers = append(o.Containers, ContainerRun{

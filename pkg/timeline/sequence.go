@@ -66,7 +66,7 @@ func (f *fold) turns() []sequence {
 		index := f.index(c.Name)
 		started := f.bounds.find(markKey{index, f.pulls[index].final, MarkPullStarted})
 		created := f.bounds.find(markKey{index, 0, MarkContainerCreated})
-		if c.Kind != KindMain || started == nil || created == nil || started.origins != origins(0).with(originStore) {
+		if c.Kind != KindMain || f.e.wasRefused(index) || started == nil || created == nil || started.origins != origins(0).with(originStore) {
 			continue
 		}
 		for _, before := range f.containers {

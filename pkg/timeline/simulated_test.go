@@ -46,9 +46,9 @@ func someLoss(random *rand.Rand) loss {
 // registries charged with a back-off: an attempt that failed had brought the manifest, and the status that told of its failure was lost.
 var openCells = map[string]map[property]int{
 	"all":        {nobodyBlamed: 1},
-	"some":       {markHeld: 1, nobodyBlamed: 20, causeBlamed: 4},
-	"no Events":  {nobodyBlamed: 20, causeBlamed: 5},
-	"no runtime": {markHeld: 1, nobodyBlamed: 47, causeBlamed: 2},
+	"some":       {markHeld: 1, nobodyBlamed: 20, causeBlamed: 3},
+	"no Events":  {nobodyBlamed: 20, causeBlamed: 4},
+	"no runtime": {nobodyBlamed: 46, causeBlamed: 2},
 	"pods only":  {nobodyBlamed: 9, causeBlamed: 1},
 }
 

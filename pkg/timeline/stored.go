@@ -1,7 +1,6 @@
 package timeline
 
 import (
-	"slices"
 	"time"
 )
 
@@ -37,7 +36,7 @@ func (f *fold) storedBy(index int16) storing {
 	}
 	of := func(stamp time.Time) bool { return !stamp.IsZero() && began <= at(stamp) && at(stamp) <= p.latest }
 	first, last := image.last.FirstPulledAt, image.last.PulledAt
-	ofFirst := of(first) && !image.Present
+	ofFirst := of(first) && image.wasAbsent()
 	switch {
 	case of(last) && !p.present && at(image.last.askedAt) >= p.latest: // no later pull is in there, so this one is
 		if ofFirst && !image.pulledOnce() {
@@ -57,12 +56,13 @@ func (f *fold) storedBy(index int16) storing {
 // failed: then somebody else may have brought it while kubelet waited to try again.
 func (f *fold) storedUntold(index int16, image *imageEvidence) storing {
 	first, last, used := image.last.FirstPulledAt, image.last.PulledAt, f.e.usedBy(index)
-	if image.Present || first.IsZero() || used == maxInstant {
+	if !image.wasAbsent() || first.IsZero() || used == maxInstant {
 		return storing{}
 	}
 	mayBeOwn := f.pulls[index].final == 0 && image.pulledOnce() && at(last) <= used && at(image.last.askedAt) >= used
-	if c := f.e.only(image.Ref); !mayBeOwn || c == nil || f.e.foundPresent(c, image) || f.e.elsewhere(c, index, at(last)) {
-		return storing{at(first), maxInstant}
+	c := f.e.specOf(index)
+	if turn := f.e.turnOf(c); !mayBeOwn || f.e.only(image.Ref) == nil || at(last) < turn || f.mayTurnLater(c, index, at(last)) {
+		return storing{max(at(first), turn), maxInstant}
 	}
 	return ended(at(last), at(last))
 }
@@ -79,28 +79,6 @@ func (e *Evidence) only(image string) (only *Container) {
 		}
 	}
 	return only
-}
-
-// elsewhere says that kubelet was at another container between then and the making of this one, which it takes from its pull
-// to its start in one go (pkg/kubelet/kuberuntime, startContainer): what came by then was not of the pull that it was made from.
-func (e *Evidence) elsewhere(c *Container, index int16, then instant) bool {
-	used := e.usedBy(index)
-	for _, known := range e.claims {
-		if known.key.container == podWide || known.key.container == index || known.origin > originStatus || known.earliest <= then {
-			continue
-		}
-		other := e.containers[known.key.container].name
-		switch {
-		case known.key.mark == MarkRunning && known.latest < used,
-			known.key.mark == MarkFinished && e.precedes(other, c.Name) && e.isInit(other):
-			return true
-		}
-	}
-	return false
-}
-
-func (e *Evidence) isInit(name string) bool {
-	return slices.ContainsFunc(e.pod.Containers, func(c Container) bool { return c.Name == name && c.Kind == KindInit })
 }
 
 // began is when the runtime was asked, by kubelet's length; of old kubelets, when the pull was requested.

@@ -99,6 +99,9 @@ func (f *fold) nextStep(c chain) *waiting {
 			break
 		}
 		w.phases = append(w.phases, s.phase)
+		if s.also != "" {
+			w.phases = append(w.phases, s.also)
+		}
 	}
 	return w
 }

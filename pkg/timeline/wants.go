@@ -12,12 +12,16 @@ const (
 	// (client-go, tools/record).
 	runtimeGrace = 3 * time.Second
 	eventGrace   = 15 * time.Second
+	// layersGrace is how long stores are asked again that do not tell in time of the layers of an image that just came.
+	layersGrace = 15 * time.Second
 	// reaskAfter is how long after an answer that did not hold what the pod object tells the runtime is
 	// asked again.
 	reaskAfter = time.Second
 	// statusPatience is how long kubelet may take from a container's start to the status that says so: it lists what
 	// runs once a second (pleg/generic.go), and limits how often it writes.
 	statusPatience = 2 * time.Second
+	// presentPatience is how long kubelet may take to make a container whose image is there.
+	presentPatience = 2 * time.Second
 	// giveUpAfter is how long after its first sight a start-up is followed: what takes longer is no slow start but
 	// one that somebody has to mend, and belongs into the records as it stands.
 	giveUpAfter = time.Hour
@@ -35,25 +39,30 @@ func (e *Evidence) Wants(now time.Time) Wants {
 	if !e.PodSeen() || e.gone {
 		return Wants{}
 	}
-	end, over := e.over()
-	if end.Before(e.scope.ResumedAt) {
-		end = e.scope.ResumedAt
-	}
-	// Either way: of a clock that was put back since, nobody knows how long it has been, and it may be hours until it is there again.
-	late := func(grace time.Duration) bool { return over && now.Sub(end).Abs() > grace }
+	late := func(grace time.Duration) bool { return e.late(now, grace) }
 	var w Wants
 	switch {
-	case !e.scope.Runtime || late(runtimeGrace):
+	case !e.scope.Runtime || late(runtimeGrace) && !e.awaitsLayers(now):
 	case e.before():
 		w.Runtime = e.runtimeAskedAt.IsZero()
 	default:
-		w.Images, w.Layers = e.wantedImages()
+		w.Images, w.Layers = e.wantedImages(now)
 		w.Runtime = len(w.Images) > 0 || e.podSeenAt.After(e.runtimeAskedAt) && !e.runtimeComplete() ||
 			e.runtimeBehind() && now.Sub(e.runtimeAskedAt) > reaskAfter
 	}
 	overdue := now.Sub(e.askedSince()) > runtimePatience || late(runtimeGrace)
 	w.Events = e.scope.Events && !e.before() && !late(eventGrace) && (e.wantsEvents(overdue) || e.wantsSandboxEvents(now))
 	return w
+}
+
+// late says that start-up has been over for longer than a grace. Either way: of a clock that was put back since, nobody knows
+// how long it has been, and it may be hours until it is there again.
+func (e *Evidence) late(now time.Time, grace time.Duration) bool {
+	end, over := e.over()
+	if end.Before(e.scope.ResumedAt) {
+		end = e.scope.ResumedAt
+	}
+	return over && now.Sub(end).Abs() > grace
 }
 
 // Settled says that start-up is over and nothing more that matters will come: every want is met or its
@@ -63,7 +72,7 @@ func (e *Evidence) Settled(now time.Time) bool {
 		return e.givenUp(now)
 	}
 	w := e.Wants(now)
-	return !w.Runtime && !w.Events
+	return !w.Runtime && !w.Events && !e.awaitsLayers(now)
 }
 
 // givenUp says that the pod has been starting for too long. What it came to while no agent was there, the
@@ -148,7 +157,7 @@ func (e *Evidence) over() (learnedAt time.Time, over bool) {
 
 // wantedImages are the references whose presence says whether kubelet pulls: each is asked about once,
 // and once more after a pull, for what it brought. Of those layers are wanted as well.
-func (e *Evidence) wantedImages() (refs, layers []string) {
+func (e *Evidence) wantedImages(now time.Time) (refs, layers []string) {
 	for _, c := range e.pod.Containers {
 		image := e.image(c.Image)
 		switch {
@@ -160,7 +169,7 @@ func (e *Evidence) wantedImages() (refs, layers []string) {
 			if image.mayHaveNewLayers() {
 				layers = append(layers, c.Image)
 			}
-		case image.last.Present && image.mayHaveNewLayers():
+		case image.last.Present && image.mayHaveNewLayers(), image.layersUntold() && now.Sub(image.last.askedAt) > reaskAfter:
 			refs, layers = append(refs, c.Image), append(layers, c.Image)
 		}
 	}
@@ -170,7 +179,19 @@ func (e *Evidence) wantedImages() (refs, layers []string) {
 // mayHaveNewLayers says that a pull may have brought layers that nobody has asked about. A runtime that does not tell
 // when it pulled does not tell of layers either.
 func (i *imageEvidence) mayHaveNewLayers() bool {
-	return i.layered == nil && (!i.Present || i.last.Digest != i.Digest) && (!i.last.Present || !i.last.PulledAt.IsZero())
+	return i.layered == nil && (i.wasAbsent() || i.last.Digest != i.Digest) && (!i.last.Present || !i.last.PulledAt.IsZero())
+}
+
+// layersUntold says that the runtime had not the time to tell all of an image's layers, and that another answer may: the disk is
+// busy for some time after a pull. It is asked as long as that takes at most.
+func (i *imageEvidence) layersUntold() bool {
+	return i.layered != nil && i.layered.Untold && i.last.askedAt.Sub(i.last.PulledAt) < layersGrace
+}
+
+// awaitsLayers says that the runtime will be asked again for layers that it did not tell in time.
+func (e *Evidence) awaitsLayers(now time.Time) bool {
+	return e.scope.Runtime && !e.before() && !e.late(now, layersGrace) &&
+		slices.ContainsFunc(e.images, func(i imageEvidence) bool { return i.layersUntold() })
 }
 
 // pulledSince says that the image was pulled after the last answer about it.
@@ -187,7 +208,14 @@ func (e *Evidence) pulledSince(c Container, image *imageEvidence) bool {
 		return used != maxInstant
 	}
 	// Whether it was pulled again, its stamp tells, if the runtime has one.
-	return c.PullPolicy == PullAlways && !image.PulledAt.IsZero() && used != maxInstant && at(image.last.askedAt) <= used
+	return !image.PulledAt.IsZero() && used != maxInstant && at(image.last.askedAt) <= used && (c.PullPolicy == PullAlways || e.mayBeRemoved(&c, index))
+}
+
+// mayBeRemoved says that a container was made so long after its turn that an image that had been there may have been removed and
+// pulled meanwhile, as after kubelet's garbage collection. Who finds its image makes it at once.
+func (e *Evidence) mayBeRemoved(c *Container, index int16) bool {
+	made := e.madeSince(index)
+	return c.PullPolicy == PullIfNotPresent && made != maxInstant && !e.wasRefused(index) && made-max(e.turnOf(c), at(e.firstSeen.at)) > instant(presentPatience)
 }
 
 // runtimeComplete says that the runtime has told all it can of the way to readiness.
@@ -298,7 +326,7 @@ func (e *Evidence) latest(k markKey) (instant, bool) {
 func (e *Evidence) mayBePulled(c Container) bool {
 	image := e.image(c.Image)
 	switch {
-	case image == nil, !image.Present:
+	case image == nil, image.wasAbsent():
 		return true
 	}
 	return !image.beforeSandbox && !e.pulledBefore(image)

@@ -1,0 +1,130 @@
+package timeline
+
+import "time"
+
+// relistEvery is how often kubelet lists what runs (pkg/kubelet, plegRelistPeriod): so late it sees at the latest, as a
+// rule, that an init container ended.
+const relistEvery = time.Second
+
+// Kubelet takes a container from its image to its start in one go (pkg/kubelet/kuberuntime, startContainer), one container
+// after the other. So what it did before it made a container bounds when it looked for that container's image.
+
+// turnOf is when kubelet turned at the earliest to a container, in the go in which it was made: the sandbox ran then, the init
+// containers before it had ended, and so had the start of every container that ran before it was made. One that ran later
+// was passed over, as in back-off. A container that was refused had an earlier go, in which it may have been pulled, and
+// only what every go waits for counts.
+func (e *Evidence) turnOf(c *Container) instant {
+	index := e.indexOf(c.Name)
+	turn, made, refused := minInstant, e.madeSince(index), e.wasRefused(index)
+	for _, known := range e.claims {
+		if known.origin > originStatus || known.earliest <= turn || known.key.container == index {
+			continue
+		}
+		switch {
+		case known.key.container == podWide:
+			if known.key.mark == MarkSandboxRunning && known.origin <= originStore && known.earliest <= made {
+				turn = known.earliest // its latest instant is not known of every runtime
+			}
+		case known.latest > made:
+		case known.key.mark == MarkRunning && !refused, e.awaited(known.key, c):
+			turn = known.earliest
+		}
+	}
+	return turn
+}
+
+// awaited says that kubelet turns to a container no sooner than at that mark of another one.
+func (e *Evidence) awaited(k markKey, c *Container) bool {
+	if k.mark != MarkRunning && k.mark != MarkFinished {
+		return false
+	}
+	before := e.predecessor(e.containers[k.container].name, c)
+	return before != nil && (before.Kind == KindInit || before.Kind == KindSidecar && k.mark == MarkRunning && k.attempt == 0)
+}
+
+// predecessor is the container of that name if kubelet works on it before another one; else nil.
+func (e *Evidence) predecessor(name string, c *Container) *Container {
+	for i := range e.pod.Containers {
+		switch before := &e.pod.Containers[i]; before.Name {
+		case c.Name:
+			return nil
+		case name:
+			return before
+		}
+	}
+	return nil
+}
+
+// madeSince is when at the earliest a container was made, or began to run if nobody tells when it was made: kubelet does
+// nothing else in between. It is maxInstant while that is not known.
+func (e *Evidence) madeSince(index int16) instant {
+	for _, mark := range [...]Mark{MarkContainerCreated, MarkRunning} {
+		since := minInstant
+		for _, known := range e.claims {
+			if known.key == (markKey{index, 0, mark}) {
+				since = max(since, known.earliest)
+			}
+		}
+		if since != minInstant {
+			return since
+		}
+	}
+	return maxInstant
+}
+
+// wasRefused says that kubelet had a container's image, and could not make the container.
+func (e *Evidence) wasRefused(index int16) bool {
+	_, refused := e.latest(markKey{index, 0, MarkConfigRefused})
+	_, failed := e.latest(markKey{index, 0, MarkCreateFailed})
+	return refused || failed
+}
+
+// foundPresent says that somebody brought the image before kubelet turned to the container, and looked.
+func (e *Evidence) foundPresent(c *Container, image *imageEvidence) bool {
+	first := image.last.FirstPulledAt
+	return c.PullPolicy != PullAlways && !first.IsZero() && at(first) < e.turnOf(c)
+}
+
+// mayTurnLater says that kubelet may have turned to a container only after an instant, long as the one before was over by
+// then: it sees that an init container ended when it lists what runs, waits for a sidecar's startup probe and for a post-start
+// hook, and in back-off; from that it goes on to making the container at once.
+func (f *fold) mayTurnLater(c *Container, index int16, then instant) bool {
+	if f.pulls[index].final > 0 {
+		return f.e.madeSince(index)-then > instant(statusPatience)
+	}
+	for i := range f.e.pod.Containers {
+		before := &f.e.pod.Containers[i]
+		if before.Name == c.Name {
+			break
+		}
+		over := minInstant
+		switch of := f.index(before.Name); {
+		case of == podWide:
+		case before.Kind == KindInit:
+			if ended := f.e.succeeded(of); ended != minInstant {
+				over = ended + instant(relistEvery)
+			}
+		case before.PostStartHook:
+			over, _ = f.e.latest(markKey{of, 0, MarkPostStarted})
+		case before.Kind == KindSidecar && before.StartupProbe:
+			over, _ = f.e.latest(markKey{of, 0, MarkStarted})
+		}
+		if then <= over {
+			return true
+		}
+	}
+	return false
+}
+
+// succeeded is when an init container had ended for good at the latest; minInstant while nothing tells.
+func (e *Evidence) succeeded(index int16) instant {
+	ended := minInstant
+	for attempt := range uint16(maxAttempts) {
+		if code, known := e.containers[index].exitCode(int(attempt)); known && code == 0 {
+			if at, known := e.latest(markKey{index, attempt, MarkFinished}); known {
+				ended = max(ended, at)
+			}
+		}
+	}
+	return ended
+}
