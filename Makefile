@@ -18,7 +18,7 @@ FUZZTIME ?= 5s
 # only once.
 SCENARIOS := rollout install command-line alerts first-light network-failure serial-queue accuracy restart pulls pulls-no-events pulls-no-runtime \
 	lost-events lost-events-no-events lost-events-no-runtime unpack unpack-no-events unpack-no-runtime no-watch prometheus otlp \
-	node-impersonation metrics-auth node-health probes page
+	node-impersonation metrics-auth node-health probes annotations stream-truth page
 
 .DEFAULT_GOAL := help
 .PHONY: FORCE help build image lab up down status list scenario test check unit fuzz image-test page-test node-test bench clean
