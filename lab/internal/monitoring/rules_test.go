@@ -87,7 +87,7 @@ func TestEveryAlertHasItsPage(t *testing.T) {
 		}
 	}
 	slices.Sort(names)
-	if !slices.Equal(names, have) {
+	if names = slices.Compact(names); !slices.Equal(names, have) { // one alert may have two severities
 		t.Errorf("alerts %v, pages %v", names, have)
 	}
 }
