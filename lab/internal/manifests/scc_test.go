@@ -37,7 +37,9 @@ func TestSecurityContextConstraintsAdmitThePod(t *testing.T) {
 
 // laterLast orders components as the table in docs/install.md does, where that matters.
 func laterLast(a, b string) int {
-	late := func(name string) int { return slices.Index([]string{"node-impersonation", "metrics-auth", "tls"}, name) }
+	late := func(name string) int {
+		return slices.Index([]string{"node-impersonation", "metrics-auth", "tls"}, name)
+	}
 	return late(a) - late(b)
 }
 
