@@ -5,6 +5,7 @@ import (
 	"context"
 	"net"
 	"net/http"
+	"os"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -216,6 +217,17 @@ func TestCheckTellsWhatIsWrongWithTheSocket(t *testing.T) {
 	const refused = `rpc error: code = Unavailable desc = connection error: desc = "transport: Error while dialing: dial unix /c.sock: connect: permission denied"`
 	if remedy := runtimeRemedy(refused); !strings.Contains(remedy, "the group that owns the socket") || !strings.Contains(remedy, "spc_t") {
 		t.Error(remedy)
+	}
+}
+
+func TestCheckTellsWhoMayRead(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "web.yaml")
+	if err := os.WriteFile(file, []byte("basic_auth_users: {a: $2y$10$QOauhQNbBCuQDKes6eFzPeMqBSjb7Mr5DUmpZ/VcEd00UAV/LDeSi}"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	_, text := checked(t, "--kubeconfig", kubeconfig(t, "http://"+nobody(t)), "--cri-endpoint=off", "--web-config-file", file)
+	if !strings.Contains(text, "ok       web            as "+file+" says; metrics and the API for who has a password\n") {
+		t.Error(text)
 	}
 }
 
