@@ -98,6 +98,14 @@ func TestPolicyOfAnnotationsIsEnforced(t *testing.T) {
 	}
 }
 
+// The socket is root's and its group's: who is not root is there by the group alone.
+func TestTheSocketsGroupIsThePods(t *testing.T) {
+	pod := find[*appsv1.DaemonSet](t, compose(t), "").Spec.Template.Spec.SecurityContext
+	if *pod.RunAsUser == 0 || !slices.Contains(pod.SupplementalGroups, 0) {
+		t.Errorf("user %d with groups %v", *pod.RunAsUser, pod.SupplementalGroups)
+	}
+}
+
 // What else keeps pods from being there.
 func TestNothingKeepsThePodAway(t *testing.T) {
 	objects := compose(t)
