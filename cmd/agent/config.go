@@ -15,7 +15,6 @@ import (
 
 	"github.com/podlapse/podlapse/pkg/cri"
 	"github.com/podlapse/podlapse/pkg/export/otlp"
-	"github.com/podlapse/podlapse/pkg/probe"
 	"github.com/podlapse/podlapse/pkg/web"
 )
 
@@ -52,7 +51,7 @@ type config struct {
 	debugObservations  string // debugOn or debugOff
 
 	node   nodeConfig
-	probes *probe.Config // nil without a file
+	probes probeConfig
 
 	otlp otlp.Settings // from the OTEL_* variables, for which there are no flags
 }

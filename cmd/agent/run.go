@@ -226,7 +226,7 @@ func serve(ctx context.Context, c config, api apiServer, registry *prometheus.Re
 		}))
 	}
 
-	probes := newProbes(c, api, runtime, reconciler, registry, logger)
+	probes := newProbes(c, api, runtime, reconciler, registry, board, logger)
 
 	access, err := newAccess(c, api.config, board)
 	if err != nil {
@@ -301,7 +301,7 @@ func serve(ctx context.Context, c config, api apiServer, registry *prometheus.Re
 		sources.start(partPressure, pressure.Run)
 	}
 	if probes != nil {
-		sources.start("probes", probes.Run)
+		sources.start(partProbes, probes.Run)
 	}
 	sources.start("clock", func(ctx context.Context) error { return api.clock.Run(ctx, observe) })
 	return parts.wait(ctx)
