@@ -32,31 +32,46 @@ func (n Node) GuestRecords(guest int) string {
 	return n.In(fmt.Sprintf("guest-%d-records.jsonl", guest+1))
 }
 
+// GuestAgent is the agent of a guest.
+type GuestAgent struct {
+	Program    string
+	Kubeconfig string
+}
+
 // StartGuests starts the agent's program several times for another node, which has nothing but a runtime's
 // socket, and waits until all are ready.
 func (n Node) StartGuests(ctx context.Context, nodeName string, count int) error {
-	if count > maxGuests {
-		return fmt.Errorf("start %d guests: %d are the most", count, maxGuests)
+	agents := make([]GuestAgent, count)
+	for i := range agents {
+		agents[i] = GuestAgent{n.Agent(), n.AgentKubeconfig()}
+	}
+	return n.StartGuestsOf(ctx, nodeName, agents)
+}
+
+// StartGuestsOf is StartGuests of different agents.
+func (n Node) StartGuestsOf(ctx context.Context, nodeName string, agents []GuestAgent) error {
+	if len(agents) > maxGuests {
+		return fmt.Errorf("start %d guests: %d are the most", len(agents), maxGuests)
 	}
 	if err := n.StopGuests(); err != nil { // of a scenario that was killed
 		return err
 	}
-	program, err := CheckAgent(n.Agent())
-	if err != nil {
-		return err
-	}
-	for guest := range count {
-		if err := n.startGuest(ctx, program, nodeName, guest); err != nil {
+	for guest, agent := range agents {
+		if err := n.startGuest(ctx, agent, nodeName, guest); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-func (n Node) startGuest(ctx context.Context, program, nodeName string, guest int) error {
+func (n Node) startGuest(ctx context.Context, agent GuestAgent, nodeName string, guest int) error {
+	program, err := CheckAgent(agent.Program)
+	if err != nil {
+		return err
+	}
 	c := n.agent(program, AgentChange{})
 	c.Name, c.ports, c.Stdout = guestProcess(guest), []int{layout.FirstGuestPort + guest}, n.GuestRecords(guest)
-	c.Args = []string{"run", "--node-name=" + nodeName, "--kubeconfig=" + n.AgentKubeconfig(),
+	c.Args = []string{"run", "--node-name=" + nodeName, "--kubeconfig=" + agent.Kubeconfig,
 		"--cri-endpoint=unix://" + n.GuestSocket(), "--listen-address=" + guestAddress(guest)}
 	c.ready = func(ctx context.Context) error { return get(ctx, "http://"+guestAddress(guest)+"/readyz") }
 	if err := os.RemoveAll(c.Stdout); err != nil {
