@@ -49,6 +49,7 @@ type config struct {
 
 	recordObservations string // a file; empty for none
 	debugObservations  string // debugOn or debugOff
+	profiles           bool   // of the agent itself
 
 	node   nodeConfig
 	probes probeConfig
@@ -197,6 +198,11 @@ func (c *config) settings() []setting {
 			help: "keep the latest observations in up to 4 MiB of memory and serve them at /debug/observations, over " +
 				"loopback only; --record-observations keeps them too",
 			set: choice(&c.debugObservations, debugOn, debugOff),
+		},
+		{
+			flag: "debug-profiles", variable: "DEBUG_PROFILES", value: "on|off", def: profilesOff, alone: profilesOn,
+			help: "make profiles of the agent itself, for go tool pprof, at /debug/pprof/heap, allocs, goroutine and profile, over loopback only",
+			set:  onOff(&c.profiles, profilesOn, profilesOff),
 		},
 	}, c.nodeSettings(), c.probeSettings())
 }

@@ -44,6 +44,7 @@ func runAgent(ctx context.Context, args []string, getenv func(string) string, st
 	if c.otlp, err = otlp.FromEnvironment(getenv); err != nil {
 		return failUsage(stderr, "run", err)
 	}
+	sampleAllocations(c)
 	api, err := newAPIServer(c)
 	if err != nil {
 		return failUsage(stderr, "run", err)
@@ -246,6 +247,7 @@ func serve(ctx context.Context, c config, api apiServer, registry *prometheus.Re
 		Required:      []string{string(timeline.SourcePodWatch)},
 		Gatherer:      registry,
 		Observations:  latest,
+		Profiles:      c.profiles,
 		API:           served.api(c, build, reconciler.Skew),
 		Page:          shown,
 		Logger:        logger.Named("web"),
