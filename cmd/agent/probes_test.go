@@ -13,8 +13,10 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/rest"
 
 	"github.com/podlapse/podlapse/pkg/imagepull"
+	"github.com/podlapse/podlapse/pkg/podwatch"
 	"github.com/podlapse/podlapse/pkg/podwatch/podwatchtest"
 	"github.com/podlapse/podlapse/pkg/timeline"
 )
@@ -147,6 +149,24 @@ func TestNodeAddress(t *testing.T) {
 		if err := c.setNodeAddress(given); (err == nil) != want || c.probes.node.IsValid() != (want && given != "") {
 			t.Errorf("%q: %v, %v", given, c.probes.node, err)
 		}
+	}
+}
+
+// The client's own limit, ten at once and then five a second, is none of the API server's.
+func TestRoundTripsWaitForNobody(t *testing.T) {
+	cluster := podwatchtest.Start(t)
+	client, err := podwatch.NewRESTClient(&rest.Config{Host: cluster.URL()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	ask, begunAt := askVersion(client), time.Now()
+	for range 30 {
+		if err := ask(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if took := time.Since(begunAt); took > 2*time.Second { // it would be four
+		t.Errorf("30 round trips took %s", took)
 	}
 }
 
