@@ -93,6 +93,7 @@ func TestAWatchThatTellsNothingIsNotAskedForAgainAndAgain(t *testing.T) {
 		stop := inBackground(t, watchers()["nodes"](client))
 		defer stop()
 		time.Sleep(10 * time.Minute)
+		synctest.Wait()
 		if asked > 200 {
 			t.Errorf("asked %d times in 10 minutes", asked)
 		}

@@ -10,6 +10,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"go.uber.org/zap"
 )
 
 // askLocally asks as from the agent's own network namespace.
@@ -54,22 +56,25 @@ func unpacked(profile []byte) (string, error) {
 }
 
 func TestProfilesAreMadeOneAtATime(t *testing.T) {
-	handler := profiling()
-	ctx, cancel := context.WithCancel(t.Context())
-	ended := make(chan struct{})
-	go func() { defer close(ended); askLocally(ctx, handler, "/debug/pprof/profile?seconds=60") }()
-	for deadline := time.Now().Add(10 * time.Second); ; time.Sleep(time.Millisecond) {
-		answer := askLocally(t.Context(), handler, "/debug/pprof/heap")
-		if answer.Code == http.StatusServiceUnavailable && answer.Header().Get("Retry-After") != "" {
-			break
-		}
-		if time.Now().After(deadline) {
-			t.Fatalf("another one is made: %d", answer.Code)
+	h := newProfiles(Config{Profiles: true, Logger: zap.NewNop()})
+	mux := http.NewServeMux()
+	mux.Handle("/debug/pprof/{profile}", h)
+	h.one <- struct{}{}
+	for _, name := range []string{"heap", "profile"} {
+		if answer := askLocally(t.Context(), mux, "/debug/pprof/"+name); answer.Code != http.StatusServiceUnavailable || answer.Header().Get("Retry-After") == "" {
+			t.Errorf("beside another one: %d %s", answer.Code, answer.Body)
 		}
 	}
-	cancel() // who asked has gone
-	<-ended
-	if answer := askLocally(t.Context(), handler, "/debug/pprof/heap"); answer.Code != http.StatusOK {
+	<-h.one
+	// Who asked goes away: nobody else has to wait for the end of that profile.
+	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
+	defer cancel()
+	begunAt := time.Now()
+	askLocally(ctx, mux, "/debug/pprof/profile?seconds=60")
+	if took := time.Since(begunAt); took > 10*time.Second {
+		t.Errorf("the profile was made for %s", took)
+	}
+	if answer := askLocally(t.Context(), mux, "/debug/pprof/heap"); answer.Code != http.StatusOK {
 		t.Errorf("after it: %d %s", answer.Code, answer.Body)
 	}
 }
