@@ -3,6 +3,7 @@ package probe
 import (
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"time"
 
@@ -113,14 +114,7 @@ type file struct {
 
 // Load reads a configuration, and the files that it names. The error tells of every problem, each with its field.
 func Load(path string, node Node) (Config, error) {
-	info, err := os.Stat(path)
-	if err != nil {
-		return Config{}, err
-	}
-	if info.Size() > maxFile {
-		return Config{}, fmt.Errorf("%s has %d bytes, more than %d: it is no list of probes", path, info.Size(), maxFile)
-	}
-	text, err := os.ReadFile(path)
+	text, err := readFile(path)
 	if err != nil {
 		return Config{}, err
 	}
@@ -142,6 +136,27 @@ func Load(path string, node Node) (Config, error) {
 		return Config{}, fmt.Errorf("%s: %w", path, err)
 	}
 	return config, nil
+}
+
+// readFile reads no more than a file of this kind has, and waits for nobody, whatever the path leads to.
+func readFile(path string) ([]byte, error) {
+	info, err := os.Stat(path)
+	if err != nil {
+		return nil, err
+	}
+	if !info.Mode().IsRegular() {
+		return nil, fmt.Errorf("%s is no regular file", path)
+	}
+	file, err := os.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	defer file.Close()
+	text, err := io.ReadAll(io.LimitReader(file, maxFile+1))
+	if err == nil && len(text) > maxFile {
+		err = fmt.Errorf("%s has more than %d bytes: it is neither a list of probes nor of certificates", path, maxFile)
+	}
+	return text, err
 }
 
 // Parse reads a configuration in YAML without the files that it names. A field that is not known is an error.

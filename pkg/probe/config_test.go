@@ -171,9 +171,10 @@ func TestLoad(t *testing.T) {
 	dir := t.TempDir()
 	path := filepath.Join(dir, "probes.yaml")
 	for _, c := range []struct{ text, want string }{
-		{"probes: [{name: a, kind: registry, target: a, ca_file: " + filepath.Join(dir, "none.pem") + "}]", "(a): ca_file: open "},
+		{"probes: [{name: a, kind: registry, target: a, ca_file: " + filepath.Join(dir, "none.pem") + "}]", "(a): ca_file: stat "},
 		{"probes: [{name: a, kind: registry, target: a, ca_file: " + path + "}]", "has no certificate in PEM"},
-		{strings.Repeat("#", maxFile+1), "no list of probes"},
+		{"probes: [{name: a, kind: registry, target: a, ca_file: /dev/zero}]", "(a): ca_file: /dev/zero is no regular file"},
+		{strings.Repeat("#", maxFile+1), "neither a list of probes"},
 		{"probes: [{name: a}]", "(a): kind:"},
 		{whole, ""},
 	} {
@@ -185,8 +186,10 @@ func TestLoad(t *testing.T) {
 			t.Errorf("%.60q: %v, want %q", c.text, err, c.want)
 		}
 	}
-	if _, err := Load(filepath.Join(dir, "none"), Node{}); err == nil {
-		t.Error("loaded nothing")
+	for _, path := range []string{filepath.Join(dir, "none"), dir, "/dev/zero", "/proc/self/mem"} {
+		if _, err := Load(path, Node{}); err == nil || !strings.Contains(err.Error(), path) {
+			t.Errorf("loaded %s: %v", path, err)
+		}
 	}
 }
 
