@@ -176,7 +176,7 @@ func (h healthRun) notReady(ctx context.Context) error {
 
 // slowDisk unpacks an image of many files while others wait for the disk.
 func (h healthRun) slowDisk(ctx context.Context) error {
-	const files, tasks, pod = 20_000, 4, "unpacks"
+	const files, tasks, pod = 20_000, 12, "unpacks"
 	layer, err := image.ManyFiles(files)
 	if err != nil {
 		return err
