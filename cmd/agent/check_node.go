@@ -71,14 +71,10 @@ func checkPressure(c config) []finding {
 
 // checkProbes tells what was tested when the flags were read: what they ask is what run is there to find out.
 func checkProbes(c config) []finding {
-	if c.probes == nil {
+	if c.probes.load == nil {
 		return nil
 	}
-	detail := fmt.Sprintf("%d are listed", len(c.probes.Probes))
-	if top := c.probes.Registries.Top; top > 0 {
-		detail += fmt.Sprintf(", and up to %d registries that pods are pulled from", top)
-	}
-	return []finding{{"probes", checkOK, detail, ""}}
+	return []finding{{"probes", checkOK, c.probes.read.String(), ""}}
 }
 
 // checkWeb tells what was tested when the flags were read, and what is open.

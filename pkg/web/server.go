@@ -47,6 +47,7 @@ type Config struct {
 	Gatherer prometheus.Gatherer
 	// Observations writes the latest observations; safe for concurrent use. Nil when the agent keeps none.
 	Observations io.WriterTo
+	Profiles     bool      // of the agent itself are made
 	API          API       // what the API tells beside timelines and pulls
 	Page         page.Page // what browsers are shown
 	Logger       *zap.Logger
