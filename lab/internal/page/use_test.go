@@ -2,6 +2,8 @@ package page
 
 import (
 	"fmt"
+	"slices"
+	"strings"
 	"testing"
 
 	"github.com/chromedp/chromedp/kb"
@@ -45,6 +47,28 @@ func TestKeys(t *testing.T) {
 	must(t, tab.Await("no layers", fmt.Sprintf(`document.querySelectorAll('.wf-rows > *').length === %d`, phases), soon))
 	press(kb.Escape)
 	must(t, tab.Await("the list as it was", `location.hash === '#/?q=team-3' && document.querySelector('.tools input')?.value === 'team-3'`, soon))
+	quiet(t, tab)
+}
+
+// TestPullsThatGoOn shows each state by its word, its colour and how much has come.
+func TestPullsThatGoOn(t *testing.T) {
+	s := standIn(t, "--pods=1", "--pulls")
+	tab := open(t, wide)
+	must(t, tab.Go("http://"+s.address+"/#/pulls"))
+	must(t, tab.Await("the pulls", `document.querySelectorAll('.pulling li').length === 4`, soon))
+	shown := ask[[]string](t, tab, `[...document.querySelectorAll('.pulling li')].map((li) => [li.children[0].textContent, li.children[2].className, li.querySelector('.progress i').style.width,
+		li.children[3].textContent.replace(/ · .*/, '')].join(' | '))`)
+	for i, want := range []string{
+		"queue/unpacked app | progress c-disk | 100% | unpacking", "queue/half-way app | progress c-registry | 25% | 5.0 MiB of 20 MiB",
+		"queue/waiting app | progress c-pull_queue endless | 100% | queued", "nobody on this node asked for it | progress c-registry | 50% | 10 MiB of 20 MiB",
+	} {
+		if !slices.Contains(shown, want) {
+			t.Errorf("pull %d: no %q among %q", i, want, shown)
+		}
+	}
+	if verdict := ask[string](t, tab, `document.querySelector('.pulls-view .verdict').textContent`); !strings.HasPrefix(verdict, "3 images are being pulled, 1 waits in the queue, for ") {
+		t.Errorf("the verdict is %q", verdict)
+	}
 	quiet(t, tab)
 }
 

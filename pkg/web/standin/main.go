@@ -31,21 +31,28 @@ func main() {
 	pods := flag.Int("pods", 500, "start-ups to tell of")
 	changes := flag.Int("changes", 0, "changes a second; 0 for none")
 	hostile := flag.Bool("hostile", false, "have names and messages that are up to something")
+	pulls := flag.Bool("pulls", false, "have a pull in each state go on")
 	listen := flag.String("listen-address", "127.0.0.1:0", "where to serve")
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM, os.Interrupt)
 	defer stop()
-	if err := run(ctx, *listen, *pods, *changes, *hostile, os.Stdout); err != nil {
+	if err := run(ctx, *listen, *pods, *changes, *hostile, *pulls, os.Stdout); err != nil {
 		fmt.Fprintln(os.Stderr, "standin:", err)
 		os.Exit(1)
 	}
 }
 
 // run serves until ctx ends, and writes its address in one line when it does.
-func run(ctx context.Context, listen string, count, changes int, hostile bool, out io.Writer) error {
+func run(ctx context.Context, listen string, count, changes int, hostile, pulls bool, out io.Writer) error {
 	pods := livetest.New()
 	for _, t := range startUps(count, hostile) {
 		pods.Set(t)
+	}
+	switch {
+	case hostile:
+		pods.SetPulls(hostilePulls())
+	case pulls:
+		pods.SetPulls(pullsSince(time.Now()))
 	}
 	config, err := serving(listen, pods)
 	if err != nil {
@@ -98,8 +105,7 @@ func serving(listen string, pods *livetest.Pods) (web.Config, error) {
 		return web.Config{}, err
 	}
 	return web.Config{
-		ListenAddress: listen, Timelines: pods.All, Page: shown, Gatherer: pods.Registry, Logger: zap.NewNop(),
-		Pulls:    func(context.Context) (export.LivePulls, error) { return export.LivePulls{Now: time.Now()}, nil },
+		ListenAddress: listen, Timelines: pods.All, Pulls: pods.Pulls, Page: shown, Gatherer: pods.Registry, Logger: zap.NewNop(),
 		Statuses: func() []health.Status { return []health.Status{{Part: "pod_watch", Up: true, Since: time.Now()}} },
 		Required: []string{"pod_watch"},
 		API: web.API{
