@@ -92,6 +92,33 @@ func TestTheAgentIsRestarted(t *testing.T) {
 	must(t, tab.Await("20 rows, live", Live+` && `+count+` === 20`, 3*soon))
 }
 
+// TestAStartUpThatIsLookedAt goes on being told of by the next agent, and by the one after it, which does not know it.
+func TestAStartUpThatIsLookedAt(t *testing.T) {
+	first := standIn(t, "--pods=1", "--changes=4")
+	tab := open(t, wide)
+	must(t, tab.Go("http://"+first.address+"/"))
+	row := `document.querySelector('.row.state-starting')`
+	must(t, tab.Await("a pod that starts", row, soon))
+	ask[int](t, tab, `(`+row+`.click(), 0)`)
+	state := `document.querySelector('.badge').textContent`
+	must(t, tab.Await("its waterfall", state+`.includes('starting')`, soon))
+	first.stop()
+	second := standIn(t, "--pods=1", "--listen-address="+first.address)
+	must(t, tab.Await("what has become of it", state+`.includes('ready')`, 3*soon))
+	second.stop()
+
+	third := standIn(t, "--pods=1", "--changes=4", "--listen-address="+first.address)
+	must(t, tab.Await("it to start", state+`.includes('starting')`, 3*soon))
+	third.stop()
+	standIn(t, "--pods=0", "--listen-address="+first.address)
+	must(t, tab.Await("that nobody knows more of it", `document.querySelector('.notes').innerText.includes('knows it no longer')`, 3*soon))
+	shown := ask[string](t, tab, state)
+	time.Sleep(2500 * time.Millisecond)
+	if later := ask[string](t, tab, state); later != shown {
+		t.Errorf("it goes on growing, from %q to %q", shown, later)
+	}
+}
+
 // TestEveryWidth shows every view on narrow and wide windows: nothing sticks out.
 func TestEveryWidth(t *testing.T) {
 	s := standIn(t, "--pods=40", "--changes=4")
