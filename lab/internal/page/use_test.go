@@ -72,6 +72,24 @@ func TestPullsThatGoOn(t *testing.T) {
 	quiet(t, tab)
 }
 
+// TestAPodThatGoesWhileTheListComes is in the list, as one that is gone.
+func TestAPodThatGoesWhileTheListComes(t *testing.T) {
+	s := standIn(t, "--pods=1")
+	tab := open(t, wide)
+	must(t, tab.Go("http://"+s.address+"/"))
+	if gone := ask[bool](t, tab, `(async () => {
+		const { Known } = `+module("known.js")+`;
+		const record = (await (await fetch('api/v1/pods')).json()).items[0];
+		const known = new Known();
+		known.expectList();
+		known.gone(record.uid);
+		known.tellSome([record], 0);
+		known.tellAll();
+		return known.startUps.get(record.uid)?.gone === true; })()`); !gone {
+		t.Error("it is not there, or as if it were not gone")
+	}
+}
+
 // module is an expression for what a module of the page exports.
 func module(name string) string {
 	return `(await import(document.querySelector('script[type=module]').src.replace('main.js', '` + name + `')))`

@@ -21,8 +21,8 @@ export class Known {
   // tellSome takes a part of the list that was expected.
   tellSome(records, now) {
     for (const record of records) {
-      if (this.#fresh?.has(record.uid)) continue;
-      this.startUps.set(record.uid, startUpOf(record, now));
+      if (!this.#fresh?.has(record.uid)) this.startUps.set(record.uid, startUpOf(record, now));
+      else if (!this.startUps.has(record.uid)) this.startUps.set(record.uid, { ...startUpOf(record, now), gone: true }); // it went meanwhile
       this.#fresh?.add(record.uid);
     }
     this.#tell({ kind: 'list' });
