@@ -7,6 +7,7 @@ import (
 	"net/url"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -117,6 +118,42 @@ func TestAStartUpThatIsLookedAt(t *testing.T) {
 	if later := ask[string](t, tab, state); later != shown {
 		t.Errorf("it goes on growing, from %q to %q", shown, later)
 	}
+}
+
+// TestAListThatFails has the page say so, and say no more of it once it has got one, though nothing else happens.
+func TestAListThatFails(t *testing.T) {
+	s := standIn(t, "--pods=5", "--changes=1")
+	for _, test := range []struct{ view, address, words string }{
+		{"#/", "/api/v1/pods", "Not live: "}, {"#/registries", "/api/v1/registries", "the answer is 502"},
+	} {
+		address := s.address
+		if test.view == "#/" {
+			address = standIn(t, "--pods=5").address // in which nothing happens
+		}
+		server, mend := failing(t, address, test.address)
+		tab := open(t, wide)
+		must(t, tab.Go(server+"/"+test.view))
+		alert := `document.querySelector('#alert').innerText`
+		must(t, tab.Await("the page to say so", alert+`.includes(`+quoted(test.words)+`)`, soon))
+		mend()
+		must(t, tab.Await("all to be well", Live+` && `+alert+` === ''`, soon))
+	}
+}
+
+// failing is a proxy that has no answer for an address until it is mended.
+func failing(t *testing.T, address, path string) (server string, mend func()) {
+	t.Helper()
+	var mended atomic.Bool
+	proxy := &httputil.ReverseProxy{FlushInterval: -1, Rewrite: func(r *httputil.ProxyRequest) { r.SetURL(&url.URL{Scheme: "http", Host: address}) }}
+	listener := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.URL.Path == path && !mended.Load() {
+			http.Error(w, "bad gateway", http.StatusBadGateway)
+			return
+		}
+		proxy.ServeHTTP(w, r)
+	}))
+	t.Cleanup(func() { listener.CloseClientConnections(); listener.Close() })
+	return listener.URL, func() { mended.Store(true) }
 }
 
 // TestEveryWidth shows every view on narrow and wide windows: nothing sticks out.

@@ -18,9 +18,9 @@ const HEALTH = 30000; // ms between two looks at what the stream does not tell
 
 const at = (id) => document.getElementById(id);
 const known = new Known();
-const health = new Health(() => { drawHealth(); view?.changed(); }, () => {});
+const health = new Health(() => { drawHealth(); view?.changed(); });
 const clock = () => health.now();
-const complain = (error) => { trouble = visible(error.message, 600); drawHealth(); };
+const complain = (error) => { trouble = visible(error?.message, 600); drawHealth(); };
 
 const views = {
   startups: new StartUpsView(known, clock, readdress),
@@ -55,6 +55,7 @@ function follow() {
     at('main').append(next.root);
     view = next;
     trouble = '';
+    drawHealth();
   }
   view.show(address);
   if (next !== was) window.scrollTo(0, scrolled.get(next) ?? 0);
