@@ -50,6 +50,29 @@ func TestKeys(t *testing.T) {
 	quiet(t, tab)
 }
 
+// TestKeysElsewhere leaves what a select says and what is chosen the same, and scrolls where there is nothing to go through.
+func TestKeysElsewhere(t *testing.T) {
+	s := standIn(t, "--pods=60")
+	tab := open(t, wide)
+	must(t, tab.Go("http://"+s.address+"/#/?cause=app"))
+	cause := `document.querySelector('.tools select')`
+	must(t, tab.Await("the chosen cause", cause+`.value === 'app'`, soon))
+	ask[int](t, tab, `(`+cause+`.focus(), 0)`)
+	must(t, tab.Press(kb.Escape))
+	must(t, tab.Await("the focus to leave the select", `document.activeElement === document.body`, soon))
+	if shown := ask[string](t, tab, cause+`.value + ' ' + location.hash`); shown != "app #/?cause=app" {
+		t.Errorf("the select and the address say %q", shown)
+	}
+	for _, view := range []string{"pulls", "registries", "evidence"} {
+		ask[int](t, tab, `(location.hash = '#/`+view+`', 0)`)
+		must(t, tab.Await(view, `document.querySelector('.`+view+`-view')`, soon))
+		if !ask[bool](t, tab, `document.body.dispatchEvent(new KeyboardEvent('keydown', { key: 'ArrowDown', bubbles: true, cancelable: true }))`) {
+			t.Errorf("%s cannot be scrolled with the arrow keys", view)
+		}
+	}
+	quiet(t, tab)
+}
+
 // TestPullsThatGoOn shows each state by its word, its colour and how much has come.
 func TestPullsThatGoOn(t *testing.T) {
 	s := standIn(t, "--pods=1", "--pulls")

@@ -106,7 +106,7 @@ function key(event) {
   if (event.metaKey || event.ctrlKey || event.altKey || event.defaultPrevented) return;
   const typing = event.target.matches?.('input, select, textarea');
   if (event.key === 'Escape') {
-    if (typing && event.target.value) {
+    if (event.target.type === 'search' && event.target.value) {
       event.target.value = '';
       event.target.dispatchEvent(new Event('input'));
     } else if (typing) {
@@ -121,9 +121,9 @@ function key(event) {
     follow();
     views.startups.focusSearch();
   } else if (['ArrowDown', 'j'].includes(event.key) && (!typing || event.target.type === 'search') && !(typing && event.key === 'j')) {
-    if (document.activeElement === document.body || typing || document.activeElement === at('main')) {
-      event.preventDefault();
-      view.enter?.();
+    if (view.enter && (document.activeElement === document.body || typing || document.activeElement === at('main'))) {
+      event.preventDefault(); // where there is nothing to enter the page scrolls
+      view.enter();
     }
   }
 }
