@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/chromedp/chromedp/kb"
 )
@@ -68,6 +69,35 @@ func TestKeysElsewhere(t *testing.T) {
 		must(t, tab.Await(view, `document.querySelector('.`+view+`-view')`, soon))
 		if !ask[bool](t, tab, `document.body.dispatchEvent(new KeyboardEvent('keydown', { key: 'ArrowDown', bubbles: true, cancelable: true }))`) {
 			t.Errorf("%s cannot be scrolled with the arrow keys", view)
+		}
+	}
+	quiet(t, tab)
+}
+
+// TestRowsAreReadAsTheyAreSeen holds the order of elements, which Tab and screen readers follow, against that on the screen: while rows
+// move, and far down in the list. The focus stays where it is.
+func TestRowsAreReadAsTheyAreSeen(t *testing.T) {
+	s := standIn(t, "--pods=200", "--changes=20")
+	tab := open(t, wide)
+	must(t, tab.Go("http://"+s.address+"/"))
+	must(t, tab.Await("rows that move", `document.querySelectorAll('.row.state-starting').length > 5`, soon))
+	const tops = `[...document.querySelectorAll('.rows > *:not([hidden])')].map((row) => Math.round(row.getBoundingClientRect().top))`
+	look := func(where string) {
+		t.Helper()
+		for range 10 {
+			if seen := ask[[]int](t, tab, tops); len(seen) < 5 || !slices.IsSorted(seen) {
+				t.Fatalf("%s: elements are in another order than they are seen: %v", where, seen)
+			}
+			time.Sleep(100 * time.Millisecond)
+		}
+	}
+	look("at the top")
+	focused := ask[string](t, tab, `(() => { const row = document.querySelectorAll('.row:not([hidden])')[3]; row.focus(); return row.dataset.uid; })()`)
+	for _, y := range []int{3000, 1500, 6000, 0} {
+		ask[int](t, tab, fmt.Sprintf(`(window.scrollTo(0, %d), 0)`, y))
+		look(fmt.Sprintf("%d pixels down", y))
+		if is := ask[string](t, tab, `document.activeElement.dataset.uid ?? ''`); is != focused {
+			t.Fatalf("%d pixels down the focus is on %q, not on %q", y, is, focused)
 		}
 	}
 	quiet(t, tab)
