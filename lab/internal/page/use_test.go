@@ -125,6 +125,25 @@ func TestPullsThatGoOn(t *testing.T) {
 	quiet(t, tab)
 }
 
+// TestPressure shows for how much of a phase the node waited.
+func TestPressure(t *testing.T) {
+	s := standIn(t, "--pods=1")
+	tab := open(t, wide)
+	must(t, tab.Go("http://"+s.address+"/"))
+	told := ask[string](t, tab, `(async () => {
+		const { chartOf } = `+module("chart.js")+`, { Detail } = `+module("detail.js")+`, { Waterfall } = `+module("waterfall.js")+`;
+		const record = (await (await fetch('api/v1/pods')).json()).items[0];
+		record.phases[0].pressure = { cpu: 0.004, io: 0.814, memory: 0 };
+		const detail = new Detail(), waterfall = new Waterfall(detail, () => {});
+		document.querySelector('main').append(waterfall.root, detail.root);
+		waterfall.draw(chartOf(record, 0, () => false));
+		waterfall.root.querySelector('.wf-phase').dispatchEvent(new PointerEvent('pointerover', { bubbles: true }));
+		return detail.root.innerText; })()`)
+	if !strings.Contains(told, "<1 % for cpu, 81 % for io, 0 % for memory") {
+		t.Errorf("told %q", told)
+	}
+}
+
 // TestAPodThatGoesWhileTheListComes is in the list, as one that is gone.
 func TestAPodThatGoesWhileTheListComes(t *testing.T) {
 	s := standIn(t, "--pods=1")
