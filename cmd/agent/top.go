@@ -85,13 +85,13 @@ func (a asking) topOnce(ctx context.Context, c topConfig) int {
 			return told{}, err
 		}
 		pulls, err := agent.Pulls(ctx)
-		return told{records, pulls.Items}, err
+		return told{records, livePullsOf(pulls.Items, c.namespace)}, err
 	})
 	if err != nil {
 		return a.fail(err)
 	}
 	now := time.Now()
-	board := top.NewBoard()
+	board := top.NewBoard(c.since)
 	for _, answer := range answers {
 		board.Join(answer.Agent.Pod, answer.Agent.Node)
 		board.Take(answer.Agent.Pod, client.Event{Kind: client.KindOpen}, now)
@@ -117,7 +117,7 @@ var errTooMany = fmt.Errorf("more than %d agents are more than can be listened t
 
 func (a asking) liveTop(ctx context.Context, c topConfig, file *os.File) int {
 	ctx, stop := context.WithCancel(ctx)
-	f := newFollowers(a, c.filter())
+	f := newFollowers(a, c)
 	defer func() {
 		stop()
 		f.wait()
@@ -195,8 +195,8 @@ type found struct {
 	err    error
 }
 
-func newFollowers(a asking, filter client.Filter) *followers {
-	return &followers{asking: a, filter: filter, board: top.NewBoard(), running: map[string]context.CancelFunc{},
+func newFollowers(a asking, c topConfig) *followers {
+	return &followers{asking: a, filter: c.filter(), board: top.NewBoard(c.since), running: map[string]context.CancelFunc{},
 		heard: make(chan heard), ended: make(chan ended), found: make(chan found, 1)}
 }
 
@@ -217,7 +217,7 @@ func (f *followers) look(ctx context.Context, limit time.Duration) error {
 // follow listens to the agents that there are, and to no others.
 func (f *followers) follow(ctx context.Context, there []agents.Agent) {
 	gone := map[string]bool{}
-	for name := range f.running {
+	for _, name := range f.board.Agents() { // also of one that refused before it was known to be gone
 		gone[name] = true
 	}
 	for _, agent := range there {
@@ -231,6 +231,7 @@ func (f *followers) follow(ctx context.Context, there []agents.Agent) {
 		f.running[name] = stop
 		go func() {
 			err := agent.Follow(following, f.filter, func(event client.Event) error {
+				event.Pulls = livePullsOf(event.Pulls, f.target.namespace)
 				select {
 				case f.heard <- heard{name, event}:
 					return nil
@@ -242,7 +243,9 @@ func (f *followers) follow(ctx context.Context, there []agents.Agent) {
 		}()
 	}
 	for name := range gone {
-		f.running[name]()
+		if stop, ok := f.running[name]; ok {
+			stop()
+		}
 		f.board.Leave(name)
 	}
 }

@@ -21,6 +21,7 @@ const (
 
 // Board is what is known of all agents that are listened to.
 type Board struct {
+	since  time.Duration     // how long what is over is shown
 	agents map[string]*agent // by the agent's own name
 	over   int               // how many rows are of start-ups that are over
 	begun  int               // and of those that go on
@@ -71,8 +72,11 @@ func (r row) grown(length time.Duration, now time.Time) time.Duration {
 	return length + max(0, now.Sub(r.heardAt))
 }
 
-// NewBoard knows nobody.
-func NewBoard() *Board { return &Board{agents: map[string]*agent{}} }
+// NewBoard knows nobody. What is over is shown for so long after its end.
+func NewBoard(since time.Duration) *Board { return &Board{since: since, agents: map[string]*agent{}} }
+
+// Agents are the names of those that have joined.
+func (b *Board) Agents() []string { return slices.Collect(maps.Keys(b.agents)) }
 
 // Join adds an agent by its own name and its node's; nothing changes if it is there.
 func (b *Board) Join(name, node string) {

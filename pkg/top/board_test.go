@@ -63,7 +63,7 @@ func open(b *Board, agent, node string, events ...client.Event) {
 
 // cluster is two nodes on which pods start, and one of which nothing comes.
 func cluster() *Board {
-	b := NewBoard()
+	b := NewBoard(time.Hour)
 	open(b, "agent-a", "node-a",
 		starting("node-a", "web-0", 8*time.Second, timeline.PhasePull, "app", 5*time.Second),
 		starting("node-a", "web-1", 7*time.Second, timeline.PhasePullQueue, "app", 6*time.Second),
@@ -85,8 +85,8 @@ func TestView(t *testing.T) {
 	golden(t, "cluster.txt", cluster().View(later, terminal.Page{}, 0))
 	golden(t, "cluster-90-columns.txt", cluster().View(later, terminal.Page{Columns: 90, Fit: true, Colour: true}, 40))
 	golden(t, "cluster-12-lines.txt", cluster().View(later, terminal.Page{Columns: 90, Fit: true}, 12))
-	golden(t, "nobody.txt", NewBoard().View(later, terminal.Page{}, 0))
-	one := NewBoard()
+	golden(t, "nobody.txt", NewBoard(time.Hour).View(later, terminal.Page{}, 0))
+	one := NewBoard(time.Hour)
 	open(one, "", "", starting("node-a", "web-0", time.Second, timeline.PhaseVolumes, "", time.Second))
 	golden(t, "one-node.txt", one.View(later, terminal.Page{}, 0))
 }
@@ -124,9 +124,20 @@ func TestBoardFollows(t *testing.T) {
 	}
 }
 
+// TestWhatIsLongOverIsNotShown though the agent told of it when it was news.
+func TestWhatIsLongOverIsNotShown(t *testing.T) {
+	b := NewBoard(10 * time.Minute)
+	open(b, "a", "node-a", over("node-a", "web-0", timeline.StateReady, time.Second, noon, "1.0 s to ready"))
+	for after, want := range map[time.Duration]string{10 * time.Minute: "1 started lately", 10*time.Minute + time.Second: "0 started lately"} {
+		if text := strings.Join(b.View(noon.Add(after), terminal.Page{}, 0), "\n"); !strings.Contains(text, want) || strings.Contains(text, "web-0") != (want[0] == '1') {
+			t.Errorf("after %s want %s in\n%s", after, want, text)
+		}
+	}
+}
+
 // TestBoardIsBounded has more start-ups than there is room for, all over at the same time and then all going on.
 func TestBoardIsBounded(t *testing.T) {
-	b := NewBoard()
+	b := NewBoard(time.Hour)
 	open(b, "a", "node-a")
 	for i := range 3 * maxOver {
 		b.Take("a", over("node-a", fmt.Sprint("over-", i), timeline.StateReady, 0, noon, ""), noon)
@@ -152,7 +163,7 @@ func TestBoardIsBounded(t *testing.T) {
 // TestViewOfHostileRecords holds that what an agent tells cannot control the terminal, whatever its size.
 func TestViewOfHostileRecords(t *testing.T) {
 	evil := strings.Repeat("<script>\x1b[2J\u202e\u0301\n漢", 1<<15)
-	b := NewBoard()
+	b := NewBoard(time.Hour)
 	b.Join("x", evil)
 	event := starting(evil, evil, time.Second, timeline.Phase(evil), evil, 0)
 	event.Record.Namespace, event.Record.Reason = evil, evil

@@ -25,7 +25,7 @@ func (b *Board) View(now time.Time, page terminal.Page, lines int) []string {
 	for _, r := range b.rows() {
 		if r.starting() {
 			starting = append(starting, r)
-		} else {
+		} else if now.Sub(r.settledAt) <= b.since {
 			over = append(over, r)
 		}
 	}
