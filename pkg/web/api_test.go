@@ -178,23 +178,29 @@ func TestUIDOfTheSameName(t *testing.T) {
 
 func TestBadParameters(t *testing.T) {
 	for target, want := range map[string]string{
-		"/api/v1/pods?limit=0":                 "from 1 to 500",
-		"/api/v1/pods?limit=501":               "from 1 to 500",
-		"/api/v1/pods?limit=x":                 "from 1 to 500",
-		"/api/v1/pods?continue=x":              "none to begin anew",
-		"/api/v1/pods?continue=e30":            "none to begin anew", // {}
-		"/api/v1/pods?slowerthan=5s":           "want some of continue, gone, labelSelector, limit",
-		"/api/v1/pods?state=Ready":             "want some of starting",
-		"/api/v1/pods/a/b?limit=1":             "want some of uid",
-		"/api/v1/pods/a/b/trace?x":             "want some of uid",
-		"/api/v1/node?x=1":                     "want none",
-		"/api/v1/registries?x=1":               "want none",
-		"/api/v1/evidence?x=1":                 "want none",
-		"/api/v1/pulls?state=x":                "want some of limit, namespace, registry",
-		"/api/v1/pulls?limit=1000":             "from 1 to 500",
-		"/api/v1/stream?gone=true":             "want some of labelSelector, last_event_id",
-		"/api/v1/stream?phase=x":               "want some of scheduling",
-		"/api/v1/objects/pods?labelSelector=,": "label selector such as",
+		"/api/v1/pods?limit=0":                  "from 1 to 500",
+		"/api/v1/pods?limit=501":                "from 1 to 500",
+		"/api/v1/pods?limit=x":                  "from 1 to 500",
+		"/api/v1/pods?continue=x":               "none to begin anew",
+		"/api/v1/pods?continue=e30":             "none to begin anew", // {}
+		"/api/v1/pods?slowerthan=5s":            "want some of continue, gone, labelSelector, limit",
+		"/api/v1/pods?namespace=team-1%zz":      `invalid URL escape "%zz": want NAME=VALUE`,
+		"/api/v1/pods?namespace=team-1;limit=1": "invalid semicolon separator",
+		"/api/v1/pods?limit=1&limit=2":          "limit is given 2 times",
+		"/api/v1/pods?state=ready&state=failed": "state is given 2 times",
+		"/api/v1/pods/a/b?uid=1&uid=2":          "uid is given 2 times",
+		"/api/v1/pulls?namespace=a,":            "want namespaces separated by commas",
+		"/api/v1/pods?state=Ready":              "want some of starting",
+		"/api/v1/pods/a/b?limit=1":              "want some of uid",
+		"/api/v1/pods/a/b/trace?x":              "want some of uid",
+		"/api/v1/node?x=1":                      "want none",
+		"/api/v1/registries?x=1":                "want none",
+		"/api/v1/evidence?x=1":                  "want none",
+		"/api/v1/pulls?state=x":                 "want some of limit, namespace, registry",
+		"/api/v1/pulls?limit=1000":              "from 1 to 500",
+		"/api/v1/stream?gone=true":              "want some of labelSelector, last_event_id",
+		"/api/v1/stream?phase=x":                "want some of scheduling",
+		"/api/v1/objects/pods?labelSelector=,":  "label selector such as",
 	} {
 		answer := (&fake{}).ask(t, http.MethodGet, target)
 		if got := decode[problem](t, answer); answer.Code != http.StatusBadRequest || got.Error != "bad_request" || !strings.Contains(got.Reason, want) {
@@ -301,6 +307,9 @@ func TestRecentPullsAndRegistries(t *testing.T) {
 		t.Errorf("%+v", got)
 	}
 	if got := decode[export.PullList](t, f.ask(t, http.MethodGet, "/api/v1/pulls?namespace=a")); len(got.Recent) != 1 || got.Recent[0].UID != "f" {
+		t.Errorf("%+v", got)
+	}
+	if got := decode[export.PullList](t, f.ask(t, http.MethodGet, "/api/v1/pulls?namespace=a,"+there.Namespace)); len(got.Recent) != 2 {
 		t.Errorf("%+v", got)
 	}
 	registries := decode[export.RegistryList](t, f.ask(t, http.MethodGet, "/api/v1/registries")).Items
