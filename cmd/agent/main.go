@@ -128,8 +128,14 @@ func runAs(ctx context.Context, program string, args []string, getenv func(strin
 		return complete(ctx, program, args, getenv, stdout, stderr)
 	}
 	name := args[0]
-	if name == "-h" || name == "--help" || name == "-help" {
+	switch name {
+	case "-h", "--help", "-help":
 		name = "help"
+	case "--version", "-version":
+		name = "version"
+	}
+	if name == "help" && len(args) == 2 { // of a command
+		name, args = args[1], []string{args[1], "--help"}
 	}
 	for _, c := range commands(program) {
 		if c.name == name {
@@ -142,8 +148,8 @@ func runAs(ctx context.Context, program string, args []string, getenv func(strin
 }
 
 func runHelp(program string, args []string, stdout, stderr io.Writer) int {
-	if len(args) > 0 {
-		return failUsage(stderr, "help", fmt.Errorf("unexpected argument %q", args[0]))
+	if len(args) > 0 && args[0] != "--help" {
+		return failUsageAs(stderr, program, "help", fmt.Errorf("unexpected argument %q: want one command", args[len(args)-1]))
 	}
 	printUsage(stdout, program)
 	return exitOK
