@@ -14,6 +14,7 @@ import (
 	"slices"
 	"strings"
 	"syscall"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -88,15 +89,31 @@ func main() {
 	ctx, stop := context.WithCancel(context.Background())
 	signals := make(chan os.Signal, 2) // both that count; more are dropped
 	signal.Notify(signals, syscall.SIGTERM, os.Interrupt)
+	program, args := called(os.Args)
+	giveBack := terminal.Remember(os.Stdin, os.Stdout)
 	go func() { // ends with the program
 		<-signals
 		stop()
 		<-signals
-		fmt.Fprintln(os.Stderr, "podlapse-agent: a second signal, ending at once")
-		os.Exit(exitFailed)
+		endAtOnce(program, giveBack)
 	}()
-	program, args := called(os.Args)
 	os.Exit(runAs(ctx, program, args, os.Getenv, os.Stdout, os.Stderr))
+}
+
+// endAtOnce waits for nobody, and not for a terminal that takes nothing more.
+func endAtOnce(program string, giveBack func()) {
+	const lastWords = 500 * time.Millisecond
+	said := make(chan struct{})
+	go func() {
+		defer close(said)
+		giveBack()
+		fmt.Fprintf(os.Stderr, "%s: a second signal, ending at once\n", program)
+	}()
+	select {
+	case <-said:
+	case <-time.After(lastWords):
+	}
+	os.Exit(exitFailed)
 }
 
 // called says as what the program was called, by the name of its file, and with which arguments.
