@@ -297,7 +297,7 @@ func TestRecentPullsAndRegistries(t *testing.T) {
 		{Container: "c", Registry: "other.example", Outcome: imagepull.OutcomeFailed, Failure: "not_found", FinishedAt: there.CreatedAt.Add(-time.Hour)},
 		{Container: "c", Registry: "other.example", Outcome: imagepull.OutcomePulling, Attempt: 1},
 	}}
-	f := &fake{timelines: []timeline.Timeline{there, failed}, gone: []timeline.Timeline{gone}}
+	f := &fake{timelines: []timeline.Timeline{there, failed}, gone: []timeline.Timeline{gone, there}} // one is on its way out
 	got := decode[export.PullList](t, f.ask(t, http.MethodGet, "/api/v1/pulls"))
 	if len(got.Recent) != 3 || got.Recent[2].UID != "f" || got.Recent[0].FinishedAt.Before(got.Recent[1].FinishedAt.Time) ||
 		got.Recent[0].Layers != nil || got.Recent[0].Download == nil {
@@ -324,7 +324,7 @@ func TestEvidence(t *testing.T) {
 	lacking := timeline.Timeline{UID: "1", Total: 3 * time.Second, Missing: []string{"x"}, LostEvents: []string{"y"}, Reconstructed: true,
 		Phases: []timeline.Span{{Phase: timeline.PhaseUnattributed, StartAt: firstStart, EndAt: firstStart.Add(2 * time.Second)}}}
 	torn := timeline.Timeline{UID: "2", Total: time.Second, Conflicts: make([]timeline.Conflict, 2)}
-	f := &fake{timelines: []timeline.Timeline{lacking}, gone: []timeline.Timeline{torn},
+	f := &fake{timelines: []timeline.Timeline{lacking}, gone: []timeline.Timeline{torn, lacking}, // one is on its way out
 		statuses: []health.Status{{Part: "cri", Detail: "refused", Since: firstStart}, {Part: "pod_watch", Up: true}}}
 	got := decode[export.EvidenceRecord](t, f.ask(t, http.MethodGet, "/api/v1/evidence"))
 	if got.StartUps != (export.EvidenceCounts{Known: 2, Reconstructed: 1, WithConflicts: 1, WithMissing: 1, WithLostEvents: 1}) ||
