@@ -119,6 +119,15 @@ func TestPullsThatGoOn(t *testing.T) {
 			t.Errorf("pull %d: no %q among %q", i, want, shown)
 		}
 	}
+	colours := ask[[]string](t, tab, `[...document.querySelectorAll('.pulling a')].map((a) => (a.hasAttribute('href') ? 'link ' : 'text ') + getComputedStyle(a).color)`)
+	slices.Sort(colours)
+	if colours = slices.Compact(colours); len(colours) != 2 || strings.TrimPrefix(colours[0], "link") == strings.TrimPrefix(colours[1], "text") {
+		t.Errorf("what leads somewhere looks like what leads nowhere: %q", colours)
+	}
+	must(t, tab.Await("recent pulls", `document.querySelector('td > a')`, soon))
+	ask[int](t, tab, `(document.querySelector('td > a').click(), 0)`)
+	must(t, tab.Await("the waterfall of who pulled", `document.querySelectorAll('.wf-rows > .wf-phase').length > 5`, soon))
+	must(t, tab.Go("http://"+s.address+"/#/pulls"))
 	if verdict := ask[string](t, tab, `document.querySelector('.pulls-view .verdict').textContent`); !strings.HasPrefix(verdict, "3 images are being pulled, 1 waits in the queue, for ") {
 		t.Errorf("the verdict is %q", verdict)
 	}

@@ -73,6 +73,7 @@ export class PullsView {
       cells: [visible(p.namespace) + '/' + visible(p.pod) + ' ' + visible(p.container), visible(p.image, 400), outcome(p), seconds(p.queue_seconds), seconds(p.pull_seconds),
         p.error_seconds === undefined ? '–' : exactError(p.error_seconds), bytes(p.size_bytes), rate(p.download?.bytes, p.download?.seconds),
         ago((this.#clock() - endedAt(p)) / 1000)],
+      link: ofPod(p.namespace, p.pod, p.uid),
       note: p.blocked_by ? 'behind ' + visible(p.blocked_by.image, 400) : '',
     })));
   }
