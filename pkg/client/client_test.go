@@ -316,6 +316,64 @@ func TestFollowASilentAgent(t *testing.T) {
 	})
 }
 
+// TestFollowTakesItsTime: a caller that is slow is no silent agent.
+func TestFollowTakesItsTime(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		streams := 0
+		agent := roundTripper(func(r *http.Request) (*http.Response, error) {
+			streams++
+			body, w := io.Pipe()
+			context.AfterFunc(r.Context(), func() { w.CloseWithError(r.Context().Err()) })
+			go fmt.Fprint(w, "id: e-1\nevent: pulls\ndata: {}\n\nid: e-2\nevent: gone\ndata: {}\n\n") // ends with the connection
+			return &http.Response{StatusCode: http.StatusOK, Body: body}, nil
+		})
+		done := errors.New("done")
+		err := Client{Server: "http://agent", HTTP: &http.Client{Transport: agent}}.Follow(t.Context(), Filter{}, func(e Event) error {
+			time.Sleep(2 * silence)
+			if e.Kind == KindGone {
+				return done
+			}
+			return nil
+		})
+		if !errors.Is(err, done) || streams != 1 {
+			t.Errorf("%v, after %d connections", err, streams)
+		}
+	})
+}
+
+// TestFollowListsAgain after a list that failed: what was seen before is no place to go on from.
+func TestFollowListsAgain(t *testing.T) {
+	var streams, lists atomic.Int32
+	lastIDs := make(chan string, 3)
+	c := agent(t, func(w http.ResponseWriter, r *http.Request) {
+		if !strings.HasSuffix(r.URL.Path, "/stream") {
+			if lists.Add(1) == 2 {
+				w.WriteHeader(http.StatusInternalServerError)
+				return
+			}
+			fmt.Fprint(w, `{"items":[]}`)
+			return
+		}
+		lastIDs <- r.Header.Get("Last-Event-ID")
+		fmt.Fprintf(w, "id: e-%d\nevent: reset\ndata: {}\n\n", streams.Add(1))
+	})
+	done := errors.New("done")
+	resets := 0
+	if err := c.Follow(t.Context(), Filter{}, func(e Event) error {
+		if e.Kind == KindReset {
+			if resets++; resets == 2 {
+				return done
+			}
+		}
+		return nil
+	}); !errors.Is(err, done) {
+		t.Error(err)
+	}
+	if got := <-lastIDs + " " + <-lastIDs + " " + <-lastIDs; got != " e-1 " {
+		t.Errorf("went on from %q", got)
+	}
+}
+
 type roundTripper func(*http.Request) (*http.Response, error)
 
 func (f roundTripper) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }
