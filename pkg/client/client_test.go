@@ -324,7 +324,10 @@ func TestFollowTakesItsTime(t *testing.T) {
 			streams++
 			body, w := io.Pipe()
 			context.AfterFunc(r.Context(), func() { w.CloseWithError(r.Context().Err()) })
-			go fmt.Fprint(w, "id: e-1\nevent: pulls\ndata: {}\n\nid: e-2\nevent: gone\ndata: {}\n\n") // ends with the connection
+			go func() { // ends with the connection; what is written waits until it is read
+				fmt.Fprint(w, "id: e-1\nevent: pulls\ndata: {}\n\n")
+				fmt.Fprint(w, "id: e-2\nevent: gone\ndata: {}\n\n")
+			}()
 			return &http.Response{StatusCode: http.StatusOK, Body: body}, nil
 		})
 		done := errors.New("done")

@@ -113,9 +113,10 @@ func TestBoardFollows(t *testing.T) {
 	b.Take("agent-a", client.Event{Kind: client.KindOut, Pod: key("web-0")}, noon)
 	b.Take("agent-a", client.Event{Kind: client.KindBroken, Err: errors.New("eof")}, noon)
 	shows("!web-0", "nothing comes from node-a: eof", "web-1")
+	b.Take("agent-a", client.Event{Kind: client.KindPulls, Pulls: make([]export.LivePullRecord, 1)}, noon)
 	b.Take("agent-a", client.Event{Kind: client.KindOpen}, noon)
 	b.Take("agent-a", client.Event{Kind: client.KindReset}, noon)
-	shows("!node-a: eof", "!web-1")
+	shows("!node-a: eof", "!web-1", "!pulls go on")
 	b.Leave("agent-b")
 	b.Take("agent-b", client.Event{Kind: client.KindPod}, noon) // which was under way
 	shows("0 starting, 0 started lately", "!node-b")
