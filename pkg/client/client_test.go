@@ -333,8 +333,11 @@ func TestFollowTakesItsTime(t *testing.T) {
 		done := errors.New("done")
 		err := Client{Server: "http://agent", HTTP: &http.Client{Transport: agent}}.Follow(t.Context(), Filter{}, func(e Event) error {
 			time.Sleep(2 * silence)
-			if e.Kind == KindGone {
+			switch e.Kind {
+			case KindGone:
 				return done
+			case KindBroken:
+				return e.Err
 			}
 			return nil
 		})
