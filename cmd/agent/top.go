@@ -150,16 +150,24 @@ func (f *followers) onScreen(ctx context.Context, file *os.File, page func() ter
 	return f.show(ctx, screen, page)
 }
 
-// keys sends what is typed, until the terminal has no more.
+// keys sends what is typed, until the terminal has no more. What a function key sends at once, an escape sequence, is none of the keys that
+// its bytes look like.
 func keys(in io.Reader) <-chan byte {
 	typed := make(chan byte, 16) // who types faster waits
 	go func() {                  // ends with the program: a read from a terminal cannot be called off
-		key := make([]byte, 1)
+		const escape = 0x1b
+		part := make([]byte, 64)
 		for {
-			if _, err := in.Read(key); err != nil {
+			n, err := in.Read(part)
+			if err != nil {
 				return
 			}
-			typed <- key[0]
+			if n > 1 && part[0] == escape {
+				continue
+			}
+			for _, key := range part[:n] {
+				typed <- key
+			}
 		}
 	}()
 	return typed

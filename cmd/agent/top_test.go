@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"fmt"
+	"io"
 	"net/http"
 	"net/http/httptest"
 	"testing"
@@ -29,6 +30,20 @@ func TestTopForgetsAnAgentThatIsGone(t *testing.T) {
 	}
 	stop()
 	f.wait()
+}
+
+func TestKeys(t *testing.T) {
+	in, terminal := io.Pipe()
+	typed := keys(in)
+	for _, text := range []string{"\x1bOQ", "aq"} { // F2, and two keys
+		if _, err := io.WriteString(terminal, text); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if got := string([]byte{<-typed, <-typed}); got != "aq" {
+		t.Errorf("typed %q", got)
+	}
+	terminal.Close()
 }
 
 // TestTopOfANamespace counts no pulls of others.
