@@ -2,12 +2,17 @@ package page
 
 import (
 	"fmt"
+	"image/png"
+	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/chromedp/chromedp/kb"
+
+	"github.com/podlapse/podlapse/lab/internal/browser"
 )
 
 // TestKeys goes from the list to the layers of a pull and back without a pointer.
@@ -132,6 +137,40 @@ func TestPullsThatGoOn(t *testing.T) {
 		t.Errorf("the verdict is %q", verdict)
 	}
 	quiet(t, tab)
+}
+
+// TestFewColours leaves bars their own where the reader has chosen all others: they would not be seen.
+func TestFewColours(t *testing.T) {
+	s := standIn(t, "--pods=1", "--pulls")
+	tab := open(t, browser.Look{Width: 1440, Height: 1000, Contrast: true})
+	must(t, tab.Go("http://"+s.address+"/"))
+	must(t, tab.Await("the colours to be forced", `matchMedia('(forced-colors: active)').matches && document.querySelector('.row')`, soon))
+	coloured(t, tab, ".row .bar", ".row .swatch")
+	ask[int](t, tab, `(document.querySelector('.row').click(), 0)`)
+	must(t, tab.Await("the waterfall", `document.querySelectorAll('.wf-bar').length > 5`, soon))
+	coloured(t, tab, ".wf-bar", ".blame-bar i", ".legend .swatch")
+	must(t, tab.Go("http://"+s.address+"/#/pulls"))
+	must(t, tab.Await("the pulls", `document.querySelector('.lane i') && document.querySelector('.pulling li')`, soon))
+	coloured(t, tab, ".progress i", ".lane i", ".wait .track i + i")
+}
+
+// coloured holds that the first of some elements are neither black nor white, nor any grey.
+func coloured(t *testing.T, tab *browser.Tab, selectors ...string) {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "picture.png")
+	must(t, tab.Picture(path, false))
+	file, err := os.Open(path)
+	must(t, err)
+	defer file.Close()
+	picture, err := png.Decode(file)
+	must(t, err)
+	for _, selector := range selectors {
+		middle := ask[[]int](t, tab, `(() => { const r = document.querySelector(`+quoted(selector)+`).getBoundingClientRect(); return [r.left + r.width / 2, r.top + r.height / 2].map(Math.floor); })()`)
+		red, green, blue, _ := picture.At(middle[0], middle[1]).RGBA()
+		if red>>8 == green>>8 && green>>8 == blue>>8 {
+			t.Errorf("%s is grey at %v", selector, middle)
+		}
+	}
 }
 
 // TestPressure shows for how much of a phase the node waited.
