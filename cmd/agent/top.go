@@ -263,7 +263,7 @@ func (f *followers) end(e ended) {
 	f.running[e.from]()
 	delete(f.running, e.from)
 	if !errors.Is(e.err, context.Canceled) {
-		f.board.Lose(e.from, f.worded(e.err))
+		f.board.Lose(e.from, f.worded(e.err), time.Now())
 	}
 }
 

@@ -76,7 +76,7 @@ func cluster() *Board {
 	crash.Record.Phases[1].Attempt, crash.Record.Reason = 4, "CrashLoopBackOff"
 	open(b, "agent-b", "node-b", crash, over("node-b", "broken", timeline.StateFailed, time.Second, noon.Add(-2*time.Second), "failed after 1.0 s: Evicted"))
 	b.Join("agent-c", "node-c")
-	b.Lose("agent-c", errors.New("connection refused\x1b[2J"))
+	b.Lose("agent-c", errors.New("connection refused\x1b[2J"), noon)
 	return b
 }
 
@@ -122,6 +122,23 @@ func TestBoardFollows(t *testing.T) {
 	shows("0 starting, 0 started lately", "!node-b")
 	if b.over != 0 || b.begun != 0 {
 		t.Errorf("%d over, %d begun", b.over, b.begun)
+	}
+}
+
+// TestWhatNothingComesOf is shown as it was told, and that it is old, until something comes again.
+func TestWhatNothingComesOf(t *testing.T) {
+	b := NewBoard(time.Hour)
+	open(b, "a", "node-a", starting("node-a", "web-0", 8*time.Second, timeline.PhasePull, "app", 5*time.Second))
+	for range 2 { // the second try fails as well
+		b.Take("a", client.Event{Kind: client.KindBroken, Err: errors.New("eof")}, noon.Add(2*time.Second))
+	}
+	later := noon.Add(time.Minute)
+	if text := strings.Join(b.View(later, terminal.Page{}, 0), "\n"); !strings.Contains(text, "shop/web-0  10.0 s  pull   7.0 s  told 58.0 s ago, app") {
+		t.Errorf("%s", text)
+	}
+	b.Take("a", client.Event{Kind: client.KindOpen}, later)
+	if text := strings.Join(b.View(later, terminal.Page{}, 0), "\n"); !strings.Contains(text, "shop/web-0  1m08s  pull   1m05s  app") {
+		t.Errorf("%s", text)
 	}
 }
 
@@ -171,7 +188,7 @@ func TestViewOfHostileRecords(t *testing.T) {
 	b.Take("x", event, noon)
 	b.Take("x", over(evil, "over", timeline.State(evil), -1, noon.Add(time.Hour), evil), noon)
 	b.Take("x", client.Event{Kind: client.KindPulls, Pulls: []export.LivePullRecord{{Namespace: evil, Pod: evil, Container: evil, Registry: evil, State: "pulling"}}}, noon)
-	b.Lose("x", errors.New(evil))
+	b.Lose("x", errors.New(evil), noon)
 	for columns := range 200 {
 		for _, lines := range []int{1, 3, 24} {
 			view := b.View(noon, terminal.Page{Columns: columns, Fit: true, Cut: true}, lines)
