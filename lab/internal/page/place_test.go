@@ -140,6 +140,43 @@ func TestAListThatFails(t *testing.T) {
 	}
 }
 
+// TestThePageResumes goes on with the stream where it was, without another list, when it connects anew.
+func TestThePageResumes(t *testing.T) {
+	s := standIn(t, "--pods=5", "--changes=4")
+	var mu sync.Mutex
+	var streams []string
+	lists := 0
+	proxy := &httputil.ReverseProxy{FlushInterval: -1, Rewrite: func(r *httputil.ProxyRequest) { r.SetURL(&url.URL{Scheme: "http", Host: s.address}) }}
+	listener := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		mu.Lock()
+		switch r.URL.Path {
+		case "/api/v1/stream":
+			streams = append(streams, r.URL.RawQuery)
+		case "/api/v1/pods":
+			lists++
+		}
+		mu.Unlock()
+		proxy.ServeHTTP(w, r)
+	}))
+	t.Cleanup(func() { listener.CloseClientConnections(); listener.Close() })
+	tab := open(t, wide)
+	must(t, tab.Go(listener.URL+"/"))
+	must(t, tab.Await("changes", Live+` && document.querySelector('.row.state-starting')`, soon))
+	mu.Lock()
+	listed := lists
+	mu.Unlock()
+	ask[int](t, tab, `(window.dispatchEvent(new Event('online')), 0)`) // as after a sleep
+	must(t, tab.Await("the page to be live", Live, soon))
+	took := ask[string](t, tab, `document.querySelector('.rows').innerText`)
+	must(t, tab.Await("changes again", `document.querySelector('.rows').innerText !== `+quoted(took), soon))
+	mu.Lock()
+	defer mu.Unlock()
+	if len(streams) != 2 || streams[0] != "" || !strings.HasPrefix(streams[1], "last_event_id=") || listed == 0 || lists != listed {
+		t.Errorf("asked for the stream with %q, and for %d lists, then %d", streams, listed, lists-listed)
+	}
+	quiet(t, tab)
+}
+
 // failing is a proxy that has no answer for an address until it is mended.
 func failing(t *testing.T, address, path string) (server string, mend func()) {
 	t.Helper()
