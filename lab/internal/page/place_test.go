@@ -1,6 +1,7 @@
 package page
 
 import (
+	"fmt"
 	"net/http"
 	"net/http/httptest"
 	"net/http/httputil"
@@ -174,6 +175,27 @@ func TestThePageResumes(t *testing.T) {
 	if len(streams) != 2 || streams[0] != "" || !strings.HasPrefix(streams[1], "last_event_id=") || listed == 0 || lists != listed {
 		t.Errorf("asked for the stream with %q, and for %d lists, then %d", streams, listed, lists-listed)
 	}
+	quiet(t, tab)
+}
+
+// TestAPageOutOfSight lets its connection go after 20 s, here a hundred times as fast, and comes back when it is looked at.
+func TestAPageOutOfSight(t *testing.T) {
+	s := standIn(t, "--pods=5")
+	tab := open(t, wide)
+	must(t, tab.Go("http://"+s.address+"/"))
+	must(t, tab.Await("the page to be live", Live, soon))
+	hide := func(hidden bool) {
+		ask[int](t, tab, fmt.Sprintf(`(() => {
+			const usual = window.usual ??= window.setTimeout;
+			window.setTimeout = (does, after) => usual(does, after === 20000 ? 200 : after);
+			Object.defineProperty(document, 'hidden', { configurable: true, get: () => %t });
+			document.dispatchEvent(new Event('visibilitychange'));
+			return 0; })()`, hidden))
+	}
+	hide(true)
+	must(t, tab.Await("it to let go", `document.querySelector('#connection').innerText === 'paused'`, soon))
+	hide(false)
+	must(t, tab.Await("it to be live again", Live, soon))
 	quiet(t, tab)
 }
 
