@@ -210,6 +210,40 @@ func TestAPodThatGoesWhileTheListComes(t *testing.T) {
 	}
 }
 
+// TestAPageLeftOpenDoesNotGrow forgets those that have been gone the longest.
+func TestAPageLeftOpenDoesNotGrow(t *testing.T) {
+	s := standIn(t, "--pods=1")
+	tab := open(t, wide)
+	must(t, tab.Go("http://"+s.address+"/"))
+	got := ask[[]string](t, tab, `(async () => {
+		const { Known } = `+module("known.js")+`;
+		const record = (await (await fetch('api/v1/pods')).json()).items[0];
+		const known = new Known();
+		for (let i = 0; i < 1100; i++) known.told({ ...record, uid: 'u' + i }, 0);
+		for (let i = 1099; i >= 10; i--) known.gone('u' + i);
+		const uids = [...known.startUps.keys()];
+		return [String(uids.length), uids[0], uids[10], uids.at(-1)]; })()`)
+	if fmt.Sprint(got) != "[1010 u0 u1009 u10]" { // ten that are there, and the thousand that went last
+		t.Errorf("%v", got)
+	}
+}
+
+// TestAskAgain asks an agent that has too much to do again, later each time.
+func TestAskAgain(t *testing.T) {
+	s := standIn(t, "--pods=1")
+	tab := open(t, wide)
+	must(t, tab.Go("http://"+s.address+"/"))
+	got := ask[[]float64](t, tab, `(async () => {
+		const { ask } = `+module("ask.js")+`, began = performance.now(), usual = window.fetch;
+		let asked = 0;
+		window.fetch = async (path, options) => (path !== 'x' ? usual(path, options) : ++asked < 3 ? new Response('{}', { status: asked === 1 ? 503 : 429, headers: { 'Retry-After': '1' } }) : new Response('{"a":7}'));
+		const { a } = await ask('x');
+		return [a, asked, Math.floor((performance.now() - began) / 1000)]; })()`)
+	if fmt.Sprint(got) != "[7 3 3]" {
+		t.Errorf("%v", got)
+	}
+}
+
 // module is an expression for what a module of the page exports.
 func module(name string) string {
 	return `(await import(document.querySelector('script[type=module]').src.replace('main.js', '` + name + `')))`
