@@ -173,6 +173,32 @@ func coloured(t *testing.T, tab *browser.Tab, selectors ...string) {
 	}
 }
 
+// TestErrorBars holds the bar of each error against the record's: so far before the end of the phase, and so far behind.
+func TestErrorBars(t *testing.T) {
+	s := standIn(t, "--pods=1")
+	tab := open(t, wide)
+	must(t, tab.Go("http://"+s.address+"/"))
+	must(t, tab.Await("a row", `document.querySelector('.row')`, soon))
+	ask[int](t, tab, `(document.querySelector('.row').click(), 0)`)
+	must(t, tab.Await("the waterfall", `document.querySelectorAll('.wf-phase').length > 5`, soon))
+	wrong := ask[[]string](t, tab, `(async () => {
+		const record = (await (await fetch('api/v1/pods')).json()).items[0];
+		const wrong = [];
+		let at = 0;
+		record.phases.forEach((phase, i) => {
+			at += phase.seconds;
+			const row = document.querySelectorAll('.wf-phase')[i], track = row.querySelector('.wf-track').getBoundingClientRect();
+			const bar = row.querySelector('.wf-whisker').getBoundingClientRect();
+			const clamp = (seconds) => track.left + track.width * Math.min(Math.max(seconds / record.total_seconds, 0), 1);
+			const from = clamp(at - phase.error_seconds), to = Math.max(clamp(at + phase.error_seconds), from + 3);
+			if (!(Math.abs(bar.left - from) < 0.5 && Math.abs(bar.right - to) < 0.5)) wrong.push(phase.phase + ': ' + [bar.left, bar.right, from, to].join(' '));
+		});
+		return wrong; })()`)
+	for _, w := range wrong {
+		t.Errorf("%s", w)
+	}
+}
+
 // TestPressure shows for how much of a phase the node waited.
 func TestPressure(t *testing.T) {
 	s := standIn(t, "--pods=1")
