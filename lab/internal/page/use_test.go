@@ -199,6 +199,31 @@ func TestErrorBars(t *testing.T) {
 	}
 }
 
+// TestTheme goes through dark and light, whatever the system has, and is kept.
+func TestTheme(t *testing.T) {
+	s := standIn(t, "--pods=1")
+	tab := open(t, wide) // dark
+	must(t, tab.Go("http://"+s.address+"/"))
+	ground := func() string { return ask[string](t, tab, `getComputedStyle(document.body).backgroundColor`) }
+	press := func(want string) string {
+		ask[int](t, tab, `(document.querySelector('#theme').click(), 0)`)
+		must(t, tab.Await(want, `document.querySelector('#theme').innerText === 'theme: `+want+`'`, soon))
+		return ground()
+	}
+	must(t, tab.Await("the button", `document.querySelector('#theme').innerText === 'theme: system'`, soon))
+	system := ground()
+	dark, light := press("dark"), press("light")
+	if system != dark || dark == light {
+		t.Errorf("the ground is %s, dark %s, light %s", system, dark, light)
+	}
+	must(t, tab.Go("about:blank"))
+	must(t, tab.Go("http://"+s.address+"/"))
+	must(t, tab.Await("what was kept", `document.querySelector('#theme').innerText === 'theme: light'`, soon))
+	if kept := ground(); kept != light {
+		t.Errorf("the ground is %s, not %s any more", kept, light)
+	}
+}
+
 // TestPressure shows for how much of a phase the node waited.
 func TestPressure(t *testing.T) {
 	s := standIn(t, "--pods=1")

@@ -10,6 +10,7 @@ import (
 	"io"
 	"os"
 	"os/signal"
+	"strings"
 	"syscall"
 	"time"
 
@@ -54,7 +55,7 @@ func run(ctx context.Context, listen string, count, changes int, hostile, pulls 
 	case pulls:
 		pods.SetPulls(pullsSince(time.Now()))
 	}
-	config, err := serving(listen, pods)
+	config, err := serving(listen, pods, hostile)
 	if err != nil {
 		return err
 	}
@@ -99,15 +100,18 @@ func startUps(count int, hostile bool) []timeline.Timeline {
 	return all
 }
 
-func serving(listen string, pods *livetest.Pods) (web.Config, error) {
+func serving(listen string, pods *livetest.Pods, hostile bool) (web.Config, error) {
 	shown, err := page.New()
 	if err != nil {
 		return web.Config{}, err
 	}
+	statuses := []health.Status{{Part: "pod_watch", Up: true, Since: time.Now()}}
+	if hostile {
+		statuses = append(statuses, health.Status{Part: "cri", Since: time.Now(), Detail: strings.Join(attacks(), " ")})
+	}
 	return web.Config{
 		ListenAddress: listen, Timelines: pods.All, Pulls: pods.Pulls, Page: shown, Gatherer: pods.Registry, Logger: zap.NewNop(),
-		Statuses: func() []health.Status { return []health.Status{{Part: "pod_watch", Up: true, Since: time.Now()}} },
-		Required: []string{"pod_watch"},
+		Statuses: func() []health.Status { return statuses }, Required: []string{"pod_watch"},
 		API: web.API{
 			Node: "standin", Build: export.Build{Version: "standin"}, StartedAt: time.Now(), Now: time.Now, Live: pods.Hub,
 			Skew: func(context.Context) (timeline.Skew, error) { return timeline.Skew{}, nil },
