@@ -224,6 +224,30 @@ func TestTheme(t *testing.T) {
 	}
 }
 
+// TestPodsThatGo stay in the list, as gone.
+func TestPodsThatGo(t *testing.T) {
+	s := standIn(t, "--pods=20", "--leaving")
+	tab := open(t, wide)
+	must(t, tab.Go("http://"+s.address+"/"))
+	must(t, tab.Await("one to have gone", `document.querySelector('.row.gone:not([hidden])')?.innerText.includes('pod gone')`, soon))
+	quiet(t, tab)
+}
+
+// TestWhatGoesOnGrows by the browser's clock until it is told of again.
+func TestWhatGoesOnGrows(t *testing.T) {
+	s := standIn(t, "--pods=1")
+	tab := open(t, wide)
+	must(t, tab.Go("http://"+s.address+"/"))
+	got := ask[[]float64](t, tab, `(async () => {
+		const { age, startUpOf, stuckIn } = `+module("startup.js")+`;
+		const record = { ...(await (await fetch('api/v1/pods')).json()).items[0], total_seconds: 10 };
+		const last = record.phases.at(-1).seconds;
+		return ['starting', 'ready'].flatMap((state) => { const s = startUpOf({ ...record, state }, 1000); return [age(s, 6000), Math.round(stuckIn(s, 6000).seconds - last)]; }); })()`)
+	if fmt.Sprint(got) != "[15 5 10 0]" {
+		t.Errorf("%v", got)
+	}
+}
+
 // TestPressure shows for how much of a phase the node waited.
 func TestPressure(t *testing.T) {
 	s := standIn(t, "--pods=1")

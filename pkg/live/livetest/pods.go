@@ -43,6 +43,17 @@ func (p *Pods) Set(t timeline.Timeline) {
 	p.Hub.Changed(t.UID)
 }
 
+// Remove has a pod go, if it is there.
+func (p *Pods) Remove(uid string) {
+	p.mu.Lock()
+	t, ok := p.pods[uid]
+	delete(p.pods, uid)
+	p.mu.Unlock()
+	if ok {
+		p.Hub.Gone(t)
+	}
+}
+
 // SetPulls has pulls go on, as they are told at each moment.
 func (p *Pods) SetPulls(pulls func() export.LivePulls) {
 	p.mu.Lock()

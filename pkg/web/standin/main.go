@@ -33,18 +33,19 @@ func main() {
 	changes := flag.Int("changes", 0, "changes a second; 0 for none")
 	hostile := flag.Bool("hostile", false, "have names and messages that are up to something")
 	pulls := flag.Bool("pulls", false, "have a pull in each state go on")
+	leaving := flag.Bool("leaving", false, "have the pods go, one a second")
 	listen := flag.String("listen-address", "127.0.0.1:0", "where to serve")
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM, os.Interrupt)
 	defer stop()
-	if err := run(ctx, *listen, *pods, *changes, *hostile, *pulls, os.Stdout); err != nil {
+	if err := run(ctx, *listen, *pods, *changes, *hostile, *pulls, *leaving, os.Stdout); err != nil {
 		fmt.Fprintln(os.Stderr, "standin:", err)
 		os.Exit(1)
 	}
 }
 
 // run serves until ctx ends, and writes its address in one line when it does.
-func run(ctx context.Context, listen string, count, changes int, hostile, pulls bool, out io.Writer) error {
+func run(ctx context.Context, listen string, count, changes int, hostile, pulls, leaving bool, out io.Writer) error {
 	pods := livetest.New()
 	for _, t := range startUps(count, hostile) {
 		pods.Set(t)
@@ -70,21 +71,28 @@ func run(ctx context.Context, listen string, count, changes int, hostile, pulls 
 	parts.Go(func() error { return server.Run(ctx) })
 	parts.Go(func() error { return pods.Hub.Run(ctx) })
 	if changes > 0 {
-		parts.Go(func() error { return change(ctx, pods, count, time.Second/time.Duration(changes)) })
+		parts.Go(func() error {
+			return every(ctx, time.Second/time.Duration(changes), func(n int) { pods.Set(exporttest.Changed(exporttest.StartUp(n%count), n)) })
+		})
+	}
+	if leaving {
+		parts.Go(func() error {
+			return every(ctx, time.Second, func(n int) { pods.Remove(exporttest.StartUp(n % count).UID) })
+		})
 	}
 	return parts.Wait()
 }
 
-// change has one pod after the other change, until ctx ends.
-func change(ctx context.Context, pods *livetest.Pods, count int, every time.Duration) error {
-	ticker := time.NewTicker(every)
+// every does something again and again, until ctx ends.
+func every(ctx context.Context, interval time.Duration, does func(n int)) error {
+	ticker := time.NewTicker(interval)
 	defer ticker.Stop()
 	for n := 0; ; n++ {
 		select {
 		case <-ctx.Done():
 			return nil
 		case <-ticker.C:
-			pods.Set(exporttest.Changed(exporttest.StartUp(n%count), n))
+			does(n)
 		}
 	}
 }
