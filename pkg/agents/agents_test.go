@@ -154,15 +154,7 @@ func TestNoAgentGetsTheToken(t *testing.T) {
 // that was not asked is taken for one that answered.
 func TestEachIsBounded(t *testing.T) {
 	var now, most atomic.Int32
-	server := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
-		for n := now.Add(1); ; {
-			if old := most.Load(); n <= old || most.CompareAndSwap(old, n) {
-				break
-			}
-		}
-		<-r.Context().Done()
-		now.Add(-1)
-	}))
+	server := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) { <-r.Context().Done() }))
 	defer server.Close()
 	transport := &http.Transport{}
 	defer transport.CloseIdleConnections()
@@ -173,6 +165,12 @@ func TestEachIsBounded(t *testing.T) {
 	ctx, stop := context.WithTimeout(t.Context(), 120*time.Millisecond)
 	defer stop()
 	answers := Each(ctx, many, 50*time.Millisecond, func(ctx context.Context, c client.Client) (string, error) {
+		for n := now.Add(1); ; {
+			if old := most.Load(); n <= old || most.CompareAndSwap(old, n) {
+				break
+			}
+		}
+		defer now.Add(-1)
 		node, err := c.Node(ctx)
 		return node.Node, err
 	})
