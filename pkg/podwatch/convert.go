@@ -56,6 +56,13 @@ func convertPod(pod *corev1.Pod) timeline.Pod {
 	if parent := pod.Annotations[traceParentAnnotation]; len(parent) <= maxTraceParent {
 		converted.TraceParent = strings.Clone(parent) // the object is not kept
 	}
+	if !converted.DeletedAt.IsZero() {
+		if grace := pod.DeletionGracePeriodSeconds; grace != nil {
+			converted.DeletionGrace = time.Duration(max(0, min(*grace, maxGrace))) * time.Second
+		}
+		converted.DeletionObserved = pod.Status.ObservedGeneration > 0 && pod.Status.ObservedGeneration == pod.Generation
+		converted.Disruption = disruption(pod.Status.Conditions)
+	}
 	if pod.Status.StartTime != nil {
 		converted.AcknowledgedAt = instant(*pod.Status.StartTime)
 	}
@@ -93,6 +100,19 @@ func instant(t metav1.Time) time.Time {
 		return time.Time{}
 	}
 	return t.UTC()
+}
+
+// maxGrace is the longest grace period that anything is made of, in seconds: a year.
+const maxGrace = 365 * 24 * 3600
+
+// disruption is why somebody other than a user ends the pod.
+func disruption(conditions []corev1.PodCondition) string {
+	for _, c := range conditions {
+		if c.Type == corev1.DisruptionTarget && c.Status == corev1.ConditionTrue {
+			return bounded(c.Reason, maxReason)
+		}
+	}
+	return ""
 }
 
 // deletedAt is when deletion was asked for: the API server stores when the grace period will be over.
@@ -172,6 +192,7 @@ func convertContainer(c *corev1.Container, kind timeline.ContainerKind, statuses
 		StartupProbe:   c.StartupProbe != nil,
 		ReadinessProbe: c.ReadinessProbe != nil,
 		PostStartHook:  c.Lifecycle != nil && c.Lifecycle.PostStart != nil,
+		PreStopHook:    c.Lifecycle != nil && c.Lifecycle.PreStop != nil,
 	}
 	for i := range statuses {
 		if statuses[i].Name == c.Name {
@@ -205,6 +226,7 @@ func applyStatus(c *timeline.Container, status *corev1.ContainerStatus) {
 		c.StartedAt = instant(state.Terminated.StartedAt)
 		c.FinishedAt = instant(state.Terminated.FinishedAt)
 		c.ExitCode = int(state.Terminated.ExitCode)
+		c.EndReason = bounded(state.Terminated.Reason, maxReason)
 	case state.Waiting != nil:
 		c.State = timeline.StateWaiting
 		c.WaitingReason = bounded(state.Waiting.Reason, maxReason)

@@ -37,8 +37,8 @@ func TestFormat(t *testing.T) {
 				Containers: []timeline.Container{
 					{
 						Name: "app", Kind: timeline.KindMain, Image: "web:2", PullPolicy: timeline.PullAlways, StartupProbe: true,
-						ReadinessProbe: true, PostStartHook: true, State: timeline.StateTerminated, WaitingReason: "Why", PullFailure: "dns", Attempt: 1, StartedAt: noon,
-						FinishedAt: noon, ExitCode: 2, Started: true, Ready: true, LastRun: &timeline.Run{FinishedAt: noon, ExitCode: 3},
+						ReadinessProbe: true, PostStartHook: true, PreStopHook: true, State: timeline.StateTerminated, WaitingReason: "Why", PullFailure: "dns", Attempt: 1, StartedAt: noon,
+						FinishedAt: noon, ExitCode: 2, EndReason: "Error", Started: true, Ready: true, LastRun: &timeline.Run{FinishedAt: noon, ExitCode: 3},
 					},
 					{Name: "bare"},
 				},
@@ -83,7 +83,7 @@ func TestFormat(t *testing.T) {
 					ID: "s", Attempt: 1, Ready: true, BegunAt: noon, NetworkReadyAt: noon, RunningAt: noon, CreatedAt: noon,
 				}},
 				Containers: []timeline.ContainerRun{{
-					Name: "app", ID: "c", Attempt: 1, CreatedAt: noon, StartedAt: noon, FinishedAt: noon, ExitCode: 2,
+					Name: "app", ID: "c", Attempt: 1, CreatedAt: noon, StartedAt: noon, FinishedAt: noon, ExitCode: 2, Reason: "Error",
 				}},
 				Images: []timeline.Image{{
 					Ref: "web:2", Present: true, PulledAt: noon, SizeBytes: 5, Digest: "sha256:a", ResolvedAt: noon,
