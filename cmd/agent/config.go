@@ -43,6 +43,8 @@ type config struct {
 
 	annotate bool // pods that ask for it
 
+	termination bool // ends of pods are followed
+
 	verifyInterval time.Duration // 0: pods are never compared with a list
 	watchDelays    bool          // count how late watches are
 
@@ -58,7 +60,7 @@ type config struct {
 }
 
 // The values of --events, --log-format, --records, --records-partial, --debug-observations, --metrics-pod-labels,
-// --serve-objects, --annotate, --verify-interval, --watch-delays, --impersonate-node and --web-auth.
+// --serve-objects, --annotate, --termination, --verify-interval, --watch-delays, --impersonate-node and --web-auth.
 const (
 	eventsAuto        = "auto"
 	eventsOff         = "off"
@@ -79,6 +81,8 @@ const (
 	objectsOff        = "off"
 	annotateOn        = "on"
 	annotateOff       = "off"
+	terminationOn     = "on"
+	terminationOff    = "off"
 	verifyOff         = "off"
 	delaysOn          = "on"
 	delaysOff         = "off"
@@ -171,6 +175,12 @@ func (c *config) settings() []setting {
 			help: "write podlapse.dev/startup onto pods with the annotation podlapse.dev/annotate: \"true\" once their start-up is " +
 				"over, and timestamp onto pods with the annotation addtime; needs a ServiceAccount that may patch pods",
 			set: onOff(&c.annotate, annotateOn, annotateOff),
+		},
+		{
+			flag: "termination", variable: "TERMINATION", value: "on|off", def: terminationOff, alone: terminationOn,
+			help: "follow each pod that is deleted until its object is gone, and tell where that time went: how each container stopped, " +
+				"its sandbox, the object; asks the runtime about such a pod once a second",
+			set: onOff(&c.termination, terminationOn, terminationOff),
 		},
 		{
 			flag: "verify-interval", variable: "VERIFY_INTERVAL", value: "off|DURATION", def: verifyOff,

@@ -89,6 +89,7 @@ func serve(ctx context.Context, c config, api apiServer, registry *prometheus.Re
 		}
 	}
 
+	terminated := newTerminated(c, lines)
 	traces, err := newTraces(ctx, c, build, handed, registry, board, logger)
 	if err != nil {
 		return err
@@ -182,15 +183,16 @@ func serve(ctx context.Context, c config, api apiServer, registry *prometheus.Re
 				sink(t)
 			}
 		},
-		Debugged:  metrics.ObserveDebug,
-		Progress:  progress,
-		Changed:   changed,
-		Forgotten: served.forgotten,
-		Logger:    logger.Named("reconcile"),
-		Restored:  reconcile.Restored{InFlight: kept.left.InFlight, Reported: kept.left.Reported},
-		Keep:      kept.keep,
-		Kept:      kept.kept,
-		Gone:      kept.gone,
+		Debugged:   metrics.ObserveDebug,
+		Terminated: terminated,
+		Progress:   progress,
+		Changed:    changed,
+		Forgotten:  served.forgotten,
+		Logger:     logger.Named("reconcile"),
+		Restored:   reconcile.Restored{InFlight: kept.left.InFlight, Reported: kept.left.Reported},
+		Keep:       kept.keep,
+		Kept:       kept.kept,
+		Gone:       kept.gone,
 	})
 	kept.left = state.Contents{} // reconcile lets go of it as well
 

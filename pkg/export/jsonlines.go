@@ -34,7 +34,13 @@ func TimelineLines(t timeline.Timeline, _ time.Time) []any { return []any{NewRec
 // JSONLines writes records of start-ups to a stream, each a whole line.
 type JSONLines struct {
 	config JSONLinesConfig
-	queue  *sink.Queue[timeline.Timeline]
+	queue  *sink.Queue[told]
+}
+
+// told is what waits to be written: a start-up, or the end of a pod.
+type told struct {
+	timeline timeline.Timeline
+	ended    bool
 }
 
 // JSONLinesConfig is what a JSONLines needs; every field but Done is required.
@@ -56,7 +62,7 @@ func NewJSONLines(config JSONLinesConfig) *JSONLines {
 	if config.Done == nil {
 		config.Done = func(timeline.Timeline) {}
 	}
-	return &JSONLines{config: config, queue: sink.NewQueue[timeline.Timeline](sink.Config{
+	return &JSONLines{config: config, queue: sink.NewQueue[told](sink.Config{
 		Name: "records", Capacity: jsonLinesQueue, Drain: jsonLinesDrain, Registerer: config.Registerer,
 	})}
 }
@@ -65,19 +71,24 @@ func NewJSONLines(config JSONLinesConfig) *JSONLines {
 // blocks and may be called from any goroutine.
 func (j *JSONLines) Offer(t timeline.Timeline) {
 	if t.Partial {
-		_ = j.queue.OfferLeaving(t, jsonLinesSpare) // counted; a later one tells more
+		_ = j.queue.OfferLeaving(told{timeline: t}, jsonLinesSpare) // counted; a later one tells more
 		return
 	}
-	if err := j.queue.Offer(t); errors.Is(err, sink.ErrFull) {
+	if err := j.queue.Offer(told{timeline: t}); errors.Is(err, sink.ErrFull) {
 		j.config.Done(t)
 	}
+}
+
+// OfferEnd queues a pod whose object is gone, of which TerminationLines are written; else as Offer. Done is not told of it.
+func (j *JSONLines) OfferEnd(t timeline.Timeline) {
+	_ = j.queue.Offer(told{timeline: t, ended: true}) // counted
 }
 
 // Run writes records until ctx is done and then, for a short while, those still queued. It returns
 // an error as soon as one cannot be written, since after half a line no other can follow. A write
 // that blocks is not interrupted: the caller's own deadline must cover that.
 func (j *JSONLines) Run(ctx context.Context) error {
-	err := j.queue.Run(ctx, func(_ context.Context, t timeline.Timeline) error { return j.write(t) }, func() {})
+	err := j.queue.Run(ctx, func(_ context.Context, t told) error { return j.write(t) }, func() {})
 	if err != nil {
 		return fmt.Errorf("write records to standard output: %w", err)
 	}
@@ -85,8 +96,12 @@ func (j *JSONLines) Run(ctx context.Context) error {
 }
 
 // write writes all lines of a start-up at once.
-func (j *JSONLines) write(t timeline.Timeline) error {
-	lines, err := j.encode(t)
+func (j *JSONLines) write(what told) error {
+	t, kinds := what.timeline, j.config.Kinds
+	if what.ended {
+		kinds = []Lines{TerminationLines}
+	}
+	lines, err := j.encode(t, kinds)
 	if err == nil {
 		if _, err := j.config.Out.Write(lines); err != nil {
 			return err
@@ -97,16 +112,16 @@ func (j *JSONLines) write(t timeline.Timeline) error {
 		j.config.Logger.Error("cannot encode record", zap.String("namespace", t.Namespace),
 			zap.String("pod", t.Name), zap.Error(err))
 	}
-	if !t.Partial {
+	if !t.Partial && !what.ended {
 		j.config.Done(t)
 	}
 	return nil
 }
 
-func (j *JSONLines) encode(t timeline.Timeline) ([]byte, error) {
+func (j *JSONLines) encode(t timeline.Timeline, kinds []Lines) ([]byte, error) {
 	var lines bytes.Buffer
 	now := j.config.Now()
-	for _, kind := range j.config.Kinds {
+	for _, kind := range kinds {
 		for _, value := range kind(t, now) {
 			if err := encodeLine(&lines, value); err != nil {
 				return nil, err

@@ -31,6 +31,8 @@ type pod struct {
 	pulled []timeline.Pull          // for them, of the latest
 	idle   []timeline.IdleContainer // once settled
 
+	ending *ending // nil until somebody asks to delete the pod, and where that is not followed
+
 	watching bool // an Event watch was asked for
 	// Why: the start-up, or an ephemeral container, needs it.
 	wantsEvents, debugWantsEvents bool
@@ -51,6 +53,7 @@ func (r *Reconciler) timelineWith(p *pod, now time.Time, skew timeline.Skew) (ti
 	if p.evidence == nil {
 		t := p.settled
 		t.Debug = r.debugPulls(p, now)
+		t.Termination = p.termination(now, skew)
 		return t, true
 	}
 	t, ok := p.evidence.Timeline(now, skew)
@@ -59,6 +62,7 @@ func (r *Reconciler) timelineWith(p *pod, now time.Time, skew timeline.Skew) (ti
 	r.pulls.Complete(&t)
 	r.pressure.Complete(&t)
 	t.Debug = r.debugPulls(p, now)
+	t.Termination = p.termination(now, skew)
 	return t, ok
 }
 
@@ -80,6 +84,7 @@ func (r *Reconciler) observe(o timeline.Observation) {
 		p.late = !object.Live
 	}
 	r.observeDebug(p, o)
+	r.observeEnding(p, o)
 	if p.evidence != nil {
 		news := p.evidence.Apply(o)
 		if event, ok := o.(timeline.EventSeen); ok {
@@ -228,6 +233,7 @@ func (r *Reconciler) settle(p *pod, now time.Time) {
 	r.watchEvents(p, object)
 	p.settled, _ = r.timeline(p, now)
 	p.settled.Partial = false
+	p.settled.Termination = nil // another report
 	r.pulls.Settle(p.settled)
 	p.evidence, p.idle = nil, object.IdleContainers()
 	r.countStarting(-1)
@@ -267,8 +273,9 @@ func (r *Reconciler) forget(uid string, p *pod) {
 		r.mirrors = append(r.mirrors, p.settled.ID())
 		r.mirrors = r.mirrors[max(0, len(r.mirrors)-maxGone):]
 	}
+	gone, _ := r.timeline(p, r.config.Now())
+	r.terminate(p, gone)
 	if r.config.Forgotten != nil {
-		gone, _ := r.timeline(p, r.config.Now())
 		r.config.Forgotten(gone)
 	}
 }

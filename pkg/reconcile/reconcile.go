@@ -42,6 +42,9 @@ type Config struct {
 	// Debugged, if set, gets the pulls for ephemeral containers, in Timeline.Debug, once all is known of them; of a
 	// start-up that is not over by then Settled has them as well.
 	Debugged func(timeline.Timeline)
+	// Terminated, if set, gets every pod whose deletion the agent saw asked for, once its object is gone, with Timeline.Termination,
+	// after Settled. Without it ends are not followed.
+	Terminated func(timeline.Timeline)
 	// Progress, if set, gets start-ups of which Settled is not called yet and that have changed, each at most once a
 	// second and marked as partial. What follows within the second is told together when it is over.
 	Progress func(timeline.Timeline)
@@ -81,6 +84,7 @@ type Reconciler struct {
 	starting int
 	mirrors  []string        // start-ups of static pods whose mirrors are gone, by ID
 	followed int             // pods whose ephemeral containers are followed
+	endings  int             // pods whose end is followed
 	reported map[string]bool // pods that were reported before this agent and that it has not seen yet
 	told     told
 }
@@ -118,7 +122,7 @@ func (r *Reconciler) Run(ctx context.Context) error {
 	defer ticker.Stop()
 	for {
 		var ticks <-chan time.Time
-		if r.starting+r.followed > 0 {
+		if r.starting+r.followed+r.endings > 0 {
 			ticks = ticker.C
 		}
 		select {
@@ -135,6 +139,7 @@ func (r *Reconciler) Run(ctx context.Context) error {
 			r.told = told{}
 			for _, p := range r.pods {
 				r.advanceDebug(p)
+				r.advanceEnding(p)
 				r.advance(p)
 				r.tellProgress(p)
 			}
