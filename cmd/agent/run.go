@@ -89,7 +89,6 @@ func serve(ctx context.Context, c config, api apiServer, registry *prometheus.Re
 		}
 	}
 
-	terminated := newTerminated(c, lines)
 	traces, err := newTraces(ctx, c, build, handed, registry, board, logger)
 	if err != nil {
 		return err
@@ -184,7 +183,7 @@ func serve(ctx context.Context, c config, api apiServer, registry *prometheus.Re
 			}
 		},
 		Debugged:   metrics.ObserveDebug,
-		Terminated: terminated,
+		Terminated: newTerminated(c, lines, traces),
 		Progress:   progress,
 		Changed:    changed,
 		Forgotten:  served.forgotten,

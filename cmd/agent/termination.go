@@ -2,16 +2,21 @@ package main
 
 import (
 	"github.com/podlapse/podlapse/pkg/export"
+	"github.com/podlapse/podlapse/pkg/export/otlp"
 	"github.com/podlapse/podlapse/pkg/timeline"
 )
 
 // newTerminated is told of pods whose ends were followed; nil when none are to be. The API has them all the same.
-func newTerminated(c config, lines *export.JSONLines) func(timeline.Timeline) {
-	switch {
-	case !c.termination:
+func newTerminated(c config, lines *export.JSONLines, traces *otlp.Traces) func(timeline.Timeline) {
+	if !c.termination {
 		return nil
-	case lines == nil:
-		return func(timeline.Timeline) {}
 	}
-	return lines.OfferEnd
+	return func(t timeline.Timeline) {
+		if lines != nil {
+			lines.Offer(t)
+		}
+		if traces != nil {
+			traces.Offer(t)
+		}
+	}
 }

@@ -34,13 +34,7 @@ func TimelineLines(t timeline.Timeline, _ time.Time) []any { return []any{NewRec
 // JSONLines writes records of start-ups to a stream, each a whole line.
 type JSONLines struct {
 	config JSONLinesConfig
-	queue  *sink.Queue[told]
-}
-
-// told is what waits to be written: a start-up, or the end of a pod.
-type told struct {
-	timeline timeline.Timeline
-	ended    bool
+	queue  *sink.Queue[timeline.Timeline]
 }
 
 // JSONLinesConfig is what a JSONLines needs; every field but Done is required.
@@ -50,7 +44,7 @@ type JSONLinesConfig struct {
 	Now        func() time.Time
 	Registerer prometheus.Registerer // gets the metrics of the sink records
 	Logger     *zap.Logger
-	// Done is told of each timeline that is no partial one whose lines were written, or dropped although the agent
+	// Done is told of each start-up that is over, no end of a pod, whose lines were written, or dropped although the agent
 	// goes on. What is lost because writing ended is not done: the next agent may write it. It must not block, and is
 	// called from Offer and Run.
 	Done func(timeline.Timeline)
@@ -62,33 +56,28 @@ func NewJSONLines(config JSONLinesConfig) *JSONLines {
 	if config.Done == nil {
 		config.Done = func(timeline.Timeline) {}
 	}
-	return &JSONLines{config: config, queue: sink.NewQueue[told](sink.Config{
+	return &JSONLines{config: config, queue: sink.NewQueue[timeline.Timeline](sink.Config{
 		Name: "records", Capacity: jsonLinesQueue, Drain: jsonLinesDrain, Registerer: config.Registerer,
 	})}
 }
 
-// Offer queues a timeline for writing, or counts it as dropped when the queue is full. It never
+// Offer queues a start-up, or with Timeline.Ended the end of a pod, for writing, or counts it as dropped when the queue is full. It never
 // blocks and may be called from any goroutine.
 func (j *JSONLines) Offer(t timeline.Timeline) {
 	if t.Partial {
-		_ = j.queue.OfferLeaving(told{timeline: t}, jsonLinesSpare) // counted; a later one tells more
+		_ = j.queue.OfferLeaving(t, jsonLinesSpare) // counted; a later one tells more
 		return
 	}
-	if err := j.queue.Offer(told{timeline: t}); errors.Is(err, sink.ErrFull) {
+	if err := j.queue.Offer(t); errors.Is(err, sink.ErrFull) && !t.Ended() {
 		j.config.Done(t)
 	}
-}
-
-// OfferEnd queues a pod whose object is gone, of which TerminationLines are written; else as Offer. Done is not told of it.
-func (j *JSONLines) OfferEnd(t timeline.Timeline) {
-	_ = j.queue.Offer(told{timeline: t, ended: true}) // counted
 }
 
 // Run writes records until ctx is done and then, for a short while, those still queued. It returns
 // an error as soon as one cannot be written, since after half a line no other can follow. A write
 // that blocks is not interrupted: the caller's own deadline must cover that.
 func (j *JSONLines) Run(ctx context.Context) error {
-	err := j.queue.Run(ctx, func(_ context.Context, t told) error { return j.write(t) }, func() {})
+	err := j.queue.Run(ctx, func(_ context.Context, t timeline.Timeline) error { return j.write(t) }, func() {})
 	if err != nil {
 		return fmt.Errorf("write records to standard output: %w", err)
 	}
@@ -96,12 +85,8 @@ func (j *JSONLines) Run(ctx context.Context) error {
 }
 
 // write writes all lines of a start-up at once.
-func (j *JSONLines) write(what told) error {
-	t, kinds := what.timeline, j.config.Kinds
-	if what.ended {
-		kinds = []Lines{TerminationLines}
-	}
-	lines, err := j.encode(t, kinds)
+func (j *JSONLines) write(t timeline.Timeline) error {
+	lines, err := j.encode(t)
 	if err == nil {
 		if _, err := j.config.Out.Write(lines); err != nil {
 			return err
@@ -112,15 +97,19 @@ func (j *JSONLines) write(what told) error {
 		j.config.Logger.Error("cannot encode record", zap.String("namespace", t.Namespace),
 			zap.String("pod", t.Name), zap.Error(err))
 	}
-	if !t.Partial && !what.ended {
+	if !t.Partial && !t.Ended() {
 		j.config.Done(t)
 	}
 	return nil
 }
 
-func (j *JSONLines) encode(t timeline.Timeline, kinds []Lines) ([]byte, error) {
+func (j *JSONLines) encode(t timeline.Timeline) ([]byte, error) {
 	var lines bytes.Buffer
 	now := j.config.Now()
+	kinds := j.config.Kinds
+	if t.Ended() {
+		kinds = []Lines{TerminationLines}
+	}
 	for _, kind := range kinds {
 		for _, value := range kind(t, now) {
 			if err := encodeLine(&lines, value); err != nil {

@@ -329,7 +329,7 @@ func (f *endFold) partition(steps []endStep) {
 			}
 		}
 		open := !step.known
-		until := max(min(step.end.estimate(), max(f.gone.estimate(), start)), start)
+		until := max(min(step.end.estimate(), f.gone.latest), start)
 		if open {
 			until = max(f.now, start)
 		}
@@ -341,7 +341,7 @@ func (f *endFold) partition(steps []endStep) {
 	}
 	if f.Over() {
 		f.t.GoneAt = start.time()
-		f.t.TotalError = spread(f.requested, f.gone)
+		f.t.TotalError = spread(f.requested, from)
 	} else {
 		f.t.TotalError = spread(f.requested, bound{earliest: f.now, latest: f.now})
 	}

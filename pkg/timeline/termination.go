@@ -48,6 +48,9 @@ type Termination struct {
 	Listed bool
 }
 
+// Ended says that the timeline is the last of its pod: with a Termination that is over.
+func (t Timeline) Ended() bool { return t.Termination != nil && !t.Termination.GoneAt.IsZero() }
+
 // EndConflict is a contradiction between sources about a termination.
 type EndConflict struct {
 	Mark      string

@@ -67,12 +67,17 @@ func NewTraceOf() func(timeline.Timeline) string {
 
 func ownTrace(t timeline.Timeline) trace.TraceID { return traceID("podlapse trace " + t.ID()) }
 
-// spans makes the trace of a start-up, its root first, and says about how long it is in a request; empty when the sampler leaves it
-// out.
+// spans makes the trace of a start-up, its root first, or what the end of a pod adds to it, and says about how long it is in a
+// request; empty when the sampler leaves it out.
 func (t *tracer) spans(of timeline.Timeline) (spans []sdktrace.ReadOnlySpan, bytes int) {
 	own := ownTrace(of)
 	under := map[string]context.Context{}
-	for _, s := range spansOf(of) {
+	told := spansOf
+	if of.Ended() { // its root was told when the start-up was over, or is not to be
+		told = endOf
+		under[rootKey], _ = t.Start(withNaming(withParent(context.Background(), of), naming{own, of.ID(), rootKey}), rootKey)
+	}
+	for _, s := range told(of) {
 		bytes += s.bytes()
 		options := []trace.SpanStartOption{trace.WithTimestamp(s.start), trace.WithAttributes(s.attributes...)}
 		parent := under[s.parent]
