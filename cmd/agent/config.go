@@ -43,7 +43,8 @@ type config struct {
 
 	annotate bool // pods that ask for it
 
-	termination bool // ends of pods are followed
+	termination   bool // ends of pods are followed
+	rolloutTraces bool // the pods of a rollout in one trace
 
 	verifyInterval time.Duration // 0: pods are never compared with a list
 	watchDelays    bool          // count how late watches are
@@ -60,7 +61,7 @@ type config struct {
 }
 
 // The values of --events, --log-format, --records, --records-partial, --debug-observations, --metrics-pod-labels,
-// --serve-objects, --annotate, --termination, --verify-interval, --watch-delays, --impersonate-node and --web-auth.
+// --serve-objects, --annotate, --termination, --rollout-traces, --verify-interval, --watch-delays, --impersonate-node and --web-auth.
 const (
 	eventsAuto        = "auto"
 	eventsOff         = "off"
@@ -83,6 +84,8 @@ const (
 	annotateOff       = "off"
 	terminationOn     = "on"
 	terminationOff    = "off"
+	rolloutTracesOn   = "on"
+	rolloutTracesOff  = "off"
 	verifyOff         = "off"
 	delaysOn          = "on"
 	delaysOff         = "off"
@@ -181,6 +184,11 @@ func (c *config) settings() []setting {
 			help: "follow each pod that is deleted until its object is gone, and tell where that time went: how each container stopped, " +
 				"its sandbox, the object; asks the runtime about such a pod once a second",
 			set: onOff(&c.termination, terminationOn, terminationOff),
+		},
+		{
+			flag: "rollout-traces", variable: "ROLLOUT_TRACES", value: "on|off", def: rolloutTracesOff, alone: rolloutTracesOn,
+			help: "send the start-ups of pods of the same version of the same owner as one trace over OTLP, not as one each",
+			set:  onOff(&c.rolloutTraces, rolloutTracesOn, rolloutTracesOff),
 		},
 		{
 			flag: "verify-interval", variable: "VERIFY_INTERVAL", value: "off|DURATION", def: verifyOff,

@@ -12,7 +12,7 @@ func newTerminated(c config, lines *export.JSONLines, traces *otlp.Traces) func(
 		return nil
 	}
 	return func(t timeline.Timeline) {
-		if lines != nil {
+		if lines != nil && c.records != recordsTransition { // whose schema has no such lines
 			lines.Offer(t)
 		}
 		if traces != nil {

@@ -32,7 +32,7 @@ func TestFormat(t *testing.T) {
 					App: timeline.AppLabels{Component: "db", Instance: "i", ManagedBy: "helm", Name: "n", PartOf: "shop", Version: "1"},
 				},
 				Revision: "7d4b", TraceParent: "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01",
-				CreatedAt: noon, ReadAt: noon, AcknowledgedAt: noon, DeletedAt: noon, Phase: "Pending", Reason: "Evicted",
+				CreatedAt: noon, ReadAt: noon, AcknowledgedAt: noon, DeletedAt: noon, DeletionGrace: 30 * time.Second, DeletionObserved: true, Disruption: "PreemptionByScheduler", Phase: "Pending", Reason: "Evicted",
 				Conditions: []timeline.Condition{{Type: "Ready", True: true, TransitionAt: noon}}, ReadinessGates: true,
 				Containers: []timeline.Container{
 					{

@@ -67,6 +67,7 @@ const (
 
 	kindTermination = "termination"
 	kindStop        = "stop"
+	kindRollout     = "rollout"
 )
 
 // podOf is on every span, so that each is found by its pod.

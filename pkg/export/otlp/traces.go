@@ -33,6 +33,7 @@ const (
 // TracesConfig is what Traces needs; every field but Done and Stopping is required.
 type TracesConfig struct {
 	Signal     Signal // on
+	Rollouts   bool   // the pods of a rollout in one trace
 	Node       string
 	Version    string                // of the agent
 	Registerer prometheus.Registerer // gets podlapse_sink_*{sink="otlp"}
@@ -74,7 +75,7 @@ func NewTraces(ctx context.Context, config TracesConfig) (*Traces, error) {
 	if err != nil {
 		return nil, err
 	}
-	return newTraces(config, newTracer(from, config.Version), exporter), nil
+	return newTraces(config, newTracer(from, config.Version, config.Rollouts), exporter), nil
 }
 
 func newTraces(config TracesConfig, tracer *tracer, exporter sdktrace.SpanExporter) *Traces {
