@@ -219,6 +219,8 @@ const (
 	stopsSoon = 10 * time.Second
 	// stopsLate is how long after the grace period something is still likely to happen.
 	stopsLate = 30 * time.Second
+	// askStuck is how often it is asked about a pod that should have stopped askStuckAfter ago.
+	askStuck, askStuckAfter = time.Minute, 10 * time.Minute
 )
 
 // AskEvery is how often the runtime is worth a question now; 0 when it has told all.
@@ -229,6 +231,9 @@ func (e *Ending) AskEvery(now time.Time) time.Duration {
 	since := now.Sub(e.heard.time())
 	if since < stopsSoon || since > e.grace-askStopping && since < e.grace+stopsLate {
 		return askStopping
+	}
+	if since > e.grace+askStuckAfter {
+		return askStuck
 	}
 	return askWaiting
 }

@@ -132,7 +132,11 @@ func (f *endFold) begins() (bound, bool) {
 	for _, s := range f.Ending.stops {
 		if end, code, reason, o := s.end(); f.grace > 0 && code == codeKilled && reason != reasonOutOfMemory && end.latest != maxInstant &&
 			end.latest-instant(f.grace) >= b.earliest {
-			before(end.latest-instant(f.grace), o, leanLatest)
+			l := leanNone
+			if end.earliest == end.latest {
+				l = leanLatest
+			}
+			before(end.latest-instant(f.grace), o, l)
 		}
 	}
 	return b, known
@@ -259,7 +263,9 @@ func (f *endFold) steps() []endStep {
 			mains = append(mains, s)
 		}
 	}
-	later := func(a, b stopBound) int { return cmp.Compare(a.estimate(), b.estimate()) }
+	later := func(a, b stopBound) int { // one of which nothing tells may have been the last
+		return cmp.Or(cmp.Compare(a.latest, b.latest), cmp.Compare(a.estimate(), b.estimate()))
+	}
 	last := bound{earliest: f.requested.earliest, latest: f.requested.latest}
 	if len(mains) > 0 {
 		s := slices.MaxFunc(mains, later)
@@ -267,7 +273,7 @@ func (f *endFold) steps() []endStep {
 	}
 	slices.SortStableFunc(sidecars, later)
 	for _, s := range sidecars {
-		if s.estimate() > last.estimate() {
+		if s.latest > last.latest {
 			steps, last = f.stopSteps(steps, s), s.bound
 		}
 	}
@@ -341,10 +347,10 @@ func (f *endFold) partition(steps []endStep) {
 	}
 	if f.Over() {
 		f.t.GoneAt = start.time()
-		f.t.TotalError = spread(f.requested, from)
 	} else {
-		f.t.TotalError = spread(f.requested, bound{earliest: f.now, latest: f.now})
+		from = bound{earliest: start, latest: start}
 	}
+	f.t.TotalError = spread(f.requested, from.at(start))
 	f.t.Total = start.sub(f.requested.estimate())
 }
 
@@ -374,9 +380,14 @@ func (f *endFold) span(merged []endStep, from bound, start instant, to bound, un
 	if open {
 		to = bound{earliest: until, latest: until}
 	}
-	s.Error = spread(bound{earliest: from.earliest, latest: from.latest, notBefore: start, notAfter: start},
-		bound{earliest: to.earliest, latest: to.latest, notBefore: until, notAfter: until})
+	s.Error = spread(from.at(start), to.at(until))
 	return s
+}
+
+// at is the bound with an estimate that its neighbours have settled.
+func (b bound) at(estimate instant) bound {
+	b.notBefore, b.notAfter = estimate, estimate
+	return b
 }
 
 // spread is the farthest that the length between two instants can be from that between their estimates.
