@@ -2,9 +2,12 @@ package otlp
 
 import (
 	"encoding/hex"
+	"fmt"
 	"testing"
 	"time"
 
+	"go.opentelemetry.io/otel/sdk/resource"
+	sdktrace "go.opentelemetry.io/otel/sdk/trace"
 	tracepb "go.opentelemetry.io/proto/otlp/trace/v1"
 
 	"github.com/podlapse/podlapse/pkg/timeline"
@@ -62,6 +65,35 @@ func TestTheEndIsInTheTraceOfTheStartUp(t *testing.T) {
 				t.Errorf("%d start-ups done, want that one, and not the end", done)
 			}
 		})
+	}
+}
+
+// The span of a rollout that was lost is brought again, and no more are remembered than there is room for.
+func TestRolloutsThatWereTold(t *testing.T) {
+	tracer := newTracer(resource.Empty(), "", true)
+	rootsOf := func(tl timeline.Timeline) (roots []sdktrace.ReadOnlySpan) {
+		spans, _ := tracer.spans(tl)
+		for _, s := range spans {
+			if !s.Parent().IsValid() {
+				roots = append(roots, s)
+			}
+		}
+		return roots
+	}
+	one := coldStart()
+	first := rootsOf(one)
+	if len(first) != 1 || len(rootsOf(one)) != 0 {
+		t.Fatalf("roots %v, then some more", first)
+	}
+	tracer.rollouts.lost(first)
+	if again := rootsOf(one); len(again) != 1 || again[0].SpanContext().SpanID() != first[0].SpanContext().SpanID() {
+		t.Errorf("after it was lost: %v", again)
+	}
+	for n := range 2 * maxRollouts {
+		tracer.rollouts.first(traceID(fmt.Sprint(n)))
+	}
+	if len(tracer.rollouts.told) != maxRollouts || len(tracer.rollouts.order) != maxRollouts {
+		t.Errorf("%d remembered, in an order of %d", len(tracer.rollouts.told), len(tracer.rollouts.order))
 	}
 }
 

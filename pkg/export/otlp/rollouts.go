@@ -1,6 +1,9 @@
 package otlp
 
 import (
+	"slices"
+
+	sdktrace "go.opentelemetry.io/otel/sdk/trace"
 	"go.opentelemetry.io/otel/trace"
 )
 
@@ -29,4 +32,18 @@ func (r *rollouts) first(id trace.TraceID) bool {
 	r.told[id] = true
 	r.order = append(r.order, id)
 	return true
+}
+
+// lost forgets the rollouts whose span is among those that the collector did not take: the next start-up brings it again.
+func (r *rollouts) lost(spans []sdktrace.ReadOnlySpan) {
+	if r == nil {
+		return
+	}
+	for _, s := range spans {
+		id := s.SpanContext().TraceID()
+		if s.SpanContext().SpanID() == spanID(id, "", rootKey) && r.told[id] {
+			delete(r.told, id)
+			r.order = slices.DeleteFunc(r.order, func(o trace.TraceID) bool { return o == id })
+		}
+	}
 }

@@ -152,6 +152,7 @@ func (s *Traces) send() {
 		s.queue.Sent(len(startups))
 	} else {
 		s.queue.Drop(len(startups))
+		s.tracer.rollouts.lost(spans)
 		if s.run.Err() != nil && !refused(err) { // the end may be why: the next agent has the time
 			return
 		}
