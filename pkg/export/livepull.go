@@ -226,8 +226,13 @@ func (l LivePulls) over(d imagepull.Download) bool {
 	return false
 }
 
-// mayBeOurs says that a pod which starts, or did a moment ago, may be behind a download.
+// mayBeOurs says that a pod which starts, or did a moment ago, may be behind a download whose repository is not known. Layers of a
+// pull come once its manifest is there, which tells it; what stays nameless is imported.
 func (l LivePulls) mayBeOurs(d imagepull.Download) bool {
+	const named = 10 * time.Second
+	if d.Digest == "" && l.Now.Sub(d.StartedAt) > named {
+		return false
+	}
 	return slices.ContainsFunc(l.wanted(), func(w wantedPull) bool { return w.mayBe(d, l.Now) }) ||
 		slices.ContainsFunc(l.Starting, func(t timeline.Timeline) bool {
 			return slices.ContainsFunc(slices.Concat(t.Pulls, t.Debug), func(p timeline.Pull) bool { return l.overLately(d, p) })

@@ -78,6 +78,13 @@ func TestLivePulls(t *testing.T) {
 	untold.Downloads = unknown.Downloads // of whichever of them it is
 	untold.Starting = untold.Starting[:2]
 	check(t, untold.Records(), nil)
+	imported := untold // for so long it would have told its name
+	imported.Now = after(20 * time.Second)
+	if records := imported.Records(); len(records) != 1 || records[0].Outcome != imagepull.OutcomeExternal {
+		t.Errorf("an import beside pods that wait: %+v", records)
+	}
+	imported.Downloads = []imagepull.Download{{Blobs: 1, Digest: "sha256:1", StartedAt: after(9 * time.Second)}} // a manifest that is slow
+	check(t, imported.Records(), nil)
 	foreign := LivePulls{Now: untold.Now, Downloads: unknown.Downloads}
 	check(t, foreign.Records(), []LivePullRecord{
 		{Registry: imagepull.UnknownRegistry, Outcome: imagepull.OutcomeExternal, State: pullStatePulling, Age: second(1), DoneBytes: 1},

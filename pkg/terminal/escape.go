@@ -103,6 +103,9 @@ func (w yamlWriter) value(lead, indent string, behindKey bool) error {
 				return err
 			}
 			item = lead + scalar(name) + ": "
+			if len(item)-len(lead) > maxSimpleKey {
+				item = lead + "? " + scalar(name) + "\n" + indent + ": "
+			}
 		}
 		if err := w.value(item, indent+"  ", bracket == '{'); err != nil {
 			return err
@@ -112,6 +115,9 @@ func (w yamlWriter) value(lead, indent string, behindKey bool) error {
 	_, err = w.decoder.Token() // the closing bracket
 	return err
 }
+
+// maxSimpleKey is how long a key may be with a colon behind it (YAML 1.2, 7.4.2: 1024 characters); a longer one is marked.
+const maxSimpleKey = 1024
 
 // plain is what YAML takes for a text without quotes, whoever reads it: no number, no date, no word for a truth value.
 var plain = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_./-]*$`)

@@ -70,6 +70,7 @@ func FuzzEscape(f *testing.F) {
 	f.Add("\U000e0001 # no comment", "- a")
 	f.Add("0x1f", "1e3")
 	f.Add("<<", "=")
+	f.Add("a", strings.Repeat("key ", 400))
 	f.Fuzz(func(t *testing.T, text, key string) {
 		text, key = strings.ToValidUTF8(text, "\ufffd"), strings.ToValidUTF8(key, "\ufffd")
 		value := map[string]any{key: []any{text, map[string]any{key: text}}}

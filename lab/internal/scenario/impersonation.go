@@ -57,7 +57,7 @@ func nodeImpersonation(ctx context.Context, b *bench.Bench, v *Verdict) error {
 	}
 	check(ctx, b, v, append(flags, "--node-name="+layout.NodeName, "--cri-endpoint=unix://"+b.Node.ContainerdSocket()),
 		"node impersonation is in force")
-	return tryToken(ctx, b, v, token)
+	return tryToken(ctx, b, v, token, true)
 }
 
 // check runs podlapse-agent check, which has to find nothing wrong and to say this.
@@ -72,8 +72,9 @@ func check(ctx context.Context, b *bench.Bench, v *Verdict, flags []string, want
 	}
 }
 
-// tryToken asks the API server for what the token must open and for what it must not.
-func tryToken(ctx context.Context, b *bench.Bench, v *Verdict, token string) error {
+// tryToken asks the API server for what the token must open and for what it must not. Its Node's object is open to an agent that
+// tells of the node's health, and to no other.
+func tryToken(ctx context.Context, b *bench.Bench, v *Verdict, token string, nodeHealth bool) error {
 	const here, elsewhere = "system:node:" + layout.NodeName, "system:node:node-2"
 	pods, mine := "/api/v1/pods", "/api/v1/pods?fieldSelector=spec.nodeName%3D"+layout.NodeName
 	const nodes = "/api/v1/nodes"
@@ -98,7 +99,7 @@ func tryToken(ctx context.Context, b *bench.Bench, v *Verdict, token string) err
 		{"pods of a namespace", "/api/v1/namespaces/" + b.Namespace + "/pods", as(here), false},
 		{"secrets", "/api/v1/secrets", as(here), false},
 		{"a secret of a pod on its node", secrets + "/secret", as(here), false},
-		{"its node", nodes + "?fieldSelector=metadata.name%3D" + layout.NodeName, as(here), true},
+		{"its node", nodes + "?fieldSelector=metadata.name%3D" + layout.NodeName, as(here), nodeHealth},
 		{"another node", nodes + "?fieldSelector=metadata.name%3Dnode-2", as(here), false},
 		{"all nodes", nodes, as(here), false},
 		{"its node under its own name", nodes + "?fieldSelector=metadata.name%3D" + layout.NodeName, nil, false},

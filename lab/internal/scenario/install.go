@@ -59,7 +59,7 @@ func install(ctx context.Context, b *bench.Bench, v *Verdict) error {
 	if err != nil {
 		return err
 	}
-	return tryToken(ctx, b, v, token)
+	return tryToken(ctx, b, v, token, false)
 }
 
 // judgeManifests has the API server take every object of every way to install the agent, as if it was the first, and keep none. A
