@@ -15,7 +15,10 @@ const relistEvery = time.Second
 // only what every go waits for counts.
 func (e *Evidence) turnOf(c *Container) instant {
 	index := e.indexOf(c.Name)
-	turn, made, refused := minInstant, e.madeSince(index), e.wasRefused(index)
+	turn, made, refused, volume := minInstant, e.madeSince(index), e.wasRefused(index), e.isVolume(index)
+	if volume { // comes before every container
+		made = e.usedBy(index)
+	}
 	for _, known := range e.claims {
 		if known.origin > originStatus || known.earliest <= turn || known.key.container == index {
 			continue
@@ -25,7 +28,7 @@ func (e *Evidence) turnOf(c *Container) instant {
 			if known.key.mark == MarkSandboxRunning && known.origin <= originStore && known.earliest <= made {
 				turn = known.earliest // its latest instant is not known of every runtime
 			}
-		case known.latest > made:
+		case volume, known.latest > made:
 		case known.key.mark == MarkRunning && !refused, e.awaited(known.key, c):
 			turn = known.earliest
 		}

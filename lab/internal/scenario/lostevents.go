@@ -14,12 +14,6 @@ import (
 	"github.com/podlapse/podlapse/lab/internal/registry"
 )
 
-// lostEventsWith is the scenario of lost Events for an agent that sees so much.
-func lostEventsWith(name, summary string, s sight) Scenario {
-	run := func(ctx context.Context, b *bench.Bench, v *Verdict) error { return lostEvents(ctx, b, v, s) }
-	return Scenario{Name: name, Summary: summary, Run: run, Flags: s.flags()}
-}
-
 // lostEvents starts one pod of ten containers with a cold image each. Kubelet makes four Events for each of them,
 // but sends no more than 25 about one pod: of the last containers' pulls nobody hears.
 func lostEvents(ctx context.Context, b *bench.Bench, v *Verdict, s sight) error {

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math"
 	"os"
+	"runtime"
 	"strconv"
 	"strings"
 	"sync"
@@ -109,9 +110,11 @@ func (w *pressureWitness) judge(timeline agent.Timeline, v *Verdict) {
 	}
 }
 
-// busy keeps processors busy with so many tasks until rest is called.
+// busy has so many tasks want a processor until rest is called: each a thread of its own, since only those wait in the kernel.
 func busy(tasks int) (rest func()) {
 	done := make(chan struct{})
+	usual := runtime.GOMAXPROCS(0)
+	runtime.GOMAXPROCS(usual + tasks)
 	var working sync.WaitGroup
 	for range tasks {
 		working.Go(func() {
@@ -124,5 +127,9 @@ func busy(tasks int) (rest func()) {
 			}
 		})
 	}
-	return sync.OnceFunc(func() { close(done); working.Wait() })
+	return sync.OnceFunc(func() {
+		close(done)
+		working.Wait()
+		runtime.GOMAXPROCS(usual)
+	})
 }

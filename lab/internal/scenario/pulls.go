@@ -10,12 +10,6 @@ import (
 	"github.com/podlapse/podlapse/lab/internal/bench"
 )
 
-// pullsWith is the scenario of pulls for an agent that sees so much.
-func pullsWith(name, summary string, s sight) Scenario {
-	run := func(ctx context.Context, b *bench.Bench, v *Verdict) error { return pulls(ctx, b, v, s) }
-	return Scenario{Name: name, Summary: summary, Run: run, Flags: s.flags()}
-}
-
 // parallelPulls is how many images kubelet may pull at a time while the cases do not wait for each other.
 const parallelPulls = 12
 

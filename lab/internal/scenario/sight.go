@@ -26,6 +26,12 @@ func (s sight) flags() (flags []string) {
 	return flags
 }
 
+// seeing is a scenario for an agent that sees so much.
+func seeing(s sight, name, summary string, run func(context.Context, *bench.Bench, *Verdict, sight) error) Scenario {
+	return Scenario{Name: name, Summary: summary, Flags: s.flags(),
+		Run: func(ctx context.Context, b *bench.Bench, v *Verdict) error { return run(ctx, b, v, s) }}
+}
+
 // settleAgent waits until the agent has been running for a while: what arrives in the first seconds of a watch it
 // does not take for news.
 func settleAgent(ctx context.Context, b *bench.Bench) error {

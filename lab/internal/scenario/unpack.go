@@ -24,12 +24,6 @@ const (
 	mostlyUnpacked = 500 * time.Millisecond // of the last, small layer, after its last byte
 )
 
-// unpackWith is the scenario of slow layers for an agent that sees so much.
-func unpackWith(name, summary string, s sight) Scenario {
-	run := func(ctx context.Context, b *bench.Bench, v *Verdict) error { return unpack(ctx, b, v, s) }
-	return Scenario{Name: name, Summary: summary, Run: run, Flags: s.flags()}
-}
-
 // unpack pulls three images: one that is slow to come, one that is slow to unpack, and one of which the first
 // layer is unpacked while the second one comes. The registry's log says when the last byte came, containerd's
 // when the image was complete: before, the registry is to blame, after, the disk.
