@@ -111,7 +111,7 @@ func serve(ctx context.Context, c config, api apiServer, registry *prometheus.Re
 	registry.MustRegister(export.NewSources(func() []export.Source { return seen.of(sourcesOf(board.Statuses())) }))
 
 	// A recording that begins here is whole: what the agent before observed comes first.
-	recorder, err := newRecorder(c, record.Header{Agent: build.Version, Scope: scope}, kept.left.InFlight, registry, board, logger)
+	recorder, err := newRecorder(c, record.Header{Agent: build.Version, Scope: scope, Ends: c.termination}, kept.left.InFlight, registry, board, logger)
 	if err != nil {
 		return err
 	}
@@ -142,7 +142,7 @@ func serve(ctx context.Context, c config, api apiServer, registry *prometheus.Re
 		Client: api.pods, AsNode: c.asNode, NodeName: c.nodeName, Observe: observe, Now: time.Now,
 		Report: board.Register(string(timeline.SourcePodWatch), "not connected to the API server yet"),
 		Known:  kept.known(),
-		Traits: c.records == recordsTransition || c.records == recordsBoth, Objects: served.objects,
+		Traits: c.records == recordsTransition || c.records == recordsBoth, Ends: c.termination, Objects: served.objects,
 		Follower: following.one(), Delay: delays.pod, Verify: newVerify(c, board),
 	})
 	registerVerification(c, pods, registry)

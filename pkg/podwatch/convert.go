@@ -56,13 +56,6 @@ func convertPod(pod *corev1.Pod) timeline.Pod {
 	if parent := pod.Annotations[traceParentAnnotation]; len(parent) <= maxTraceParent {
 		converted.TraceParent = strings.Clone(parent) // the object is not kept
 	}
-	if !converted.DeletedAt.IsZero() {
-		if grace := pod.DeletionGracePeriodSeconds; grace != nil {
-			converted.DeletionGrace = time.Duration(max(0, min(*grace, maxGrace))) * time.Second
-		}
-		converted.DeletionObserved = pod.Status.ObservedGeneration > 0 && pod.Status.ObservedGeneration == pod.Generation
-		converted.Disruption = disruption(pod.Status.Conditions)
-	}
 	if pod.Status.StartTime != nil {
 		converted.AcknowledgedAt = instant(*pod.Status.StartTime)
 	}
@@ -100,19 +93,6 @@ func instant(t metav1.Time) time.Time {
 		return time.Time{}
 	}
 	return t.UTC()
-}
-
-// maxGrace is the longest grace period that anything is made of, in seconds: a year.
-const maxGrace = 365 * 24 * 3600
-
-// disruption is why somebody other than a user ends the pod.
-func disruption(conditions []corev1.PodCondition) string {
-	for _, c := range conditions {
-		if c.Type == corev1.DisruptionTarget && c.Status == corev1.ConditionTrue {
-			return bounded(c.Reason, maxReason)
-		}
-	}
-	return ""
 }
 
 // deletedAt is when deletion was asked for: the API server stores when the grace period will be over.

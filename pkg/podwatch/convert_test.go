@@ -89,7 +89,7 @@ func TestConvertPod(t *testing.T) {
 		Revision: "abc12", TraceParent: "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01",
 		Labels: "app=other,app.kubernetes.io/component=front,app.kubernetes.io/instance=web-1,app.kubernetes.io/managed-by=helm," +
 			"app.kubernetes.io/name=web,app.kubernetes.io/part-of=shop,app.kubernetes.io/unknown=other,app.kubernetes.io/version=5.7,pod-template-hash=abc12",
-		CreatedAt: at(0), AcknowledgedAt: at(1), DeletedAt: at(20), DeletionGrace: 30 * time.Second,
+		CreatedAt: at(0), AcknowledgedAt: at(1), DeletedAt: at(20),
 		Phase: "Pending", Reason: "why", ReadinessGates: true,
 		Conditions: []timeline.Condition{{Type: "PodScheduled", True: true, TransitionAt: at(1)}, {Type: "Ready"}},
 		Containers: []timeline.Container{
@@ -117,44 +117,6 @@ func TestConvertEmptyPod(t *testing.T) {
 	want := timeline.Pod{Traits: &timeline.Traits{}, Conditions: []timeline.Condition{}, Containers: []timeline.Container{}}
 	if got := convertPod(&corev1.Pod{}); !reflect.DeepEqual(got, want) {
 		t.Errorf("got %+v\nwant %+v", got, want)
-	}
-}
-
-// What kubelet says of a deletion counts only once the object says that somebody asked for it.
-func TestConvertDeletion(t *testing.T) {
-	pod := &corev1.Pod{
-		ObjectMeta: metav1.ObjectMeta{Generation: 3},
-		Spec: corev1.PodSpec{Containers: []corev1.Container{
-			{Name: "app", Lifecycle: &corev1.Lifecycle{PreStop: &corev1.LifecycleHandler{}}}, {Name: "other", Lifecycle: &corev1.Lifecycle{}},
-		}},
-		Status: corev1.PodStatus{ObservedGeneration: 3, Conditions: []corev1.PodCondition{
-			{Type: corev1.DisruptionTarget, Status: corev1.ConditionTrue, Reason: "EvictionByEvictionAPI"},
-		}},
-	}
-	if got := convertPod(pod); got.DeletionObserved || got.DeletionGrace != 0 || got.Disruption != "" {
-		t.Errorf("of a pod that nobody deletes: %+v", got)
-	}
-	pod.DeletionTimestamp, pod.DeletionGracePeriodSeconds = to(stamp(50)), to(int64(30))
-	got := convertPod(pod)
-	if !got.DeletionObserved || got.DeletionGrace != 30*time.Second || got.Disruption != "EvictionByEvictionAPI" {
-		t.Errorf("%+v", got)
-	}
-	if c := got.Containers; !c[0].PreStopHook || c[1].PreStopHook {
-		t.Errorf("hooks %+v", c)
-	}
-	pod.Generation = 4
-	if convertPod(pod).DeletionObserved {
-		t.Error("kubelet knows of an object before the deletion")
-	}
-	pod.Generation, pod.Status.ObservedGeneration = 0, 0
-	if convertPod(pod).DeletionObserved {
-		t.Error("a kubelet that does not tell what it knows")
-	}
-	for seconds, want := range map[int64]time.Duration{-1: 0, 1 << 62: maxGrace * time.Second} {
-		pod.DeletionGracePeriodSeconds = to(seconds)
-		if got := convertPod(pod).DeletionGrace; got != want {
-			t.Errorf("grace of %d s is %s", seconds, got)
-		}
 	}
 }
 

@@ -18,24 +18,19 @@ func (r *Reconciler) observeEnding(p *pod, o timeline.Observation) {
 	if r.config.Terminated == nil {
 		return
 	}
-	seen, object := o.(timeline.PodSeen)
 	news := false
-	switch {
-	case p.ending != nil:
+	if p.ending != nil {
 		news = p.ending.evidence.Apply(o)
-	case object:
-		if evidence := timeline.NewEnding(seen); evidence != nil {
-			p.ending, news = &ending{evidence: evidence}, true
-			r.endings++
-		}
-	}
-	if p.ending == nil {
+	} else if evidence := timeline.NewEnding(o); evidence != nil {
+		p.ending, news = &ending{evidence: evidence}, true
+		r.endings++
+	} else {
 		return
 	}
 	if news {
 		r.tellChanged(o.PodUID())
 	}
-	if object && news {
+	if _, object := o.(timeline.PodSeen); object && news {
 		p.ending.askedAt = time.Time{}
 	}
 	r.advanceEnding(p)

@@ -25,7 +25,7 @@ func decodeHeader(line []byte) (Header, error) {
 		return Header{}, fmt.Errorf("format version %d is not known, only 1 to %d: use the podlapse-agent that recorded it, or a newer one",
 			h.Version, Version)
 	}
-	return Header{Agent: h.Agent, Scope: timeline.Scope{Runtime: h.Runtime, Events: h.Events, Since: h.Since.Time}}, nil
+	return Header{Agent: h.Agent, Scope: timeline.Scope{Runtime: h.Runtime, Events: h.Events, Since: h.Since.Time}, Ends: h.Ends}, nil
 }
 
 // decode reads one observation.
@@ -89,7 +89,7 @@ func toPodSeen(o podSeen) timeline.PodSeen {
 	return timeline.PodSeen{ArrivedAt: o.ArrivedAt.Time, Live: o.Live, Pod: timeline.Pod{
 		UID: o.Pod.UID, RuntimeUID: o.Pod.RuntimeUID, Namespace: o.Pod.Namespace, Name: o.Pod.Name, Node: o.Pod.Node,
 		Owner: timeline.Owner(o.Pod.Owner), Traits: toTraits(o.Pod.Traits), Revision: o.Pod.Revision, TraceParent: o.Pod.TraceParent, Labels: o.Pod.Labels, CreatedAt: o.Pod.CreatedAt.Time, ReadAt: o.Pod.ReadAt.Time, AcknowledgedAt: o.Pod.AcknowledgedAt.Time,
-		DeletedAt: o.Pod.DeletedAt.Time, DeletionGrace: o.Pod.DeletionGrace, DeletionObserved: o.Pod.DeletionObserved, Disruption: o.Pod.Disruption,
+		DeletedAt: o.Pod.DeletedAt.Time, DeletionGrace: o.Pod.DeletionGrace, DeletionObserved: o.Pod.DeletionObserved, Finalizers: o.Pod.Finalizers, Disruption: o.Pod.Disruption,
 		Phase: o.Pod.Phase, Reason: o.Pod.Reason, ReadinessGates: o.Pod.ReadinessGates,
 		Conditions: each(o.Pod.Conditions, func(c condition) timeline.Condition {
 			return timeline.Condition{Type: c.Type, True: c.True, TransitionAt: c.TransitionAt.Time}

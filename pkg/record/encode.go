@@ -19,13 +19,14 @@ const (
 type Header struct {
 	Agent string         // version of the agent
 	Scope timeline.Scope // what it could know of
+	Ends  bool           // it followed ends of pods
 }
 
 // EncodeHeader makes the line that a recording begins with.
 func EncodeHeader(h Header) ([]byte, error) {
 	return encodeLine(header{
 		tag: tag{kindHeader}, Version: Version, Agent: h.Agent, Runtime: h.Scope.Runtime, Events: h.Scope.Events,
-		Since: utc(h.Scope.Since),
+		Since: utc(h.Scope.Since), Ends: h.Ends,
 	})
 }
 
@@ -71,7 +72,7 @@ func fromPodSeen(o timeline.PodSeen) podSeen {
 	return podSeen{tag: tag{kindPodSeen}, ArrivedAt: utc(o.ArrivedAt), Live: o.Live, Pod: pod{
 		UID: o.Pod.UID, RuntimeUID: o.Pod.RuntimeUID, Namespace: o.Pod.Namespace, Name: o.Pod.Name, Node: o.Pod.Node,
 		Owner: owner(o.Pod.Owner), Traits: fromTraits(o.Pod.Traits), Revision: o.Pod.Revision, TraceParent: o.Pod.TraceParent, Labels: o.Pod.Labels, CreatedAt: utc(o.Pod.CreatedAt), ReadAt: utc(o.Pod.ReadAt), AcknowledgedAt: utc(o.Pod.AcknowledgedAt),
-		DeletedAt: utc(o.Pod.DeletedAt), DeletionGrace: o.Pod.DeletionGrace, DeletionObserved: o.Pod.DeletionObserved, Disruption: o.Pod.Disruption,
+		DeletedAt: utc(o.Pod.DeletedAt), DeletionGrace: o.Pod.DeletionGrace, DeletionObserved: o.Pod.DeletionObserved, Finalizers: o.Pod.Finalizers, Disruption: o.Pod.Disruption,
 		Phase: o.Pod.Phase, Reason: o.Pod.Reason, ReadinessGates: o.Pod.ReadinessGates,
 		Conditions: each(o.Pod.Conditions, func(c timeline.Condition) condition {
 			return condition{c.Type, c.True, utc(c.TransitionAt)}

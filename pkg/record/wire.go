@@ -31,6 +31,7 @@ type header struct {
 	Runtime bool    `json:"runtime,omitzero"` // the agent had a source of this kind, see timeline.Scope
 	Events  bool    `json:"events,omitzero"`
 	Since   instant `json:"since,omitzero"`
+	Ends    bool    `json:"ends,omitzero"` // the agent followed ends of pods
 }
 
 type podSeen struct {
@@ -116,6 +117,7 @@ type pod struct {
 	// DeletionGrace is in nanoseconds.
 	DeletionGrace    time.Duration `json:"deletion_grace,omitzero"`
 	DeletionObserved bool          `json:"deletion_observed,omitzero"`
+	Finalizers       bool          `json:"finalizers,omitzero"`
 	Disruption       string        `json:"disruption,omitzero"`
 	Phase            string        `json:"phase,omitzero"`
 	Reason           string        `json:"reason,omitzero"`

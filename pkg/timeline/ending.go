@@ -5,24 +5,29 @@ import (
 	"time"
 )
 
+// maxGrace is the longest grace period that anything is made of.
+const maxGrace = 365 * 24 * time.Hour
+
 // maxStops bounds the containers whose end is followed; those beyond are left out, which Missing tells.
 const maxStops = 64
 
 // Ending is all that is known about one pod's end. It begins with the first pod object that says that deletion was asked
-// for. Observations may be repeated; pod objects may come in any order, answers of the runtime come in that in which it gave
-// them. Not safe for concurrent use.
+// for. Observations may be repeated; pod objects and Events may come in any order, answers of the runtime come in that in which
+// it gave them. Not safe for concurrent use.
 type Ending struct {
-	pod     Pod // as last seen
+	pod     Pod     // as last seen
+	podAt   instant // when that came
 	created instant
 
-	asked       instant // floored second, of the control plane's clock
-	heard       instant // when the first pod object came that says so
-	live        bool    // of heard
-	observed    instant // when the first came that says that kubelet knows; zero for never
-	observedNow bool    // that came live
-	released    instant // when the first came without grace after one with; zero for never
-	hurried     bool
+	asked       instant       // floored second, of the control plane's clock
+	heard       instant       // when the first pod object came that says so
+	live        bool          // of heard
+	observed    instant       // when the first came that says that kubelet knows; zero for never
+	observedNow bool          // that came live
+	released    instant       // when the first came without grace: of a pod that had some, kubelet let go; zero for never
+	held        bool          // that had finalizers
 	grace       time.Duration // the shortest that is not 0; 0 for none
+	shortened   bool          // a longer one was seen, too: what was out of time when is not known
 	stops       []stopEvidence
 	overflow    bool
 
@@ -53,12 +58,13 @@ type stopEvidence struct {
 	waitsForNext bool // the latest run is over, and kubelet waits before the next
 }
 
-// NewEnding begins with a pod object; it is nil if nobody asked to delete the pod.
-func NewEnding(o PodSeen) *Ending {
-	if o.Pod.DeletedAt.IsZero() {
+// NewEnding begins with an observation; it is nil unless that is a pod object that somebody asked to delete.
+func NewEnding(o Observation) *Ending {
+	seen, ok := o.(PodSeen)
+	if !ok || seen.Pod.DeletedAt.IsZero() {
 		return nil
 	}
-	e := &Ending{created: at(o.Pod.CreatedAt), asked: at(o.Pod.DeletedAt), heard: at(o.ArrivedAt), live: o.Live}
+	e := &Ending{created: at(seen.Pod.CreatedAt), asked: at(seen.Pod.DeletedAt), heard: at(seen.ArrivedAt), live: seen.Live}
 	e.Apply(o)
 	return e
 }
@@ -91,25 +97,30 @@ func (e *Ending) podSeen(o PodSeen) (news bool) {
 	if o.Pod.DeletedAt.IsZero() {
 		return false
 	}
-	e.pod = o.Pod
-	if at(o.ArrivedAt) < e.heard {
-		e.heard, e.live, news = at(o.ArrivedAt), o.Live, true
+	latest := at(o.ArrivedAt) > e.podAt || at(o.ArrivedAt) == e.podAt && comparePods(&o.Pod, &e.pod) >= 0
+	if latest {
+		e.pod, e.podAt = o.Pod, at(o.ArrivedAt)
 	}
-	switch grace := o.Pod.DeletionGrace; {
-	case grace > 0 && (e.grace == 0 || grace < e.grace):
+	if at(o.ArrivedAt) < e.heard {
+		e.heard, e.live, e.asked, news = at(o.ArrivedAt), o.Live, at(o.Pod.DeletedAt), true
+	}
+	switch grace := min(o.Pod.DeletionGrace, maxGrace); {
+	case grace > 0 && e.grace == 0:
 		e.grace, news = grace, true
-	case grace == 0 && e.grace > 0:
+	case grace > 0 && grace != e.grace:
+		news = grace < e.grace || !e.shortened
+		e.grace, e.shortened = min(grace, e.grace), true
+	case grace <= 0:
 		var live bool
-		news = e.first(&e.released, &live, o.ArrivedAt, o.Live) || news
-	case grace == 0 && !e.hurried:
-		e.hurried, news = true, true
+		news = e.first(&e.released, &live, o.ArrivedAt, o.Live) || news || o.Pod.Finalizers && !e.held
+		e.held = e.held || o.Pod.Finalizers
 	}
 	if o.Pod.DeletionObserved {
 		news = e.first(&e.observed, &e.observedNow, o.ArrivedAt, o.Live) || news
 	}
 	for _, c := range o.Pod.Containers {
 		if c.Kind != KindImageVolume && c.Kind != KindEphemeral {
-			news = e.statusOf(c, o) || news
+			news = e.statusOf(c, o, latest) || news
 		}
 	}
 	return news
@@ -140,14 +151,17 @@ func (s *stopEvidence) of(attempt int) bool {
 	return true
 }
 
-func (e *Ending) statusOf(c Container, o PodSeen) bool {
+// statusOf takes what a pod object, the latest so far or not, says of a container.
+func (e *Ending) statusOf(c Container, o PodSeen, latest bool) bool {
 	s := e.stop(c.Name)
 	if !s.of(c.Attempt) {
 		return false
 	}
 	before := *s
-	s.notStarted = c.State == StateUnknown || c.State == StateWaiting && c.LastRun == nil
-	s.waitsForNext = c.State == StateWaiting && c.LastRun != nil
+	if latest {
+		s.notStarted = c.State == StateUnknown || c.State == StateWaiting && c.LastRun == nil
+		s.waitsForNext = c.State == StateWaiting && c.LastRun != nil
+	}
 	if c.State == StateTerminated && e.first(&s.told, &s.toldLive, o.ArrivedAt, o.Live) {
 		s.toldCode, s.toldReason = c.ExitCode, c.EndReason
 		if !c.FinishedAt.IsZero() {

@@ -20,7 +20,7 @@ type endStep struct {
 // Termination folds the evidence as of now. Skew is as of Timeline.
 func (e *Ending) Termination(now time.Time, skew Skew) Termination {
 	f := endFold{Ending: e, now: at(now), skew: skew}
-	f.t = Termination{Grace: e.grace, Hurried: e.grace == 0 && e.hurried, Reason: e.pod.Disruption, Skew: skew, Listed: !e.live}
+	f.t = Termination{Grace: e.grace, Hurried: e.grace == 0 && e.released != 0, Reason: e.pod.Disruption, Skew: skew, Listed: !e.live}
 	f.requested = f.request()
 	f.gone = f.objectGone()
 	f.begun, f.begunKnown = f.begins()
@@ -130,16 +130,33 @@ func (f *endFold) begins() (bound, bool) {
 		}
 	}
 	for _, s := range f.Ending.stops {
-		if end, code, reason, o := s.end(); f.grace > 0 && code == codeKilled && reason != reasonOutOfMemory && end.latest != maxInstant &&
-			end.latest-instant(f.grace) >= b.earliest {
+		end, code, reason, o := s.end()
+		if killed := code == codeKilled && reason != reasonOutOfMemory && end.latest != maxInstant; !killed || f.grace == 0 || f.shortened {
+			continue
+		}
+		if begun := end.latest - instant(f.given()); begun >= b.earliest {
 			l := leanNone
-			if end.earliest == end.latest {
+			if end.earliest == end.latest && f.punctual(s.name) {
 				l = leanLatest
 			}
-			before(end.latest-instant(f.grace), o, l)
+			before(begun, o, l)
 		}
 	}
 	return b, known
+}
+
+// leastGrace is what kubelet gives each container, be the grace period shorter, or used up before its turn
+// (kubelet: kuberuntime/kuberuntime_container.go, minimumGracePeriodInSeconds).
+const leastGrace = 2 * time.Second
+
+// given is after how long kubelet kills, at the earliest.
+func (f *endFold) given() time.Duration { return max(f.grace, leastGrace) }
+
+// punctual says that a container is killed no later than that: it waits neither for a hook nor for the containers that it serves.
+func (f *endFold) punctual(name string) bool {
+	return !slices.ContainsFunc(f.pod.Containers, func(c Container) bool {
+		return c.Name == name && (c.PreStopHook || c.Kind == KindSidecar)
+	})
 }
 
 // end is the interval that evidence of this container alone leaves for its end; latest is maxInstant where nothing tells.
@@ -287,7 +304,7 @@ func (f *endFold) steps() []endStep {
 	steps = append(steps, endStep{phase: PhaseSandboxStop, end: down, known: f.sandboxDown != 0, mark: "sandbox_stopped"})
 	gone := f.gone
 	gone.earliest = min(max(gone.earliest, down.earliest, f.sandboxReady), gone.latest)
-	if f.released != 0 && f.released <= f.gone.latest {
+	if f.grace > 0 && f.held && f.released <= f.gone.latest {
 		let := bound{earliest: gone.earliest, latest: f.released, lean: leanLatest, origins: origins(0).with(originArrival)}
 		let.earliest = min(let.earliest, let.latest)
 		steps = append(steps, endStep{phase: PhaseObjectDeletion, end: let, known: true, mark: "released"})
@@ -296,8 +313,8 @@ func (f *endFold) steps() []endStep {
 	return append(steps, endStep{phase: PhaseObjectDeletion, end: gone, known: f.Over(), mark: "gone"})
 }
 
-// stopSteps is what a container did until it stopped. When it was out of time is known if it has no hook: after a hook that took all
-// the time kubelet gives it some more.
+// stopSteps is what a container did until it stopped. When it was out of time is known if that was when the grace period of all was
+// over, and if nobody shortened it: it begins anew then.
 func (f *endFold) stopSteps(steps []endStep, s stopBound) []endStep {
 	stop := f.t.Stops[s.index]
 	step := endStep{phase: PhaseGrace, container: stop.Container, end: s.bound, known: s.known, mark: "stopped"}
@@ -305,9 +322,9 @@ func (f *endFold) stopSteps(steps []endStep, s stopBound) []endStep {
 		step.phase, step.also = PhasePreStopHook, []Phase{PhaseGrace}
 		return append(steps, step)
 	}
-	if stop.How == HowKilled && f.begunKnown {
+	if stop.How == HowKilled && f.begunKnown && !f.shortened && f.punctual(stop.Container) {
 		due := f.begun
-		due.earliest, due.latest = due.earliest+instant(f.grace), due.latest+instant(f.grace)
+		due.earliest, due.latest = due.earliest+instant(f.given()), due.latest+instant(f.given())
 		due.latest = min(due.latest, s.latest)
 		due.earliest = min(due.earliest, due.latest)
 		step.end, step.mark = due, "grace_over"

@@ -79,11 +79,11 @@ func TestErrorsOfEndsHoldTheTruth(t *testing.T) {
 		var e *Ending
 		observations := truth.observed(random, grace)
 		for _, o := range observations {
-			if seen, ok := o.(PodSeen); e == nil && ok {
-				e = NewEnding(seen)
+			if e == nil {
+				e = NewEnding(o)
 			}
 			e.Apply(o)
-			checkEndPartition(t, e.Termination(truth.gone.Add(time.Second), Skew{}))
+			checkEnd(t, e.Termination(truth.gone.Add(time.Second), Skew{}))
 		}
 		end := e.Termination(truth.gone.Add(time.Minute), Skew{})
 		within := func(what string, got, want, bound time.Duration) {

@@ -140,12 +140,14 @@ type Pod struct {
 	ReadAt         time.Time
 	AcknowledgedAt time.Time // status.startTime, kubelet's clock
 	DeletedAt      time.Time // metadata.deletionTimestamp less its grace period: when deletion was asked for
-	// DeletionGrace is metadata.deletionGracePeriodSeconds. Kubelet sets it to 0 when it lets go of the object, which finalizers
-	// may hold.
+	// DeletionGrace is metadata.deletionGracePeriodSeconds; kubelet sets it to 0 when it lets go of the object. It and the three
+	// below are set only once deletion was asked for, and only where ends are followed.
 	DeletionGrace time.Duration
 	// DeletionObserved says that the status is by a kubelet that knows of the deletion: its observedGeneration is that of the
 	// object, which the deletion has raised. Kubernetes before 1.34 does not tell.
 	DeletionObserved bool
+	// Finalizers says that the object has some, which hold it when kubelet has let go of it.
+	Finalizers bool
 	// Disruption is the reason of the condition DisruptionTarget, e.g. EvictionByEvictionAPI: who was about to end the pod.
 	Disruption string
 

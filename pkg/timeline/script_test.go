@@ -30,7 +30,7 @@ var update = flag.Bool("update", false, "rewrite the expected part of the script
 //	static S                                       a static pod, whose manifest kubelet read then
 //	AT pod [listed] CHANGE | CHANGE…               the pod object arrives, changed so far:
 //	    scheduled@S acknowledged@S containers_ready@S ready@S deleted@S phase=P reason=R
-//	    grace=S observed disruption=R (of a deletion)
+//	    grace=S observed finalizers disruption=R (of a deletion)
 //	    unready@S (its readiness conditions are false since then)
 //	    NAME waiting|running@S|terminated@S-S [attempt=N] [exit=N] [died=R] [started] [ready] [last=S-S] [pullfailure=CLASS]
 //	AT gone                                        the pod object is gone
@@ -42,32 +42,40 @@ var update = flag.Bool("update", false, "rewrite the expected part of the script
 //	    NAME created@S started@S finished@S [attempt=N] [exit=N] [died=R]
 //	    image REF absent|present [first@S] [pulled@S] [digest=D] [size=N] [resolved@S] [layers] [untold] [LAYER,SIZE,DOWNLOADED,UNPACKED]…
 //	at AT                                          fold as of
-func TestScripts(t *testing.T) {
-	paths, err := filepath.Glob("testdata/*.script")
+func TestScripts(t *testing.T) { runScripts(t, "testdata/*.script", (*script).print) }
+
+// runScripts folds scripts and compares what is printed of each with the part below "---".
+func runScripts(t *testing.T, pattern string, print func(*script, testing.TB) string) {
+	paths, err := filepath.Glob(pattern)
 	if err != nil || len(paths) == 0 {
 		t.Fatalf("no scripts: %v", err)
 	}
 	for _, path := range paths {
 		t.Run(strings.TrimSuffix(filepath.Base(path), ".script"), func(t *testing.T) {
-			data, err := os.ReadFile(path)
-			if err != nil {
-				t.Fatal(err)
-			}
-			input, want, _ := bytes.Cut(data, []byte("---\n"))
-			s := parseScript(t, input)
-			got := s.print(t)
+			input, want := readScript(t, path)
+			got := print(parseScript(t, input), t)
 			if *update {
-				out := slices.Concat(input, []byte("---\n"), []byte(got))
-				if err := os.WriteFile(path, out, 0o644); err != nil {
+				if err := os.WriteFile(path, slices.Concat(input, []byte("---\n"), []byte(got)), 0o644); err != nil {
 					t.Fatal(err)
 				}
 				return
 			}
 			if got != string(want) {
-				t.Errorf("timeline:\n%s\nwant:\n%s", got, want)
+				t.Errorf("got\n%s\nwant\n%s", got, want)
 			}
 		})
 	}
+}
+
+// readScript returns what happened, and below "---" what is to be made of it.
+func readScript(t testing.TB, path string) (input, want []byte) {
+	t.Helper()
+	data, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	input, want, _ = bytes.Cut(data, []byte("---\n"))
+	return input, want
 }
 
 var base = time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
@@ -216,6 +224,10 @@ func (s *script) podLine(at time.Time, rest string) error {
 			}
 			if w == "observed" {
 				s.pod.DeletionObserved = true
+				continue
+			}
+			if w == "finalizers" {
+				s.pod.Finalizers = true
 				continue
 			}
 			if reason, ok := strings.CutPrefix(w, "disruption="); ok {
