@@ -19,6 +19,7 @@ FUZZTIME ?= 20000x
 # only once.
 SCENARIOS := rollout install command-line alerts first-light network-failure serial-queue accuracy restart pulls pulls-no-events pulls-no-runtime \
 	lost-events lost-events-no-events lost-events-no-runtime unpack unpack-no-events unpack-no-runtime no-watch prometheus otlp \
+	termination rollout-trace \
 	node-impersonation metrics-auth node-health probes annotations stream-truth page
 
 .DEFAULT_GOAL := help

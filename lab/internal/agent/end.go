@@ -1,30 +1,50 @@
 package agent
 
-// End is the record of a pod that was deleted, as far as scenarios read it.
+import (
+	"encoding/json"
+	"slices"
+	"time"
+)
+
+// End is the record of a pod that was deleted.
 type End struct {
 	ID          string      `json:"id"`
 	Namespace   string      `json:"namespace"`
 	Name        string      `json:"name"`
+	UID         string      `json:"uid"`
 	Termination Termination `json:"termination"`
 
 	Raw []byte `json:"-"`
 }
 
-// Termination is how it ended.
+// Termination is how a pod ended.
 type Termination struct {
-	Total      float64 `json:"total_seconds"`
-	TotalError float64 `json:"total_error_seconds"`
-	Verdict    string  `json:"verdict"`
-	Phases     []struct {
-		Phase  string  `json:"phase"`
-		Length float64 `json:"seconds"`
-		Error  float64 `json:"error_seconds"`
-	} `json:"phases"`
-	Containers []struct {
-		Container string  `json:"container"`
-		How       string  `json:"how"`
-		ExitCode  int     `json:"exit_code"`
-		Used      float64 `json:"grace_used_seconds"`
-		Error     float64 `json:"error_seconds"`
-	} `json:"containers"`
+	RequestedAt  time.Time   `json:"requested_at"`
+	GoneAt       time.Time   `json:"gone_at"`
+	TotalSeconds json.Number `json:"total_seconds"`
+	TotalError   json.Number `json:"total_error_seconds"`
+	Verdict      string      `json:"verdict"`
+	Phases       []Phase     `json:"phases"`
+	Containers   []Stop      `json:"containers"`
+	Conflicts    []Conflict  `json:"conflicts"`
+	Missing      []string    `json:"missing"`
+}
+
+// Stop is how one container ended.
+type Stop struct {
+	Container string      `json:"container"`
+	How       string      `json:"how"`
+	StoppedAt time.Time   `json:"stopped_at"`
+	ExitCode  *int        `json:"exit_code"`
+	Signal    int         `json:"signal"`
+	Used      json.Number `json:"grace_used_seconds"`
+	Error     json.Number `json:"error_seconds"`
+}
+
+// Of is how a container ended; of one that is not told of, nothing.
+func (t Termination) Of(container string) Stop {
+	if i := slices.IndexFunc(t.Containers, func(s Stop) bool { return s.Container == container }); i >= 0 {
+		return t.Containers[i]
+	}
+	return Stop{}
 }

@@ -12,7 +12,7 @@ func TestEndsAmongRecords(t *testing.T) {
 	if len(records.Timelines) != 1 || records.Timelines[0].State != "ready" || len(records.Ends) != 1 || records.Torn != 0 || records.Strays != 0 {
 		t.Fatalf("%+v", records)
 	}
-	if got := records.Ends[0].Termination; got.Total != 31.5 || len(got.Containers) != 1 || got.Containers[0].How != "killed" {
+	if got := records.Ends[0].Termination; got.TotalSeconds != "31.5" || *got.Of("app").ExitCode != 137 || len(got.Containers) != 1 || got.Of("app").How != "killed" || got.Of("other").How != "" {
 		t.Errorf("%+v", got)
 	}
 }
