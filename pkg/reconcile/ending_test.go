@@ -9,6 +9,17 @@ import (
 	"github.com/podlapse/podlapse/pkg/timeline"
 )
 
+// longReady is a pod that has been ready for so long that nothing more is asked about it.
+func longReady(d *desk, observe func(timeline.Observation)) timeline.Pod {
+	pod := ready(object())
+	pod.Containers[0].PullPolicy = timeline.PullNever
+	observe(timeline.PodSeen{ArrivedAt: time.Now(), Live: true, Pod: pod})
+	time.Sleep(5 * time.Minute)
+	synctest.Wait()
+	d.take()
+	return pod
+}
+
 // A pod that was ready is deleted: the runtime is asked while it ends, the API tells of it, and once it is gone it is handed out once.
 func TestEndOfAPod(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
@@ -21,12 +32,7 @@ func TestEndOfAPod(t *testing.T) {
 			}
 		})
 		defer stop()
-		pod := ready(object())
-		pod.Containers[0].PullPolicy = timeline.PullNever
-		observe(timeline.PodSeen{ArrivedAt: time.Now(), Live: true, Pod: pod})
-		time.Sleep(5 * time.Minute)
-		synctest.Wait()
-		d.take()
+		pod := longReady(d, observe)
 
 		pod.DeletedAt, pod.DeletionGrace, pod.DeletionObserved = time.Now().Truncate(time.Second), 30*time.Second, true
 		requested := time.Now()
@@ -103,12 +109,7 @@ func TestEndsThatNobodyFollows(t *testing.T) {
 		d := &desk{}
 		r, observe, stop := start(t, d, timeline.Scope{Runtime: true})
 		defer stop()
-		pod := ready(object())
-		pod.Containers[0].PullPolicy = timeline.PullNever
-		observe(timeline.PodSeen{ArrivedAt: time.Now(), Live: true, Pod: pod})
-		time.Sleep(5 * time.Minute)
-		synctest.Wait()
-		d.take()
+		pod := longReady(d, observe)
 		pod.DeletedAt, pod.DeletionGrace = time.Now().Truncate(time.Second), 30*time.Second
 		observe(timeline.PodSeen{ArrivedAt: time.Now(), Live: true, Pod: pod})
 		time.Sleep(time.Minute)

@@ -30,12 +30,8 @@ func EndingScripts(t testing.TB) []Script {
 
 func scripts(t testing.TB, pattern string) []Script {
 	t.Helper()
-	paths, err := filepath.Glob(pattern)
-	if err != nil || len(paths) == 0 {
-		t.Fatalf("no scripts: %v", err)
-	}
 	var all []Script
-	for _, path := range paths {
+	for _, path := range scriptPaths(t, pattern) {
 		input, _ := readScript(t, path)
 		s := parseScript(t, input)
 		all = append(all, Script{strings.TrimSuffix(filepath.Base(path), ".script"), s.scope, s.observations, s.asOf})

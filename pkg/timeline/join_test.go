@@ -2,7 +2,6 @@ package timeline
 
 import (
 	"math/rand/v2"
-	"path/filepath"
 	"reflect"
 	"slices"
 	"testing"
@@ -11,11 +10,7 @@ import (
 // TestEvidenceIsAJoin shows that neither the order of observations nor repeating them changes the
 // timeline: every script, shuffled and doubled.
 func TestEvidenceIsAJoin(t *testing.T) {
-	paths, _ := filepath.Glob("testdata/*.script")
-	if len(paths) == 0 {
-		t.Fatal("no scripts")
-	}
-	for _, path := range paths {
+	for _, path := range scriptPaths(t, "testdata/*.script") {
 		input, _ := readScript(t, path)
 		s := parseScript(t, input)
 		want, _ := s.evidence().Timeline(s.asOf, s.skew)
@@ -39,11 +34,7 @@ func TestEvidenceIsAJoin(t *testing.T) {
 // TestEndingsInAnyOrder shows the same of ends, but for answers of the runtime, which come in the order in which it gave them, and
 // for the first word of the deletion, before which nothing is looked at.
 func TestEndingsInAnyOrder(t *testing.T) {
-	paths, _ := filepath.Glob("testdata/endings/*.script")
-	if len(paths) == 0 {
-		t.Fatal("no scripts")
-	}
-	for _, path := range paths {
+	for _, path := range scriptPaths(t, "testdata/endings/*.script") {
 		input, _ := readScript(t, path)
 		s := parseScript(t, input)
 		want := ending(s.observations).Termination(s.asOf, s.skew)

@@ -46,11 +46,7 @@ func TestScripts(t *testing.T) { runScripts(t, "testdata/*.script", (*script).pr
 
 // runScripts folds scripts and compares what is printed of each with the part below "---".
 func runScripts(t *testing.T, pattern string, print func(*script, testing.TB) string) {
-	paths, err := filepath.Glob(pattern)
-	if err != nil || len(paths) == 0 {
-		t.Fatalf("no scripts: %v", err)
-	}
-	for _, path := range paths {
+	for _, path := range scriptPaths(t, pattern) {
 		t.Run(strings.TrimSuffix(filepath.Base(path), ".script"), func(t *testing.T) {
 			input, want := readScript(t, path)
 			got := print(parseScript(t, input), t)
@@ -65,6 +61,15 @@ func runScripts(t *testing.T, pattern string, print func(*script, testing.TB) st
 			}
 		})
 	}
+}
+
+func scriptPaths(t testing.TB, pattern string) []string {
+	t.Helper()
+	paths, err := filepath.Glob(pattern)
+	if err != nil || len(paths) == 0 {
+		t.Fatalf("no scripts: %v", err)
+	}
+	return paths
 }
 
 // readScript returns what happened, and below "---" what is to be made of it.

@@ -101,15 +101,10 @@ func TestRolloutsThatWereTold(t *testing.T) {
 func TestOneRolloutIsOneTrace(t *testing.T) {
 	var collector receiver
 	collector.overHTTP(t)
-	pod := func(uid, revision string) timeline.Timeline {
-		tl := coldStart()
-		tl.UID, tl.Revision = uid, revision
-		return tl
-	}
 	gone := killed()
 	gone.UID, gone.Revision = "a", "7d4b"
 	sink := runWith(t, func(c *TracesConfig) { c.Rollouts = true })
-	for _, tl := range []timeline.Timeline{pod("a", "7d4b"), pod("b", "7d4b"), pod("c", "7d4b"), pod("d", "other"), stuck(), gone} {
+	for _, tl := range []timeline.Timeline{replica("a", "7d4b"), replica("b", "7d4b"), replica("c", "7d4b"), replica("d", "other"), stuck(), gone} {
 		sink.Offer(tl)
 	}
 	sink.wait(t, 6)
@@ -134,11 +129,11 @@ func TestOneRolloutIsOneTrace(t *testing.T) {
 			t.Errorf("%s is under no span of its trace", s.Name)
 		}
 	}
-	rollout := rolloutOf(pod("a", "7d4b")).TraceID().String()
+	rollout := rolloutOf(replica("a", "7d4b")).TraceID().String()
 	if len(roots) != 3 || roots[rollout] != 1 || startups[rollout] != 3 {
 		t.Errorf("roots of traces %v, start-ups in them %v, rollout %s", roots, startups, rollout)
 	}
-	if got := NewTraceOf(true)(pod("b", "7d4b")); got != rollout {
+	if got := NewTraceOf(true)(replica("b", "7d4b")); got != rollout {
 		t.Errorf("the trace goes by the name of %s, want %s", got, rollout)
 	}
 }

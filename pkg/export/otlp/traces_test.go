@@ -195,15 +195,17 @@ func TestTheSameStartUpHasTheSameIDs(t *testing.T) {
 	}
 }
 
+// replica is a pod of coldStart's Deployment, in one of its versions.
+func replica(uid, revision string) timeline.Timeline {
+	t := coldStart()
+	t.UID, t.Revision = uid, revision
+	return t
+}
+
 func TestOneRolloutsPodsAreLinked(t *testing.T) {
 	var collector receiver
 	collector.overHTTP(t)
-	pod := func(uid, revision string) timeline.Timeline {
-		tl := coldStart()
-		tl.UID, tl.Revision = uid, revision
-		return tl
-	}
-	sendAll(t, pod("a", "7d4b"), pod("b", "7d4b"), pod("c", "other"), stuck())
+	sendAll(t, replica("a", "7d4b"), replica("b", "7d4b"), replica("c", "other"), stuck())
 	var links []string
 	for _, s := range collector.spans() {
 		if len(s.ParentSpanId) > 0 {
