@@ -88,7 +88,7 @@ func everything(t *testing.T) *prometheus.Registry {
 	t.Helper()
 	t.Setenv("OTEL_EXPORTER_OTLP_ENDPOINT", "http://"+nobody(t))
 	a := startInside(t, podwatchtest.Start(t), "--state-dir="+t.TempDir(), "--record-observations="+filepath.Join(t.TempDir(), "o.jsonl"),
-		"--metrics-pod-labels=on", "--annotate=on", "--termination=on", "--rollout-traces=on", "--verify-interval=10m", "--watch-delays=on",
+		"--metrics-pod-labels=on", "--annotate=on", "--termination=on", "--rollout-traces=on", "--life-traces=on", "--verify-interval=10m", "--watch-delays=on",
 		"--node-health", "--pressure", "--probes-file="+probesFile(t), "--cri-endpoint=unix://"+filepath.Join(t.TempDir(), "never.sock"))
 	a.stop()
 	return a.registry

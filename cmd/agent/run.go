@@ -184,14 +184,15 @@ func serve(ctx context.Context, c config, api apiServer, registry *prometheus.Re
 		},
 		Debugged:   metrics.ObserveDebug,
 		Terminated: newTerminated(c, lines, traces),
-		Progress:   progress,
-		Changed:    changed,
-		Forgotten:  served.forgotten,
-		Logger:     logger.Named("reconcile"),
-		Restored:   reconcile.Restored{InFlight: kept.left.InFlight, Reported: kept.left.Reported},
-		Keep:       kept.keep,
-		Kept:       kept.kept,
-		Gone:       kept.gone,
+		Later:      newLater(c, traces), LaterEvents: c.events == eventsCluster, KeepEventsUntil: kept.eventsUntil,
+		Progress:  progress,
+		Changed:   changed,
+		Forgotten: served.forgotten,
+		Logger:    logger.Named("reconcile"),
+		Restored:  reconcile.Restored{InFlight: kept.left.InFlight, Reported: kept.left.Reported, EventsUntil: kept.left.EventsUntil},
+		Keep:      kept.keep,
+		Kept:      kept.kept,
+		Gone:      kept.gone,
 	})
 	kept.left = state.Contents{} // reconcile lets go of it as well
 

@@ -217,6 +217,7 @@ func applyStatus(c *timeline.Container, status *corev1.ContainerStatus) {
 			StartedAt:  instant(last.StartedAt),
 			FinishedAt: instant(last.FinishedAt),
 			ExitCode:   int(last.ExitCode),
+			Reason:     bounded(last.Reason, maxReason),
 		}
 	}
 }

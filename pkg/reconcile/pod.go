@@ -31,7 +31,8 @@ type pod struct {
 	pulled []timeline.Pull          // for them, of the latest
 	idle   []timeline.IdleContainer // once settled
 
-	ending *ending // nil until somebody asks to delete the pod, and where that is not followed
+	sequel *timeline.Sequel // nil while it starts, and where what comes after is not followed
+	ending *ending          // nil until somebody asks to delete the pod, and where that is not followed
 
 	watching bool // an Event watch was asked for
 	// Why: the start-up, or an ephemeral container, needs it.
@@ -107,9 +108,12 @@ func (r *Reconciler) observe(o timeline.Observation) {
 		if !gone {
 			r.tellProgress(p)
 		}
-	} else if seen {
-		r.relabel(p, object.Pod)
-		p.idle = object.Pod.IdleContainers()
+	} else {
+		if seen {
+			r.relabel(p, object.Pod)
+			p.idle = object.Pod.IdleContainers()
+		}
+		r.observeSequel(p, o)
 	}
 	if gone {
 		r.forget(o.PodUID(), p)
@@ -211,7 +215,7 @@ func (p *pod) askAgainAfter() time.Duration {
 
 // watchEvents keeps a watch open while the start-up or an ephemeral container needs one.
 func (r *Reconciler) watchEvents(p *pod, object timeline.Pod) {
-	wanted := p.wantsEvents || p.debugWantsEvents
+	wanted := p.wantsEvents || p.debugWantsEvents || p.sequel != nil && r.config.LaterEvents
 	if p.watching == wanted {
 		return
 	}
@@ -230,6 +234,7 @@ func (r *Reconciler) watchEvents(p *pod, object timeline.Pod) {
 func (r *Reconciler) settle(p *pod, now time.Time) {
 	object := p.evidence.Pod()
 	p.wantsEvents = false
+	r.beginSequel(p, object)
 	r.watchEvents(p, object)
 	p.settled, _ = r.timeline(p, now)
 	p.settled.Partial = false
@@ -267,6 +272,7 @@ func (r *Reconciler) forget(uid string, p *pod) {
 	if p.evidence != nil {
 		r.settle(p, r.config.Now())
 	}
+	r.endSequel(p)
 	delete(r.pods, uid)
 	r.leave(uid)
 	if !p.settled.ReadAt.IsZero() {

@@ -45,6 +45,11 @@ type Config struct {
 	// Terminated, if set, gets every pod whose deletion the agent saw asked for, once its object is gone, with Timeline.Termination,
 	// after Settled. Without it ends are not followed.
 	Terminated func(timeline.Timeline)
+	// Later, if set, gets what happens to a pod after its start-up, with Timeline.Later, after Settled: a container's run that ended,
+	// and, with LaterEvents, what kubelet says, for which the Events of every pod are watched. It gets no Event that
+	// is older than the latest one that it got, nor one older than Restored.EventsUntil.
+	Later       func(timeline.Timeline)
+	LaterEvents bool
 	// Progress, if set, gets start-ups of which Settled is not called yet and that have changed, each at most once a
 	// second and marked as partial. What follows within the second is told together when it is over.
 	Progress func(timeline.Timeline)
@@ -62,6 +67,8 @@ type Config struct {
 	// Kept, if set, says that the agent after this one will find the pod's start-up in flight, whatever happens now. It is asked
 	// when Run ends, and what it denies is settled then.
 	Kept func(uid string) bool
+	// KeepEventsUntil, if set, is told of what is to be Restored.EventsUntil.
+	KeepEventsUntil func(time.Time)
 	// Gone, if set, is told of pods that no longer exist, after Settled.
 	Gone func(uid string)
 }
@@ -82,11 +89,13 @@ type Reconciler struct {
 	pressure timeline.PressureLog
 	pods     map[string]*pod
 	starting int
-	mirrors  []string        // start-ups of static pods whose mirrors are gone, by ID
-	followed int             // pods whose ephemeral containers are followed
-	endings  int             // pods whose end is followed
-	reported map[string]bool // pods that were reported before this agent and that it has not seen yet
-	told     told
+	mirrors  []string // start-ups of static pods whose mirrors are gone, by ID
+	followed int      // pods whose ephemeral containers are followed
+	endings  int      // pods whose end is followed
+
+	eventsUntil time.Time       // when kubelet said what Later got last
+	reported    map[string]bool // pods that were reported before this agent and that it has not seen yet
+	told        told
 }
 
 // errStopped answers queries after Run returned.

@@ -12,6 +12,8 @@ import (
 type Restored struct {
 	InFlight []timeline.Observation
 	Reported []string
+	// EventsUntil is when kubelet said what Config.Later got last; zero: only what kubelet says from now on is news.
+	EventsUntil time.Time
 }
 
 // restore goes on where the agent before ended. Evidence is a join, so what the sources tell again, now
@@ -23,6 +25,7 @@ func (r *Reconciler) restore() {
 	for _, uid := range r.config.Restored.Reported {
 		r.reported[uid] = true
 	}
+	r.restoreEvents()
 	scope := r.config.Scope
 	scope.Since = time.Unix(0, 0) // they were the earlier agent's to report, so they are this one's, however old
 	scope.ResumedAt = r.config.Now()

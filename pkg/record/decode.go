@@ -116,7 +116,7 @@ func toContainer(c container) timeline.Container {
 		FinishedAt: c.FinishedAt.Time, ExitCode: c.ExitCode, EndReason: c.EndReason, Started: c.Started, Ready: c.Ready,
 	}
 	if last := c.LastRun; last != nil {
-		out.LastRun = &timeline.Run{StartedAt: last.StartedAt.Time, FinishedAt: last.FinishedAt.Time, ExitCode: last.ExitCode}
+		out.LastRun = &timeline.Run{StartedAt: last.StartedAt.Time, FinishedAt: last.FinishedAt.Time, ExitCode: last.ExitCode, Reason: last.Reason}
 	}
 	return out
 }

@@ -96,7 +96,7 @@ func fromContainer(c timeline.Container) container {
 		FinishedAt: utc(c.FinishedAt), ExitCode: c.ExitCode, EndReason: c.EndReason, Started: c.Started, Ready: c.Ready,
 	}
 	if last := c.LastRun; last != nil {
-		out.LastRun = &run{utc(last.StartedAt), utc(last.FinishedAt), last.ExitCode}
+		out.LastRun = &run{utc(last.StartedAt), utc(last.FinishedAt), last.ExitCode, last.Reason}
 	}
 	return out
 }

@@ -38,7 +38,7 @@ func TestFormat(t *testing.T) {
 					{
 						Name: "app", Kind: timeline.KindMain, Image: "web:2", PullPolicy: timeline.PullAlways, StartupProbe: true,
 						ReadinessProbe: true, PostStartHook: true, PreStopHook: true, State: timeline.StateTerminated, WaitingReason: "Why", PullFailure: "dns", Attempt: 1, StartedAt: noon,
-						FinishedAt: noon, ExitCode: 2, EndReason: "Error", Started: true, Ready: true, LastRun: &timeline.Run{FinishedAt: noon, ExitCode: 3},
+						FinishedAt: noon, ExitCode: 2, EndReason: "Error", Started: true, Ready: true, LastRun: &timeline.Run{FinishedAt: noon, ExitCode: 3, Reason: "OOMKilled"},
 					},
 					{Name: "bare"},
 				},
@@ -53,7 +53,7 @@ func TestFormat(t *testing.T) {
 				`"readiness_gates":true,"revision":"7d4b","trace_parent":"00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01","containers":[{"name":"app","kind":"main","image":"web:2","pull_policy":"Always",` +
 				`"startup_probe":true,"readiness_probe":true,"post_start_hook":true,"pre_stop_hook":true,"state":"terminated","waiting_reason":"Why","pull_failure":"dns","attempt":1,` +
 				`"started_at":"2026-03-01T12:00:00Z","finished_at":"2026-03-01T12:00:00Z","exit_code":2,"end_reason":"Error","started":true,"ready":true,` +
-				`"last_run":{"finished_at":"2026-03-01T12:00:00Z","exit_code":3}},{"name":"bare"}]}}`,
+				`"last_run":{"finished_at":"2026-03-01T12:00:00Z","exit_code":3,"reason":"OOMKilled"}},{"name":"bare"}]}}`,
 		},
 		{
 			timeline.EventSeen{

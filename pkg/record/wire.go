@@ -183,6 +183,7 @@ type run struct {
 	StartedAt  instant `json:"started_at,omitzero"`
 	FinishedAt instant `json:"finished_at,omitzero"`
 	ExitCode   int     `json:"exit_code,omitzero"`
+	Reason     string  `json:"reason,omitzero"`
 }
 
 type sandbox struct {

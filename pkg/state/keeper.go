@@ -39,7 +39,7 @@ type Config struct {
 	Logger     *zap.Logger
 }
 
-// Keeper holds what must survive the agent. Keep, Kept, Reported and Gone never wait for the disk and may be called
+// Keeper holds what must survive the agent. Keep, Kept, Reported, Gone and EventsUntil never wait for the disk and may be called
 // from any goroutine.
 type Keeper struct {
 	config    Config
@@ -53,7 +53,9 @@ type Keeper struct {
 	inFlight map[string]*inFlight // by pod UID
 	reported []string             // pod UIDs, the oldest report first
 	lost     int                  // left out since the last save
-	failing  bool                 // the last save failed
+	// eventsUntil is when kubelet said what was told last of Events after start-ups.
+	eventsUntil time.Time
+	failing     bool // the last save failed
 
 	full bool // of save: something that is still there was left out
 }
@@ -101,7 +103,7 @@ func (d *Dir) Keeper(config Config) (*Keeper, error) {
 				"of the agent, because the state in --state-dir is bounded.",
 		}),
 		changed:  make(chan struct{}, 1),
-		inFlight: map[string]*inFlight{},
+		inFlight: map[string]*inFlight{}, eventsUntil: d.EventsUntil,
 	}
 	config.Registerer.MustRegister(k.dropped)
 	evidence := map[string]*timeline.Evidence{}
@@ -194,6 +196,14 @@ func (k *Keeper) Kept(uid string) bool {
 	defer k.mu.Unlock()
 	p := k.inFlight[uid]
 	return p != nil && p.saved && !k.failing
+}
+
+// EventsUntil notes when kubelet said what was told last of Events after start-ups.
+func (k *Keeper) EventsUntil(said time.Time) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	k.eventsUntil = said.UTC()
+	k.nudge()
 }
 
 func (k *Keeper) nudge() {

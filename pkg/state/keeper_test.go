@@ -78,7 +78,7 @@ func TestWhatSurvives(t *testing.T) {
 		b := newBench(t, Contents{})
 		test.do(b.Keeper)
 		got := b.saved(t)
-		if want := (Contents{created, test.inFlight, test.reported}); !reflect.DeepEqual(got, want) {
+		if want := (Contents{Since: created, InFlight: test.inFlight, Reported: test.reported}); !reflect.DeepEqual(got, want) {
 			t.Errorf("%s: left\n%+v\nwant\n%+v", name, got, want)
 		}
 		if lost := testutil.ToFloat64(b.dropped); lost != 0 {
@@ -92,9 +92,9 @@ func TestWhatSurvives(t *testing.T) {
 }
 
 func TestARestartAddsNothing(t *testing.T) {
-	left := Contents{created, []timeline.Observation{
+	left := Contents{Since: created, InFlight: []timeline.Observation{
 		seen("a", 1, ""), event("a", 2, "x"), seen("a", 3, "latest"),
-	}, nil}
+	}}
 	b := newBench(t, left)
 	b.Keep(seen("a", 9, "listed again"), false)
 	if got := b.saved(t).InFlight; len(got) != 3 || got[2].(timeline.PodSeen).Pod.Reason != "listed again" {

@@ -248,9 +248,15 @@ const (
 
 func (s *Stop) setCode(code int, reason string) {
 	s.ExitCode, s.Exited, s.Reason = code, true, reason
+	s.Signal = signalOf(code)
+}
+
+// signalOf is the signal that an exit code stands for, 0 for none.
+func signalOf(code int) int {
 	if code > codeSignal && code <= codeSignal+lastSignal {
-		s.Signal = code - codeSignal
+		return code - codeSignal
 	}
+	return 0
 }
 
 // how tells a kill for lack of time from others: kubelet sends SIGKILL no sooner than the grace period is over.

@@ -250,6 +250,7 @@ type Container struct {
 type Run struct {
 	StartedAt, FinishedAt time.Time
 	ExitCode              int
+	Reason                string // in kubelet's word: Completed, Error, OOMKilled, …
 }
 
 // Sandbox is one pod sandbox in the runtime. Stamps are exact instants on the node's clock; the

@@ -69,7 +69,7 @@ func compareRuns(a, b *Run) int {
 	if a == nil || b == nil {
 		return compareBools(a != nil, b != nil)
 	}
-	return cmp.Or(a.StartedAt.Compare(b.StartedAt), a.FinishedAt.Compare(b.FinishedAt), cmp.Compare(a.ExitCode, b.ExitCode))
+	return cmp.Or(a.StartedAt.Compare(b.StartedAt), a.FinishedAt.Compare(b.FinishedAt), cmp.Compare(a.ExitCode, b.ExitCode), cmp.Compare(a.Reason, b.Reason))
 }
 
 // compareImages orders answers about one image by all that is in them: one that it is absent comes first.

@@ -68,6 +68,8 @@ const (
 	kindTermination = "termination"
 	kindStop        = "stop"
 	kindRollout     = "rollout"
+	kindRun         = "run"
+	kindEvent       = "event"
 )
 
 // podOf is on every span, so that each is found by its pod.

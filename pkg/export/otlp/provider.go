@@ -87,7 +87,7 @@ func NewTraceOf(ofRollouts bool) func(timeline.Timeline) string {
 
 func ownTrace(t timeline.Timeline) trace.TraceID { return traceID("podlapse trace " + t.ID()) }
 
-// spans makes the trace of a start-up, its root first, or what the end of a pod adds to it, and says about how long it is in a
+// spans makes the trace of a start-up, its root first, or what comes later adds to it, and says about how long it is in a
 // request; empty when the sampler leaves it out.
 func (t *tracer) spans(of timeline.Timeline) (spans []sdktrace.ReadOnlySpan, bytes int) {
 	own := ownTrace(of)
@@ -95,8 +95,10 @@ func (t *tracer) spans(of timeline.Timeline) (spans []sdktrace.ReadOnlySpan, byt
 	tell := spansOf
 	above, rollout := t.above(of)
 	switch {
-	case of.Ended(): // its root was told when the start-up was over, or is not to be
-		tell = endOf
+	case !of.StartUp(): // its root was told when that was over, or is not to be
+		if tell = endOf; of.Later != nil {
+			tell = laterOf
+		}
 		under[rootKey], _ = t.Start(withNaming(above, naming{own, of.ID(), rootKey}), rootKey)
 	case rollout != nil && rollout.IsRecording() && t.rollouts.first(rollout.SpanContext().TraceID()):
 		rollout.End(trace.WithTimestamp(of.SettledAt))

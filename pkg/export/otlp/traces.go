@@ -39,7 +39,7 @@ type TracesConfig struct {
 	Registerer prometheus.Registerer // gets podlapse_sink_*{sink="otlp"}
 	Report     health.Report
 	Logger     *zap.Logger
-	// Done is told of each start-up, no end of a pod, whose trace the collector took or refused for good, or the sampler left out, or that was
+	// Done is told of each start-up, not of what came after one, whose trace the collector took or refused for good, or the sampler left out, or that was
 	// dropped although the agent goes on. What is lost once the agent was told to stop is not done: the next one may send it. It
 	// must not block, and is called from Offer and Run.
 	Done func(timeline.Timeline)
@@ -94,9 +94,10 @@ func newTraces(config TracesConfig, tracer *tracer, exporter sdktrace.SpanExport
 	}
 }
 
-// Offer queues a start-up, or with Timeline.Ended the end of a pod, or counts it as dropped when 1024 wait. It never blocks and may be called from any goroutine.
+// Offer queues a start-up, or what came after one (Timeline.StartUp), or counts it as dropped when 1024 wait. It never blocks
+// and may be called from any goroutine.
 func (s *Traces) Offer(t timeline.Timeline) {
-	if err := s.queue.Offer(t); errors.Is(err, sink.ErrFull) && !s.config.Stopping() && !t.Ended() {
+	if err := s.queue.Offer(t); errors.Is(err, sink.ErrFull) && !s.config.Stopping() && t.StartUp() {
 		s.config.Done(t)
 	}
 }
@@ -158,7 +159,7 @@ func (s *Traces) send() {
 		}
 	}
 	for _, t := range startups {
-		if !t.Ended() {
+		if t.StartUp() {
 			s.config.Done(t)
 		}
 	}
