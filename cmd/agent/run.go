@@ -189,8 +189,9 @@ func serve(ctx context.Context, c config, api apiServer, registry *prometheus.Re
 		Changed:   changed,
 		Forgotten: served.forgotten,
 		Logger:    logger.Named("reconcile"),
-		Restored:  reconcile.Restored{InFlight: kept.left.InFlight, Reported: kept.left.Reported, EventsUntil: kept.left.EventsUntil},
+		Restored:  reconcile.Restored{InFlight: kept.left.InFlight, Reported: kept.left.Reported, Ends: kept.left.Ends, EventsUntil: kept.left.EventsUntil},
 		Keep:      kept.keep,
+		KeepEnd:   kept.keepEnd,
 		Kept:      kept.kept,
 		Gone:      kept.gone,
 	})

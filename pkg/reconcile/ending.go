@@ -1,6 +1,7 @@
 package reconcile
 
 import (
+	"slices"
 	"time"
 
 	"github.com/podlapse/podlapse/pkg/timeline"
@@ -30,10 +31,20 @@ func (r *Reconciler) observeEnding(p *pod, o timeline.Observation) {
 	if news {
 		r.tellChanged(o.PodUID())
 	}
+	if r.config.KeepEnd != nil && (p.evidence == nil || p.reported) && lasts(o) {
+		r.config.KeepEnd(o, news)
+	}
 	if _, object := o.(timeline.PodSeen); object && news {
 		p.ending.askedAt = time.Time{}
 	}
 	r.advanceEnding(p)
+}
+
+// lasts says that an observation is worth keeping for the next agent: that something still runs that one can ask about itself.
+func lasts(o timeline.Observation) bool {
+	answer, ok := o.(timeline.RuntimeSeen)
+	return !ok || slices.ContainsFunc(answer.Containers, func(c timeline.ContainerRun) bool { return !c.FinishedAt.IsZero() }) ||
+		!slices.ContainsFunc(answer.Sandboxes, func(s timeline.Sandbox) bool { return s.Ready })
 }
 
 // advanceEnding asks the runtime as often as it is likely to tell something new.

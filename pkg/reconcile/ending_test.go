@@ -120,3 +120,69 @@ func TestEndsThatNobodyFollows(t *testing.T) {
 		}
 	})
 }
+
+// An agent that ends in the midst of a pod's end leaves what it saw to the next, which tells the end as if it had been there.
+func TestAnEndAcrossARestart(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var left []timeline.Observation
+		follow := func(ended *[]timeline.Timeline) func(*Config) {
+			return func(c *Config) {
+				c.Terminated = func(tl timeline.Timeline) { *ended = append(*ended, tl) }
+				c.KeepEnd = func(o timeline.Observation, news bool) {
+					if news {
+						left = append(left, o)
+					}
+				}
+			}
+		}
+		var ended []timeline.Timeline
+		d := &desk{}
+		_, observe, stop := startWith(t, d, timeline.Scope{Runtime: true}, follow(&ended))
+		pod := longReady(d, observe)
+		if len(left) > 0 {
+			t.Errorf("of a pod that nobody deletes %v is kept", left)
+		}
+		requested := time.Now()
+		pod.DeletedAt, pod.DeletionGrace = requested.Truncate(time.Second), 30*time.Second
+		observe(timeline.PodSeen{ArrivedAt: time.Now(), Live: true, Pod: pod})
+		time.Sleep(20 * time.Millisecond)
+		pod.DeletionObserved = true
+		observe(timeline.PodSeen{ArrivedAt: time.Now(), Live: true, Pod: pod})
+		run := timeline.ContainerRun{Name: "app", StartedAt: requested.Add(-time.Minute)}
+		answer := timeline.RuntimeSeen{UID: "uid-1", AskedAt: time.Now(), ArrivedAt: time.Now(),
+			Sandboxes: []timeline.Sandbox{{ID: "s", Ready: true}}, Containers: []timeline.ContainerRun{run}}
+		for range 10 { // that it runs it will say again
+			answer.AskedAt, answer.ArrivedAt = time.Now(), time.Now()
+			observe(answer)
+			time.Sleep(time.Second)
+		}
+		run.FinishedAt = time.Now()
+		answer.Containers, answer.AskedAt, answer.ArrivedAt = []timeline.ContainerRun{run}, time.Now(), time.Now()
+		observe(answer)
+		stop()
+		if len(left) != 3 || len(ended) > 0 {
+			t.Fatalf("%d observations are kept, %v told", len(left), ended)
+		}
+
+		time.Sleep(2 * time.Second)
+		_, observe, stop = startWith(t, &desk{}, timeline.Scope{Runtime: true, Since: time.Now()}, func(c *Config) {
+			follow(&ended)(c)
+			c.Restored = Restored{Reported: []string{"uid-1"}, Ends: left}
+		})
+		defer stop()
+		observe(timeline.PodGone{UID: "uid-1", ArrivedAt: time.Now()}) // as the first list tells
+		if len(ended) != 1 {
+			t.Fatalf("told %d ends", len(ended))
+		}
+		end := ended[0].Termination
+		if off := end.RequestedAt.Sub(requested).Abs(); end.Listed || off > time.Millisecond {
+			t.Errorf("asked for at %s, off by %s, listed %t", end.RequestedAt, off, end.Listed)
+		}
+		if s := end.Stops; len(s) != 1 || !s[0].StoppedAt.Equal(run.FinishedAt) || s[0].Used < 9*time.Second {
+			t.Errorf("stops %+v", s)
+		}
+		if end.TotalError < time.Second { // it went while nobody looked
+			t.Errorf("gone at %s, total ±%s", end.GoneAt, end.TotalError)
+		}
+	})
+}

@@ -64,6 +64,9 @@ type Config struct {
 	// Keep, if set, is told what an agent after this one needs to go on: what was observed of start-ups that
 	// are to be reported, and whether that was news (timeline.Evidence.Apply).
 	Keep func(o timeline.Observation, news bool)
+	// KeepEnd, if set, is told what an agent after this one needs to go on with the end of a pod, and whether that was news
+	// (timeline.Ending.Apply).
+	KeepEnd func(o timeline.Observation, news bool)
 	// Kept, if set, says that the agent after this one will find the pod's start-up in flight, whatever happens now. It is asked
 	// when Run ends, and what it denies is settled then.
 	Kept func(uid string) bool

@@ -50,6 +50,7 @@ type Contents struct {
 	Since    time.Time
 	InFlight []timeline.Observation // by pod, in the order in which they came
 	Reported []string               // UIDs, in the order of their reports
+	Ends     []timeline.Observation // of pods that are reported and were about to end; by pod, in the order in which they came
 	// EventsUntil is when kubelet said what was told last of Events after start-ups; zero for nothing.
 	EventsUntil time.Time
 }
@@ -127,7 +128,7 @@ func unseal(text []byte) ([]byte, error) {
 	return text[:begin], nil
 }
 
-// read takes the recording. Pods that are reported are not in flight.
+// read takes the recording. Pods that are reported are not in flight: of these it tells how they were about to end.
 func (c *Contents) read(reader *record.Reader) error {
 	reported := make(map[string]bool, len(c.Reported))
 	for _, uid := range c.Reported {
@@ -142,7 +143,11 @@ func (c *Contents) read(reader *record.Reader) error {
 		if err != nil {
 			return fmt.Errorf("holds observations that cannot be read: %w", err)
 		}
-		if survives(o) && !reported[o.PodUID()] {
+		switch {
+		case !survives(o):
+		case reported[o.PodUID()]:
+			c.Ends = append(c.Ends, o)
+		default:
 			c.InFlight = append(c.InFlight, o)
 		}
 	}

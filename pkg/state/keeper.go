@@ -39,7 +39,7 @@ type Config struct {
 	Logger     *zap.Logger
 }
 
-// Keeper holds what must survive the agent. Keep, Kept, Reported, Gone and EventsUntil never wait for the disk and may be called
+// Keeper holds what must survive the agent. Keep, KeepEnd, Kept, Reported, Gone and EventsUntil never wait for the disk and may be called
 // from any goroutine.
 type Keeper struct {
 	config    Config
@@ -118,6 +118,16 @@ func (d *Dir) Keeper(config Config) (*Keeper, error) {
 	for _, uid := range d.Reported {
 		k.Reported(uid)
 	}
+	ends := map[string]*timeline.Ending{}
+	for _, o := range d.Ends {
+		news := true
+		if e := ends[o.PodUID()]; e != nil {
+			news = e.Apply(o)
+		} else {
+			ends[o.PodUID()] = timeline.NewEnding(o)
+		}
+		k.KeepEnd(o, news)
+	}
 	if err := k.save(); err != nil {
 		return nil, err
 	}
@@ -153,6 +163,32 @@ func (k *Keeper) Keep(o timeline.Observation, news bool) {
 	k.nudge()
 }
 
+// KeepEnd takes an observation of the end of a pod, and whether it was news, if the pod's start-up was reported or is in flight.
+func (k *Keeper) KeepEnd(o timeline.Observation, news bool) {
+	if !survives(o) || !news {
+		return
+	}
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	p := k.inFlight[o.PodUID()]
+	if p == nil {
+		if _, seen := o.(timeline.PodSeen); !seen || !slices.Contains(k.reported, o.PodUID()) {
+			return // of others the next agent has nothing that it could go on with
+		}
+		if len(k.inFlight) == maxInFlight {
+			k.lost++
+			return
+		}
+		p = &inFlight{ends: true}
+		k.inFlight[o.PodUID()] = p
+	}
+	if !p.take(o, news) {
+		p.full = true
+		k.lost++
+	}
+	k.nudge()
+}
+
 // Reported notes that all sinks are through with the pod's start-up: it is not in flight any more.
 func (k *Keeper) Reported(uid string) {
 	k.mu.Lock()
@@ -179,10 +215,11 @@ func (k *Keeper) Reported(uid string) {
 func (k *Keeper) Gone(uid string) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	if p := k.inFlight[uid]; p != nil {
+	if p := k.inFlight[uid]; p != nil && !p.ends {
 		p.gone = true
 		return
 	}
+	delete(k.inFlight, uid)
 	if i := slices.Index(k.reported, uid); i >= 0 {
 		k.reported = slices.Delete(k.reported, i, i+1)
 		k.nudge()

@@ -291,3 +291,31 @@ func (b *bench) expectLoss(t *testing.T) {
 		t.Errorf("logged %d times", n)
 	}
 }
+
+// How a pod is about to end survives, if its start-up was reported, until it is gone.
+func TestEndsAreKeptUntilTheyAreOver(t *testing.T) {
+	asked := seen("a", 5, "")
+	asked.Pod.DeletedAt, asked.Pod.DeletionGrace = after(5), 30*time.Second
+	observed := asked
+	observed.ArrivedAt, observed.Pod.DeletionObserved = after(6), true
+	b := newBench(t, Contents{})
+	b.KeepEnd(asked, true) // of a start-up that is not the agent's to report
+	b.Reported("a")
+	b.KeepEnd(event("a", 4, "Killing"), true) // nothing to go on with
+	b.KeepEnd(asked, true)
+	b.KeepEnd(asked, false)
+	b.KeepEnd(observed, true)
+	want := Contents{Since: created, Reported: []string{"a"}, Ends: []timeline.Observation{asked, observed}}
+	left := b.saved(t)
+	if !reflect.DeepEqual(left, want) {
+		t.Fatalf("left\n%+v\nwant\n%+v", left, want)
+	}
+	next := newBench(t, left)
+	if again := next.saved(t); !reflect.DeepEqual(again, want) {
+		t.Errorf("the next agent leaves\n%+v\nwant\n%+v", again, want)
+	}
+	next.Gone("a")
+	if got, want := next.saved(t), (Contents{Since: created}); !reflect.DeepEqual(got, want) {
+		t.Errorf("when it is gone there is\n%+v", got)
+	}
+}
