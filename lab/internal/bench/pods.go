@@ -4,14 +4,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 	"time"
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"github.com/podlapse/podlapse/lab/internal/agent"
 	"github.com/podlapse/podlapse/lab/internal/kube"
 )
 
@@ -122,44 +120,4 @@ func describe(pod corev1.Pod) string {
 		}
 	}
 	return text
-}
-
-// AwaitSettled waits until the agent has reported a pod's start-up and returns what it reported. The pod is
-// ready, so the agent has seen all there is, but for Events that are late or lost: it waits 15 s for those.
-func (b *Bench) AwaitSettled(ctx context.Context, name string) (agent.Timeline, error) {
-	return awaitPrinted(ctx, b, "the agent to report pod "+name, func(r agent.Records) []agent.Timeline { return r.Timelines },
-		func(t agent.Timeline) bool { return t.Name == name })
-}
-
-// AwaitEnd waits until the agent has reported the end of a pod and returns what it reported.
-func (b *Bench) AwaitEnd(ctx context.Context, name string) (agent.End, error) {
-	return awaitPrinted(ctx, b, "the agent to report the end of pod "+name, func(r agent.Records) []agent.End { return r.Ends },
-		func(e agent.End) bool { return e.Name == name })
-}
-
-// awaitPrinted waits for the first record of a kind that is the one.
-func awaitPrinted[R any](ctx context.Context, b *Bench, what string, of func(agent.Records) []R, is func(R) bool) (found R, err error) {
-	err = b.Node.Report.Wait(ctx, what, 45*time.Second, 100*time.Millisecond, func(context.Context) error {
-		records, err := b.Records()
-		if err != nil {
-			return err
-		}
-		all := of(records)
-		i := slices.IndexFunc(all, is)
-		if i < 0 {
-			return errors.New("it has not printed that")
-		}
-		found = all[i]
-		return nil
-	})
-	return found, err
-}
-
-// Records are what all agents so far printed about the bench's pods.
-func (b *Bench) Records() (agent.Records, error) {
-	output, err := b.Node.AgentOutput()
-	if err != nil {
-		return agent.Records{}, err
-	}
-	return agent.ReadRecords(output, b.Namespace)
 }

@@ -35,8 +35,27 @@ func (n Node) GuestRecords(guest int) string {
 // StartGuests starts the agent's program several times for another node, which has nothing but a runtime's
 // socket, and waits until all are ready.
 func (n Node) StartGuests(ctx context.Context, nodeName string, count int) error {
-	if count > maxGuests {
-		return fmt.Errorf("start %d guests: %d are the most", count, maxGuests)
+	guests := make([][]string, count)
+	for guest := range guests {
+		guests[guest] = []string{"--node-name=" + nodeName, "--cri-endpoint=unix://" + n.GuestSocket()}
+	}
+	return n.startGuests(ctx, guests)
+}
+
+// StartBeside starts the agent's program for the lab's own node once with each of these sets of flags, beside the agent that it
+// has, and waits until all are ready.
+func (n Node) StartBeside(ctx context.Context, flags ...[]string) error {
+	guests := make([][]string, len(flags))
+	for guest := range guests {
+		guests[guest] = append([]string{"--node-name=" + layout.NodeName, "--cri-endpoint=unix://" + n.ContainerdSocket(),
+			"--records=both"}, flags[guest]...) // of those that are given twice, the last counts
+	}
+	return n.startGuests(ctx, guests)
+}
+
+func (n Node) startGuests(ctx context.Context, guests [][]string) error {
+	if len(guests) > maxGuests {
+		return fmt.Errorf("start %d guests: %d are the most", len(guests), maxGuests)
 	}
 	if err := n.StopGuests(); err != nil { // of a scenario that was killed
 		return err
@@ -45,19 +64,18 @@ func (n Node) StartGuests(ctx context.Context, nodeName string, count int) error
 	if err != nil {
 		return err
 	}
-	for guest := range count {
-		if err := n.startGuest(ctx, program, nodeName, guest); err != nil {
+	for guest, flags := range guests {
+		if err := n.startGuest(ctx, program, guest, flags); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-func (n Node) startGuest(ctx context.Context, program, nodeName string, guest int) error {
+func (n Node) startGuest(ctx context.Context, program string, guest int, flags []string) error {
 	c := n.agent(program, AgentChange{})
 	c.Name, c.ports, c.Stdout = guestProcess(guest), []int{layout.FirstGuestPort + guest}, n.GuestRecords(guest)
-	c.Args = []string{"run", "--node-name=" + nodeName, "--kubeconfig=" + n.AgentKubeconfig(),
-		"--cri-endpoint=unix://" + n.GuestSocket(), "--listen-address=" + guestAddress(guest)}
+	c.Args = append([]string{"run", "--kubeconfig=" + n.AgentKubeconfig(), "--listen-address=" + guestAddress(guest)}, flags...)
 	c.ready = func(ctx context.Context) error { return get(ctx, "http://"+guestAddress(guest)+"/readyz") }
 	if err := os.RemoveAll(c.Stdout); err != nil {
 		return fmt.Errorf("remove the records of another scenario: %w", err)
