@@ -21,7 +21,7 @@ type RuntimeLog struct {
 	StartAskedAt     map[string]time.Time // kubelet first asked for each container's start
 	RunningAt        map[string]time.Time // each container's first start was done
 	ExitedAt         map[string]time.Time // the end of each container's first run was heard of
-	SandboxStoppedAt time.Time            // the first sandbox was stopped
+	SandboxStoppedAt time.Time            // the first sandbox was over
 	Pull             Span                 // of the one image that the bench made for the pod
 }
 
@@ -44,7 +44,7 @@ var (
 	containerCreated = regexp.MustCompile(`^CreateContainer within sandbox "([^"]+)" for name:"([^"]+)".* returns container id "([^"]+)"$`)
 	containerStarted = regexp.MustCompile(`^StartContainer for "([^"]+)" returns successfully$`)
 	startAsked       = regexp.MustCompile(`^StartContainer for "([^"]+)"$`)
-	sandboxStopped   = regexp.MustCompile(`^StopPodSandbox for "([^"]+)" returns successfully$`)
+	sandboxStopped   = regexp.MustCompile(`^received sandbox container exit event sandbox_id:"([^"]+)"`)
 	containerExited  = regexp.MustCompile(`^received container exit event container_id:"([^"]+)"`)
 	imagePulled      = regexp.MustCompile(`^PullImage "([^"]+)"( returns image reference .*)?$`)
 )

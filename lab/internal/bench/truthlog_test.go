@@ -21,8 +21,8 @@ time="2026-01-01T00:00:08Z" level=info msg="StartContainer for \"c1\""
 time="2026-01-01T00:00:09Z" level=info msg="StartContainer for \"c1\" returns successfully"
 time="2026-01-01T00:00:10Z" level=info msg="received container exit event container_id:\"c1\" id:\"c1\" pid:7"
 time="2026-01-01T00:00:11Z" level=info msg="StopPodSandbox for \"s1\""
-time="2026-01-01T00:00:12Z" level=info msg="StopPodSandbox for \"s1\" returns successfully"
-time="2026-01-01T00:00:13Z" level=info msg="StopPodSandbox for \"s1\" returns successfully"
+time="2026-01-01T00:00:12Z" level=info msg="received sandbox container exit event sandbox_id:\"s1\" exit_status:137"
+time="2026-01-01T00:00:13Z" level=info msg="received sandbox container exit event sandbox_id:\"s1\" exit_status:137"
 not a line of it
 `
 	log, err := readRuntimeLog(strings.NewReader(text), "u1", "registry/n/pod:")
