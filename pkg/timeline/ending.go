@@ -58,10 +58,11 @@ type stopEvidence struct {
 	waitsForNext bool // the latest run is over, and kubelet waits before the next
 }
 
-// NewEnding begins with an observation; it is nil unless that is a pod object that somebody asked to delete.
+// NewEnding begins with an observation; it is nil unless that is a pod object that somebody asked to delete. That of a static pod is a
+// mirror, whose end is not the pod's.
 func NewEnding(o Observation) *Ending {
 	seen, ok := o.(PodSeen)
-	if !ok || seen.Pod.DeletedAt.IsZero() {
+	if !ok || seen.Pod.DeletedAt.IsZero() || !seen.Pod.ReadAt.IsZero() {
 		return nil
 	}
 	e := &Ending{created: at(seen.Pod.CreatedAt), asked: at(seen.Pod.DeletedAt), heard: at(seen.ArrivedAt), live: seen.Live}

@@ -37,6 +37,9 @@ func TestEndingsInAnyOrder(t *testing.T) {
 	for _, path := range scriptPaths(t, "testdata/endings/*.script") {
 		input, _ := readScript(t, path)
 		s := parseScript(t, input)
+		if ending(s.observations) == nil {
+			continue // there is none to be told of
+		}
 		want := ending(s.observations).Termination(s.asOf, s.skew)
 		random := rand.New(rand.NewPCG(1, 2))
 		for range 50 {

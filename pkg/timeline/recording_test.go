@@ -75,7 +75,14 @@ func TestReplayOfEnds(t *testing.T) {
 				}
 				continue
 			}
-			want := timeline.EndingOf(script.Observations).Termination(script.AsOf, timeline.Skew{})
+			e := timeline.EndingOf(script.Observations)
+			if e == nil {
+				if got != nil {
+					t.Errorf("%s: %+v", script.Name, got)
+				}
+				continue
+			}
+			want := e.Termination(script.AsOf, timeline.Skew{})
 			if got == nil || got.Total != want.Total || !reflect.DeepEqual(got.Phases, want.Phases) || !reflect.DeepEqual(got.Stops, want.Stops) {
 				t.Errorf("%s: replayed to\n%+v\nwant\n%+v", script.Name, got, want)
 			}
