@@ -108,6 +108,7 @@ func termination(ctx context.Context, b *bench.Bench, v *Verdict) error {
 type endWitness struct {
 	asked   bench.Span // the request, until it was answered
 	toldAt  time.Time  // kubelet heard of it, by its log
+	begunAt time.Time  // it began to stop the first container, by its Event
 	runtime bench.RuntimeLog
 	goneAt  time.Time // the bench's watch heard that it is gone
 }
@@ -126,6 +127,9 @@ func (p endingPod) end(ctx context.Context, b *bench.Bench, v *Verdict, sighting
 		return w, err
 	}
 	if w.toldAt, err = b.ToldToStopAt(p.name); err != nil {
+		return w, err
+	}
+	if w.begunAt, err = b.StopBegunAt(ctx, p.name); err != nil {
 		return w, err
 	}
 	seen := sightings.Of(p.name)

@@ -39,7 +39,8 @@ func (v *Verdict) end(p endingPod, end agent.End, w endWitness) {
 		v.Compare(p.name+" "+what, 0, since(truth), since(measured), !measured.IsZero() && !truth.IsZero(), limit)
 	}
 	instant("asked for", w.asked.EndAt, told.RequestedAt, endLimit)
-	instant("taken up", w.toldAt, phaseOf(told.Phases, "kubelet_pickup").EndAt, endLimit)
+	instant("told", w.toldAt, told.RequestedAt, endLimit)
+	instant("stop begun", w.begunAt, phaseOf(told.Phases, "kubelet_pickup").EndAt, endLimit)
 	for _, e := range p.ends {
 		stop := told.Of(e.container)
 		code := -1
