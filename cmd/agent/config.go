@@ -42,6 +42,10 @@ type config struct {
 
 	annotate bool // pods that ask for it
 
+	termination   bool // ends of pods are followed
+	rolloutTraces bool // the pods of a rollout in one trace
+	lifeTraces    bool // what comes after a start-up in its trace
+
 	verifyInterval time.Duration // 0: pods are never compared with a list
 	watchDelays    bool          // count how late watches are
 
@@ -58,7 +62,7 @@ type config struct {
 }
 
 // The values of --events, --log-format, --records, --records-partial, --debug-observations, --metrics-pod-labels,
-// --serve-objects, --annotate, --verify-interval, --watch-delays, --impersonate-node and --web-auth.
+// --serve-objects, --annotate, --termination, --rollout-traces, --life-traces, --verify-interval, --watch-delays, --impersonate-node and --web-auth.
 const (
 	eventsAuto        = "auto"
 	eventsOff         = "off"
@@ -79,6 +83,12 @@ const (
 	objectsOff        = "off"
 	annotateOn        = "on"
 	annotateOff       = "off"
+	terminationOn     = "on"
+	terminationOff    = "off"
+	rolloutTracesOn   = "on"
+	rolloutTracesOff  = "off"
+	lifeTracesOn      = "on"
+	lifeTracesOff     = "off"
 	verifyOff         = "off"
 	delaysOn          = "on"
 	delaysOff         = "off"
@@ -171,6 +181,23 @@ func (c *config) settings() []setting {
 			help: "write podlapse.dev/startup onto pods with the annotation podlapse.dev/annotate: \"true\" once their start-up is " +
 				"over, and timestamp onto pods with the annotation addtime; needs a ServiceAccount that may patch pods",
 			set: onOff(&c.annotate, annotateOn, annotateOff),
+		},
+		{
+			flag: "termination", variable: "TERMINATION", value: "on|off", def: terminationOff, alone: terminationOn,
+			help: "follow each pod that is deleted until its object is gone, and tell where that time went: how each container stopped, " +
+				"its sandbox, the object; asks the runtime about such a pod once a second",
+			set: onOff(&c.termination, terminationOn, terminationOff),
+		},
+		{
+			flag: "rollout-traces", variable: "ROLLOUT_TRACES", value: "on|off", def: rolloutTracesOff, alone: rolloutTracesOn,
+			help: "send the start-ups of pods of the same version of the same owner as one trace over OTLP, not as one each",
+			set:  onOff(&c.rolloutTraces, rolloutTracesOn, rolloutTracesOff),
+		},
+		{
+			flag: "life-traces", variable: "LIFE_TRACES", value: "on|off", def: lifeTracesOff, alone: lifeTracesOn,
+			help: "send over OTLP what happens to a pod after its start-up, in the trace of that: runs of containers that end, and with " +
+				"--events=cluster what kubelet says",
+			set: onOff(&c.lifeTraces, lifeTracesOn, lifeTracesOff),
 		},
 		{
 			flag: "verify-interval", variable: "VERIFY_INTERVAL", value: "off|DURATION", def: verifyOff,

@@ -88,7 +88,7 @@ func everything(t *testing.T) *prometheus.Registry {
 	t.Helper()
 	t.Setenv("OTEL_EXPORTER_OTLP_ENDPOINT", "http://"+nobody(t))
 	a := startInside(t, podwatchtest.Start(t), "--state-dir="+t.TempDir(), "--record-observations="+filepath.Join(t.TempDir(), "o.jsonl"),
-		"--metrics-pod-labels=on", "--annotate=on", "--verify-interval=10m", "--watch-delays=on",
+		"--metrics-pod-labels=on", "--annotate=on", "--termination=on", "--rollout-traces=on", "--life-traces=on", "--verify-interval=10m", "--watch-delays=on",
 		"--node-health", "--pressure", "--probes-file="+probesFile(t), "--cri-endpoint=unix://"+filepath.Join(t.TempDir(), "never.sock"))
 	a.stop()
 	return a.registry
@@ -102,6 +102,12 @@ type inside struct {
 
 // startInside runs an agent until it watches pods.
 func startInside(t testing.TB, cluster *podwatchtest.Server, flags ...string) inside {
+	t.Helper()
+	return startInsideWriting(t, cluster, io.Discard, flags...)
+}
+
+// startInsideWriting is startInside with a place for its records.
+func startInsideWriting(t testing.TB, cluster *podwatchtest.Server, records io.Writer, flags ...string) inside {
 	t.Helper()
 	var c config
 	args := append([]string{"--node-name=node-a", "--listen-address=127.0.0.1:0", "--kubeconfig=" + kubeconfig(t, cluster.URL())}, flags...)
@@ -126,7 +132,7 @@ func startInside(t testing.TB, cluster *podwatchtest.Server, flags ...string) in
 	})}
 	t.Cleanup(a.stop)
 	go func() {
-		ended <- serve(ctx, c, api, a.registry, zap.NewNop(), io.Discard)
+		ended <- serve(ctx, c, api, a.registry, zap.NewNop(), records)
 	}()
 	a.await(t, "podlapse_apiserver_requests_total", 1) // registered last, and everything runs
 	return a

@@ -22,7 +22,7 @@ func tracesOf(c config) export.TraceOf {
 	if !c.otlp.Traces.On {
 		return nil
 	}
-	return otlp.NewTraceOf()
+	return otlp.NewTraceOf(c.rolloutTraces)
 }
 
 // newTraces makes the sink of traces, or nil without an endpoint for them. The context is done when the agent is told to stop.
@@ -32,7 +32,7 @@ func newTraces(ctx context.Context, c config, build export.Build, handed *report
 		return nil, nil
 	}
 	return otlp.NewTraces(ctx, otlp.TracesConfig{
-		Signal: c.otlp.Traces, Node: c.nodeName, Version: build.Version, Registerer: registry,
+		Signal: c.otlp.Traces, Rollouts: c.rolloutTraces, Node: c.nodeName, Version: build.Version, Registerer: registry,
 		Report: board.Register(partTraces, "not started yet"), Logger: logger.Named(partTraces), Done: handed.sink(),
 		Stopping: func() bool { return ctx.Err() != nil },
 	})

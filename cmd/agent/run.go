@@ -112,7 +112,7 @@ func serve(ctx context.Context, c config, api apiServer, registry *prometheus.Re
 	registry.MustRegister(export.NewSources(func() []export.Source { return seen.of(sourcesOf(board.Statuses())) }))
 
 	// A recording that begins here is whole: what the agent before observed comes first.
-	recorder, err := newRecorder(c, record.Header{Agent: build.Version, Scope: scope}, kept.left.InFlight, registry, board, logger)
+	recorder, err := newRecorder(c, record.Header{Agent: build.Version, Scope: scope, Ends: c.termination}, kept.left.InFlight, registry, board, logger)
 	if err != nil {
 		return err
 	}
@@ -143,7 +143,7 @@ func serve(ctx context.Context, c config, api apiServer, registry *prometheus.Re
 		Client: api.pods, AsNode: c.asNode, NodeName: c.nodeName, Observe: observe, Now: time.Now,
 		Report: board.Register(string(timeline.SourcePodWatch), "not connected to the API server yet"),
 		Known:  kept.known(),
-		Traits: c.records == recordsTransition || c.records == recordsBoth, Objects: served.objects,
+		Traits: c.records == recordsTransition || c.records == recordsBoth, Ends: c.termination, Objects: served.objects,
 		Follower: following.one(), Delay: delays.pod, Verify: newVerify(c, board),
 	})
 	registerVerification(c, pods, registry)
@@ -183,13 +183,16 @@ func serve(ctx context.Context, c config, api apiServer, registry *prometheus.Re
 				sink(t)
 			}
 		},
-		Debugged:  metrics.ObserveDebug,
+		Debugged:   metrics.ObserveDebug,
+		Terminated: newTerminated(c, lines, traces),
+		Later:      newLater(c, traces), LaterEvents: c.events == eventsCluster, KeepEventsUntil: kept.eventsUntil,
 		Progress:  progress,
 		Changed:   changed,
 		Forgotten: served.forgotten,
 		Logger:    logger.Named("reconcile"),
-		Restored:  reconcile.Restored{InFlight: kept.left.InFlight, Reported: kept.left.Reported},
+		Restored:  reconcile.Restored{InFlight: kept.left.InFlight, Reported: kept.left.Reported, Ends: kept.left.Ends, EventsUntil: kept.left.EventsUntil},
 		Keep:      kept.keep,
+		KeepEnd:   kept.keepEnd,
 		Kept:      kept.kept,
 		Gone:      kept.gone,
 	})

@@ -30,7 +30,11 @@ type memory struct {
 	keeper *state.Keeper
 	keep   func(o timeline.Observation, news bool)
 	kept   func(uid string) bool
-	gone   func(uid string)
+	// keepEnd is keep for ends of pods.
+	keepEnd func(o timeline.Observation, news bool)
+	gone    func(uid string)
+	// eventsUntil takes when kubelet said what was told last as Events after start-ups.
+	eventsUntil func(time.Time)
 	// reported takes a timeline that all sinks are through with.
 	reported func(timeline.Timeline)
 }
@@ -55,7 +59,7 @@ func newMemory(c config, build export.Build, scope *timeline.Scope, registry pro
 		return memory{}, fmt.Errorf("--state-dir %s: %w; make it writable for the agent's user, or choose another", c.stateDir, err)
 	}
 	return memory{
-		dir: dir, left: dir.Contents, keeper: keeper, keep: keeper.Keep, kept: keeper.Kept, gone: keeper.Gone,
+		dir: dir, left: dir.Contents, keeper: keeper, keep: keeper.Keep, keepEnd: keeper.KeepEnd, kept: keeper.Kept, gone: keeper.Gone, eventsUntil: keeper.EventsUntil,
 		reported: func(t timeline.Timeline) { keeper.Reported(t.UID) },
 	}, nil
 }

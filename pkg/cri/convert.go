@@ -59,8 +59,20 @@ func convertContainer(listed *runtimeapi.Container, status *runtimeapi.Container
 	if status.GetState() == runtimeapi.ContainerState_CONTAINER_EXITED {
 		run.FinishedAt = fromNanos(status.GetFinishedAt())
 		run.ExitCode = int(status.GetExitCode())
+		run.Reason = shortReason(status.GetReason())
 	}
 	return run
+}
+
+// maxReason is longer than any word of a runtime's, in bytes.
+const maxReason = 64
+
+// shortReason is a word that is kept; what is longer is none.
+func shortReason(reason string) string {
+	if len(reason) > maxReason {
+		return ""
+	}
+	return strings.Clone(reason)
 }
 
 // attempt is kubelet's restart count, which it also gives as the attempt in the metadata.

@@ -35,6 +35,7 @@ func NewRecord(t timeline.Timeline) Record {
 		LostEvents:    t.LostEvents,
 		Events:        eventRecords(t.Said),
 		ClockSkew:     skewRecord(t.Skew),
+		Termination:   terminationRecord(t.Termination),
 	}
 }
 

@@ -44,7 +44,7 @@ type JSONLinesConfig struct {
 	Now        func() time.Time
 	Registerer prometheus.Registerer // gets the metrics of the sink records
 	Logger     *zap.Logger
-	// Done is told of each timeline that is no partial one whose lines were written, or dropped although the agent
+	// Done is told of each start-up that is over, no end of a pod, whose lines were written, or dropped although the agent
 	// goes on. What is lost because writing ended is not done: the next agent may write it. It must not block, and is
 	// called from Offer and Run.
 	Done func(timeline.Timeline)
@@ -61,14 +61,14 @@ func NewJSONLines(config JSONLinesConfig) *JSONLines {
 	})}
 }
 
-// Offer queues a timeline for writing, or counts it as dropped when the queue is full. It never
+// Offer queues a start-up, or with Timeline.Ended the end of a pod, for writing, or counts it as dropped when the queue is full. It never
 // blocks and may be called from any goroutine.
 func (j *JSONLines) Offer(t timeline.Timeline) {
 	if t.Partial {
 		_ = j.queue.OfferLeaving(t, jsonLinesSpare) // counted; a later one tells more
 		return
 	}
-	if err := j.queue.Offer(t); errors.Is(err, sink.ErrFull) {
+	if err := j.queue.Offer(t); errors.Is(err, sink.ErrFull) && !t.Ended() {
 		j.config.Done(t)
 	}
 }
@@ -97,7 +97,7 @@ func (j *JSONLines) write(t timeline.Timeline) error {
 		j.config.Logger.Error("cannot encode record", zap.String("namespace", t.Namespace),
 			zap.String("pod", t.Name), zap.Error(err))
 	}
-	if !t.Partial {
+	if !t.Partial && !t.Ended() {
 		j.config.Done(t)
 	}
 	return nil
@@ -106,7 +106,11 @@ func (j *JSONLines) write(t timeline.Timeline) error {
 func (j *JSONLines) encode(t timeline.Timeline) ([]byte, error) {
 	var lines bytes.Buffer
 	now := j.config.Now()
-	for _, kind := range j.config.Kinds {
+	kinds := j.config.Kinds
+	if t.Ended() {
+		kinds = []Lines{TerminationLines}
+	}
+	for _, kind := range kinds {
 		for _, value := range kind(t, now) {
 			if err := encodeLine(&lines, value); err != nil {
 				return nil, err

@@ -42,6 +42,8 @@ type Record struct {
 	// ClockSkew is there when the control plane's clock is known to differ from the node's: errors of what
 	// the control plane stamped make room for it.
 	ClockSkew *SkewRecord `json:"clock_skew,omitempty"`
+	// Termination is how the pod ends, once somebody asked to delete it; no part of the start-up. Nil where nobody follows that.
+	Termination *TerminationRecord `json:"termination,omitempty"`
 }
 
 // SkewRecord is how far the control plane's clock is ahead of the node's, negative when it is behind.

@@ -26,29 +26,37 @@ func Waterfall(record Record, page terminal.Page) string {
 		out.WriteString(page.Paint(terminal.Bold, line))
 	}
 	out.WriteString("\n" + page.Wrap(origin(record)) + "\n\n")
-	writePhases(&out, record, page)
+	writePhases(&out, record.Phases, record.CreatedAt.Time, record.Total.Duration(), page)
 	if len(record.Pulls) > 0 {
 		out.WriteString("\n")
 		writePulls(&out, record.Pulls, page)
 	}
-	if len(record.Conflicts) > 0 {
+	writeDoubts(&out, record.Conflicts, record.Missing, page)
+	if len(record.LostEvents) > 0 {
+		out.WriteString("\nEVENTS THAT KUBELET MADE AND NOBODY GOT\n  " +
+			page.Wrap(strings.Join(convert(record.LostEvents, terminal.Clean), ", ")) + "\n")
+	}
+	if record.Termination != nil {
+		writeTermination(&out, *record.Termination, page)
+	}
+	return out.String()
+}
+
+// writeDoubts tells of what contradicts itself and of what nothing tells.
+func writeDoubts(out *strings.Builder, conflicts []ConflictRecord, missing []string, page terminal.Page) {
+	if len(conflicts) > 0 {
 		out.WriteString("\nCONFLICTS\n")
 	}
-	for _, conflict := range record.Conflicts {
+	for _, conflict := range conflicts {
 		at := terminal.Clean(conflict.Mark)
 		if conflict.Container != "" {
 			at += " of " + terminal.Clean(conflict.Container)
 		}
 		out.WriteString("  " + page.Wrap(at+": "+terminal.Clean(conflict.Detail)) + "\n")
 	}
-	if len(record.Missing) > 0 {
-		out.WriteString("\nNO EVIDENCE FOR\n  " + page.Wrap(strings.Join(convert(record.Missing, terminal.Clean), ", ")) + "\n")
+	if len(missing) > 0 {
+		out.WriteString("\nNO EVIDENCE FOR\n  " + page.Wrap(strings.Join(convert(missing, terminal.Clean), ", ")) + "\n")
 	}
-	if len(record.LostEvents) > 0 {
-		out.WriteString("\nEVENTS THAT KUBELET MADE AND NOBODY GOT\n  " +
-			page.Wrap(strings.Join(convert(record.LostEvents, terminal.Clean), ", ")) + "\n")
-	}
-	return out.String()
 }
 
 // origin says where the pod ran and what came before.
@@ -68,10 +76,11 @@ func origin(record Record) string {
 	return text
 }
 
-func writePhases(out *strings.Builder, record Record, page terminal.Page) {
+// writePhases draws phases, from when the first one begins and for as long as all take.
+func writePhases(out *strings.Builder, phases []PhaseRecord, from time.Time, total time.Duration, page terminal.Page) {
 	layout := terminal.Table{Columns: []terminal.Column{{Shorten: terminal.Clip}, {Shorten: terminal.Clip}, {Right: true}, {Right: true}, {}, {}}}
 	layout.Add("PHASE", "CONTAINER", "TIME", "ERROR", "", "CAUSE")
-	for _, phase := range record.Phases {
+	for _, phase := range phases {
 		names := append([]string{string(phase.Phase)}, convert(phase.MergedWith, asString)...)
 		cause := terminal.Clean(string(phase.Cause))
 		if phase.Open {
@@ -88,14 +97,14 @@ func writePhases(out *strings.Builder, record Record, page terminal.Page) {
 	}
 
 	axis := axis{
-		start: record.CreatedAt.Time,
-		total: record.Total.Duration(),
+		start: from,
+		total: total,
 		cells: max(page.Columns-layout.Width(), minBar),
 	}
 	const barColumn, causeColumn = 4, 5
 	layout.Set(0, barColumn, axis.heading())
 	layout.StyleRow(0, terminal.Dim)
-	for i, phase := range record.Phases {
+	for i, phase := range phases {
 		layout.Set(i+1, barColumn, axis.bar(phase.StartAt.Time, phase.EndAt.Time, phase.Open))
 		layout.Style(i+1, barColumn, CauseStyle(phase.Cause))
 		layout.Style(i+1, causeColumn, CauseStyle(phase.Cause))

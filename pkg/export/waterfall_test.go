@@ -47,13 +47,17 @@ func TestWaterfallOfHostileRecords(t *testing.T) {
 		Conflicts:  []ConflictRecord{{Mark: evil, Container: evil, Detail: evil}},
 		Missing:    []string{evil},
 	}
+	record.Termination = &TerminationRecord{
+		Verdict: evil, Reason: evil, Phases: record.Phases, Conflicts: record.Conflicts, Missing: record.Missing,
+		Containers: []StopRecord{{Container: evil, How: timeline.How(evil), Reason: evil, Signal: -1, ExitCode: new(-1), Used: new(Seconds(-1)), Error: new(Seconds(-1))}},
+	}
 	evilPulls := PullList{
 		Items:  []LivePullRecord{{Namespace: evil, Pod: evil, Container: evil, Image: evil, Registry: evil, Outcome: imagepull.Outcome(evil), State: evil, DoneBytes: -1, TotalBytes: 1}},
 		Recent: []RecentPullRecord{{Namespace: evil, Pod: evil, PullRecord: record.Pulls[0]}},
 	}
 	for _, total := range []Seconds{0, -1, 1, Seconds(time.Hour)} {
 		for _, columns := range []int{-5, 0, 40, 120} {
-			record.Total = total
+			record.Total, record.Termination.Total = total, total
 			for _, text := range []string{
 				Waterfall(record, terminal.Page{Columns: columns}), Waterfall(record, terminal.Page{Columns: columns, Fit: true}),
 				Summary([]Record{record}, true, terminal.Page{}),
@@ -82,6 +86,9 @@ func TestWaterfallOfEndlessRecords(t *testing.T) {
 	endless := strings.Repeat("<b>\x1b[31mlong \u202e", 1<<16)
 	record := NewRecord(stillPulling())
 	record.Verdict, record.Phases[1].Container, record.Conflicts[0].Detail, record.Pulls[0].Image = endless, endless, endless, endless
+	record.Termination = &TerminationRecord{
+		Verdict: endless, Phases: record.Phases, Containers: []StopRecord{{Container: endless, How: timeline.How(endless), Reason: endless}},
+	}
 	page := terminal.Page{Columns: 100, Fit: true}
 	text := Waterfall(record, page)
 	if len(text) > 16<<10 {

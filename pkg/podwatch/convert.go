@@ -172,6 +172,7 @@ func convertContainer(c *corev1.Container, kind timeline.ContainerKind, statuses
 		StartupProbe:   c.StartupProbe != nil,
 		ReadinessProbe: c.ReadinessProbe != nil,
 		PostStartHook:  c.Lifecycle != nil && c.Lifecycle.PostStart != nil,
+		PreStopHook:    c.Lifecycle != nil && c.Lifecycle.PreStop != nil,
 	}
 	for i := range statuses {
 		if statuses[i].Name == c.Name {
@@ -205,6 +206,7 @@ func applyStatus(c *timeline.Container, status *corev1.ContainerStatus) {
 		c.StartedAt = instant(state.Terminated.StartedAt)
 		c.FinishedAt = instant(state.Terminated.FinishedAt)
 		c.ExitCode = int(state.Terminated.ExitCode)
+		c.EndReason = bounded(state.Terminated.Reason, maxReason)
 	case state.Waiting != nil:
 		c.State = timeline.StateWaiting
 		c.WaitingReason = bounded(state.Waiting.Reason, maxReason)
@@ -215,6 +217,7 @@ func applyStatus(c *timeline.Container, status *corev1.ContainerStatus) {
 			StartedAt:  instant(last.StartedAt),
 			FinishedAt: instant(last.FinishedAt),
 			ExitCode:   int(last.ExitCode),
+			Reason:     bounded(last.Reason, maxReason),
 		}
 	}
 }

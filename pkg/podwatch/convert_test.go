@@ -101,7 +101,7 @@ func TestConvertPod(t *testing.T) {
 				LastRun: &timeline.Run{StartedAt: at(6), FinishedAt: at(7), ExitCode: 1}},
 			{Name: "once", Kind: timeline.KindInit, Image: "o"},
 			{Name: "app", Kind: timeline.KindMain, Image: "a:1", PullPolicy: timeline.PullIfNotPresent, ReadinessProbe: true,
-				State: timeline.StateTerminated, ExitCode: 137},
+				State: timeline.StateTerminated, ExitCode: 137, EndReason: "ContainerStatusUnknown"},
 			{Name: "slow", Kind: timeline.KindMain, Image: "s", State: timeline.StateWaiting,
 				WaitingReason: "ImagePullBackOff", PullFailure: imagepull.FailureNotFound},
 			{Name: "new", Kind: timeline.KindMain, Image: "n"},

@@ -27,7 +27,7 @@ import (
 // retries keeps a dead API server from being asked too often, and one that is back from being missed.
 var retries = backoff.Policy{First: 500 * time.Millisecond, Max: 15 * time.Second}
 
-// Config is what Pods needs; every field but Known, AsNode, Traits, Objects, Follower, Delay and Verify is required.
+// Config is what Pods needs; every field but Known, AsNode, Traits, Ends, Objects, Follower, Delay and Verify is required.
 type Config struct {
 	Client   rest.Interface
 	NodeName string // pods bound to this node are observed
@@ -43,6 +43,8 @@ type Config struct {
 	AsNode bool
 	// Traits says that PodSeen is to carry timeline.Pod.Traits, which only some records need.
 	Traits bool
+	// Ends says that PodSeen is to carry what kubelet makes of a deletion, which is more news of each pod.
+	Ends bool
 	// Objects, if set, keeps the objects as well.
 	Objects *Objects
 	// Follower, if set, is told of the objects as well.

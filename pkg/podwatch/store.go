@@ -142,6 +142,9 @@ func (s *store) observe(pod *corev1.Pod, now time.Time, live bool) {
 	if !s.pods.config.Traits {
 		converted.Traits = nil
 	}
+	if s.pods.config.Ends {
+		addEnd(&converted, pod)
+	}
 	known, ok := s.seen[converted.UID]
 	// The mirror of a static pod may be made again, with the counts of the one before.
 	s.pods.restarts.observe(pod, !ok && (!s.listed || converted.RuntimeUID != converted.UID))

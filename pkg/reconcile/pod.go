@@ -31,6 +31,9 @@ type pod struct {
 	pulled []timeline.Pull          // for them, of the latest
 	idle   []timeline.IdleContainer // once settled
 
+	sequel *timeline.Sequel // nil while it starts, and where what comes after is not followed
+	ending *ending          // nil until somebody asks to delete the pod, and where that is not followed
+
 	watching bool // an Event watch was asked for
 	// Why: the start-up, or an ephemeral container, needs it.
 	wantsEvents, debugWantsEvents bool
@@ -51,6 +54,7 @@ func (r *Reconciler) timelineWith(p *pod, now time.Time, skew timeline.Skew) (ti
 	if p.evidence == nil {
 		t := p.settled
 		t.Debug = r.debugPulls(p, now)
+		t.Termination = p.termination(now, skew)
 		return t, true
 	}
 	t, ok := p.evidence.Timeline(now, skew)
@@ -59,6 +63,7 @@ func (r *Reconciler) timelineWith(p *pod, now time.Time, skew timeline.Skew) (ti
 	r.pulls.Complete(&t)
 	r.pressure.Complete(&t)
 	t.Debug = r.debugPulls(p, now)
+	t.Termination = p.termination(now, skew)
 	return t, ok
 }
 
@@ -80,6 +85,7 @@ func (r *Reconciler) observe(o timeline.Observation) {
 		p.late = !object.Live
 	}
 	r.observeDebug(p, o)
+	r.observeEnding(p, o)
 	if p.evidence != nil {
 		news := p.evidence.Apply(o)
 		if event, ok := o.(timeline.EventSeen); ok {
@@ -102,9 +108,12 @@ func (r *Reconciler) observe(o timeline.Observation) {
 		if !gone {
 			r.tellProgress(p)
 		}
-	} else if seen {
-		r.relabel(p, object.Pod)
-		p.idle = object.Pod.IdleContainers()
+	} else {
+		if seen {
+			r.relabel(p, object.Pod)
+			p.idle = object.Pod.IdleContainers()
+		}
+		r.observeSequel(p, o)
 	}
 	if gone {
 		r.forget(o.PodUID(), p)
@@ -206,7 +215,7 @@ func (p *pod) askAgainAfter() time.Duration {
 
 // watchEvents keeps a watch open while the start-up or an ephemeral container needs one.
 func (r *Reconciler) watchEvents(p *pod, object timeline.Pod) {
-	wanted := p.wantsEvents || p.debugWantsEvents
+	wanted := p.wantsEvents || p.debugWantsEvents || p.sequel != nil && r.config.LaterEvents
 	if p.watching == wanted {
 		return
 	}
@@ -225,9 +234,11 @@ func (r *Reconciler) watchEvents(p *pod, object timeline.Pod) {
 func (r *Reconciler) settle(p *pod, now time.Time) {
 	object := p.evidence.Pod()
 	p.wantsEvents = false
+	r.beginSequel(p, object)
 	r.watchEvents(p, object)
 	p.settled, _ = r.timeline(p, now)
 	p.settled.Partial = false
+	p.settled.Termination = nil // another report
 	r.pulls.Settle(p.settled)
 	p.evidence, p.idle = nil, object.IdleContainers()
 	r.countStarting(-1)
@@ -261,14 +272,16 @@ func (r *Reconciler) forget(uid string, p *pod) {
 	if p.evidence != nil {
 		r.settle(p, r.config.Now())
 	}
+	r.endSequel(p)
 	delete(r.pods, uid)
 	r.leave(uid)
 	if !p.settled.ReadAt.IsZero() {
 		r.mirrors = append(r.mirrors, p.settled.ID())
 		r.mirrors = r.mirrors[max(0, len(r.mirrors)-maxGone):]
 	}
+	gone, _ := r.timeline(p, r.config.Now())
+	r.terminate(p, gone)
 	if r.config.Forgotten != nil {
-		gone, _ := r.timeline(p, r.config.Now())
 		r.config.Forgotten(gone)
 	}
 }

@@ -42,6 +42,14 @@ type Config struct {
 	// Debugged, if set, gets the pulls for ephemeral containers, in Timeline.Debug, once all is known of them; of a
 	// start-up that is not over by then Settled has them as well.
 	Debugged func(timeline.Timeline)
+	// Terminated, if set, gets every pod whose deletion the agent saw asked for, once its object is gone, with Timeline.Termination,
+	// after Settled. Without it ends are not followed.
+	Terminated func(timeline.Timeline)
+	// Later, if set, gets what happens to a pod after its start-up, with Timeline.Later, after Settled: a container's run that ended,
+	// and, with LaterEvents, what kubelet says, for which the Events of every pod are watched. It gets no Event that
+	// is older than the latest one that it got, nor one older than Restored.EventsUntil.
+	Later       func(timeline.Timeline)
+	LaterEvents bool
 	// Progress, if set, gets start-ups of which Settled is not called yet and that have changed, each at most once a
 	// second and marked as partial. What follows within the second is told together when it is over.
 	Progress func(timeline.Timeline)
@@ -56,9 +64,14 @@ type Config struct {
 	// Keep, if set, is told what an agent after this one needs to go on: what was observed of start-ups that
 	// are to be reported, and whether that was news (timeline.Evidence.Apply).
 	Keep func(o timeline.Observation, news bool)
+	// KeepEnd, if set, is told what an agent after this one needs to go on with the end of a pod, and whether that was news
+	// (timeline.Ending.Apply).
+	KeepEnd func(o timeline.Observation, news bool)
 	// Kept, if set, says that the agent after this one will find the pod's start-up in flight, whatever happens now. It is asked
 	// when Run ends, and what it denies is settled then.
 	Kept func(uid string) bool
+	// KeepEventsUntil, if set, is told of what is to be Restored.EventsUntil.
+	KeepEventsUntil func(time.Time)
 	// Gone, if set, is told of pods that no longer exist, after Settled.
 	Gone func(uid string)
 }
@@ -79,10 +92,13 @@ type Reconciler struct {
 	pressure timeline.PressureLog
 	pods     map[string]*pod
 	starting int
-	mirrors  []string        // start-ups of static pods whose mirrors are gone, by ID
-	followed int             // pods whose ephemeral containers are followed
-	reported map[string]bool // pods that were reported before this agent and that it has not seen yet
-	told     told
+	mirrors  []string // start-ups of static pods whose mirrors are gone, by ID
+	followed int      // pods whose ephemeral containers are followed
+	endings  int      // pods whose end is followed
+
+	eventsUntil time.Time       // when kubelet said what Later got last
+	reported    map[string]bool // pods that were reported before this agent and that it has not seen yet
+	told        told
 }
 
 // errStopped answers queries after Run returned.
@@ -118,7 +134,7 @@ func (r *Reconciler) Run(ctx context.Context) error {
 	defer ticker.Stop()
 	for {
 		var ticks <-chan time.Time
-		if r.starting+r.followed > 0 {
+		if r.starting+r.followed+r.endings > 0 {
 			ticks = ticker.C
 		}
 		select {
@@ -135,6 +151,7 @@ func (r *Reconciler) Run(ctx context.Context) error {
 			r.told = told{}
 			for _, p := range r.pods {
 				r.advanceDebug(p)
+				r.advanceEnding(p)
 				r.advance(p)
 				r.tellProgress(p)
 			}

@@ -12,6 +12,10 @@ import (
 type Restored struct {
 	InFlight []timeline.Observation
 	Reported []string
+	// Ends are observations of pods among those, of how they were about to end.
+	Ends []timeline.Observation
+	// EventsUntil is when kubelet said what Config.Later got last; zero: only what kubelet says from now on is news.
+	EventsUntil time.Time
 }
 
 // restore goes on where the agent before ended. Evidence is a join, so what the sources tell again, now
@@ -23,12 +27,13 @@ func (r *Reconciler) restore() {
 	for _, uid := range r.config.Restored.Reported {
 		r.reported[uid] = true
 	}
+	r.restoreEvents()
 	scope := r.config.Scope
 	scope.Since = time.Unix(0, 0) // they were the earlier agent's to report, so they are this one's, however old
 	scope.ResumedAt = r.config.Now()
 	gone := map[string]bool{}
 	var events []timeline.EventSeen
-	for _, o := range r.config.Restored.InFlight {
+	for _, o := range slices.Concat(r.config.Restored.InFlight, r.config.Restored.Ends) {
 		uid := o.PodUID()
 		p := r.pods[uid]
 		if p == nil {
@@ -40,6 +45,7 @@ func (r *Reconciler) restore() {
 		}
 		r.clocks.Observe(o)
 		p.evidence.Apply(o)
+		r.observeEnding(p, o)
 		if event, ok := o.(timeline.EventSeen); ok {
 			events = append(events, event)
 		}

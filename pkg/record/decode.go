@@ -25,7 +25,7 @@ func decodeHeader(line []byte) (Header, error) {
 		return Header{}, fmt.Errorf("format version %d is not known, only 1 to %d: use the podlapse-agent that recorded it, or a newer one",
 			h.Version, Version)
 	}
-	return Header{Agent: h.Agent, Scope: timeline.Scope{Runtime: h.Runtime, Events: h.Events, Since: h.Since.Time}}, nil
+	return Header{Agent: h.Agent, Scope: timeline.Scope{Runtime: h.Runtime, Events: h.Events, Since: h.Since.Time}, Ends: h.Ends}, nil
 }
 
 // decode reads one observation.
@@ -89,7 +89,8 @@ func toPodSeen(o podSeen) timeline.PodSeen {
 	return timeline.PodSeen{ArrivedAt: o.ArrivedAt.Time, Live: o.Live, Pod: timeline.Pod{
 		UID: o.Pod.UID, RuntimeUID: o.Pod.RuntimeUID, Namespace: o.Pod.Namespace, Name: o.Pod.Name, Node: o.Pod.Node,
 		Owner: timeline.Owner(o.Pod.Owner), Traits: toTraits(o.Pod.Traits), Revision: o.Pod.Revision, TraceParent: o.Pod.TraceParent, Labels: o.Pod.Labels, CreatedAt: o.Pod.CreatedAt.Time, ReadAt: o.Pod.ReadAt.Time, AcknowledgedAt: o.Pod.AcknowledgedAt.Time,
-		DeletedAt: o.Pod.DeletedAt.Time, Phase: o.Pod.Phase, Reason: o.Pod.Reason, ReadinessGates: o.Pod.ReadinessGates,
+		DeletedAt: o.Pod.DeletedAt.Time, DeletionGrace: o.Pod.DeletionGrace, DeletionObserved: o.Pod.DeletionObserved, Finalizers: o.Pod.Finalizers, Disruption: o.Pod.Disruption,
+		Phase: o.Pod.Phase, Reason: o.Pod.Reason, ReadinessGates: o.Pod.ReadinessGates,
 		Conditions: each(o.Pod.Conditions, func(c condition) timeline.Condition {
 			return timeline.Condition{Type: c.Type, True: c.True, TransitionAt: c.TransitionAt.Time}
 		}),
@@ -110,12 +111,12 @@ func toTraits(t traits) *timeline.Traits {
 func toContainer(c container) timeline.Container {
 	out := timeline.Container{
 		Name: c.Name, Kind: timeline.ContainerKind(c.Kind), Image: c.Image, PullPolicy: timeline.PullPolicy(c.PullPolicy),
-		StartupProbe: c.StartupProbe, ReadinessProbe: c.ReadinessProbe, PostStartHook: c.PostStartHook, State: timeline.ContainerState(c.State),
+		StartupProbe: c.StartupProbe, ReadinessProbe: c.ReadinessProbe, PostStartHook: c.PostStartHook, PreStopHook: c.PreStopHook, State: timeline.ContainerState(c.State),
 		WaitingReason: c.WaitingReason, PullFailure: imagepull.Failure(c.PullFailure), Attempt: c.Attempt, StartedAt: c.StartedAt.Time,
-		FinishedAt: c.FinishedAt.Time, ExitCode: c.ExitCode, Started: c.Started, Ready: c.Ready,
+		FinishedAt: c.FinishedAt.Time, ExitCode: c.ExitCode, EndReason: c.EndReason, Started: c.Started, Ready: c.Ready,
 	}
 	if last := c.LastRun; last != nil {
-		out.LastRun = &timeline.Run{StartedAt: last.StartedAt.Time, FinishedAt: last.FinishedAt.Time, ExitCode: last.ExitCode}
+		out.LastRun = &timeline.Run{StartedAt: last.StartedAt.Time, FinishedAt: last.FinishedAt.Time, ExitCode: last.ExitCode, Reason: last.Reason}
 	}
 	return out
 }
@@ -139,7 +140,7 @@ func toRuntimeSeen(o runtimeSeen) timeline.RuntimeSeen {
 		Containers: each(o.Containers, func(r containerRun) timeline.ContainerRun {
 			return timeline.ContainerRun{
 				Name: r.Name, ID: r.ID, Attempt: r.Attempt, CreatedAt: r.CreatedAt.Time,
-				StartedAt: r.StartedAt.Time, FinishedAt: r.FinishedAt.Time, ExitCode: r.ExitCode,
+				StartedAt: r.StartedAt.Time, FinishedAt: r.FinishedAt.Time, ExitCode: r.ExitCode, Reason: r.Reason,
 			}
 		}),
 		Images: each(o.Images, func(i image) timeline.Image {

@@ -19,13 +19,14 @@ const (
 type Header struct {
 	Agent string         // version of the agent
 	Scope timeline.Scope // what it could know of
+	Ends  bool           // it followed ends of pods
 }
 
 // EncodeHeader makes the line that a recording begins with.
 func EncodeHeader(h Header) ([]byte, error) {
 	return encodeLine(header{
 		tag: tag{kindHeader}, Version: Version, Agent: h.Agent, Runtime: h.Scope.Runtime, Events: h.Scope.Events,
-		Since: utc(h.Scope.Since),
+		Since: utc(h.Scope.Since), Ends: h.Ends,
 	})
 }
 
@@ -71,7 +72,8 @@ func fromPodSeen(o timeline.PodSeen) podSeen {
 	return podSeen{tag: tag{kindPodSeen}, ArrivedAt: utc(o.ArrivedAt), Live: o.Live, Pod: pod{
 		UID: o.Pod.UID, RuntimeUID: o.Pod.RuntimeUID, Namespace: o.Pod.Namespace, Name: o.Pod.Name, Node: o.Pod.Node,
 		Owner: owner(o.Pod.Owner), Traits: fromTraits(o.Pod.Traits), Revision: o.Pod.Revision, TraceParent: o.Pod.TraceParent, Labels: o.Pod.Labels, CreatedAt: utc(o.Pod.CreatedAt), ReadAt: utc(o.Pod.ReadAt), AcknowledgedAt: utc(o.Pod.AcknowledgedAt),
-		DeletedAt: utc(o.Pod.DeletedAt), Phase: o.Pod.Phase, Reason: o.Pod.Reason, ReadinessGates: o.Pod.ReadinessGates,
+		DeletedAt: utc(o.Pod.DeletedAt), DeletionGrace: o.Pod.DeletionGrace, DeletionObserved: o.Pod.DeletionObserved, Finalizers: o.Pod.Finalizers, Disruption: o.Pod.Disruption,
+		Phase: o.Pod.Phase, Reason: o.Pod.Reason, ReadinessGates: o.Pod.ReadinessGates,
 		Conditions: each(o.Pod.Conditions, func(c timeline.Condition) condition {
 			return condition{c.Type, c.True, utc(c.TransitionAt)}
 		}),
@@ -89,12 +91,12 @@ func fromTraits(t *timeline.Traits) traits {
 func fromContainer(c timeline.Container) container {
 	out := container{
 		Name: c.Name, Kind: string(c.Kind), Image: c.Image, PullPolicy: string(c.PullPolicy),
-		StartupProbe: c.StartupProbe, ReadinessProbe: c.ReadinessProbe, PostStartHook: c.PostStartHook, State: string(c.State),
+		StartupProbe: c.StartupProbe, ReadinessProbe: c.ReadinessProbe, PostStartHook: c.PostStartHook, PreStopHook: c.PreStopHook, State: string(c.State),
 		WaitingReason: c.WaitingReason, PullFailure: string(c.PullFailure), Attempt: c.Attempt, StartedAt: utc(c.StartedAt),
-		FinishedAt: utc(c.FinishedAt), ExitCode: c.ExitCode, Started: c.Started, Ready: c.Ready,
+		FinishedAt: utc(c.FinishedAt), ExitCode: c.ExitCode, EndReason: c.EndReason, Started: c.Started, Ready: c.Ready,
 	}
 	if last := c.LastRun; last != nil {
-		out.LastRun = &run{utc(last.StartedAt), utc(last.FinishedAt), last.ExitCode}
+		out.LastRun = &run{utc(last.StartedAt), utc(last.FinishedAt), last.ExitCode, last.Reason}
 	}
 	return out
 }
@@ -114,7 +116,7 @@ func fromRuntimeSeen(o timeline.RuntimeSeen) runtimeSeen {
 			return sandbox{s.ID, s.Attempt, s.Ready, utc(s.BegunAt), utc(s.NetworkReadyAt), utc(s.RunningAt), utc(s.CreatedAt)}
 		}),
 		Containers: each(o.Containers, func(r timeline.ContainerRun) containerRun {
-			return containerRun{r.Name, r.ID, r.Attempt, utc(r.CreatedAt), utc(r.StartedAt), utc(r.FinishedAt), r.ExitCode}
+			return containerRun{r.Name, r.ID, r.Attempt, utc(r.CreatedAt), utc(r.StartedAt), utc(r.FinishedAt), r.ExitCode, r.Reason}
 		}),
 		Images: each(o.Images, func(i timeline.Image) image {
 			return image{i.Ref, i.Present, utc(i.FirstPulledAt), utc(i.PulledAt), i.SizeBytes, i.Digest, utc(i.ResolvedAt),

@@ -32,13 +32,13 @@ func TestFormat(t *testing.T) {
 					App: timeline.AppLabels{Component: "db", Instance: "i", ManagedBy: "helm", Name: "n", PartOf: "shop", Version: "1"},
 				},
 				Revision: "7d4b", TraceParent: "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01",
-				CreatedAt: noon, ReadAt: noon, AcknowledgedAt: noon, DeletedAt: noon, Phase: "Pending", Reason: "Evicted",
+				CreatedAt: noon, ReadAt: noon, AcknowledgedAt: noon, DeletedAt: noon, DeletionGrace: 30 * time.Second, DeletionObserved: true, Finalizers: true, Disruption: "PreemptionByScheduler", Phase: "Pending", Reason: "Evicted",
 				Conditions: []timeline.Condition{{Type: "Ready", True: true, TransitionAt: noon}}, ReadinessGates: true,
 				Containers: []timeline.Container{
 					{
 						Name: "app", Kind: timeline.KindMain, Image: "web:2", PullPolicy: timeline.PullAlways, StartupProbe: true,
-						ReadinessProbe: true, PostStartHook: true, State: timeline.StateTerminated, WaitingReason: "Why", PullFailure: "dns", Attempt: 1, StartedAt: noon,
-						FinishedAt: noon, ExitCode: 2, Started: true, Ready: true, LastRun: &timeline.Run{FinishedAt: noon, ExitCode: 3},
+						ReadinessProbe: true, PostStartHook: true, PreStopHook: true, State: timeline.StateTerminated, WaitingReason: "Why", PullFailure: "dns", Attempt: 1, StartedAt: noon,
+						FinishedAt: noon, ExitCode: 2, EndReason: "Error", Started: true, Ready: true, LastRun: &timeline.Run{FinishedAt: noon, ExitCode: 3, Reason: "OOMKilled"},
 					},
 					{Name: "bare"},
 				},
@@ -48,11 +48,12 @@ func TestFormat(t *testing.T) {
 				`"traits":{"controller":{"kind":"Job","name":"c-1"},"qos_class":"Burstable","priority_class":"high","runtime_class":"gvisor",` +
 				`"app":{"component":"db","instance":"i","managed_by":"helm","name":"n","part_of":"shop","version":"1"}},` +
 				`"created_at":"2026-03-01T12:00:00Z","read_at":"2026-03-01T12:00:00Z","acknowledged_at":"2026-03-01T12:00:00Z","deleted_at":"2026-03-01T12:00:00Z",` +
+				`"deletion_grace":30000000000,"deletion_observed":true,"finalizers":true,"disruption":"PreemptionByScheduler",` +
 				`"phase":"Pending","reason":"Evicted","conditions":[{"type":"Ready","true":true,"transition_at":"2026-03-01T12:00:00Z"}],` +
 				`"readiness_gates":true,"revision":"7d4b","trace_parent":"00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01","containers":[{"name":"app","kind":"main","image":"web:2","pull_policy":"Always",` +
-				`"startup_probe":true,"readiness_probe":true,"post_start_hook":true,"state":"terminated","waiting_reason":"Why","pull_failure":"dns","attempt":1,` +
-				`"started_at":"2026-03-01T12:00:00Z","finished_at":"2026-03-01T12:00:00Z","exit_code":2,"started":true,"ready":true,` +
-				`"last_run":{"finished_at":"2026-03-01T12:00:00Z","exit_code":3}},{"name":"bare"}]}}`,
+				`"startup_probe":true,"readiness_probe":true,"post_start_hook":true,"pre_stop_hook":true,"state":"terminated","waiting_reason":"Why","pull_failure":"dns","attempt":1,` +
+				`"started_at":"2026-03-01T12:00:00Z","finished_at":"2026-03-01T12:00:00Z","exit_code":2,"end_reason":"Error","started":true,"ready":true,` +
+				`"last_run":{"finished_at":"2026-03-01T12:00:00Z","exit_code":3,"reason":"OOMKilled"}},{"name":"bare"}]}}`,
 		},
 		{
 			timeline.EventSeen{
@@ -83,7 +84,7 @@ func TestFormat(t *testing.T) {
 					ID: "s", Attempt: 1, Ready: true, BegunAt: noon, NetworkReadyAt: noon, RunningAt: noon, CreatedAt: noon,
 				}},
 				Containers: []timeline.ContainerRun{{
-					Name: "app", ID: "c", Attempt: 1, CreatedAt: noon, StartedAt: noon, FinishedAt: noon, ExitCode: 2,
+					Name: "app", ID: "c", Attempt: 1, CreatedAt: noon, StartedAt: noon, FinishedAt: noon, ExitCode: 2, Reason: "Error",
 				}},
 				Images: []timeline.Image{{
 					Ref: "web:2", Present: true, PulledAt: noon, SizeBytes: 5, Digest: "sha256:a", ResolvedAt: noon,
@@ -94,7 +95,7 @@ func TestFormat(t *testing.T) {
 				`"sandboxes":[{"id":"s","attempt":1,"ready":true,"begun_at":"2026-03-01T12:00:00Z",` +
 				`"network_ready_at":"2026-03-01T12:00:00Z","running_at":"2026-03-01T12:00:00Z","created_at":"2026-03-01T12:00:00Z"}],` +
 				`"containers":[{"name":"app","id":"c","attempt":1,"created_at":"2026-03-01T12:00:00Z",` +
-				`"started_at":"2026-03-01T12:00:00Z","finished_at":"2026-03-01T12:00:00Z","exit_code":2}],` +
+				`"started_at":"2026-03-01T12:00:00Z","finished_at":"2026-03-01T12:00:00Z","exit_code":2,"reason":"Error"}],` +
 				`"images":[{"ref":"web:2","present":true,"pulled_at":"2026-03-01T12:00:00Z","size_bytes":5,"digest":"sha256:a",` +
 				`"resolved_at":"2026-03-01T12:00:00Z","layers":[{"digest":"sha256:b","size_bytes":4,` +
 				`"downloaded_at":"2026-03-01T12:00:00Z","unpacked_at":"2026-03-01T12:00:00Z"},{"digest":"sha256:c"}],"layered":true,"untold":true}]}`,
@@ -104,8 +105,8 @@ func TestFormat(t *testing.T) {
 			t.Errorf("%v, got\n%swant\n%s", err, line, test.want)
 		}
 	}
-	h, err := EncodeHeader(Header{Agent: "v1.2.3", Scope: timeline.Scope{Runtime: true}})
-	if want := `{"kind":"header","version":1,"agent":"v1.2.3","runtime":true}` + "\n"; err != nil || string(h) != want {
+	h, err := EncodeHeader(Header{Agent: "v1.2.3", Scope: timeline.Scope{Runtime: true}, Ends: true})
+	if want := `{"kind":"header","version":1,"agent":"v1.2.3","runtime":true,"ends":true}` + "\n"; err != nil || string(h) != want {
 		t.Errorf("%v, got header\n%swant\n%s", err, h, want)
 	}
 }
@@ -115,7 +116,7 @@ func TestFormat(t *testing.T) {
 func TestRoundTrip(t *testing.T) {
 	for seed := range uint64(500) {
 		random := rand.New(rand.NewPCG(seed, 3))
-		header := Header{"v", timeline.Scope{Runtime: seed%2 == 0, Events: seed%3 == 0}}
+		header := Header{"v", timeline.Scope{Runtime: seed%2 == 0, Events: seed%3 == 0}, seed%5 == 0}
 		text, err := EncodeHeader(header)
 		if err != nil {
 			t.Fatal(err)

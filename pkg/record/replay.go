@@ -13,6 +13,8 @@ type replayed struct {
 	evidence *timeline.Evidence // nil once settled
 	settled  timeline.Timeline
 	again    bool // a static pod's start-up that another mirror has told of
+
+	ending *timeline.Ending // nil until somebody asks to delete the pod
 }
 
 // node is what is remembered beside the evidence of pods.
@@ -33,7 +35,7 @@ func (n *node) complete(t *timeline.Timeline) {
 }
 
 // Replay folds a recording as package reconcile does: one evidence for each UID, from the first sight
-// of its pod until its start-up is settled; the clock is the latest arrival so far. Pods that do not
+// of its pod until its start-up is settled, and, if the agent that recorded did, one for the pod's end; the clock is the latest arrival so far. Pods that do not
 // settle are folded as of the latest arrival in the recording. Timelines come in timeline.Sorted's order.
 //
 // An agent that started anew goes on with the evidence of the one before. A read error returns what
@@ -71,7 +73,19 @@ func Replay(r *Reader) ([]timeline.Timeline, error) {
 		if event, ok := o.(timeline.EventSeen); ok && p.evidence != nil {
 			node.pulls.Observe(event, p.evidence.Pod())
 		}
+		if r.Header().Ends {
+			p.follow(o)
+		}
 		p.observe(o, now, &node)
+	}
+}
+
+// follow goes on with the pod's end.
+func (p *replayed) follow(o timeline.Observation) {
+	if p.ending == nil {
+		p.ending = timeline.NewEnding(o)
+	} else {
+		p.ending.Apply(o)
 	}
 }
 
@@ -112,6 +126,9 @@ func timelines(pods map[string]*replayed, now time.Time, node *node) []timeline.
 		}
 		t.Reconstructed = t.Reconstructed || p.again
 		node.pulls.Complete(&t)
+		if p.ending != nil {
+			t.Termination = new(p.ending.Termination(now, node.clocks.Skew()))
+		}
 		all = append(all, t)
 	}
 	return timeline.Sorted(all)

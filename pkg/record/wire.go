@@ -31,6 +31,7 @@ type header struct {
 	Runtime bool    `json:"runtime,omitzero"` // the agent had a source of this kind, see timeline.Scope
 	Events  bool    `json:"events,omitzero"`
 	Since   instant `json:"since,omitzero"`
+	Ends    bool    `json:"ends,omitzero"` // the agent followed ends of pods
 }
 
 type podSeen struct {
@@ -102,25 +103,30 @@ type runtimeSeen struct {
 }
 
 type pod struct {
-	UID            string      `json:"uid"`
-	RuntimeUID     string      `json:"runtime_uid,omitzero"`
-	Namespace      string      `json:"namespace,omitzero"`
-	Name           string      `json:"name,omitzero"`
-	Node           string      `json:"node,omitzero"`
-	Owner          owner       `json:"owner,omitzero"`
-	Traits         traits      `json:"traits,omitzero"`
-	CreatedAt      instant     `json:"created_at,omitzero"`
-	ReadAt         instant     `json:"read_at,omitzero"`
-	AcknowledgedAt instant     `json:"acknowledged_at,omitzero"`
-	DeletedAt      instant     `json:"deleted_at,omitzero"`
-	Phase          string      `json:"phase,omitzero"`
-	Reason         string      `json:"reason,omitzero"`
-	Conditions     []condition `json:"conditions,omitempty"`
-	ReadinessGates bool        `json:"readiness_gates,omitzero"`
-	Revision       string      `json:"revision,omitzero"`
-	TraceParent    string      `json:"trace_parent,omitzero"`
-	Labels         string      `json:"labels,omitzero"`
-	Containers     []container `json:"containers,omitempty"`
+	UID            string  `json:"uid"`
+	RuntimeUID     string  `json:"runtime_uid,omitzero"`
+	Namespace      string  `json:"namespace,omitzero"`
+	Name           string  `json:"name,omitzero"`
+	Node           string  `json:"node,omitzero"`
+	Owner          owner   `json:"owner,omitzero"`
+	Traits         traits  `json:"traits,omitzero"`
+	CreatedAt      instant `json:"created_at,omitzero"`
+	ReadAt         instant `json:"read_at,omitzero"`
+	AcknowledgedAt instant `json:"acknowledged_at,omitzero"`
+	DeletedAt      instant `json:"deleted_at,omitzero"`
+	// DeletionGrace is in nanoseconds.
+	DeletionGrace    time.Duration `json:"deletion_grace,omitzero"`
+	DeletionObserved bool          `json:"deletion_observed,omitzero"`
+	Finalizers       bool          `json:"finalizers,omitzero"`
+	Disruption       string        `json:"disruption,omitzero"`
+	Phase            string        `json:"phase,omitzero"`
+	Reason           string        `json:"reason,omitzero"`
+	Conditions       []condition   `json:"conditions,omitempty"`
+	ReadinessGates   bool          `json:"readiness_gates,omitzero"`
+	Revision         string        `json:"revision,omitzero"`
+	TraceParent      string        `json:"trace_parent,omitzero"`
+	Labels           string        `json:"labels,omitzero"`
+	Containers       []container   `json:"containers,omitempty"`
 }
 
 type owner struct {
@@ -159,6 +165,7 @@ type container struct {
 	StartupProbe   bool    `json:"startup_probe,omitzero"`
 	ReadinessProbe bool    `json:"readiness_probe,omitzero"`
 	PostStartHook  bool    `json:"post_start_hook,omitzero"`
+	PreStopHook    bool    `json:"pre_stop_hook,omitzero"`
 	State          string  `json:"state,omitzero"`
 	WaitingReason  string  `json:"waiting_reason,omitzero"`
 	PullFailure    string  `json:"pull_failure,omitzero"`
@@ -166,6 +173,7 @@ type container struct {
 	StartedAt      instant `json:"started_at,omitzero"`
 	FinishedAt     instant `json:"finished_at,omitzero"`
 	ExitCode       int     `json:"exit_code,omitzero"`
+	EndReason      string  `json:"end_reason,omitzero"`
 	Started        bool    `json:"started,omitzero"`
 	Ready          bool    `json:"ready,omitzero"`
 	LastRun        *run    `json:"last_run,omitempty"`
@@ -175,6 +183,7 @@ type run struct {
 	StartedAt  instant `json:"started_at,omitzero"`
 	FinishedAt instant `json:"finished_at,omitzero"`
 	ExitCode   int     `json:"exit_code,omitzero"`
+	Reason     string  `json:"reason,omitzero"`
 }
 
 type sandbox struct {
@@ -195,6 +204,7 @@ type containerRun struct {
 	StartedAt  instant `json:"started_at,omitzero"`
 	FinishedAt instant `json:"finished_at,omitzero"`
 	ExitCode   int     `json:"exit_code,omitzero"`
+	Reason     string  `json:"reason,omitzero"`
 }
 
 type image struct {

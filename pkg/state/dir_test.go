@@ -78,6 +78,7 @@ func TestTheNextAgentFindsWhatTheLastOneLeft(t *testing.T) {
 	}
 	k.Keep(seen("a", 1, ""), true)
 	k.Reported("b")
+	k.EventsUntil(after(7).Local())
 	if err := k.save(); err != nil {
 		t.Fatal(err)
 	}
@@ -86,7 +87,7 @@ func TestTheNextAgentFindsWhatTheLastOneLeft(t *testing.T) {
 	}
 	for range 3 {
 		d, _, logs, err := keeperIn(path)
-		want := Contents{created, []timeline.Observation{seen("a", 1, "")}, []string{"b"}}
+		want := Contents{created, []timeline.Observation{seen("a", 1, "")}, []string{"b"}, nil, after(7)}
 		if err != nil || !reflect.DeepEqual(d.Contents, want) || logs.Len() > 0 {
 			t.Errorf("found %+v, %v; want %+v", d.Contents, err, want)
 		}

@@ -28,6 +28,8 @@ type header struct {
 	Version int       `json:"version"`
 	Node    string    `json:"node"`
 	SavedAt time.Time `json:"saved_at"` // for people
+	// EventsUntil is absent in files of agents that told of no Events after start-ups.
+	EventsUntil time.Time `json:"events_until,omitzero"`
 }
 
 type reportedLine struct {
@@ -48,6 +50,9 @@ type Contents struct {
 	Since    time.Time
 	InFlight []timeline.Observation // by pod, in the order in which they came
 	Reported []string               // UIDs, in the order of their reports
+	Ends     []timeline.Observation // of pods that are reported and were about to end; by pod, in the order in which they came
+	// EventsUntil is when kubelet said what was told last of Events after start-ups; zero for nothing.
+	EventsUntil time.Time
 }
 
 func castagnoli() *crc32.Table { return crc32.MakeTable(crc32.Castagnoli) }
@@ -66,7 +71,8 @@ func seal(sum uint32) ([]byte, error) { return encodeLine(endLine{kindEnd, fmt.S
 // parse reads a whole file. Its error says why the file is of no use to this agent.
 func parse(text []byte, node string) (Contents, error) {
 	first, _, _ := bytes.Cut(text, []byte("\n"))
-	if err := checkHeader(first, node); err != nil {
+	h, err := readHeader(first, node)
+	if err != nil {
 		return Contents{}, err
 	}
 	body, err := unseal(text)
@@ -74,7 +80,7 @@ func parse(text []byte, node string) (Contents, error) {
 		return Contents{}, err
 	}
 	body = body[len(first)+1:]
-	var c Contents
+	c := Contents{EventsUntil: h.EventsUntil}
 	for {
 		line, rest, _ := bytes.Cut(body, []byte("\n"))
 		var l reportedLine
@@ -93,18 +99,17 @@ func parse(text []byte, node string) (Contents, error) {
 	return c, c.read(record.NewReader(bytes.NewReader(body)))
 }
 
-func checkHeader(line []byte, node string) error {
-	var h header
-	err := json.Unmarshal(line, &h)
+func readHeader(line []byte, node string) (h header, err error) {
+	err = json.Unmarshal(line, &h)
 	switch {
 	case err != nil || h.Kind != kindHeader || h.Version < 1:
-		return errors.New("is no state of podlapse")
+		return header{}, errors.New("is no state of podlapse")
 	case h.Version > version:
-		return fmt.Errorf("has format version %d, only 1 to %d are known: it is of a newer podlapse-agent", h.Version, version)
+		return header{}, fmt.Errorf("has format version %d, only 1 to %d are known: it is of a newer podlapse-agent", h.Version, version)
 	case h.Node != node:
-		return fmt.Errorf("is of node %.100q, not of %q", h.Node, node)
+		return header{}, fmt.Errorf("is of node %.100q, not of %q", h.Node, node)
 	}
-	return nil
+	return h, nil
 }
 
 // unseal checks the end line and returns what is before it.
@@ -123,7 +128,7 @@ func unseal(text []byte) ([]byte, error) {
 	return text[:begin], nil
 }
 
-// read takes the recording. Pods that are reported are not in flight.
+// read takes the recording. Pods that are reported are not in flight: of these it tells how they were about to end.
 func (c *Contents) read(reader *record.Reader) error {
 	reported := make(map[string]bool, len(c.Reported))
 	for _, uid := range c.Reported {
@@ -138,7 +143,11 @@ func (c *Contents) read(reader *record.Reader) error {
 		if err != nil {
 			return fmt.Errorf("holds observations that cannot be read: %w", err)
 		}
-		if survives(o) && !reported[o.PodUID()] {
+		switch {
+		case !survives(o):
+		case reported[o.PodUID()]:
+			c.Ends = append(c.Ends, o)
+		default:
 			c.InFlight = append(c.InFlight, o)
 		}
 	}

@@ -17,13 +17,14 @@ const (
 	maxLineBytes = maxFile - 1<<20
 )
 
-// inFlight is what is kept of one pod that starts. The lock of the keeper guards the first part; the second
+// inFlight is what is kept of one pod that starts, or ends. The lock of the keeper guards the first part; the second
 // is of the goroutine that saves.
 type inFlight struct {
 	fresh []fresh
 	news  int  // observations taken that were news
 	full  bool // something was left out
 	gone  bool // its object is: there is nothing to remember once it is reported
+	ends  bool // its start-up is reported, it is about to end
 	saved bool // something of it is in the file: the next agent finds it in flight
 
 	lines  [][]byte

@@ -39,7 +39,7 @@ type Config struct {
 	Logger     *zap.Logger
 }
 
-// Keeper holds what must survive the agent. Keep, Kept, Reported and Gone never wait for the disk and may be called
+// Keeper holds what must survive the agent. Keep, KeepEnd, Kept, Reported, Gone and EventsUntil never wait for the disk and may be called
 // from any goroutine.
 type Keeper struct {
 	config    Config
@@ -53,7 +53,9 @@ type Keeper struct {
 	inFlight map[string]*inFlight // by pod UID
 	reported []string             // pod UIDs, the oldest report first
 	lost     int                  // left out since the last save
-	failing  bool                 // the last save failed
+	// eventsUntil is when kubelet said what was told last of Events after start-ups.
+	eventsUntil time.Time
+	failing     bool // the last save failed
 
 	full bool // of save: something that is still there was left out
 }
@@ -101,7 +103,7 @@ func (d *Dir) Keeper(config Config) (*Keeper, error) {
 				"of the agent, because the state in --state-dir is bounded.",
 		}),
 		changed:  make(chan struct{}, 1),
-		inFlight: map[string]*inFlight{},
+		inFlight: map[string]*inFlight{}, eventsUntil: d.EventsUntil,
 	}
 	config.Registerer.MustRegister(k.dropped)
 	evidence := map[string]*timeline.Evidence{}
@@ -115,6 +117,16 @@ func (d *Dir) Keeper(config Config) (*Keeper, error) {
 	}
 	for _, uid := range d.Reported {
 		k.Reported(uid)
+	}
+	ends := map[string]*timeline.Ending{}
+	for _, o := range d.Ends {
+		news := true
+		if e := ends[o.PodUID()]; e != nil {
+			news = e.Apply(o)
+		} else {
+			ends[o.PodUID()] = timeline.NewEnding(o)
+		}
+		k.KeepEnd(o, news)
 	}
 	if err := k.save(); err != nil {
 		return nil, err
@@ -151,6 +163,32 @@ func (k *Keeper) Keep(o timeline.Observation, news bool) {
 	k.nudge()
 }
 
+// KeepEnd takes an observation of the end of a pod, and whether it was news, if the pod's start-up was reported or is in flight.
+func (k *Keeper) KeepEnd(o timeline.Observation, news bool) {
+	if !survives(o) || !news {
+		return
+	}
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	p := k.inFlight[o.PodUID()]
+	if p == nil {
+		if _, seen := o.(timeline.PodSeen); !seen || !slices.Contains(k.reported, o.PodUID()) {
+			return // of others the next agent has nothing that it could go on with
+		}
+		if len(k.inFlight) == maxInFlight {
+			k.lost++
+			return
+		}
+		p = &inFlight{ends: true}
+		k.inFlight[o.PodUID()] = p
+	}
+	if !p.take(o, news) {
+		p.full = true
+		k.lost++
+	}
+	k.nudge()
+}
+
 // Reported notes that all sinks are through with the pod's start-up: it is not in flight any more.
 func (k *Keeper) Reported(uid string) {
 	k.mu.Lock()
@@ -177,10 +215,11 @@ func (k *Keeper) Reported(uid string) {
 func (k *Keeper) Gone(uid string) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	if p := k.inFlight[uid]; p != nil {
+	if p := k.inFlight[uid]; p != nil && !p.ends {
 		p.gone = true
 		return
 	}
+	delete(k.inFlight, uid)
 	if i := slices.Index(k.reported, uid); i >= 0 {
 		k.reported = slices.Delete(k.reported, i, i+1)
 		k.nudge()
@@ -194,6 +233,14 @@ func (k *Keeper) Kept(uid string) bool {
 	defer k.mu.Unlock()
 	p := k.inFlight[uid]
 	return p != nil && p.saved && !k.failing
+}
+
+// EventsUntil notes when kubelet said what was told last of Events after start-ups.
+func (k *Keeper) EventsUntil(said time.Time) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	k.eventsUntil = said.UTC()
+	k.nudge()
 }
 
 func (k *Keeper) nudge() {

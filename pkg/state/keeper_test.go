@@ -78,7 +78,7 @@ func TestWhatSurvives(t *testing.T) {
 		b := newBench(t, Contents{})
 		test.do(b.Keeper)
 		got := b.saved(t)
-		if want := (Contents{created, test.inFlight, test.reported}); !reflect.DeepEqual(got, want) {
+		if want := (Contents{Since: created, InFlight: test.inFlight, Reported: test.reported}); !reflect.DeepEqual(got, want) {
 			t.Errorf("%s: left\n%+v\nwant\n%+v", name, got, want)
 		}
 		if lost := testutil.ToFloat64(b.dropped); lost != 0 {
@@ -92,9 +92,9 @@ func TestWhatSurvives(t *testing.T) {
 }
 
 func TestARestartAddsNothing(t *testing.T) {
-	left := Contents{created, []timeline.Observation{
+	left := Contents{Since: created, InFlight: []timeline.Observation{
 		seen("a", 1, ""), event("a", 2, "x"), seen("a", 3, "latest"),
-	}, nil}
+	}}
 	b := newBench(t, left)
 	b.Keep(seen("a", 9, "listed again"), false)
 	if got := b.saved(t).InFlight; len(got) != 3 || got[2].(timeline.PodSeen).Pod.Reason != "listed again" {
@@ -289,5 +289,33 @@ func (b *bench) expectLoss(t *testing.T) {
 	b.saved(t)
 	if n := b.logs.FilterMessageSnippet("leaving out").Len(); n != 1 {
 		t.Errorf("logged %d times", n)
+	}
+}
+
+// How a pod is about to end survives, if its start-up was reported, until it is gone.
+func TestEndsAreKeptUntilTheyAreOver(t *testing.T) {
+	asked := seen("a", 5, "")
+	asked.Pod.DeletedAt, asked.Pod.DeletionGrace = after(5), 30*time.Second
+	observed := asked
+	observed.ArrivedAt, observed.Pod.DeletionObserved = after(6), true
+	b := newBench(t, Contents{})
+	b.KeepEnd(asked, true) // of a start-up that is not the agent's to report
+	b.Reported("a")
+	b.KeepEnd(event("a", 4, "Killing"), true) // nothing to go on with
+	b.KeepEnd(asked, true)
+	b.KeepEnd(asked, false)
+	b.KeepEnd(observed, true)
+	want := Contents{Since: created, Reported: []string{"a"}, Ends: []timeline.Observation{asked, observed}}
+	left := b.saved(t)
+	if !reflect.DeepEqual(left, want) {
+		t.Fatalf("left\n%+v\nwant\n%+v", left, want)
+	}
+	next := newBench(t, left)
+	if again := next.saved(t); !reflect.DeepEqual(again, want) {
+		t.Errorf("the next agent leaves\n%+v\nwant\n%+v", again, want)
+	}
+	next.Gone("a")
+	if got, want := next.saved(t), (Contents{Since: created}); !reflect.DeepEqual(got, want) {
+		t.Errorf("when it is gone there is\n%+v", got)
 	}
 }

@@ -97,7 +97,7 @@ func (k *Keeper) tellLost(lost int) {
 
 // content is all lines but the last, and the pods that they tell of. It needs the lock.
 func (k *Keeper) content() (lines [][]byte, pods []*inFlight, err error) {
-	first, err := encodeLine(header{kindHeader, version, k.config.Node, k.config.Now().UTC()})
+	first, err := encodeLine(header{kindHeader, version, k.config.Node, k.config.Now().UTC(), k.eventsUntil})
 	if err != nil {
 		return nil, nil, err
 	}

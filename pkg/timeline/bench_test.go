@@ -1,19 +1,13 @@
 package timeline
 
 import (
-	"bytes"
-	"os"
 	"runtime"
 	"testing"
 	"time"
 )
 
 func firstLight(b testing.TB) *script {
-	data, err := os.ReadFile("testdata/first-light.script")
-	if err != nil {
-		b.Fatal(err)
-	}
-	input, _, _ := bytes.Cut(data, []byte("---\n"))
+	input, _ := readScript(b, "testdata/first-light.script")
 	return parseScript(b, input)
 }
 

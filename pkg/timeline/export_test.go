@@ -1,9 +1,7 @@
 package timeline
 
 import (
-	"bytes"
 	"math/rand/v2"
-	"os"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -18,20 +16,23 @@ type Script struct {
 	AsOf         time.Time
 }
 
-// Scripts reads all scripts.
+// Scripts reads all scripts of start-ups.
 func Scripts(t testing.TB) []Script {
 	t.Helper()
-	paths, err := filepath.Glob("testdata/*.script")
-	if err != nil || len(paths) == 0 {
-		t.Fatalf("no scripts: %v", err)
-	}
+	return scripts(t, "testdata/*.script")
+}
+
+// EndingScripts reads all scripts of ends.
+func EndingScripts(t testing.TB) []Script {
+	t.Helper()
+	return scripts(t, "testdata/endings/*.script")
+}
+
+func scripts(t testing.TB, pattern string) []Script {
+	t.Helper()
 	var all []Script
-	for _, path := range paths {
-		data, err := os.ReadFile(path)
-		if err != nil {
-			t.Fatal(err)
-		}
-		input, _, _ := bytes.Cut(data, []byte("---\n"))
+	for _, path := range scriptPaths(t, pattern) {
+		input, _ := readScript(t, path)
 		s := parseScript(t, input)
 		all = append(all, Script{strings.TrimSuffix(filepath.Base(path), ".script"), s.scope, s.observations, s.asOf})
 	}
@@ -42,3 +43,6 @@ func Scripts(t testing.TB) []Script {
 func RandomObservations(seed uint64) []Observation {
 	return randomObservations(rand.New(rand.NewPCG(seed, 7)))
 }
+
+// EndingOf is what observations say of their pod's end; nil if nobody asked for one.
+func EndingOf(observations []Observation) *Ending { return ending(observations) }

@@ -25,7 +25,12 @@ func (c *choices) Uint64() uint64 {
 
 // FuzzAnyEvidencePartitions looks for observations that break a timeline: order must not matter,
 // phases must partition, nothing may panic.
-func FuzzAnyEvidencePartitions(f *testing.F) {
+func FuzzAnyEvidencePartitions(f *testing.F) { fuzzChoices(f, checkAnyOrder) }
+
+// FuzzAnyEndPartitions looks for some that break a termination.
+func FuzzAnyEndPartitions(f *testing.F) { fuzzChoices(f, checkAnyEnd) }
+
+func fuzzChoices(f *testing.F, check func(*testing.T, *rand.Rand)) {
 	for seed := range uint64(8) {
 		data := make([]byte, 2048)
 		random := rand.New(rand.NewPCG(seed, 1))
@@ -34,7 +39,5 @@ func FuzzAnyEvidencePartitions(f *testing.F) {
 		}
 		f.Add(data)
 	}
-	f.Fuzz(func(t *testing.T, data []byte) {
-		checkAnyOrder(t, rand.New(&choices{data, rand.NewPCG(1, 1)}))
-	})
+	f.Fuzz(func(t *testing.T, data []byte) { check(t, rand.New(&choices{data, rand.NewPCG(1, 1)})) })
 }

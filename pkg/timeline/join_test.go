@@ -1,10 +1,7 @@
 package timeline
 
 import (
-	"bytes"
 	"math/rand/v2"
-	"os"
-	"path/filepath"
 	"reflect"
 	"slices"
 	"testing"
@@ -13,16 +10,8 @@ import (
 // TestEvidenceIsAJoin shows that neither the order of observations nor repeating them changes the
 // timeline: every script, shuffled and doubled.
 func TestEvidenceIsAJoin(t *testing.T) {
-	paths, _ := filepath.Glob("testdata/*.script")
-	if len(paths) == 0 {
-		t.Fatal("no scripts")
-	}
-	for _, path := range paths {
-		data, err := os.ReadFile(path)
-		if err != nil {
-			t.Fatal(err)
-		}
-		input, _, _ := bytes.Cut(data, []byte("---\n"))
+	for _, path := range scriptPaths(t, "testdata/*.script") {
+		input, _ := readScript(t, path)
 		s := parseScript(t, input)
 		want, _ := s.evidence().Timeline(s.asOf, s.skew)
 		random := rand.New(rand.NewPCG(1, 2))
@@ -40,4 +29,42 @@ func TestEvidenceIsAJoin(t *testing.T) {
 			}
 		}
 	}
+}
+
+// TestEndingsInAnyOrder shows the same of ends, but for answers of the runtime, which come in the order in which it gave them, and
+// for the first word of the deletion, before which nothing is looked at.
+func TestEndingsInAnyOrder(t *testing.T) {
+	for _, path := range scriptPaths(t, "testdata/endings/*.script") {
+		input, _ := readScript(t, path)
+		s := parseScript(t, input)
+		if ending(s.observations) == nil {
+			continue // there is none to be told of
+		}
+		want := ending(s.observations).Termination(s.asOf, s.skew)
+		random := rand.New(rand.NewPCG(1, 2))
+		for range 50 {
+			again := append([]Observation{s.observations[0]}, shuffledButTheRuntime(random, append(slices.Clone(s.observations), s.observations...))...)
+			if got := ending(again).Termination(s.asOf, s.skew); !reflect.DeepEqual(got, want) {
+				t.Fatalf("%s: order changes the termination:\n%+v\nwant\n%+v", path, got, want)
+			}
+		}
+	}
+}
+
+// shuffledButTheRuntime mixes answers of the runtime, in their order, with the rest in any.
+func shuffledButTheRuntime(random *rand.Rand, observations []Observation) []Observation {
+	var answers []RuntimeSeen
+	for _, o := range observations {
+		if answer, ok := o.(RuntimeSeen); ok {
+			answers = append(answers, answer)
+		}
+	}
+	slices.SortStableFunc(answers, func(a, b RuntimeSeen) int { return a.AskedAt.Compare(b.AskedAt) })
+	random.Shuffle(len(observations), func(i, j int) { observations[i], observations[j] = observations[j], observations[i] })
+	for i, o := range observations {
+		if _, ok := o.(RuntimeSeen); ok {
+			observations[i], answers = answers[0], answers[1:]
+		}
+	}
+	return observations
 }

@@ -140,6 +140,16 @@ type Pod struct {
 	ReadAt         time.Time
 	AcknowledgedAt time.Time // status.startTime, kubelet's clock
 	DeletedAt      time.Time // metadata.deletionTimestamp less its grace period: when deletion was asked for
+	// DeletionGrace is metadata.deletionGracePeriodSeconds; kubelet sets it to 0 when it lets go of the object. It and the three
+	// below are set only once deletion was asked for, and only where ends are followed.
+	DeletionGrace time.Duration
+	// DeletionObserved says that the status is by a kubelet that knows of the deletion: its observedGeneration is that of the
+	// object, which the deletion has raised. Kubernetes before 1.34 does not tell.
+	DeletionObserved bool
+	// Finalizers says that the object has some, which hold it when kubelet has let go of it.
+	Finalizers bool
+	// Disruption is the reason of the condition DisruptionTarget, e.g. EvictionByEvictionAPI: who was about to end the pod.
+	Disruption string
 
 	Phase          string // Pending, Running, Succeeded, Failed
 	Reason         string // status.reason, e.g. Evicted, OutOfcpu
@@ -220,6 +230,7 @@ type Container struct {
 	StartupProbe   bool
 	ReadinessProbe bool
 	PostStartHook  bool
+	PreStopHook    bool
 
 	State         ContainerState
 	WaitingReason string // e.g. ContainerCreating, ImagePullBackOff, CrashLoopBackOff
@@ -229,6 +240,7 @@ type Container struct {
 	StartedAt   time.Time // of the current run when running or terminated
 	FinishedAt  time.Time // of the current run when terminated
 	ExitCode    int       // of the current run when terminated
+	EndReason   string    // of the current run when terminated: Completed, Error, OOMKilled, …
 	Started     bool      // startup probe passed, or none; for init containers never of interest
 	Ready       bool
 	LastRun     *Run // the run before the current one, when the status has it
@@ -238,6 +250,7 @@ type Container struct {
 type Run struct {
 	StartedAt, FinishedAt time.Time
 	ExitCode              int
+	Reason                string // in kubelet's word: Completed, Error, OOMKilled, …
 }
 
 // Sandbox is one pod sandbox in the runtime. Stamps are exact instants on the node's clock; the
@@ -269,6 +282,7 @@ type ContainerRun struct {
 	StartedAt  time.Time
 	FinishedAt time.Time
 	ExitCode   int
+	Reason     string // once finished, in the runtime's word: Completed, Error, OOMKilled, …
 }
 
 // Image says whether an image is on the node.

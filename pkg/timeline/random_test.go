@@ -9,9 +9,14 @@ import (
 )
 
 // TestAnyEvidencePartitions folds nonsense.
-func TestAnyEvidencePartitions(t *testing.T) {
+func TestAnyEvidencePartitions(t *testing.T) { eachSeed(t, checkAnyOrder) }
+
+// TestAnyEndPartitions makes ends of nonsense.
+func TestAnyEndPartitions(t *testing.T) { eachSeed(t, checkAnyEnd) }
+
+func eachSeed(t *testing.T, check func(*testing.T, *rand.Rand)) {
 	for seed := range uint64(3000) {
-		if checkAnyOrder(t, rand.New(rand.NewPCG(seed, 7))); t.Failed() {
+		if check(t, rand.New(rand.NewPCG(seed, 7))); t.Failed() {
 			t.Fatalf("seed %d", seed)
 		}
 	}
@@ -43,6 +48,30 @@ func checkAnyOrder(t *testing.T, random *rand.Rand) {
 	e.Settled(now)
 }
 
+// checkAnyEnd folds ends out of random observations, as they come, at odd moments and with odd clocks.
+func checkAnyEnd(t *testing.T, random *rand.Rand) {
+	t.Helper()
+	var e *Ending
+	for _, o := range randomObservations(random) {
+		if e == nil {
+			e = NewEnding(o)
+		} else {
+			e.Apply(o)
+		}
+		if e == nil {
+			continue
+		}
+		for _, now := range []time.Time{base, base.Add(time.Duration(random.Int64N(int64(20 * time.Second)))), base.Add(100 * time.Second)} {
+			end := e.Termination(now, Skew{-time.Duration(random.Int64N(int64(time.Second))), time.Duration(random.Int64N(int64(time.Second)))})
+			checkEnd(t, end)
+			end.Verdict()
+			if every := e.AskEvery(now); every < 0 || every > 0 && every < askStopping {
+				t.Errorf("ask every %s", every)
+			}
+		}
+	}
+}
+
 func randomObservations(random *rand.Rand) []Observation {
 	stamp := func() time.Time {
 		if random.IntN(4) == 0 {
@@ -55,6 +84,7 @@ func randomObservations(random *rand.Rand) []Observation {
 	name := func() string { return fmt.Sprintf("c%d", random.IntN(4)) }
 	kinds := []ContainerKind{KindInit, KindSidecar, KindMain, KindMain}
 	states := []ContainerState{StateUnknown, StateWaiting, StateRunning, StateTerminated}
+	codes := []int{0, 1, codeKilled, codeSignal + 15, -1, 1 << 40}
 	phases := []string{"Pending", "Running", "Running", "Succeeded", "Failed"}
 
 	var observations []Observation
@@ -70,8 +100,9 @@ func randomObservations(random *rand.Rand) []Observation {
 			if random.IntN(5) == 0 {
 				pod.CreatedAt = second()
 			}
-			if random.IntN(8) == 0 {
-				pod.DeletedAt = second()
+			if random.IntN(3) == 0 {
+				pod.DeletedAt, pod.DeletionObserved, pod.Finalizers = second(), flip(), flip()
+				pod.DeletionGrace = []time.Duration{-1, 0, time.Second, 5 * time.Second, 1<<63 - 1}[random.IntN(5)]
 			}
 			for _, kind := range []string{"PodScheduled", "PodReadyToStartContainers", "ContainersReady", "Ready"} {
 				pod.Conditions = append(pod.Conditions, Condition{kind, random.IntN(4) == 0, second()})
@@ -79,7 +110,7 @@ func randomObservations(random *rand.Rand) []Observation {
 			for i, kind := range kinds {
 				pod.Containers = append(pod.Containers, Container{
 					Name: fmt.Sprintf("c%d", i), Kind: kind, Image: "image", PullPolicy: PullIfNotPresent,
-					StartupProbe: flip(), ReadinessProbe: flip(), State: states[random.IntN(len(states))],
+					StartupProbe: flip(), ReadinessProbe: flip(), PreStopHook: flip(), State: states[random.IntN(len(states))], ExitCode: codes[random.IntN(len(codes))],
 					Attempt: random.IntN(20) - 1, StartedAt: second(), FinishedAt: second(), Started: flip(), Ready: flip(),
 				})
 			}
@@ -92,6 +123,7 @@ func randomObservations(random *rand.Rand) []Observation {
 				{"Failed", `Failed to pull image "image": no`},
 				{"FailedCreatePodSandBox", "failed to setup network"},
 				{"FailedCreatePodSandBox", "no disk"},
+				{"Killing", "Stopping container c1"},
 			}
 			m := messages[random.IntN(len(messages))]
 			observations = append(observations, EventSeen{UID: "uid-1", ArrivedAt: arrivedAt, Live: flip(), Container: name(),
@@ -102,7 +134,7 @@ func randomObservations(random *rand.Rand) []Observation {
 				o.Sandboxes = append(o.Sandboxes, Sandbox{Attempt: random.IntN(3) - 1, Ready: flip(), BegunAt: stamp(),
 					NetworkReadyAt: stamp(), RunningAt: stamp(), CreatedAt: stamp()})
 				o.Containers = append(o.Containers, ContainerRun{Name: name(), Attempt: random.IntN(20) - 1,
-					CreatedAt: stamp(), StartedAt: stamp(), FinishedAt: stamp(), ExitCode: random.IntN(2)})
+					CreatedAt: stamp(), StartedAt: stamp(), FinishedAt: stamp(), ExitCode: codes[random.IntN(len(codes))]})
 			}
 			o.Images = append(o.Images, Image{Ref: "image", Present: flip(), PulledAt: stamp()})
 			observations = append(observations, o)

@@ -3,6 +3,7 @@ package timeline_test
 import (
 	"bytes"
 	"reflect"
+	"slices"
 	"testing"
 
 	"github.com/podlapse/podlapse/pkg/record"
@@ -12,7 +13,7 @@ import (
 // TestRecordedObservationsFoldTheSame sends the observations of every script, and nonsense, through
 // their text form: each is the same after, and so is the timeline.
 func TestRecordedObservationsFoldTheSame(t *testing.T) {
-	for _, script := range timeline.Scripts(t) {
+	for _, script := range slices.Concat(timeline.Scripts(t), timeline.EndingScripts(t)) {
 		before, after := timeline.NewEvidence(script.Scope), timeline.NewEvidence(script.Scope)
 		for i, o := range viaText(t, script.Scope, script.Observations) {
 			if !reflect.DeepEqual(o, script.Observations[i]) {
@@ -39,7 +40,7 @@ func TestRecordedObservationsFoldTheSame(t *testing.T) {
 func TestReplayOfScripts(t *testing.T) {
 	for _, script := range timeline.Scripts(t) {
 		clock := timeline.PodSeen{ArrivedAt: script.AsOf, Pod: timeline.Pod{UID: "clock", Namespace: "zz"}}
-		recording := text(t, script.Scope, append(script.Observations, clock))
+		recording := text(t, record.Header{Scope: script.Scope}, append(script.Observations, clock))
 		timelines, err := record.Replay(record.NewReader(bytes.NewReader(recording)))
 		if err != nil || len(timelines) != 2 {
 			t.Errorf("%s: %d timelines, %v", script.Name, len(timelines), err)
@@ -57,9 +58,41 @@ func TestReplayOfScripts(t *testing.T) {
 	}
 }
 
-func text(t *testing.T, scope timeline.Scope, observations []timeline.Observation) []byte {
+// TestReplayOfEnds replays the scripts of ends, as recorded by an agent that followed them and by one that did not.
+func TestReplayOfEnds(t *testing.T) {
+	for _, script := range timeline.EndingScripts(t) {
+		clock := timeline.PodSeen{ArrivedAt: script.AsOf, Pod: timeline.Pod{UID: "clock", Namespace: "zz"}}
+		for _, followed := range []bool{false, true} {
+			recording := text(t, record.Header{Ends: followed}, append(script.Observations, clock))
+			timelines, err := record.Replay(record.NewReader(bytes.NewReader(recording)))
+			if err != nil || len(timelines) != 2 {
+				t.Fatalf("%s: %d timelines, %v", script.Name, len(timelines), err)
+			}
+			got := timelines[0].Termination
+			if !followed {
+				if got != nil {
+					t.Errorf("%s: an end that nobody followed: %+v", script.Name, got)
+				}
+				continue
+			}
+			e := timeline.EndingOf(script.Observations)
+			if e == nil {
+				if got != nil {
+					t.Errorf("%s: %+v", script.Name, got)
+				}
+				continue
+			}
+			want := e.Termination(script.AsOf, timeline.Skew{})
+			if got == nil || got.Total != want.Total || !reflect.DeepEqual(got.Phases, want.Phases) || !reflect.DeepEqual(got.Stops, want.Stops) {
+				t.Errorf("%s: replayed to\n%+v\nwant\n%+v", script.Name, got, want)
+			}
+		}
+	}
+}
+
+func text(t *testing.T, header record.Header, observations []timeline.Observation) []byte {
 	t.Helper()
-	text, err := record.EncodeHeader(record.Header{Scope: scope})
+	text, err := record.EncodeHeader(header)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -75,7 +108,7 @@ func text(t *testing.T, scope timeline.Scope, observations []timeline.Observatio
 
 func viaText(t *testing.T, scope timeline.Scope, observations []timeline.Observation) []timeline.Observation {
 	t.Helper()
-	reader := record.NewReader(bytes.NewReader(text(t, scope, observations)))
+	reader := record.NewReader(bytes.NewReader(text(t, record.Header{Scope: scope}, observations)))
 	var read []timeline.Observation
 	for range observations {
 		o, err := reader.Next()

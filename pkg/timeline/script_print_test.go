@@ -19,14 +19,7 @@ func (s *script) print(t testing.TB) string {
 	}
 	checkPartition(t, tl)
 	var out strings.Builder
-	sec := func(d time.Duration) string { return strconv.FormatFloat(d.Seconds(), 'f', 3, 64) }
-	since := func(at time.Time) string {
-		if at.IsZero() {
-			return "?"
-		}
-		return sec(at.Sub(base))
-	}
-	fmt.Fprintf(&out, "%s total %s ±%s", tl.State, sec(tl.Total), sec(tl.TotalError))
+	fmt.Fprintf(&out, "%s total %s ±%s", tl.State, lengthText(tl.Total), lengthText(tl.TotalError))
 	if tl.Reason != "" {
 		out.WriteString(" " + tl.Reason)
 	}
@@ -35,7 +28,7 @@ func (s *script) print(t testing.TB) string {
 	}
 	out.WriteByte('\n')
 	for _, p := range tl.Phases {
-		fmt.Fprintf(&out, "%s %s-%s %s ±%s", p.Phase, since(p.StartAt), since(p.EndAt), sec(p.Duration()), sec(p.Error))
+		fmt.Fprintf(&out, "%s %s-%s %s ±%s", p.Phase, instantText(p.StartAt), instantText(p.EndAt), lengthText(p.Duration()), lengthText(p.Error))
 		if p.Container != "" {
 			fmt.Fprintf(&out, " %s/%d", p.Container, p.Attempt)
 		}
@@ -52,17 +45,17 @@ func (s *script) print(t testing.TB) string {
 		if p.Failure != "" {
 			fmt.Fprintf(&out, " %s", p.Failure)
 		}
-		fmt.Fprintf(&out, " requested %s started %s", since(p.RequestedAt), since(p.StartedAt))
+		fmt.Fprintf(&out, " requested %s started %s", instantText(p.RequestedAt), instantText(p.StartedAt))
 		if !p.DownloadedAt.IsZero() {
 			_, _, busy := p.Unpacking()
-			fmt.Fprintf(&out, " downloaded %s %d bytes, unpacking %s", since(p.DownloadedAt), p.Bytes(), sec(busy))
+			fmt.Fprintf(&out, " downloaded %s %d bytes, unpacking %s", instantText(p.DownloadedAt), p.Bytes(), lengthText(busy))
 		}
-		fmt.Fprintf(&out, " finished %s", since(p.FinishedAt))
+		fmt.Fprintf(&out, " finished %s", instantText(p.FinishedAt))
 		if p.QueueTimed {
-			fmt.Fprintf(&out, " queue %s", sec(p.Queue))
+			fmt.Fprintf(&out, " queue %s", lengthText(p.Queue))
 		}
 		if p.Timed {
-			fmt.Fprintf(&out, " pull %s ±%s", sec(p.Pull), sec(p.Error))
+			fmt.Fprintf(&out, " pull %s ±%s", lengthText(p.Pull), lengthText(p.Error))
 		}
 		out.WriteByte('\n')
 	}
@@ -84,19 +77,20 @@ func (s *script) print(t testing.TB) string {
 	return out.String()
 }
 
-// checkPartition holds for every timeline: phases touch end to end and add up to the total.
+// lengthText and instantText are seconds, since base, as scripts have them.
+func lengthText(d time.Duration) string { return strconv.FormatFloat(d.Seconds(), 'f', 3, 64) }
+
+func instantText(at time.Time) string {
+	if at.IsZero() {
+		return "?"
+	}
+	return lengthText(at.Sub(base))
+}
+
+// checkPartition holds for every timeline.
 func checkPartition(t testing.TB, tl Timeline) {
 	t.Helper()
-	at, sum := tl.CreatedAt, time.Duration(0)
-	for _, p := range tl.Phases {
-		if !p.StartAt.Equal(at) || p.Duration() < 0 {
-			t.Errorf("%s from %s to %s does not follow %s", p.Phase, p.StartAt, p.EndAt, at)
-		}
-		if p.Error < 0 || p.Cause == "" {
-			t.Errorf("%s has error %s and cause %q", p.Phase, p.Error, p.Cause)
-		}
-		at, sum = p.EndAt, sum+p.Duration()
-	}
+	checkSpans(t, tl.Phases, tl.CreatedAt, tl.SettledAt, tl.Total)
 	for _, p := range tl.Pulls {
 		if quiet := p.Outcome == imagepull.OutcomeVerified || p.Outcome == imagepull.OutcomeJoined; quiet && p.Bytes() > 0 {
 			t.Errorf("pull %s/%d: %s brought %d bytes", p.Container, p.Attempt, p.Outcome, p.Bytes())
@@ -105,10 +99,25 @@ func checkPartition(t testing.TB, tl Timeline) {
 			t.Errorf("pull %s/%d: queue %s, pull %s ±%s", p.Container, p.Attempt, p.Queue, p.Pull, p.Error)
 		}
 	}
-	if sum != tl.Total {
-		t.Errorf("phases add up to %s, total is %s", sum, tl.Total)
+}
+
+// checkSpans says that phases touch end to end from the first instant to the last, if that is known, add up to the total, and are charged.
+func checkSpans(t testing.TB, phases []Span, from, to time.Time, total time.Duration) {
+	t.Helper()
+	at, sum := from, time.Duration(0)
+	for _, p := range phases {
+		if !p.StartAt.Equal(at) || p.Duration() < 0 {
+			t.Errorf("%s from %s to %s does not follow %s", p.Phase, p.StartAt, p.EndAt, at)
+		}
+		if p.Error < 0 || p.Cause == "" {
+			t.Errorf("%s has error %s and cause %q", p.Phase, p.Error, p.Cause)
+		}
+		at, sum = p.EndAt, sum+p.Duration()
 	}
-	if !tl.SettledAt.IsZero() && !at.Equal(tl.SettledAt) {
-		t.Errorf("last phase ends at %s, settled at %s", at, tl.SettledAt)
+	if sum != total {
+		t.Errorf("phases add up to %s, total is %s", sum, total)
+	}
+	if !to.IsZero() && !at.Equal(to) {
+		t.Errorf("last phase ends at %s, all at %s", at, to)
 	}
 }

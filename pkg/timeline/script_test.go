@@ -23,50 +23,64 @@ var update = flag.Bool("update", false, "rewrite the expected part of the script
 //
 //	available runtime events                       sources the agent has
 //	since S                                        every start-up from then on is the agent's to report
-//	spec KIND NAME IMAGE [Always|Never|startup|readiness|hook]…   one container of the pod, in order
+//	spec KIND NAME IMAGE [Always|Never|startup|readiness|hook|prestop]…   one container of the pod, in order
 //	skew S S                                       the control plane's clock is at least, at most so far ahead
 //	gates                                          the pod has readiness gates
 //	created S                                      when the API server stored the pod, else 0
 //	static S                                       a static pod, whose manifest kubelet read then
 //	AT pod [listed] CHANGE | CHANGE…               the pod object arrives, changed so far:
 //	    scheduled@S acknowledged@S containers_ready@S ready@S deleted@S phase=P reason=R
+//	    grace=S observed finalizers disruption=R (of a deletion)
 //	    unready@S (its readiness conditions are false since then)
-//	    NAME waiting|running@S|terminated@S-S [attempt=N] [exit=N] [started] [ready] [last=S-S] [pullfailure=CLASS]
+//	    NAME waiting|running@S|terminated@S-S [attempt=N] [exit=N] [died=R] [started] [ready] [last=S-S] [pullfailure=CLASS]
 //	AT gone                                        the pod object is gone
 //	AT watched                                     an Event watch has told all there is
 //	AT blind                                       that watch was lost
 //	AT event NAME|- REASON MESSAGE named@S [count=N last@S]
 //	AT runtime [asked@S] ITEM | ITEM…              the runtime's answer:
 //	    sandbox [ready] [attempt=N] begun@S network@S running@S created@S
-//	    NAME created@S started@S finished@S [attempt=N] [exit=N]
+//	    NAME created@S started@S finished@S [attempt=N] [exit=N] [died=R]
 //	    image REF absent|present [first@S] [pulled@S] [digest=D] [size=N] [resolved@S] [layers] [untold] [LAYER,SIZE,DOWNLOADED,UNPACKED]…
 //	at AT                                          fold as of
-func TestScripts(t *testing.T) {
-	paths, err := filepath.Glob("testdata/*.script")
-	if err != nil || len(paths) == 0 {
-		t.Fatalf("no scripts: %v", err)
-	}
-	for _, path := range paths {
+func TestScripts(t *testing.T) { runScripts(t, "testdata/*.script", (*script).print) }
+
+// runScripts folds scripts and compares what is printed of each with the part below "---".
+func runScripts(t *testing.T, pattern string, print func(*script, testing.TB) string) {
+	for _, path := range scriptPaths(t, pattern) {
 		t.Run(strings.TrimSuffix(filepath.Base(path), ".script"), func(t *testing.T) {
-			data, err := os.ReadFile(path)
-			if err != nil {
-				t.Fatal(err)
-			}
-			input, want, _ := bytes.Cut(data, []byte("---\n"))
-			s := parseScript(t, input)
-			got := s.print(t)
+			input, want := readScript(t, path)
+			got := print(parseScript(t, input), t)
 			if *update {
-				out := slices.Concat(input, []byte("---\n"), []byte(got))
-				if err := os.WriteFile(path, out, 0o644); err != nil {
+				if err := os.WriteFile(path, slices.Concat(input, []byte("---\n"), []byte(got)), 0o644); err != nil {
 					t.Fatal(err)
 				}
 				return
 			}
 			if got != string(want) {
-				t.Errorf("timeline:\n%s\nwant:\n%s", got, want)
+				t.Errorf("got\n%s\nwant\n%s", got, want)
 			}
 		})
 	}
+}
+
+func scriptPaths(t testing.TB, pattern string) []string {
+	t.Helper()
+	paths, err := filepath.Glob(pattern)
+	if err != nil || len(paths) == 0 {
+		t.Fatalf("no scripts: %v", err)
+	}
+	return paths
+}
+
+// readScript returns what happened, and below "---" what is to be made of it.
+func readScript(t testing.TB, path string) (input, want []byte) {
+	t.Helper()
+	data, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	input, want, _ = bytes.Cut(data, []byte("---\n"))
+	return input, want
 }
 
 var base = time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
@@ -173,6 +187,8 @@ func (s *script) spec(words []string) error {
 			c.StartupProbe = true
 		case "hook":
 			c.PostStartHook = true
+		case "prestop":
+			c.PreStopHook = true
 		case "readiness":
 			c.ReadinessProbe = true
 		default:
@@ -209,6 +225,26 @@ func (s *script) podLine(at time.Time, rest string) error {
 			}
 			if phase, ok := strings.CutPrefix(w, "phase="); ok {
 				s.pod.Phase = phase
+				continue
+			}
+			if w == "observed" {
+				s.pod.DeletionObserved = true
+				continue
+			}
+			if w == "finalizers" {
+				s.pod.Finalizers = true
+				continue
+			}
+			if reason, ok := strings.CutPrefix(w, "disruption="); ok {
+				s.pod.Disruption = reason
+				continue
+			}
+			if grace, ok := strings.CutPrefix(w, "grace="); ok {
+				d, err := time.ParseDuration(grace + "s")
+				if err != nil {
+					return err
+				}
+				s.pod.DeletionGrace = d
 				continue
 			}
 			name, stamp, err := stamped(w)
@@ -253,6 +289,8 @@ func containerChange(c *Container, words []string) error {
 			c.Attempt, err = strconv.Atoi(value)
 		case name == "exit":
 			c.ExitCode, err = strconv.Atoi(value)
+		case name == "died":
+			c.EndReason = value
 		case name == "reason":
 			c.WaitingReason = value
 		case name == "pullfailure":
@@ -349,7 +387,7 @@ func (s *script) runtimeLine(at time.Time, rest string) error {
 		default:
 			o.Containers = append(o.Containers, ContainerRun{
 				Name: words[0], ID: words[0] + numbers["attempt"], Attempt: attempt,
-				CreatedAt: stamps["created"], StartedAt: stamps["started"], FinishedAt: stamps["finished"], ExitCode: code,
+				CreatedAt: stamps["created"], StartedAt: stamps["started"], FinishedAt: stamps["finished"], ExitCode: code, Reason: numbers["died"],
 			})
 		}
 	}

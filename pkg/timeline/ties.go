@@ -29,6 +29,7 @@ func comparePods(a, b *Pod) int {
 		slices.CompareFunc(a.Conditions, b.Conditions, compareConditions),
 		slices.CompareFunc(a.Containers, b.Containers, compareContainers),
 		a.DeletedAt.Compare(b.DeletedAt), a.AcknowledgedAt.Compare(b.AcknowledgedAt), a.CreatedAt.Compare(b.CreatedAt), a.ReadAt.Compare(b.ReadAt),
+		cmp.Compare(a.DeletionGrace, b.DeletionGrace), compareBools(a.DeletionObserved, b.DeletionObserved), compareBools(a.Finalizers, b.Finalizers), cmp.Compare(a.Disruption, b.Disruption),
 		compareBools(a.ReadinessGates, b.ReadinessGates), cmp.Compare(a.UID, b.UID), cmp.Compare(a.RuntimeUID, b.RuntimeUID),
 		cmp.Compare(a.Namespace, b.Namespace), cmp.Compare(a.Name, b.Name), cmp.Compare(a.Node, b.Node),
 		cmp.Compare(a.Owner.Kind, b.Owner.Kind), cmp.Compare(a.Owner.Name, b.Owner.Name),
@@ -60,14 +61,15 @@ func compareContainers(a, b Container) int {
 		cmp.Compare(a.PullFailure, b.PullFailure), a.StartedAt.Compare(b.StartedAt), a.FinishedAt.Compare(b.FinishedAt),
 		cmp.Compare(a.ExitCode, b.ExitCode), compareBools(a.Started, b.Started), compareBools(a.Ready, b.Ready), compareRuns(a.LastRun, b.LastRun),
 		cmp.Compare(a.Name, b.Name), cmp.Compare(a.Kind, b.Kind), cmp.Compare(a.Image, b.Image), cmp.Compare(a.PullPolicy, b.PullPolicy),
-		compareBools(a.StartupProbe, b.StartupProbe), compareBools(a.ReadinessProbe, b.ReadinessProbe), compareBools(a.PostStartHook, b.PostStartHook))
+		compareBools(a.StartupProbe, b.StartupProbe), compareBools(a.ReadinessProbe, b.ReadinessProbe), compareBools(a.PostStartHook, b.PostStartHook),
+		compareBools(a.PreStopHook, b.PreStopHook), cmp.Compare(a.EndReason, b.EndReason))
 }
 
 func compareRuns(a, b *Run) int {
 	if a == nil || b == nil {
 		return compareBools(a != nil, b != nil)
 	}
-	return cmp.Or(a.StartedAt.Compare(b.StartedAt), a.FinishedAt.Compare(b.FinishedAt), cmp.Compare(a.ExitCode, b.ExitCode))
+	return cmp.Or(a.StartedAt.Compare(b.StartedAt), a.FinishedAt.Compare(b.FinishedAt), cmp.Compare(a.ExitCode, b.ExitCode), cmp.Compare(a.Reason, b.Reason))
 }
 
 // compareImages orders answers about one image by all that is in them: one that it is absent comes first.

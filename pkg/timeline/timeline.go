@@ -61,6 +61,12 @@ type Timeline struct {
 	TraceParent string // as in Pod: not validated
 	Labels      string // as in Pod
 
+	// Termination is how the pod ends, or has ended; nil while nobody asked to delete it, and where nobody follows that. It is
+	// no part of the start-up.
+	Termination *Termination
+	// Later is what has just happened to a pod whose start-up is over; nil but in what is handed out for that alone.
+	Later *Later
+
 	// Reconstructed says that the pod was there, and its start-up over, before the agent's time
 	// (Scope.Since), so that the timeline rests on what could be read afterwards. Such a timeline is
 	// shown, never counted.

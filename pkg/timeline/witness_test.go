@@ -152,7 +152,7 @@ func (w *witness) statusAt(c *living, t time.Time) Container {
 	}
 	run := func(n int) Run {
 		return Run{w.upTo(lifeMark{MarkRunning, c.Name, n}, t).Truncate(time.Second),
-			w.upTo(lifeMark{MarkFinished, c.Name, n}, t).Truncate(time.Second), w.exits[lifeMark{MarkFinished, c.Name, n}]}
+			w.upTo(lifeMark{MarkFinished, c.Name, n}, t).Truncate(time.Second), w.exits[lifeMark{MarkFinished, c.Name, n}], ""}
 	}
 	n := c.attempt
 	for n > 0 && run(n).StartedAt.IsZero() {

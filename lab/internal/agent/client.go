@@ -31,6 +31,19 @@ func (c Client) Timeline(ctx context.Context, namespace, name string) (Timeline,
 	return timeline, nil
 }
 
+// Ending returns how a pod ends, as the answer about the pod has it.
+func (c Client) Ending(ctx context.Context, namespace, name string) (end Termination, err error) {
+	data, err := c.get(ctx, "/api/v1/pods/"+namespace+"/"+name)
+	if err != nil {
+		return Termination{}, err
+	}
+	var answer struct {
+		Termination Termination `json:"termination"`
+	}
+	err = decode(data, &answer)
+	return answer.Termination, err
+}
+
 // Timelines returns the timelines of all pods the agent knows.
 func (c Client) Timelines(ctx context.Context) ([]Timeline, error) {
 	var all []Timeline

@@ -27,19 +27,27 @@ func Nanoseconds(seconds json.Number) (time.Duration, error) {
 // Problems checks what the contract promises of every settled timeline: the phases touch end to end,
 // each is as long as its ends are apart, and their sum is the total to the nanosecond.
 func (t Timeline) Problems() []string {
+	return inexact(t.Phases, t.TotalSeconds, t.CreatedAt, "settled_at", t.SettledAt)
+}
+
+// Problems is the same of an end.
+func (t Termination) Problems() []string {
+	return inexact(t.Phases, t.TotalSeconds, t.RequestedAt, "gone_at", t.GoneAt)
+}
+
+func inexact(phases []Phase, seconds json.Number, at time.Time, last string, end time.Time) []string {
 	var problems []string
 	problem := func(format string, arguments ...any) { problems = append(problems, fmt.Sprintf(format, arguments...)) }
-	total, err := Nanoseconds(t.TotalSeconds)
+	total, err := Nanoseconds(seconds)
 	if err != nil {
 		problem("total_seconds: %v", err)
 	}
-	if len(t.Phases) == 0 {
+	if len(phases) == 0 {
 		problem("there are no phases")
 		return problems
 	}
 	var sum time.Duration
-	at := t.CreatedAt
-	for i, p := range t.Phases {
+	for i, p := range phases {
 		length, err := Nanoseconds(p.Seconds)
 		if err != nil {
 			problem("phases[%d] %s: %v", i, p.Phase, err)
@@ -53,8 +61,8 @@ func (t Timeline) Problems() []string {
 		}
 		at = p.EndAt
 	}
-	if !t.SettledAt.Equal(at) {
-		problem("settled_at is %s after the last phase ended", t.SettledAt.Sub(at))
+	if !end.Equal(at) {
+		problem("%s is %s after the last phase ended", last, end.Sub(at))
 	}
 	if sum != total {
 		problem("the phases sum to %s, total_seconds is %s", sum, total)

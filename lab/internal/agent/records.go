@@ -14,6 +14,7 @@ type Records struct {
 	Timelines []Timeline // in the order in which they were printed, repetitions included
 	Strays    int        // transition records without the timeline of their pod before them
 	Torn      int        // lines that an agent did not live to finish
+	Ends      []End      // of pods that were deleted, in the order in which they were printed
 }
 
 // Output is where agents of the node print.
@@ -66,6 +67,12 @@ func readRecords(data []byte, namespace string) Records {
 				records.Timelines[last].Cut = true
 			}
 		}
+		if r.end.Namespace != "" {
+			if r.end.Namespace == namespace {
+				records.Ends = append(records.Ends, r.end)
+			}
+			continue
+		}
 		switch m := r.transition.Metrics; {
 		case m.PodName == "":
 			if latest = r.timeline; latest.Namespace == namespace {
@@ -81,8 +88,9 @@ func readRecords(data []byte, namespace string) Records {
 	return records
 }
 
-// record is either of the two.
+// record is one of the three.
 type record struct {
+	end        End
 	timeline   Timeline
 	transition Transition
 }
@@ -103,6 +111,11 @@ func readRecord(line []byte) (r record, whole bool) {
 			r = record{}
 			continue
 		}
+		if decode(rest, &r.end) == nil && r.end.Namespace != "" && r.end.Termination.Verdict != "" && !bytes.Contains(rest, []byte(`,"state":"`)) {
+			r.end.Raw = rest
+			return r, at == 0
+		}
+		r = record{}
 		if decode(rest, &r.timeline) == nil && r.timeline.Namespace != "" {
 			r.timeline.Raw = rest
 			return r, at == 0

@@ -18,6 +18,7 @@ const TransitionSchemaVariable = "PODLAPSE_TRANSITION_SCHEMA"
 // Schemas are those of the records.
 type Schemas struct {
 	Timeline   *jsonschema.Schema
+	End        *jsonschema.Schema // of lines about ends, a part of the other's file
 	Transition *jsonschema.Schema // nil where there is none
 	Absent     string             // where the one of transition records would be
 }
@@ -25,14 +26,18 @@ type Schemas struct {
 // ReadSchemas reads them from a repository's root. Only that of transition records may be absent, and only where the
 // variable, read through lookup, does not name it.
 func ReadSchemas(root string, lookup func(string) (string, bool)) (s Schemas, err error) {
-	if s.Timeline, err = readSchema(filepath.Join(root, "docs/records.schema.json")); err != nil {
+	ours := filepath.Join(root, "docs/records.schema.json")
+	if s.Timeline, err = readSchema(ours, ""); err != nil {
+		return Schemas{}, err
+	}
+	if s.End, err = readSchema(ours, "#/$defs/termination_line"); err != nil {
 		return Schemas{}, err
 	}
 	path, named := lookup(TransitionSchemaVariable)
 	if !named {
 		path = filepath.Join(root, "../shared/compat/kube_transition_metrics.schema.json")
 	}
-	if s.Transition, err = readSchema(path); err != nil {
+	if s.Transition, err = readSchema(path, ""); err != nil {
 		if named || !errors.Is(err, fs.ErrNotExist) {
 			return Schemas{}, err
 		}
@@ -41,7 +46,7 @@ func ReadSchemas(root string, lookup func(string) (string, bool)) (s Schemas, er
 	return s, nil
 }
 
-func readSchema(path string) (*jsonschema.Schema, error) {
+func readSchema(path, part string) (*jsonschema.Schema, error) {
 	text, err := os.ReadFile(path)
 	if err != nil {
 		return nil, fmt.Errorf("read schema: %w", err)
@@ -55,7 +60,7 @@ func readSchema(path string) (*jsonschema.Schema, error) {
 	if err := compiler.AddResource(path, document); err != nil {
 		return nil, fmt.Errorf("read schema %s: %w", path, err)
 	}
-	schema, err := compiler.Compile(path)
+	schema, err := compiler.Compile(path + part)
 	if err != nil {
 		return nil, fmt.Errorf("read schema %s: %w", path, err)
 	}

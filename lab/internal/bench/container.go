@@ -1,6 +1,7 @@
 package bench
 
 import (
+	"strconv"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -39,6 +40,20 @@ func WithStartupProbe(c corev1.Container, startedAfter time.Duration) corev1.Con
 func WithHook(c corev1.Container, hookFor time.Duration) corev1.Container {
 	c.Env = append(c.Env, variable(workload.HookFor, hookFor)...)
 	c.Lifecycle = &corev1.Lifecycle{PostStart: &corev1.LifecycleHandler{Exec: command(workload.Hook)}}
+	return c
+}
+
+// WithStop has a container take so long to end when it is asked to, and exit with a status.
+func WithStop(c corev1.Container, takes time.Duration, status int) corev1.Container {
+	c.Env = append(c.Env, variable(workload.StopFor, takes)...)
+	c.Env = append(c.Env, corev1.EnvVar{Name: workload.StopCode, Value: strconv.Itoa(status)})
+	return c
+}
+
+// WithPreStop gives a container a pre-stop hook that takes a time.
+func WithPreStop(c corev1.Container, hookFor time.Duration) corev1.Container {
+	c.Env = append(c.Env, variable(workload.HookFor, hookFor)...)
+	c.Lifecycle = &corev1.Lifecycle{PreStop: &corev1.LifecycleHandler{Exec: command(workload.Hook)}}
 	return c
 }
 

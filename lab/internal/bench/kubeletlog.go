@@ -22,10 +22,16 @@ func (b *Bench) HeardReadyAt(pod string, after time.Time) (time.Time, error) {
 	return b.kubeletSaid(syncLoopReady, pod, after)
 }
 
+// ToldToStopAt is when kubelet heard that somebody asked for a pod's end, by its own log.
+func (b *Bench) ToldToStopAt(pod string) (time.Time, error) {
+	return b.kubeletSaid(syncLoopDelete, pod, time.Time{})
+}
+
 // klog's lines: severity, month, day, time of day, thread, source, message.
 var (
-	syncLoopAdd   = regexp.MustCompile(`^I(\d{4} \d\d:\d\d:\d\d\.\d{6}) .*"SyncLoop ADD" source="api" pods=\[(.*)\]`)
-	syncLoopReady = regexp.MustCompile(`^I(\d{4} \d\d:\d\d:\d\d\.\d{6}) .*"SyncLoop \(probe\)" probe="readiness" status="ready" pod=(.*)`)
+	syncLoopAdd    = regexp.MustCompile(`^I(\d{4} \d\d:\d\d:\d\d\.\d{6}) .*"SyncLoop ADD" source="api" pods=\[(.*)\]`)
+	syncLoopDelete = regexp.MustCompile(`^I(\d{4} \d\d:\d\d:\d\d\.\d{6}) .*"SyncLoop DELETE" source="api" pods=\[(.*)\]`)
+	syncLoopReady  = regexp.MustCompile(`^I(\d{4} \d\d:\d\d:\d\d\.\d{6}) .*"SyncLoop \(probe\)" probe="readiness" status="ready" pod=(.*)`)
 )
 
 func (b *Bench) kubeletSaid(line *regexp.Regexp, pod string, after time.Time) (time.Time, error) {

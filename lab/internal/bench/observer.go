@@ -36,20 +36,32 @@ func (b *Bench) Beside(guest int) Observer {
 // AwaitSettled waits until the agent has reported a pod's start-up and returns what it reported. The pod is
 // ready, so the agent has seen all there is, but for Events that are late or lost: it waits 15 s for those.
 func (o Observer) AwaitSettled(ctx context.Context, name string) (agent.Timeline, error) {
-	var timeline agent.Timeline
-	err := o.report.Wait(ctx, "the agent to report pod "+name, 45*time.Second, 100*time.Millisecond, func(ctx context.Context) error {
+	return awaitPrinted(ctx, o, "the agent to report pod "+name, func(r agent.Records) []agent.Timeline { return r.Timelines },
+		func(t agent.Timeline) bool { return t.Name == name })
+}
+
+// AwaitEnd waits until the agent has reported the end of a pod and returns what it reported.
+func (o Observer) AwaitEnd(ctx context.Context, name string) (agent.End, error) {
+	return awaitPrinted(ctx, o, "the agent to report the end of pod "+name, func(r agent.Records) []agent.End { return r.Ends },
+		func(e agent.End) bool { return e.Name == name })
+}
+
+// awaitPrinted waits for the first record of a kind that is the one.
+func awaitPrinted[R any](ctx context.Context, o Observer, what string, of func(agent.Records) []R, is func(R) bool) (found R, err error) {
+	err = o.report.Wait(ctx, what, 45*time.Second, 100*time.Millisecond, func(context.Context) error {
 		records, err := o.Records()
 		if err != nil {
 			return err
 		}
-		i := slices.IndexFunc(records.Timelines, func(t agent.Timeline) bool { return t.Name == name })
+		all := of(records)
+		i := slices.IndexFunc(all, is)
 		if i < 0 {
-			return errors.New("the agent has not printed its record")
+			return errors.New("it has not printed that")
 		}
-		timeline = records.Timelines[i]
+		found = all[i]
 		return nil
 	})
-	return timeline, err
+	return found, err
 }
 
 // Records are what the agent so far printed about the bench's pods, before and after restarts.

@@ -16,12 +16,13 @@ import (
 // it. What containerd does besides what was injected belongs to the phases, too, and takes as long as the
 // machine is busy: making a namespace, starting a plugin or a process, unpacking.
 type RuntimeLog struct {
-	SandboxAskedAt time.Time            // kubelet asked for the first sandbox
-	SandboxReadyAt time.Time            // a sandbox ran
-	StartAskedAt   map[string]time.Time // kubelet first asked for each container's start
-	RunningAt      map[string]time.Time // each container's first start was done
-	ExitedAt       map[string]time.Time // the end of each container's first run was heard of
-	Pull           Span                 // of the one image that the bench made for the pod
+	SandboxAskedAt   time.Time            // kubelet asked for the first sandbox
+	SandboxReadyAt   time.Time            // a sandbox ran
+	StartAskedAt     map[string]time.Time // kubelet first asked for each container's start
+	RunningAt        map[string]time.Time // each container's first start was done
+	ExitedAt         map[string]time.Time // the end of each container's first run was heard of
+	SandboxStoppedAt time.Time            // the first sandbox was over
+	Pull             Span                 // of the one image that the bench made for the pod
 }
 
 // RuntimeLog reads containerd's log about a pod that runs an image of its own name.
@@ -43,6 +44,7 @@ var (
 	containerCreated = regexp.MustCompile(`^CreateContainer within sandbox "([^"]+)" for name:"([^"]+)".* returns container id "([^"]+)"$`)
 	containerStarted = regexp.MustCompile(`^StartContainer for "([^"]+)" returns successfully$`)
 	startAsked       = regexp.MustCompile(`^StartContainer for "([^"]+)"$`)
+	sandboxStopped   = regexp.MustCompile(`^received sandbox container exit event sandbox_id:"([^"]+)"`)
 	containerExited  = regexp.MustCompile(`^received container exit event container_id:"([^"]+)"`)
 	imagePulled      = regexp.MustCompile(`^PullImage "([^"]+)"( returns image reference .*)?$`)
 )
@@ -71,6 +73,8 @@ func readRuntimeLog(text io.Reader, uid, image string) (RuntimeLog, error) {
 			firstOf(log.StartAskedAt, containers[m[1]], at)
 		} else if m := containerExited.FindStringSubmatch(message); m != nil && containers[m[1]] != "" {
 			firstOf(log.ExitedAt, containers[m[1]], at)
+		} else if m := sandboxStopped.FindStringSubmatch(message); m != nil && sandboxes[m[1]] {
+			first(&log.SandboxStoppedAt, at)
 		} else if m := imagePulled.FindStringSubmatch(message); m != nil && strings.HasPrefix(m[1], image) {
 			if m[2] == "" {
 				first(&log.Pull.StartAt, at)

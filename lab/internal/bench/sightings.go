@@ -16,6 +16,7 @@ type Sighting struct {
 	ContainersReadyAt time.Time
 	ReadyAt           time.Time
 	SucceededAt       time.Time
+	GoneAt            time.Time
 }
 
 // Sightings are those of all pods of a bench. Safe for concurrent use.
@@ -41,7 +42,7 @@ func (s *Sightings) Of(pod string) Sighting {
 	return s.pods[pod]
 }
 
-func (s *Sightings) add(pod corev1.Pod, arrivedAt time.Time) {
+func (s *Sightings) add(pod corev1.Pod, gone bool, arrivedAt time.Time) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	seen := s.pods[pod.Name]
@@ -55,6 +56,7 @@ func (s *Sightings) add(pod corev1.Pod, arrivedAt time.Time) {
 	first(&seen.ContainersReadyAt, holds(pod, corev1.ContainersReady))
 	first(&seen.ReadyAt, holds(pod, corev1.PodReady))
 	first(&seen.SucceededAt, pod.Status.Phase == corev1.PodSucceeded)
+	first(&seen.GoneAt, gone)
 	s.pods[pod.Name] = seen
 }
 

@@ -76,12 +76,22 @@ func (b *Bench) NetworkTruth(pod string) (Span, error) {
 // PullRequestedAt is when kubelet put a pod's pull into its queue: the nanoseconds in the name of the
 // Pulling Event, on kubelet's clock.
 func (b *Bench) PullRequestedAt(ctx context.Context, pod string) (time.Time, error) {
+	return b.eventNamedAt(ctx, pod, "Pulling")
+}
+
+// StopBegunAt is when kubelet began to stop the first of a pod's containers: the nanoseconds in the name of the Killing Event.
+func (b *Bench) StopBegunAt(ctx context.Context, pod string) (time.Time, error) {
+	return b.eventNamedAt(ctx, pod, "Killing")
+}
+
+// eventNamedAt is the first instant in the names of kubelet's Events about a pod with a reason, on kubelet's clock.
+func (b *Bench) eventNamedAt(ctx context.Context, pod, reason string) (first time.Time, err error) {
 	events, err := b.Kube.Events(ctx, b.Namespace)
 	if err != nil {
 		return time.Time{}, err
 	}
 	for _, event := range events {
-		if event.Reason != "Pulling" || event.InvolvedObject.Name != pod {
+		if event.Reason != reason || event.InvolvedObject.Name != pod {
 			continue
 		}
 		suffix := event.Name[strings.LastIndexByte(event.Name, '.')+1:]
@@ -89,9 +99,14 @@ func (b *Bench) PullRequestedAt(ctx context.Context, pod string) (time.Time, err
 		if err != nil {
 			return time.Time{}, fmt.Errorf("date Event %s: %w", event.Name, err)
 		}
-		return time.Unix(0, nanoseconds), nil
+		if at := time.Unix(0, nanoseconds); first.IsZero() || at.Before(first) {
+			first = at
+		}
 	}
-	return time.Time{}, errors.New("find when pod " + pod + " asked for its image: it has no Pulling Event")
+	if first.IsZero() {
+		err = fmt.Errorf("find what kubelet says of pod %s: it has no %s Event", pod, reason)
+	}
+	return first, err
 }
 
 // BoundAt is when the scheduler told that it had bound a pod to the node: a moment after it had.

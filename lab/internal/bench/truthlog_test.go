@@ -20,6 +20,9 @@ time="2026-01-01T00:00:07Z" level=info msg="CreateContainer within sandbox \"s1\
 time="2026-01-01T00:00:08Z" level=info msg="StartContainer for \"c1\""
 time="2026-01-01T00:00:09Z" level=info msg="StartContainer for \"c1\" returns successfully"
 time="2026-01-01T00:00:10Z" level=info msg="received container exit event container_id:\"c1\" id:\"c1\" pid:7"
+time="2026-01-01T00:00:11Z" level=info msg="StopPodSandbox for \"s1\""
+time="2026-01-01T00:00:12Z" level=info msg="received sandbox container exit event sandbox_id:\"s1\" exit_status:137"
+time="2026-01-01T00:00:13Z" level=info msg="received sandbox container exit event sandbox_id:\"s1\" exit_status:137"
 not a line of it
 `
 	log, err := readRuntimeLog(strings.NewReader(text), "u1", "registry/n/pod:")
@@ -29,7 +32,7 @@ not a line of it
 	second := func(n int) time.Time { return time.Date(2026, 1, 1, 0, 0, n, 0, time.UTC) }
 	if !log.SandboxAskedAt.Equal(second(1)) || log.Pull != (Span{second(3), second(5)}) ||
 		!log.StartAskedAt["main"].Equal(second(8)) || len(log.RunningAt) != 1 || !log.RunningAt["main"].Equal(second(9)) ||
-		!log.SandboxReadyAt.Equal(second(2)) || !log.ExitedAt["main"].Equal(second(10)) {
+		!log.SandboxReadyAt.Equal(second(2)) || !log.ExitedAt["main"].Equal(second(10)) || !log.SandboxStoppedAt.Equal(second(12)) {
 		t.Errorf("got %+v", log)
 	}
 	if _, err := readRuntimeLog(strings.NewReader(text), "u3", ""); err == nil {

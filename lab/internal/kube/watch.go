@@ -15,8 +15,8 @@ import (
 )
 
 // WatchPods calls seen for each state of a namespace's pods, with when the news arrived, from those
-// that are there on. It blocks until ctx ends, which is no error, or the watch breaks.
-func (c *Client) WatchPods(ctx context.Context, namespace string, seen func(pod corev1.Pod, arrivedAt time.Time)) error {
+// that are there on; the last one of a pod says that it is gone. It blocks until ctx ends, which is no error, or the watch breaks.
+func (c *Client) WatchPods(ctx context.Context, namespace string, seen func(pod corev1.Pod, gone bool, arrivedAt time.Time)) error {
 	path := "/api/v1/namespaces/" + namespace + "/pods?watch=1"
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, c.base+path, nil)
 	if err != nil {
@@ -40,7 +40,7 @@ func (c *Client) WatchPods(ctx context.Context, namespace string, seen func(pod 
 		}
 		switch news.Type {
 		case watch.Added, watch.Modified, watch.Deleted:
-			seen(news.Object, time.Now())
+			seen(news.Object, news.Type == watch.Deleted, time.Now())
 		case watch.Error:
 			return fmt.Errorf("watch pods: the server ended it")
 		}

@@ -30,7 +30,7 @@ func witnessAnnotations(ctx context.Context, b *bench.Bench) (w *annotationWitne
 	return w, func() error { cancel(); return <-ended }
 }
 
-func (w *annotationWitness) see(pod corev1.Pod, _ time.Time) {
+func (w *annotationWitness) see(pod corev1.Pod, _ bool, _ time.Time) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if w.values[pod.Name] == nil {

@@ -60,6 +60,12 @@ func (v *Verdict) rollout(root otlp.Span, t agent.Timeline) {
 	}
 }
 
+// rightUnder lists for each kind of span the kinds that it may be right under. A start-up may be a root as well.
+var rightUnder = map[string][]string{
+	"rollout": {""}, "startup": {"rollout"}, "termination": {"startup"}, "phase": {"startup", "termination"}, "container": {"startup"},
+	"pull": {"startup"}, "stop": {"termination"}, "queue": {"pull"}, "download": {"pull"}, "unpack": {"pull"}, "layer": {"pull"},
+}
+
 // tree wants one root, and every other span under one that is there: phases, containers and pulls under the root, what a pull
 // is made of under the pull.
 func (v *Verdict) tree(r otlp.Report) {
@@ -80,18 +86,11 @@ func (v *Verdict) tree(r otlp.Report) {
 			v.Problem("trace of %s: span %s is in trace %s, from %s to %s", r.Pod, s.Name, s.TraceID, s.StartAt, s.EndAt)
 		}
 		parent := of[s.Parent].Attributes["podlapse.kind"]
-		switch kind := s.Attributes["podlapse.kind"]; kind {
-		case "startup":
-		case "phase", "container", "pull":
-			if parent != "startup" {
-				v.Problem("trace of %s: %s %s is under %q", r.Pod, kind, s.Name, parent)
-			}
-		case "queue", "download", "unpack", "layer":
-			if parent != "pull" {
-				v.Problem("trace of %s: %s is under %q", r.Pod, kind, parent)
-			}
-		default:
+		kind := s.Attributes["podlapse.kind"]
+		if above, known := rightUnder[kind]; !known {
 			v.Problem("trace of %s: span %s is of no kind: %q", r.Pod, s.Name, kind)
+		} else if kind != "startup" && !slices.Contains(above, parent) {
+			v.Problem("trace of %s: %s %s is under %q", r.Pod, kind, s.Name, parent)
 		}
 	}
 }

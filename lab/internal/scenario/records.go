@@ -50,6 +50,11 @@ func (v *Verdict) records(records agent.Records, schemas agent.Schemas) {
 			v.Problem("the records of %s disagree: %s", timeline.Name, problem)
 		}
 	}
+	for _, end := range records.Ends {
+		if err := agent.Validate(schemas.End, end.Raw); err != nil {
+			v.Problem("record of the end of %s: %v", end.Name, err)
+		}
+	}
 	if records.Strays > 0 {
 		v.Problem("%d transition records do not follow the timeline of their pod", records.Strays)
 	}

@@ -18,7 +18,9 @@ const (
 	CrashAfter   = "WORKLOAD_CRASH_AFTER"   // Go duration; the container dies after it with status 139, or EXIT_CODE
 	StartedAfter = "WORKLOAD_STARTED_AFTER" // Go duration from the start of the main process until the startup probe passes
 	ReadyAfter   = "WORKLOAD_READY_AFTER"   // Go duration from the start of the main process to readiness
-	HookFor      = "WORKLOAD_HOOK_FOR"      // Go duration that the post-start hook takes
+	HookFor      = "WORKLOAD_HOOK_FOR"      // Go duration that the post-start or pre-stop hook takes
+	StopFor      = "WORKLOAD_STOP_FOR"      // Go duration from SIGTERM to the end; unset: it ends at once
+	StopCode     = "WORKLOAD_STOP_CODE"     // exit status after SIGTERM
 )
 
 // Path is where the program lies in the image. The others are the argument that makes it something
@@ -39,7 +41,9 @@ type Plan struct {
 	StartedAfter time.Duration
 	ReadyAfter   time.Duration
 	HookFor      time.Duration
+	StopFor      time.Duration
 	ExitCode     int
+	StopCode     int
 }
 
 // ReadPlan reads the variables through getenv, which is os.Getenv outside tests.
@@ -63,6 +67,7 @@ func ReadPlan(getenv func(string) string) (Plan, error) {
 	plan.StartedAfter, _ = duration(StartedAfter)
 	plan.ReadyAfter, _ = duration(ReadyAfter)
 	plan.HookFor, _ = duration(HookFor)
+	plan.StopFor, _ = duration(StopFor)
 	if err != nil {
 		return Plan{}, err
 	}
@@ -70,12 +75,16 @@ func ReadPlan(getenv func(string) string) (Plan, error) {
 	if plan.Crashes {
 		plan.ExitCode = segmentationFault
 	}
-	if text := getenv(ExitCode); text != "" {
+	for name, status := range map[string]*int{ExitCode: &plan.ExitCode, StopCode: &plan.StopCode} {
+		text := getenv(name)
+		if text == "" {
+			continue
+		}
 		code, err := strconv.ParseUint(text, 10, 8)
 		if err != nil {
-			return Plan{}, fmt.Errorf("%s=%q: give a number from 0 to 255", ExitCode, text)
+			return Plan{}, fmt.Errorf("%s=%q: give a number from 0 to 255", name, text)
 		}
-		plan.ExitCode = int(code)
+		*status = int(code)
 	}
 	return plan, nil
 }

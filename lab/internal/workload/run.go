@@ -8,7 +8,7 @@ import (
 )
 
 // Run plays the main process: it notes its start, then lives as the plan says. It returns the exit
-// status. A signal on terminate ends it at once, with status 0.
+// status. A signal on terminate ends it as soon as the plan says.
 func Run(plan Plan, startedAt time.Time, terminate <-chan os.Signal, log io.Writer) int {
 	if plan.probed() { // not otherwise: the root of a pause container is read-only
 		if err := noteStart(startedAt); err != nil {
@@ -30,6 +30,7 @@ func Run(plan Plan, startedAt time.Time, terminate <-chan os.Signal, log io.Writ
 		say(log, word, time.Now())
 		return plan.ExitCode
 	case <-terminate:
-		return 0
+		time.Sleep(plan.StopFor)
+		return plan.StopCode
 	}
 }

@@ -45,6 +45,12 @@ func TimelineSchema(t testing.TB) Schema {
 	return read(t, filepath.Join(root(t), timelineSchema))
 }
 
+// TerminationSchema is that of the lines about ends of pods, a part of the other's file.
+func TerminationSchema(t testing.TB) Schema {
+	t.Helper()
+	return readPart(t, filepath.Join(root(t), timelineSchema), "#/$defs/termination_line")
+}
+
 // root is the directory of our module, above the test's own.
 func root(t testing.TB) string {
 	t.Helper()
@@ -64,6 +70,11 @@ func root(t testing.TB) string {
 
 func read(t testing.TB, path string) Schema {
 	t.Helper()
+	return readPart(t, path, "")
+}
+
+func readPart(t testing.TB, path, part string) Schema {
+	t.Helper()
 	text, err := os.ReadFile(path)
 	if err != nil {
 		t.Fatal(err)
@@ -77,7 +88,7 @@ func read(t testing.TB, path string) Schema {
 	if err := compiler.AddResource(path, document); err != nil {
 		t.Fatalf("%s: %v", path, err)
 	}
-	schema, err := compiler.Compile(path)
+	schema, err := compiler.Compile(path + part)
 	if err != nil {
 		t.Fatalf("%s: %v", path, err)
 	}

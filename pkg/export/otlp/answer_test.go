@@ -122,7 +122,7 @@ func TestRefused(t *testing.T) {
 				t.Fatal(err)
 			}
 			defer func() { _ = exporter.Shutdown(context.Background()) }()
-			spans, _ := newTracer(resource.Empty(), "").spans(stuck())
+			spans, _ := newTracer(resource.Empty(), "", false).spans(stuck())
 			err = send(t.Context(), settings.Traces.Timeout, func(ctx context.Context) error { return exporter.ExportSpans(ctx, spans) })
 			if err == nil || refused(err) != test.want {
 				t.Errorf("refused is %t: %v", !test.want, err)

@@ -39,6 +39,12 @@ const (
 	keyBusy         = "podlapse.busy_seconds"
 	keyBlockedBy    = "podlapse.blocked_by"
 	keyBlockedFor   = "podlapse.blocked_seconds"
+	keyReason       = "podlapse.reason"
+	keyGrace        = "podlapse.grace_seconds"
+	keyGraceUsed    = "podlapse.grace_used_seconds"
+	keyHow          = "podlapse.how" // a container ended
+	keyExitCode     = "podlapse.exit_code"
+	keySignal       = "podlapse.signal"
 )
 
 // The node's pressure during a phase, as shares of it from 0 to 1.
@@ -58,6 +64,12 @@ const (
 	kindDownload  = "download"
 	kindUnpack    = "unpack"
 	kindLayer     = "layer"
+
+	kindTermination = "termination"
+	kindStop        = "stop"
+	kindRollout     = "rollout"
+	kindRun         = "run"
+	kindEvent       = "event"
 )
 
 // podOf is on every span, so that each is found by its pod.

@@ -53,6 +53,16 @@ func rolloutOf(t timeline.Timeline) trace.SpanContext {
 	return trace.NewSpanContext(trace.SpanContextConfig{TraceID: of, SpanID: spanID(of, "", rootKey), Remote: true})
 }
 
+// rolloutSpanOf is the span that the traces of a rollout's pods are under, with --rollout-traces: as long as the start-up of the first
+// pod that this agent saw. Those of other nodes tell of it too, under the same ID.
+func rolloutSpanOf(t timeline.Timeline) span {
+	attributes := append(ownerOf(t), attribute.String(keyKind, kindRollout), text(string(semconv.K8SNamespaceNameKey), t.Namespace))
+	return span{
+		key: rootKey, name: valid("rollout " + t.Namespace + "/" + t.Owner.Kind + "/" + t.Owner.Name),
+		start: t.CreatedAt, end: t.SettledAt, attributes: known(attributes...),
+	}
+}
+
 // withParent makes the trace that the pod's annotation names the parent, if it is one.
 func withParent(ctx context.Context, t timeline.Timeline) context.Context {
 	return propagation.TraceContext{}.Extract(ctx, propagation.MapCarrier{"traceparent": t.TraceParent})

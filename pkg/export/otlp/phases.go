@@ -10,9 +10,12 @@ import (
 )
 
 // phasesOf is the phases, side by side under the start-up, which they fill from end to end.
-func phasesOf(t timeline.Timeline) []span {
-	spans := make([]span, 0, len(t.Phases))
-	for _, p := range t.Phases {
+func phasesOf(t timeline.Timeline) []span { return layOut(t, t.Phases, rootKey) }
+
+// layOut is phases side by side under a span, as whose their keys go.
+func layOut(t timeline.Timeline, phases []timeline.Span, under string) []span {
+	spans := make([]span, 0, len(phases))
+	for _, p := range phases {
 		attributes := append(podOf(t),
 			attribute.String(keyKind, kindPhase),
 			text(keyCause, string(p.Cause)),
@@ -30,8 +33,9 @@ func phasesOf(t timeline.Timeline) []span {
 				attribute.Float64(keyIOPressure, p.Pressure.IO), attribute.Float64(keyMemoryPressure, p.Pressure.Memory))
 		}
 		spans = append(spans, span{
-			key:  strings.Join([]string{kindPhase, string(p.Phase), p.Container, strconv.Itoa(p.Attempt)}, "/"),
-			name: valid(string(p.Phase)), start: p.StartAt, end: p.EndAt, attributes: known(attributes...),
+			key:    under + strings.Join([]string{kindPhase, string(p.Phase), p.Container, strconv.Itoa(p.Attempt)}, "/"),
+			parent: under,
+			name:   valid(string(p.Phase)), start: p.StartAt, end: p.EndAt, attributes: known(attributes...),
 		})
 	}
 	return spans

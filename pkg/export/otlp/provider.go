@@ -40,24 +40,44 @@ func newResource(ctx context.Context, node, version string) (*resource.Resource,
 // concurrent use.
 type tracer struct {
 	trace.Tracer
-	ended *ended
+	ended    *ended
+	rollouts *rollouts // nil: each start-up is a trace of its own
 }
 
-func newTracer(of *resource.Resource, version string) *tracer {
+// newTracer makes one that puts the pods of a rollout into one trace, or not.
+func newTracer(of *resource.Resource, version string, ofRollouts bool) *tracer {
 	var spans ended
 	provider := sdktrace.NewTracerProvider(
 		sdktrace.WithResource(of), sdktrace.WithIDGenerator(generator{}), sdktrace.WithSpanProcessor(&spans))
-	return &tracer{
-		provider.Tracer(scopeName, trace.WithInstrumentationVersion(version), trace.WithSchemaURL(semconv.SchemaURL)), &spans,
+	made := &tracer{
+		Tracer: provider.Tracer(scopeName, trace.WithInstrumentationVersion(version), trace.WithSchemaURL(semconv.SchemaURL)), ended: &spans,
 	}
+	if ofRollouts {
+		made.rollouts = &rollouts{}
+	}
+	return made
+}
+
+// above is what the root of a pod's trace is under: the trace that its annotation names, else, if that is asked for, its rollout, of
+// which it also returns the span; of others nothing.
+func (t *tracer) above(of timeline.Timeline) (context.Context, trace.Span) {
+	ctx := withParent(context.Background(), of)
+	rollout := rolloutOf(of)
+	if t.rollouts == nil || !rollout.IsValid() || trace.SpanContextFromContext(ctx).IsValid() {
+		return ctx, nil
+	}
+	s := rolloutSpanOf(of)
+	return t.Start(withNaming(ctx, naming{rollout.TraceID(), "", rootKey}), s.name,
+		trace.WithTimestamp(s.start), trace.WithAttributes(s.attributes...))
 }
 
 // NewTraceOf makes a function that says the ID, in hexadecimal, of the trace that a start-up is told in; it says nothing of one
 // that the sampler of the OTEL_* variables leaves out. The function is not safe for concurrent use.
-func NewTraceOf() func(timeline.Timeline) string {
-	t := newTracer(resource.Empty(), "")
+func NewTraceOf(ofRollouts bool) func(timeline.Timeline) string {
+	t := newTracer(resource.Empty(), "", ofRollouts)
 	return func(of timeline.Timeline) string {
-		_, root := t.Start(withNaming(withParent(context.Background(), of), naming{ownTrace(of), of.ID(), rootKey}), rootKey)
+		above, _ := t.above(of)
+		_, root := t.Start(withNaming(above, naming{ownTrace(of), of.ID(), rootKey}), rootKey)
 		if made := root.SpanContext(); made.IsSampled() { // never ended: nobody is told
 			return made.TraceID().String()
 		}
@@ -67,19 +87,31 @@ func NewTraceOf() func(timeline.Timeline) string {
 
 func ownTrace(t timeline.Timeline) trace.TraceID { return traceID("podlapse trace " + t.ID()) }
 
-// spans makes the trace of a start-up, its root first, and says about how long it is in a request; empty when the sampler leaves it
-// out.
+// spans makes the trace of a start-up, its root first, or what comes later adds to it, and says about how long it is in a
+// request; empty when the sampler leaves it out.
 func (t *tracer) spans(of timeline.Timeline) (spans []sdktrace.ReadOnlySpan, bytes int) {
 	own := ownTrace(of)
 	under := map[string]context.Context{}
-	for _, s := range spansOf(of) {
+	tell := spansOf
+	above, rollout := t.above(of)
+	switch {
+	case !of.StartUp(): // its root was told when that was over, or is not to be
+		if tell = endOf; of.Later != nil {
+			tell = laterOf
+		}
+		under[rootKey], _ = t.Start(withNaming(above, naming{own, of.ID(), rootKey}), rootKey)
+	case rollout != nil && rollout.IsRecording() && t.rollouts.first(rollout.SpanContext().TraceID()):
+		rollout.End(trace.WithTimestamp(of.SettledAt))
+		bytes += rolloutSpanOf(of).bytes()
+	}
+	for _, s := range tell(of) {
 		bytes += s.bytes()
 		options := []trace.SpanStartOption{trace.WithTimestamp(s.start), trace.WithAttributes(s.attributes...)}
 		parent := under[s.parent]
 		if s.key == rootKey {
-			parent = withParent(context.Background(), of)
-			if rollout := rolloutOf(of); rollout.IsValid() {
-				options = append(options, trace.WithLinks(trace.Link{SpanContext: rollout}))
+			parent = above
+			if link := rolloutOf(of); link.IsValid() && rollout == nil {
+				options = append(options, trace.WithLinks(trace.Link{SpanContext: link}))
 			}
 		}
 		ctx, made := t.Start(withNaming(parent, naming{own, of.ID(), s.key}), s.name, options...)

@@ -44,6 +44,11 @@ func spansOf(t timeline.Timeline) []span {
 	spans = append(spans, phasesOf(t)...)
 	spans = append(spans, containersOf(t)...)
 	spans = append(spans, pullsOf(t)...)
+	return bounded(spans)
+}
+
+// bounded makes the keys unlike each other, and leaves out what is too much.
+func bounded(spans []span) []span {
 	times := map[string]int{}
 	for i := range spans { // a phase comes back, an image has a layer twice
 		key := spans[i].key

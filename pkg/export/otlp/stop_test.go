@@ -43,7 +43,7 @@ func stubbed(exporter stub, timeout time.Duration) (sink *running, done *atomic.
 	sink.Traces = newTraces(TracesConfig{
 		Signal: Signal{Timeout: timeout}, Registerer: sink.registry, Logger: zap.NewNop(), Report: func(bool, string) {},
 		Done: func(timeline.Timeline) { done.Add(1) },
-	}, newTracer(resource.Empty(), ""), exporter)
+	}, newTracer(resource.Empty(), "", false), exporter)
 	return sink, done
 }
 

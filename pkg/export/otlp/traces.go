@@ -33,12 +33,13 @@ const (
 // TracesConfig is what Traces needs; every field but Done and Stopping is required.
 type TracesConfig struct {
 	Signal     Signal // on
+	Rollouts   bool   // the pods of a rollout in one trace
 	Node       string
 	Version    string                // of the agent
 	Registerer prometheus.Registerer // gets podlapse_sink_*{sink="otlp"}
 	Report     health.Report
 	Logger     *zap.Logger
-	// Done is told of each timeline whose trace the collector took or refused for good, or the sampler left out, or that was
+	// Done is told of each start-up, not of what came after one, whose trace the collector took or refused for good, or the sampler left out, or that was
 	// dropped although the agent goes on. What is lost once the agent was told to stop is not done: the next one may send it. It
 	// must not block, and is called from Offer and Run.
 	Done func(timeline.Timeline)
@@ -74,7 +75,7 @@ func NewTraces(ctx context.Context, config TracesConfig) (*Traces, error) {
 	if err != nil {
 		return nil, err
 	}
-	return newTraces(config, newTracer(from, config.Version), exporter), nil
+	return newTraces(config, newTracer(from, config.Version, config.Rollouts), exporter), nil
 }
 
 func newTraces(config TracesConfig, tracer *tracer, exporter sdktrace.SpanExporter) *Traces {
@@ -93,9 +94,10 @@ func newTraces(config TracesConfig, tracer *tracer, exporter sdktrace.SpanExport
 	}
 }
 
-// Offer queues a timeline, or counts it as dropped when 1024 wait. It never blocks and may be called from any goroutine.
+// Offer queues a start-up, or what came after one (Timeline.StartUp), or counts it as dropped when 1024 wait. It never blocks
+// and may be called from any goroutine.
 func (s *Traces) Offer(t timeline.Timeline) {
-	if err := s.queue.Offer(t); errors.Is(err, sink.ErrFull) && !s.config.Stopping() {
+	if err := s.queue.Offer(t); errors.Is(err, sink.ErrFull) && !s.config.Stopping() && t.StartUp() {
 		s.config.Done(t)
 	}
 }
@@ -151,11 +153,14 @@ func (s *Traces) send() {
 		s.queue.Sent(len(startups))
 	} else {
 		s.queue.Drop(len(startups))
+		s.tracer.rollouts.lost(spans)
 		if s.run.Err() != nil && !refused(err) { // the end may be why: the next agent has the time
 			return
 		}
 	}
 	for _, t := range startups {
-		s.config.Done(t)
+		if t.StartUp() {
+			s.config.Done(t)
+		}
 	}
 }

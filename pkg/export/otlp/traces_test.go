@@ -38,19 +38,26 @@ type running struct {
 // run makes a sink of what the environment says and runs it.
 func run(t *testing.T) *running {
 	t.Helper()
+	return runWith(t, func(*TracesConfig) {})
+}
+
+func runWith(t *testing.T, adjust func(*TracesConfig)) *running {
+	t.Helper()
 	settings, err := FromEnvironment(os.Getenv)
 	if err != nil {
 		t.Fatal(err)
 	}
 	r := &running{registry: prometheus.NewRegistry()}
-	r.Traces, err = NewTraces(t.Context(), TracesConfig{
+	config := TracesConfig{
 		Signal: settings.Traces, Node: "node-a", Version: "v1.2.3", Registerer: r.registry, Logger: zap.NewNop(),
 		Report: func(up bool, detail string) {
 			r.mu.Lock()
 			defer r.mu.Unlock()
 			r.up, r.detail = up, detail
 		},
-	})
+	}
+	adjust(&config)
+	r.Traces, err = NewTraces(t.Context(), config)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -188,15 +195,17 @@ func TestTheSameStartUpHasTheSameIDs(t *testing.T) {
 	}
 }
 
+// replica is a pod of coldStart's Deployment, in one of its versions.
+func replica(uid, revision string) timeline.Timeline {
+	t := coldStart()
+	t.UID, t.Revision = uid, revision
+	return t
+}
+
 func TestOneRolloutsPodsAreLinked(t *testing.T) {
 	var collector receiver
 	collector.overHTTP(t)
-	pod := func(uid, revision string) timeline.Timeline {
-		tl := coldStart()
-		tl.UID, tl.Revision = uid, revision
-		return tl
-	}
-	sendAll(t, pod("a", "7d4b"), pod("b", "7d4b"), pod("c", "other"), stuck())
+	sendAll(t, replica("a", "7d4b"), replica("b", "7d4b"), replica("c", "other"), stuck())
 	var links []string
 	for _, s := range collector.spans() {
 		if len(s.ParentSpanId) > 0 {
@@ -235,7 +244,7 @@ func TestTheAnnotationIsTheParent(t *testing.T) {
 			one.TraceParent, other.TraceParent, other.UID = test.parent, test.parent, "other"
 			sendAll(t, one, other)
 			spans := collector.spans()
-			named := NewTraceOf()(one)
+			named := NewTraceOf(false)(one)
 			if test.none {
 				if len(spans) > 0 || named != "" {
 					t.Errorf("%d spans of a trace %s that nobody wants", len(spans), named)
@@ -272,7 +281,7 @@ func TestTraceOfIsOneThatIsSent(t *testing.T) {
 			t.Setenv("OTEL_TRACES_SAMPLER", sampler)
 			t.Setenv("OTEL_TRACES_SAMPLER_ARG", "0")
 			sendAll(t, coldStart())
-			if got := NewTraceOf()(coldStart()); got != want || len(collector.spans()) > 0 != (want != "") {
+			if got := NewTraceOf(false)(coldStart()); got != want || len(collector.spans()) > 0 != (want != "") {
 				t.Errorf("trace %q, want %q, of %d spans", got, want, len(collector.spans()))
 			}
 		})

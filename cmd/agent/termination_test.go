@@ -1,0 +1,212 @@
+package main
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"path/filepath"
+	"reflect"
+	"runtime"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/podlapse/podlapse/pkg/cri/critest"
+	"github.com/podlapse/podlapse/pkg/podwatch/podwatchtest"
+)
+
+// printed is what an agent writes to standard output.
+type printed struct {
+	mu   sync.Mutex
+	text bytes.Buffer
+}
+
+func (p *printed) Write(text []byte) (int, error) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.text.Write(text)
+}
+
+// await returns the lines once the last of them is about a pod.
+func (p *printed) await(t *testing.T, pod string) []string {
+	t.Helper()
+	for deadline := time.Now().Add(20 * time.Second); ; time.Sleep(10 * time.Millisecond) {
+		p.mu.Lock()
+		lines := strings.Split(strings.TrimSuffix(p.text.String(), "\n"), "\n")
+		p.mu.Unlock()
+		if strings.Contains(lines[len(lines)-1], `"name":"`+pod+`"`) {
+			return lines
+		}
+		if time.Now().After(deadline) {
+			t.Fatalf("no line about %s: %q", pod, lines)
+		}
+	}
+}
+
+// shown is what others can see of an agent while a pod lives and ends.
+type shown struct {
+	lines      [][]string // of records: all the keys in it
+	spans      []string   // names, and the kind of what they are under
+	series     []string
+	requests   []string // to the API server
+	afterwards int      // questions to the runtime since the pod's deletion was asked for
+	goroutines int
+}
+
+// showLife runs an agent while a pod of a Deployment starts, is deleted and stops.
+func showLife(t *testing.T, flags ...string) (s shown) {
+	t.Helper()
+	sent, cluster := startCollector(t), podwatchtest.Start(t)
+	t.Setenv("OTEL_METRICS_EXPORTER", "none") // some are sent before any pod starts, or not
+	cri := critest.Start(t, filepath.Join(t.TempDir(), "cri.sock"), critest.Options{})
+	var out printed
+	a := startInsideWriting(t, cluster, &out, append([]string{"--cri-endpoint=" + cri.Endpoint(), "--events=off"}, flags...)...)
+
+	pod := ownedBy("ReplicaSet", "web-7d4b9c6f5", "web-7d4b9c6f5-x2x4k")
+	pod.Labels = map[string]string{"pod-template-hash": "7d4b9c6f5"}
+	pod.Generation, pod.Status.ObservedGeneration = 1, 1
+	cri.PutImage("registry.example/web:2", 1)
+	sandbox := critest.Sandbox{ID: "s1", PodUID: string(pod.UID), CreatedAt: time.Now()}
+	container := critest.Container{ID: "c1", SandboxID: "s1", PodUID: string(pod.UID), Name: "app", CreatedAt: time.Now(), StartedAt: time.Now()}
+	cri.PutSandbox(sandbox)
+	cri.PutContainer(container)
+	cluster.Put(pod)
+	pod = ready(pod, time.Now())
+	cluster.Put(pod)
+	out.await(t, pod.Name)
+	time.Sleep(50 * time.Millisecond)
+	before := calls(cri)
+
+	deleted := metav1.NewTime(time.Now().Add(30 * time.Second))
+	pod = pod.DeepCopy()
+	pod.Generation, pod.DeletionTimestamp, pod.DeletionGracePeriodSeconds = 2, &deleted, new(int64(30))
+	cluster.Put(pod)
+	pod = pod.DeepCopy()
+	pod.Status.ObservedGeneration = 2
+	cluster.Put(pod)
+	time.Sleep(1200 * time.Millisecond) // the runtime is asked once a second
+	container.FinishedAt, container.ExitCode, sandbox.NotReady = time.Now(), 143, true
+	cri.PutContainer(container)
+	cri.PutSandbox(sandbox)
+	pod = pod.DeepCopy()
+	pod.Status.ContainerStatuses[0].State = corev1.ContainerState{Terminated: &corev1.ContainerStateTerminated{ExitCode: 143, Reason: "Error", FinishedAt: metav1.Now()}}
+	cluster.Put(pod)
+	time.Sleep(300 * time.Millisecond)
+	s.afterwards = calls(cri) - before
+	cluster.Delete(pod)
+	next := ownedBy("StatefulSet", "db", "db-0") // told when all about the first was
+	cluster.Put(next)
+	cluster.Delete(next)
+
+	for _, line := range out.await(t, next.Name) {
+		var record any
+		if err := json.Unmarshal([]byte(line), &record); err != nil {
+			t.Fatalf("%v in %q", err, line)
+		}
+		s.lines = append(s.lines, slices.Compact(slices.Sorted(slices.Values(keysOf("", record)))))
+	}
+	a.await(t, "podlapse_sink_sent_total", float64(2*len(s.lines)))
+	families, err := a.registry.Gather()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, f := range families {
+		for _, m := range f.GetMetric() {
+			s.series = append(s.series, fmt.Sprint(f.GetName(), m.GetLabel()))
+		}
+	}
+	for i := 0; i < 100 && (s.goroutines == 0 || s.goroutines != runtime.NumGoroutine()); i++ { // of what is over some end a moment later
+		s.goroutines = runtime.NumGoroutine()
+		time.Sleep(50 * time.Millisecond)
+	}
+	s.requests = cluster.Requests()
+	sent.mu.Lock()
+	defer sent.mu.Unlock()
+	named := map[string]string{}
+	for _, span := range sent.spans {
+		named[string(span.SpanId)] = span.Name
+	}
+	for _, span := range sent.spans {
+		s.spans = append(s.spans, span.Name+" under "+named[string(span.ParentSpanId)])
+	}
+	slices.Sort(s.spans)
+	a.stop()
+	return s
+}
+
+func calls(r *critest.Runtime) (all int) {
+	for _, n := range r.Calls() {
+		all += n
+	}
+	return all
+}
+
+// keysOf are the paths of a JSON value.
+func keysOf(path string, value any) (keys []string) {
+	switch value := value.(type) {
+	case map[string]any:
+		for key := range maps.Keys(value) {
+			keys = append(keys, keysOf(path+"."+key, value[key])...)
+		}
+	case []any:
+		for _, item := range value {
+			keys = append(keys, keysOf(path+"[]", item)...)
+		}
+	default:
+		keys = append(keys, path)
+	}
+	return keys
+}
+
+// TestTerminationAndRolloutsCostNothingWhileTheyAreOff holds an agent as it is by default against one that has both: apart from what they
+// are for, a line, spans, and questions to the local runtime, all is the same.
+func TestTerminationAndRolloutsCostNothingWhileTheyAreOff(t *testing.T) {
+	var off, on shown
+	t.Run("off", func(t *testing.T) { off = showLife(t) })
+	t.Run("on", func(t *testing.T) { on = showLife(t, "--termination", "--rollout-traces") })
+	if off.afterwards != 0 || on.afterwards == 0 {
+		t.Errorf("since the deletion the runtime was asked %d times, with --termination %d times", off.afterwards, on.afterwards)
+	}
+	if !slices.Equal(off.requests, on.requests) {
+		t.Errorf("the API server was asked %q, with both %q", off.requests, on.requests)
+	}
+	if !slices.Equal(off.series, on.series) {
+		t.Errorf("series %q, with both %q", off.series, on.series)
+	}
+	if off.goroutines != on.goroutines {
+		t.Errorf("%d goroutines, with both %d", off.goroutines, on.goroutines)
+	}
+	if len(off.lines) != 2 || len(on.lines) != 3 {
+		t.Fatalf("lines %q, with --termination %q", off.lines, on.lines)
+	}
+	if slices.ContainsFunc(off.lines[0], func(key string) bool { return strings.HasPrefix(key, ".termination") }) ||
+		!slices.Contains(on.lines[1], ".termination.verdict") {
+		t.Errorf("lines %q, with --termination %q", off.lines, on.lines)
+	}
+	if rest := slices.Delete(slices.Clone(on.lines), 1, 2); !reflect.DeepEqual(off.lines, rest) {
+		t.Errorf("start-ups %q, with both %q", off.lines, rest)
+	}
+	// With them a span of its own holds each rollout, and the end is under the start-up.
+	roots := slices.DeleteFunc(slices.Clone(off.spans), func(s string) bool { return !strings.HasSuffix(s, " under ") })
+	if want := []string{"pod startup shop/db-0 under ", "pod startup shop/web-7d4b9c6f5-x2x4k under "}; !slices.Equal(roots, want) {
+		t.Errorf("roots %q", roots)
+	}
+	for _, span := range off.spans {
+		was := strings.Replace(span, " under ", " under rollout shop/", 1)
+		if !slices.ContainsFunc(on.spans, func(s string) bool { return s == span || strings.HasPrefix(s, was) }) {
+			t.Errorf("with both there is no %q", span)
+		}
+	}
+	for _, want := range []string{"pod termination shop/web-7d4b9c6f5-x2x4k under pod startup shop/web-7d4b9c6f5-x2x4k",
+		"stop of app under pod termination shop/web-7d4b9c6f5-x2x4k", "rollout shop/Deployment/web under "} {
+		if !slices.Contains(on.spans, want) || slices.Contains(off.spans, want) {
+			t.Errorf("%q is not in what is sent with both, or in what is sent without: %q", want, on.spans)
+		}
+	}
+}

@@ -1,0 +1,114 @@
+package scenario
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/podlapse/podlapse/lab/internal/bench"
+	"github.com/podlapse/podlapse/lab/internal/node"
+	"github.com/podlapse/podlapse/lab/internal/otlp"
+)
+
+// rolloutAsOneTrace has the collector's receiver take the rollout of a Deployment of three pods, and the end of one of them, whose place
+// a fourth takes: all of it has to be one tree.
+func rolloutAsOneTrace(ctx context.Context, b *bench.Bench, v *Verdict) error {
+	if err := startReceiver(ctx, b); err != nil {
+		return err
+	}
+	change := node.AgentChange{Flags: []string{"--rollout-traces", "--termination"}, Environment: sendingOverHTTP()}
+	if err := b.Node.RestartAgentWith(ctx, change); err != nil {
+		return err
+	}
+	if err := settleAgent(ctx, b); err != nil {
+		return err
+	}
+	const deployment, replicas = "rolled", 3
+	pods, err := b.CreateDeployment(ctx, deployment, replicas, corev1.PodSpec{
+		Containers: []corev1.Container{bench.MainContainer(mainName, b.BaseImage, time.Second)}})
+	if err != nil {
+		return err
+	}
+	for _, pod := range pods {
+		if _, err := b.AwaitSettled(ctx, pod); err != nil {
+			return err
+		}
+	}
+	if err := b.DeletePod(ctx, pods[0]); err != nil {
+		return err
+	}
+	var spans []otlp.Span
+	err = b.Node.Report.Wait(ctx, "the trace of the rollout", 20*time.Second, 100*time.Millisecond, func(context.Context) (err error) {
+		if spans, err = spansSent(b); err != nil {
+			return err
+		}
+		if starts, ends := countOf(spans, "startup"), countOf(spans, "termination"); starts < replicas+1 || ends < 1 {
+			return fmt.Errorf("%d start-ups and %d ends came", starts, ends)
+		}
+		return nil
+	})
+	if err != nil {
+		return err
+	}
+	revision := strings.Split(strings.TrimPrefix(pods[0], deployment+"-"), "-")[0]
+	v.oneTree(spans, rolloutTrace(b.Namespace, deployment, revision))
+	if starts, ends := countOf(spans, "startup"), countOf(spans, "termination"); starts != replicas+1 || ends != 1 {
+		v.Problem("%d start-ups and %d ends came, want %d and 1", starts, ends, replicas+1)
+	}
+	v.Note("the rollout of %d pods, and the end of one: %d spans in one trace", replicas, len(spans))
+	return nil
+}
+
+// spansSent are all spans about the bench's namespace.
+func spansSent(b *bench.Bench) (spans []otlp.Span, err error) {
+	reports, err := otlp.ReadTraces(b.Node.OTLP())
+	for _, r := range reports {
+		if r.Namespace == b.Namespace {
+			spans = append(spans, r.Spans...)
+		}
+	}
+	return spans, err
+}
+
+func countOf(spans []otlp.Span, kind string) (count int) {
+	for _, s := range spans {
+		if s.Attributes["podlapse.kind"] == kind {
+			count++
+		}
+	}
+	return count
+}
+
+// oneTree wants all spans in one trace, each once, under one root, which is the rollout's, and each other one under one that is there
+// and of the right kind.
+func (v *Verdict) oneTree(spans []otlp.Span, trace string) {
+	byID := make(map[string]otlp.Span)
+	for _, s := range spans {
+		if other, twice := byID[s.SpanID]; twice {
+			v.Problem("%s and %s are both span %s", other.Name, s.Name, s.SpanID)
+		}
+		byID[s.SpanID] = s
+	}
+	roots := 0
+	for _, s := range spans {
+		v.Compared++
+		if s.TraceID != trace {
+			v.Problem("span %s is in trace %s, not in the rollout's, %s", s.Name, s.TraceID, trace)
+		}
+		if s.Parent == "" {
+			roots++
+		}
+		parent, there := byID[s.Parent]
+		kind := s.Attributes["podlapse.kind"]
+		if !slices.Contains(rightUnder[kind], parent.Attributes["podlapse.kind"]) || !there && s.Parent != "" {
+			v.Problem("%s %s is under span %q, a %q", kind, s.Name, s.Parent, parent.Attributes["podlapse.kind"])
+		}
+	}
+	if roots != 1 {
+		v.Problem("the trace has %d roots", roots)
+	}
+}

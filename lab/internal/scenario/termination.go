@@ -1,0 +1,141 @@
+package scenario
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/podlapse/podlapse/lab/internal/bench"
+	"github.com/podlapse/podlapse/lab/internal/node"
+)
+
+// ended is how one container is to end.
+type ended struct {
+	container, how string
+	code, signal   int
+}
+
+// endingPod is a pod that is deleted, and how it is to end.
+type endingPod struct {
+	name   string
+	grace  int64 // seconds
+	spec   corev1.PodSpec
+	ends   []ended
+	phases []string // by name, in order; a phase of no name of its own by those that may have had it
+	says   string   // the verdict has it
+}
+
+// endingPods are pods that end in every way that kubelet knows of.
+func endingPods(b *bench.Bench) []endingPod {
+	const hook, slow, slower, never = 1200 * time.Millisecond, 400 * time.Millisecond, 700 * time.Millisecond, time.Hour
+	container := func(name string) corev1.Container { return corev1.Container{Name: name, Image: b.BaseImage} }
+	one := func(c corev1.Container) corev1.PodSpec { return corev1.PodSpec{Containers: []corev1.Container{c}} }
+	usual := []string{"kubelet_pickup", "grace", "sandbox_stop", "object_deletion"}
+	return []endingPod{
+		{"deaf", 3, one(bench.WithStop(container("main"), never, 0)), []ended{{"main", "killed", 137, 9}},
+			[]string{"kubelet_pickup", "grace", "kill", "sandbox_stop", "object_deletion"}, "main ignored its stop signal for 3.0 s, then was killed"},
+		{"quick", 30, one(container("main")), []ended{{"main", "exited", 0, 0}}, usual, ""},
+		{"hooked", 30, one(bench.WithPreStop(bench.WithStop(container("main"), 0, 7), hook)), []ended{{"main", "exited", 7, 0}},
+			[]string{"kubelet_pickup", "pre_stop_hook", "sandbox_stop", "object_deletion"}, "in the pre-stop hook of main and until it stopped"},
+		{"family", 30, corev1.PodSpec{
+			InitContainers: []corev1.Container{bench.InitContainer("init", b.BaseImage, 0), bench.WithStop(bench.Sidecar("proxy", b.BaseImage), slow, 0)},
+			Containers:     []corev1.Container{bench.WithStop(container("main"), slower, 143), container("quick")},
+		}, []ended{{"proxy", "exited", 0, 0}, {"main", "signalled", 143, 15}, {"quick", "exited", 0, 0}},
+			[]string{"kubelet_pickup", "grace", "grace", "sandbox_stop", "object_deletion"}, "until main stopped"},
+	}
+}
+
+// termination deletes pods that end in every way, and holds what the agent tells of that against kubelet's and containerd's logs,
+// what the processes said and a watch of its own.
+func termination(ctx context.Context, b *bench.Bench, v *Verdict) error {
+	if err := b.Node.RestartAgentWith(ctx, node.AgentChange{Flags: []string{"--termination"}}); err != nil {
+		return err
+	}
+	pods := endingPods(b)
+	sightings, stop := b.Watch(ctx)
+	work, together := errgroup.WithContext(ctx)
+	for _, p := range pods {
+		work.Go(func() error {
+			p.spec.TerminationGracePeriodSeconds = &p.grace
+			if err := b.CreatePod(together, p.name, p.spec); err != nil {
+				return err
+			}
+			return b.AwaitReady(together, p.name, startLimit)
+		})
+	}
+	if err := work.Wait(); err != nil {
+		return errors.Join(err, stop())
+	}
+	if err := settleAgent(ctx, b); err != nil {
+		return errors.Join(err, stop())
+	}
+	work, together = errgroup.WithContext(ctx)
+	witnesses := make([]endWitness, len(pods))
+	for i, p := range pods {
+		work.Go(func() (err error) {
+			witnesses[i], err = p.end(together, b, v, sightings)
+			return err
+		})
+	}
+	if err := errors.Join(work.Wait(), stop()); err != nil {
+		return err
+	}
+	for i, p := range pods {
+		end, err := b.AwaitEnd(ctx, p.name)
+		if err != nil {
+			return err
+		}
+		v.end(p, end, witnesses[i])
+		if err := explained(ctx, b, v, end); err != nil {
+			return err
+		}
+	}
+	records, err := b.Records()
+	if err != nil {
+		return err
+	}
+	if v.Compared++; len(records.Ends) != len(pods) {
+		v.Problem("%d pods were deleted, the agent printed %d ends", len(pods), len(records.Ends))
+	}
+	return nil
+}
+
+// endWitness is what others than the agent know of a pod's end.
+type endWitness struct {
+	asked   bench.Span // the request, until it was answered
+	toldAt  time.Time  // kubelet heard of it, by its log
+	begunAt time.Time  // it began to stop the first container, by its Event
+	runtime bench.RuntimeLog
+	goneAt  time.Time // the bench's watch heard that it is gone
+}
+
+// end deletes the pod, waits until it is gone, and collects what is known of that.
+func (p endingPod) end(ctx context.Context, b *bench.Bench, v *Verdict, sightings *bench.Sightings) (w endWitness, err error) {
+	if w.asked, err = bench.Dated(func() error { return b.DeletePod(ctx, p.name) }); err != nil {
+		return w, err
+	}
+	if p.name == "deaf" { // it takes its time
+		if err := v.goesOn(ctx, b, p.name); err != nil {
+			return w, err
+		}
+	}
+	if err := b.AwaitGone(ctx, p.name); err != nil {
+		return w, err
+	}
+	if w.toldAt, err = b.ToldToStopAt(p.name); err != nil {
+		return w, err
+	}
+	if w.begunAt, err = b.StopBegunAt(ctx, p.name); err != nil {
+		return w, err
+	}
+	seen := sightings.Of(p.name)
+	if w.goneAt = seen.GoneAt; w.goneAt.IsZero() {
+		return w, fmt.Errorf("find when pod %s was gone: the watch never said so", p.name)
+	}
+	w.runtime, err = b.RuntimeLog(p.name, seen.UID)
+	return w, err
+}

@@ -1,0 +1,126 @@
+package scenario
+
+import (
+	"context"
+	"fmt"
+	"os/exec"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/podlapse/podlapse/lab/internal/agent"
+	"github.com/podlapse/podlapse/lab/internal/bench"
+	"github.com/podlapse/podlapse/lab/internal/layout"
+)
+
+// endLimit is how far the agent may be off where somebody dates what happened.
+const endLimit = 50 * time.Millisecond
+
+// end holds the record of an end against what others know of it.
+func (v *Verdict) end(p endingPod, end agent.End, w endWitness) {
+	told := end.Termination
+	for _, problem := range told.Problems() {
+		v.Problem("end of pod %s: %s", p.name, problem)
+	}
+	for _, conflict := range told.Conflicts {
+		v.Problem("end of pod %s: %s: %s", p.name, conflict.Mark, conflict.Detail)
+	}
+	if len(told.Missing) > 0 {
+		v.Problem("end of pod %s: nothing is known of %s", p.name, told.Missing)
+	}
+	if !strings.Contains(told.Verdict, p.says) {
+		v.Problem("end of pod %s: %q does not say %q", p.name, told.Verdict, p.says)
+	}
+	if names := phaseNames(told.Phases); !slices.Equal(names, p.phases) {
+		v.Problem("end of pod %s: its phases are %q, want %q", p.name, names, p.phases)
+	}
+	since := func(at time.Time) time.Duration { return at.Sub(w.asked.EndAt) }
+	instant := func(what string, truth, measured time.Time, limit time.Duration) {
+		v.Compare(p.name+" "+what, 0, since(truth), since(measured), !measured.IsZero() && !truth.IsZero(), limit)
+	}
+	instant("asked for", w.asked.EndAt, told.RequestedAt, endLimit)
+	instant("told", w.toldAt, told.RequestedAt, endLimit)
+	instant("stop begun", w.begunAt, phaseOf(told.Phases, "kubelet_pickup").EndAt, endLimit)
+	for _, e := range p.ends {
+		stop := told.Of(e.container)
+		code := -1
+		if stop.ExitCode != nil {
+			code = *stop.ExitCode
+		}
+		if v.Compared++; stop.How != e.how || code != e.code || stop.Signal != e.signal {
+			v.Problem("end of pod %s: %s is told as %s, exit code %d, signal %d, want %+v", p.name, e.container, stop.How, code, stop.Signal, e)
+		}
+		instant(e.container+" stopped", w.runtime.ExitedAt[e.container], stop.StoppedAt, endLimit)
+	}
+	// Nobody stamps this: it is between two answers of the runtime, as far apart as the agent says.
+	down := phaseOf(told.Phases, "sandbox_stop")
+	stated, err := agent.Nanoseconds(down.Error)
+	if err != nil {
+		v.Problem("end of pod %s: sandbox_stop: %v", p.name, err)
+	}
+	instant("sandbox gone", w.runtime.SandboxStoppedAt, down.EndAt, stated+10*time.Millisecond) // the log is that late
+	instant("object gone", w.goneAt, told.GoneAt, endLimit)
+	v.totalOfEnd(p.name, told, w)
+}
+
+// totalOfEnd wants the whole to be as long as from the request, whenever within the call it was stored, until the object was gone, a moment
+// before the watch said so, to the stated error.
+func (v *Verdict) totalOfEnd(pod string, told agent.Termination, w endWitness) {
+	v.Compared++
+	total, err := agent.Nanoseconds(told.TotalSeconds)
+	stated, errorErr := agent.Nanoseconds(told.TotalError)
+	least, most := w.goneAt.Sub(w.asked.EndAt)-endLimit, w.goneAt.Sub(w.asked.StartAt)
+	if err != nil || errorErr != nil || total < least-stated || total > most+stated {
+		v.Problem("end of pod %s: it took %s ±%s, in truth between %s and %s", pod, told.TotalSeconds, told.TotalError, least, most)
+	}
+}
+
+func phaseNames(phases []agent.Phase) (names []string) {
+	for _, p := range phases {
+		names = append(names, p.Phase)
+	}
+	return names
+}
+
+// phaseOf is the phase of a name; nothing of none.
+func phaseOf(phases []agent.Phase, name string) agent.Phase {
+	if i := slices.IndexFunc(phases, func(p agent.Phase) bool { return p.Phase == name }); i >= 0 {
+		return phases[i]
+	}
+	return agent.Phase{}
+}
+
+// goesOn wants the agent to tell of an end while it goes on.
+func (v *Verdict) goesOn(ctx context.Context, b *bench.Bench, pod string) error {
+	return b.Node.Report.Wait(ctx, "the agent to tell that pod "+pod+" ends", startLimit, 100*time.Millisecond, func(ctx context.Context) error {
+		told, err := b.Agent.Ending(ctx, b.Namespace, pod)
+		if err != nil {
+			return err
+		}
+		if names := phaseNames(told.Phases); !slices.Equal(names, []string{"kubelet_pickup", "grace"}) {
+			return fmt.Errorf("its phases are %q", names)
+		}
+		v.Compared++
+		if open := told.Phases[1].Open; !open || !told.GoneAt.IsZero() || told.Of(mainName).How != "running" {
+			v.Problem("pod %s, which ends: open %t, gone at %s, %s is %s", pod, open, told.GoneAt, mainName, told.Of(mainName).How)
+		}
+		return nil
+	})
+}
+
+// explained wants explain, which asks the agent about the pod that is gone, to show what was printed.
+func explained(ctx context.Context, b *bench.Bench, v *Verdict, end agent.End) error {
+	text, err := exec.CommandContext(ctx, b.Node.Agent(), "explain", end.Namespace+"/"+end.Name,
+		"--server=http://"+layout.Address(layout.AgentPort)).Output()
+	if err != nil {
+		return fmt.Errorf("explain the end of pod %s: %w", end.Name, err)
+	}
+	lines := strings.Join(strings.Fields(string(text)), " ")
+	if v.Compared++; !strings.Contains(lines, end.Termination.Verdict) {
+		v.Problem("explain of pod %s does not say %q:\n%s", end.Name, end.Termination.Verdict, text)
+	}
+	if end.Name == "deaf" {
+		v.Note("explain:\n%s", text)
+	}
+	return nil
+}

@@ -1,0 +1,76 @@
+package otlp
+
+import (
+	"fmt"
+	"slices"
+
+	"go.opentelemetry.io/otel/attribute"
+	semconv "go.opentelemetry.io/otel/semconv/v1.43.0"
+
+	"github.com/podlapse/podlapse/pkg/timeline"
+)
+
+// endKey is the key of the span that holds those of a pod's end. It is under the root of the start-up, which another request had.
+const endKey = "termination/"
+
+// endOf is what the end of a pod adds to the trace of its start-up: one span from the request to delete it until its object was
+// gone, its phases, and how each container stopped.
+func endOf(t timeline.Timeline) []span {
+	end := *t.Termination
+	attributes := append(podOf(t),
+		attribute.String(keyKind, kindTermination),
+		text(keyID, t.ID()),
+		text(keyVerdict, end.Verdict()),
+		text(keyReason, end.Reason),
+		seconds(keyGrace, end.Grace),
+		seconds(keyError, end.TotalError),
+	)
+	attributes = append(attributes, ownerOf(t)...)
+	attributes = appendList(attributes, keyMissing, end.Missing)
+	if len(end.Conflicts) > 0 {
+		attributes = append(attributes, attribute.Int(keyConflicts, len(end.Conflicts)))
+	}
+	spans := []span{{
+		key: endKey, parent: rootKey, name: valid("pod termination " + t.Namespace + "/" + t.Name),
+		start: end.RequestedAt, end: end.GoneAt, attributes: known(attributes...),
+	}}
+	spans = append(spans, layOut(t, end.Phases, endKey)...)
+	return bounded(append(spans, stopsOf(t)...))
+}
+
+// stopsOf is a span for each container that stopped after the request, as far as anything tells when.
+func stopsOf(t timeline.Timeline) []span {
+	var spans []span
+	for _, s := range t.Termination.Stops {
+		if s.How == timeline.HowBefore || s.StoppedAt.Before(t.Termination.RequestedAt) {
+			continue
+		}
+		attributes := append(podOf(t),
+			attribute.String(keyKind, kindStop),
+			containerOf(s.Container),
+			text(keyHow, string(s.How)),
+			text(keyReason, s.Reason),
+		)
+		if s.Exited {
+			attributes = append(attributes, attribute.Int(keyExitCode, s.ExitCode))
+		}
+		if s.Signal != 0 {
+			attributes = append(attributes, attribute.Int(keySignal, s.Signal))
+		}
+		if s.Timed {
+			attributes = append(attributes, seconds(keyGraceUsed, s.Used), seconds(keyError, s.Error))
+		}
+		attributes = appendList(attributes, keySources, s.Sources)
+		stop := span{
+			key: endKey + kindStop + "/" + s.Container, parent: endKey, name: valid("stop of " + s.Container),
+			start: t.Termination.RequestedAt, end: s.StoppedAt,
+		}
+		if slices.Contains([]timeline.How{timeline.HowKilled, timeline.HowKilledEarly, timeline.HowOutOfMemory}, s.How) {
+			stop.failure = valid(fmt.Sprintf("%s, exit code %d", s.How, s.ExitCode))
+			attributes = append(attributes, text(string(semconv.ErrorTypeKey), string(s.How)))
+		}
+		stop.attributes = known(attributes...)
+		spans = append(spans, stop)
+	}
+	return spans
+}

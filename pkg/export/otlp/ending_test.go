@@ -1,0 +1,139 @@
+package otlp
+
+import (
+	"encoding/hex"
+	"fmt"
+	"testing"
+	"time"
+
+	"go.opentelemetry.io/otel/sdk/resource"
+	sdktrace "go.opentelemetry.io/otel/sdk/trace"
+	tracepb "go.opentelemetry.io/proto/otlp/trace/v1"
+
+	"github.com/podlapse/podlapse/pkg/timeline"
+)
+
+// killed is the end of the pod of coldStart: asked for after an hour, and out of time 30 s later.
+func killed() timeline.Timeline {
+	t := coldStart()
+	from := after(time.Hour)
+	stopped, gone := from.Add(30*time.Second), from.Add(31*time.Second)
+	t.Termination = &timeline.Termination{
+		RequestedAt: from, GoneAt: gone, Grace: 30 * time.Second, Total: 31 * time.Second, TotalError: 400 * ms,
+		Phases: []timeline.Span{
+			{Phase: timeline.PhaseGrace, Cause: timeline.CauseApp, Container: "app", StartAt: from, EndAt: stopped},
+			{Phase: timeline.PhaseObjectDeletion, Cause: timeline.CauseKubelet, StartAt: stopped, EndAt: gone},
+		},
+		Stops: []timeline.Stop{
+			{Container: "setup", Kind: timeline.KindInit, How: timeline.HowBefore, StoppedAt: after(time.Second), Exited: true},
+			{Container: "app", Kind: timeline.KindMain, How: timeline.HowKilled, StoppedAt: stopped, Exited: true, ExitCode: 137, Signal: 9},
+		},
+	}
+	return t
+}
+
+// The end of a pod is in the trace of its start-up, under its root, though another request had that.
+func TestTheEndIsInTheTraceOfTheStartUp(t *testing.T) {
+	for name, parent := range map[string]string{"own trace": "", "parent": "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"} {
+		t.Run(name, func(t *testing.T) {
+			var collector receiver
+			collector.overHTTP(t)
+			one, end := coldStart(), killed()
+			one.TraceParent, end.TraceParent = parent, parent
+			var done int
+			sink := runWith(t, func(c *TracesConfig) { c.Done = func(timeline.Timeline) { done++ } })
+			sink.Offer(one)
+			sink.Offer(end)
+			sink.wait(t, 2)
+			spans := map[string]*tracepb.Span{}
+			for _, s := range collector.spans() {
+				spans[s.Name] = s
+			}
+			root, ending := spans["pod startup shop/web-7d4b-x"], spans["pod termination shop/web-7d4b-x"]
+			if root == nil || ending == nil || string(ending.ParentSpanId) != string(root.SpanId) || string(ending.TraceId) != string(root.TraceId) {
+				t.Fatalf("root %v, end %v", root, ending)
+			}
+			for _, child := range []string{"grace", "object_deletion", "stop of app"} {
+				if s := spans[child]; s == nil || string(s.ParentSpanId) != string(ending.SpanId) {
+					t.Errorf("%s is not under the end: %v", child, s)
+				}
+			}
+			if stop := spans["stop of app"]; stop.GetStatus().GetCode() != tracepb.Status_STATUS_CODE_ERROR || spans["stop of setup"] != nil {
+				t.Errorf("stop of app %v, of setup %v", stop, spans["stop of setup"])
+			}
+			if done != 1 {
+				t.Errorf("%d start-ups done, want that one, and not the end", done)
+			}
+		})
+	}
+}
+
+// The span of a rollout that was lost is brought again, and no more are remembered than there is room for.
+func TestRolloutsThatWereTold(t *testing.T) {
+	tracer := newTracer(resource.Empty(), "", true)
+	rootsOf := func(tl timeline.Timeline) (roots []sdktrace.ReadOnlySpan) {
+		spans, _ := tracer.spans(tl)
+		for _, s := range spans {
+			if !s.Parent().IsValid() {
+				roots = append(roots, s)
+			}
+		}
+		return roots
+	}
+	one := coldStart()
+	first := rootsOf(one)
+	if len(first) != 1 || len(rootsOf(one)) != 0 {
+		t.Fatalf("roots %v, then some more", first)
+	}
+	tracer.rollouts.lost(first)
+	if again := rootsOf(one); len(again) != 1 || again[0].SpanContext().SpanID() != first[0].SpanContext().SpanID() {
+		t.Errorf("after it was lost: %v", again)
+	}
+	for n := range 2 * maxRollouts {
+		tracer.rollouts.first(traceID(fmt.Sprint(n)))
+	}
+	if len(tracer.rollouts.told) != maxRollouts || len(tracer.rollouts.order) != maxRollouts {
+		t.Errorf("%d remembered, in an order of %d", len(tracer.rollouts.told), len(tracer.rollouts.order))
+	}
+}
+
+// With rollouts, the pods of one version are one tree, with one root.
+func TestOneRolloutIsOneTrace(t *testing.T) {
+	var collector receiver
+	collector.overHTTP(t)
+	gone := killed()
+	gone.UID, gone.Revision = "a", "7d4b"
+	sink := runWith(t, func(c *TracesConfig) { c.Rollouts = true })
+	for _, tl := range []timeline.Timeline{replica("a", "7d4b"), replica("b", "7d4b"), replica("c", "7d4b"), replica("d", "other"), stuck(), gone} {
+		sink.Offer(tl)
+	}
+	sink.wait(t, 6)
+	byID, roots := map[string]*tracepb.Span{}, map[string]int{}
+	for _, s := range collector.spans() {
+		if byID[string(s.SpanId)] != nil {
+			t.Errorf("%s has the ID of another span", s.Name)
+		}
+		byID[string(s.SpanId)] = s
+	}
+	startups := map[string]int{}
+	for _, s := range byID {
+		trace := hex.EncodeToString(s.TraceId)
+		if s.Name == "pod startup shop/web-7d4b-x" {
+			startups[trace]++
+		}
+		if len(s.ParentSpanId) == 0 {
+			roots[trace]++
+			continue
+		}
+		if parent := byID[string(s.ParentSpanId)]; parent == nil || string(parent.TraceId) != string(s.TraceId) {
+			t.Errorf("%s is under no span of its trace", s.Name)
+		}
+	}
+	rollout := rolloutOf(replica("a", "7d4b")).TraceID().String()
+	if len(roots) != 3 || roots[rollout] != 1 || startups[rollout] != 3 {
+		t.Errorf("roots of traces %v, start-ups in them %v, rollout %s", roots, startups, rollout)
+	}
+	if got := NewTraceOf(true)(replica("b", "7d4b")); got != rollout {
+		t.Errorf("the trace goes by the name of %s, want %s", got, rollout)
+	}
+}

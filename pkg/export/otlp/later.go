@@ -1,0 +1,56 @@
+package otlp
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+
+	"go.opentelemetry.io/otel/attribute"
+	semconv "go.opentelemetry.io/otel/semconv/v1.43.0"
+
+	"github.com/podlapse/podlapse/pkg/timeline"
+)
+
+// laterOf is what one thing that happened to a pod after its start-up adds to the trace of that.
+func laterOf(t timeline.Timeline) []span {
+	if run := t.Later.Run; run != nil {
+		return []span{runOf(t, *run)}
+	}
+	return []span{eventOf(t, *t.Later.Event)}
+}
+
+// runOf is a run of a container, from when kubelet says that it began until it ended. One that began a while before has the
+// start-up's root begin in the midst of it.
+func runOf(t timeline.Timeline, run timeline.EndedRun) span {
+	attributes := append(podOf(t),
+		attribute.String(keyKind, kindRun),
+		containerOf(run.Container),
+		attribute.Int(keyAttempt, run.Attempt),
+		attribute.Int(keyExitCode, run.ExitCode),
+		text(keyReason, run.Reason),
+		attribute.Float64(keyError, 1), // both ends are floored to a second
+	)
+	made := span{
+		key: kindRun + "/" + run.Container + "/" + strconv.Itoa(run.Attempt), name: valid("run of " + run.Container),
+		start: run.StartedAt, end: run.FinishedAt,
+	}
+	if run.Signal != 0 {
+		attributes = append(attributes, attribute.Int(keySignal, run.Signal))
+	}
+	if run.ExitCode != 0 {
+		made.failure = valid(fmt.Sprintf("exit code %d", run.ExitCode))
+		attributes = append(attributes, text(string(semconv.ErrorTypeKey), strconv.Itoa(run.ExitCode)))
+	}
+	made.attributes = known(attributes...)
+	return made
+}
+
+// eventOf is one of kubelet's Events: a span without a length, since spans that were sent take no more events.
+func eventOf(t timeline.Timeline, said timeline.Said) span {
+	return span{
+		key:  strings.Join([]string{kindEvent, said.Container, said.Reason, strconv.FormatInt(said.At.UnixNano(), 10)}, "/"),
+		name: valid("event " + said.Reason), start: said.At, end: said.At,
+		attributes: known(append(podOf(t), attribute.String(keyKind, kindEvent), containerOf(said.Container),
+			text(keyReason, said.Reason), text(keyMessage, said.Message))...),
+	}
+}

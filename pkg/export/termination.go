@@ -1,0 +1,92 @@
+package export
+
+import (
+	"time"
+
+	"github.com/podlapse/podlapse/pkg/timeline"
+)
+
+// TerminationRecord is how one pod ended, or ends. Lists are never null; what is unknown or does not apply is left out.
+type TerminationRecord struct {
+	RequestedAt Instant `json:"requested_at"`
+	GoneAt      Instant `json:"gone_at,omitzero"`
+	Reason      string  `json:"reason,omitempty"` // of the condition DisruptionTarget, e.g. EvictionByEvictionAPI
+	// Grace is the shortest grace period that was asked for; nil if none was seen.
+	Grace      *Seconds         `json:"grace_seconds,omitempty"`
+	Total      Seconds          `json:"total_seconds"` // so far, while the object is there
+	TotalError Seconds          `json:"total_error_seconds"`
+	Verdict    string           `json:"verdict"` // one sentence for people; its wording may change
+	Listed     bool             `json:"listed,omitempty"`
+	Phases     []PhaseRecord    `json:"phases"` // their seconds add up to total_seconds exactly
+	Containers []StopRecord     `json:"containers"`
+	Conflicts  []ConflictRecord `json:"conflicts"`
+	Missing    []string         `json:"missing"`
+}
+
+// StopRecord is how one container ended.
+type StopRecord struct {
+	Container   string                 `json:"container"`
+	Kind        timeline.ContainerKind `json:"kind"`
+	How         timeline.How           `json:"how"`
+	StoppedAt   Instant                `json:"stopped_at,omitzero"`
+	Used        *Seconds               `json:"grace_used_seconds,omitempty"` // nil when not timed, like the one below
+	Error       *Seconds               `json:"error_seconds,omitempty"`
+	ExitCode    *int                   `json:"exit_code,omitempty"`
+	Signal      int                    `json:"signal,omitempty"` // by the exit code
+	Reason      string                 `json:"reason,omitempty"`
+	PreStopHook bool                   `json:"pre_stop_hook,omitempty"`
+	Sources     []timeline.Source      `json:"sources"`
+}
+
+// TerminationLine is a pod's termination alone, as standard output gets it.
+type TerminationLine struct {
+	ID          string            `json:"id"` // of its start-up
+	Namespace   string            `json:"namespace"`
+	Name        string            `json:"name"`
+	UID         string            `json:"uid"`
+	Node        string            `json:"node"`
+	Owner       OwnerRecord       `json:"owner,omitzero"`
+	Termination TerminationRecord `json:"termination"`
+}
+
+// TerminationLines is the record of a pod that is gone; none of one whose end nobody followed.
+func TerminationLines(t timeline.Timeline, _ time.Time) []any {
+	if t.Termination == nil {
+		return nil
+	}
+	return []any{TerminationLine{
+		ID: t.ID(), Namespace: t.Namespace, Name: t.Name, UID: t.UID, Node: t.Node, Owner: OwnerRecord(t.Owner),
+		Termination: *terminationRecord(t.Termination),
+	}}
+}
+
+// terminationRecord prints a termination; nil of none.
+func terminationRecord(t *timeline.Termination) *TerminationRecord {
+	if t == nil {
+		return nil
+	}
+	r := &TerminationRecord{
+		RequestedAt: instantOf(t.RequestedAt), GoneAt: instantOf(t.GoneAt), Reason: t.Reason,
+		Total: Seconds(t.Total), TotalError: Seconds(t.TotalError), Verdict: t.Verdict(), Listed: t.Listed,
+		Phases: convert(t.Phases, phaseRecord), Containers: convert(t.Stops, stopRecord), Missing: convert(t.Missing, same),
+		Conflicts: convert(t.Conflicts, func(c timeline.EndConflict) ConflictRecord { return ConflictRecord(c) }),
+	}
+	if t.Grace > 0 || t.Hurried {
+		r.Grace = new(Seconds(t.Grace))
+	}
+	return r
+}
+
+func stopRecord(s timeline.Stop) StopRecord {
+	r := StopRecord{
+		Container: s.Container, Kind: s.Kind, How: s.How, StoppedAt: instantOf(s.StoppedAt), Signal: s.Signal, Reason: s.Reason,
+		PreStopHook: s.PreStopHook, Sources: convert(s.Sources, same),
+	}
+	if s.Timed {
+		r.Used, r.Error = new(Seconds(s.Used)), new(Seconds(s.Error))
+	}
+	if s.Exited {
+		r.ExitCode = new(s.ExitCode)
+	}
+	return r
+}

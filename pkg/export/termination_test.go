@@ -1,0 +1,98 @@
+package export_test
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"reflect"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"go.uber.org/zap"
+
+	"github.com/podlapse/podlapse/pkg/export"
+	"github.com/podlapse/podlapse/pkg/export/exporttest"
+	"github.com/podlapse/podlapse/pkg/terminal"
+	"github.com/podlapse/podlapse/pkg/timeline"
+)
+
+// killed is a pod that ran for an hour, and whose container was killed 30 s after deletion was asked for.
+func killed() timeline.Timeline {
+	t := export.Fixtures()[0]
+	from := now.Add(time.Hour)
+	stopped, gone := from.Add(30*time.Second), from.Add(31*time.Second)
+	t.Termination = &timeline.Termination{
+		RequestedAt: from, GoneAt: gone, Grace: 30 * time.Second, Total: 31 * time.Second, TotalError: 400 * time.Millisecond,
+		Phases: []timeline.Span{
+			{Phase: timeline.PhaseGrace, Cause: timeline.CauseApp, Container: "app", StartAt: from, EndAt: stopped},
+			{Phase: timeline.PhaseObjectDeletion, Cause: timeline.CauseKubelet, StartAt: stopped, EndAt: gone},
+		},
+		Stops: []timeline.Stop{{
+			Container: "app", Kind: timeline.KindMain, How: timeline.HowKilled, StoppedAt: stopped, Used: 30 * time.Second,
+			Error: 10 * time.Millisecond, Timed: true, Exited: true, ExitCode: 137, Signal: 9, Reason: "Error",
+		}},
+	}
+	return t
+}
+
+func TestTerminationLinesKeepToTheirSchema(t *testing.T) {
+	schema := exporttest.TerminationSchema(t)
+	line := exporttest.Lines(t, export.TerminationLines, killed(), now)[0]
+	schema.Check(t, line)
+	for _, want := range []string{`"how":"killed"`, `"exit_code":137`, `"signal":9`, `"total_seconds":31`, `"grace_seconds":30`,
+		"ignored its stop signal for 30.0 s, then was killed"} {
+		if !bytes.Contains(line, []byte(want)) {
+			t.Errorf("no %s in %s", want, line)
+		}
+	}
+	if lines := export.TerminationLines(export.Fixtures()[0], now); len(lines) > 0 {
+		t.Errorf("of a pod that nobody deletes: %v", lines)
+	}
+	var full export.TerminationLine
+	fill(reflect.ValueOf(&full).Elem())
+	text, err := json.Marshal(full)
+	if err != nil {
+		t.Fatal(err)
+	}
+	schema.Check(t, text)
+	if schema.Validate([]byte(strings.Replace(string(text), `"phases":[`, `"phases":[7,`, 1))) == nil {
+		t.Error("a phase that is none is no problem")
+	}
+}
+
+// The end of a pod is a line of its own, and reports no start-up.
+func TestJSONLinesOfAnEnd(t *testing.T) {
+	var out bytes.Buffer
+	var done int
+	sink := export.NewJSONLines(export.JSONLinesConfig{
+		Out: &out, Kinds: []export.Lines{export.TimelineLines}, Now: func() time.Time { return now }, Registerer: prometheus.NewRegistry(),
+		Logger: zap.NewNop(), Done: func(timeline.Timeline) { done++ },
+	})
+	startUp := killed()
+	startUp.Termination = nil
+	sink.Offer(startUp)
+	sink.Offer(killed())
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel() // what waits is written all the same
+	if err := sink.Run(ctx); err != nil {
+		t.Fatal(err)
+	}
+	lines := bytes.Split(bytes.TrimSpace(out.Bytes()), []byte("\n"))
+	if len(lines) != 2 || done != 1 {
+		t.Fatalf("%d lines, %d start-ups done: %s", len(lines), done, out.Bytes())
+	}
+	exporttest.TimelineSchema(t).Check(t, lines[0])
+	exporttest.TerminationSchema(t).Check(t, lines[1])
+}
+
+func TestWaterfallOfAnEnd(t *testing.T) {
+	text := export.Waterfall(export.NewRecord(killed()), terminal.Page{Columns: 110})
+	for _, want := range []string{"gone after 31.0 s: app ignored its stop signal for 30.0 s, then was killed", "object_deletion", "GRACE USED",
+		"137 (signal 9) Error"} {
+		if !strings.Contains(text, want) {
+			t.Errorf("no %q in\n%s", want, text)
+		}
+	}
+}

@@ -1,0 +1,35 @@
+package podwatch
+
+import (
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/podlapse/podlapse/pkg/timeline"
+)
+
+// maxGrace is the longest grace period that anything is made of, in seconds: a year.
+const maxGrace = 365 * 24 * 3600
+
+// addEnd adds what an object says of its deletion, if somebody asked for that.
+func addEnd(converted *timeline.Pod, pod *corev1.Pod) {
+	if converted.DeletedAt.IsZero() {
+		return
+	}
+	if grace := pod.DeletionGracePeriodSeconds; grace != nil {
+		converted.DeletionGrace = time.Duration(max(0, min(*grace, maxGrace))) * time.Second
+	}
+	converted.DeletionObserved = pod.Status.ObservedGeneration > 0 && pod.Status.ObservedGeneration == pod.Generation
+	converted.Finalizers = len(pod.Finalizers) > 0
+	converted.Disruption = disruption(pod.Status.Conditions)
+}
+
+// disruption is why somebody other than a user ends the pod.
+func disruption(conditions []corev1.PodCondition) string {
+	for _, c := range conditions {
+		if c.Type == corev1.DisruptionTarget && c.Status == corev1.ConditionTrue {
+			return bounded(c.Reason, maxReason)
+		}
+	}
+	return ""
+}

@@ -1,0 +1,80 @@
+package reconcile
+
+import (
+	"slices"
+	"time"
+
+	"github.com/podlapse/podlapse/pkg/timeline"
+)
+
+// ending follows a pod from the request to delete it.
+type ending struct {
+	evidence *timeline.Ending
+	askedAt  time.Time // of the last question to the runtime
+}
+
+// observeEnding follows the end of a pod, from the first object that says that deletion was asked for. What the object says anew is
+// a reason to ask the runtime at once: kubelet removes soon what has stopped.
+func (r *Reconciler) observeEnding(p *pod, o timeline.Observation) {
+	if r.config.Terminated == nil {
+		return
+	}
+	news := false
+	if p.ending != nil {
+		news = p.ending.evidence.Apply(o)
+	} else if evidence := timeline.NewEnding(o); evidence != nil {
+		p.ending, news = &ending{evidence: evidence}, true
+		r.endings++
+	} else {
+		return
+	}
+	if news {
+		r.tellChanged(o.PodUID())
+	}
+	if r.config.KeepEnd != nil && (p.evidence == nil || p.reported) && lasts(o) {
+		r.config.KeepEnd(o, news)
+	}
+	if _, object := o.(timeline.PodSeen); object && news {
+		p.ending.askedAt = time.Time{}
+	}
+	r.advanceEnding(p)
+}
+
+// lasts says that an observation is worth keeping for the next agent: that something still runs that one can ask about itself.
+func lasts(o timeline.Observation) bool {
+	answer, ok := o.(timeline.RuntimeSeen)
+	return !ok || slices.ContainsFunc(answer.Containers, func(c timeline.ContainerRun) bool { return !c.FinishedAt.IsZero() }) ||
+		!slices.ContainsFunc(answer.Sandboxes, func(s timeline.Sandbox) bool { return s.Ready })
+}
+
+// advanceEnding asks the runtime as often as it is likely to tell something new.
+func (r *Reconciler) advanceEnding(p *pod) {
+	if p.ending == nil {
+		return
+	}
+	now, every := r.config.Now(), p.ending.evidence.AskEvery(r.config.Now())
+	if every == 0 || now.Sub(p.ending.askedAt) < every {
+		return
+	}
+	p.ending.askedAt = now
+	object := p.ending.evidence.Pod()
+	r.config.AskRuntime(timeline.LookUp{UID: object.UID, RuntimeUID: object.RuntimeUID})
+}
+
+// termination is how the pod ends, as of now; nil while nobody asked to delete it, or where that is not followed.
+func (p *pod) termination(now time.Time, skew timeline.Skew) *timeline.Termination {
+	if p.ending == nil {
+		return nil
+	}
+	t := p.ending.evidence.Termination(now, skew)
+	return &t
+}
+
+// terminate hands out how a pod ended whose object is gone.
+func (r *Reconciler) terminate(p *pod, gone timeline.Timeline) {
+	if p.ending == nil {
+		return
+	}
+	r.endings--
+	r.config.Terminated(gone)
+}

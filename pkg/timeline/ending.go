@@ -1,0 +1,257 @@
+package timeline
+
+import (
+	"slices"
+	"time"
+)
+
+// maxGrace is the longest grace period that anything is made of.
+const maxGrace = 365 * 24 * time.Hour
+
+// maxStops bounds the containers whose end is followed; those beyond are left out, which Missing tells.
+const maxStops = 64
+
+// Ending is all that is known about one pod's end. It begins with the first pod object that says that deletion was asked
+// for. Observations may be repeated; pod objects and Events may come in any order, answers of the runtime come in that in which
+// it gave them. Not safe for concurrent use.
+type Ending struct {
+	pod     Pod     // as last seen
+	podAt   instant // when that came
+	created instant
+
+	asked       instant       // floored second, of the control plane's clock
+	heard       instant       // when the first pod object came that says so
+	live        bool          // of heard
+	observed    instant       // when the first came that says that kubelet knows; zero for never
+	observedNow bool          // that came live
+	released    instant       // when the first came without grace: of a pod that had some, kubelet let go; zero for never
+	held        bool          // that had finalizers
+	grace       time.Duration // the shortest that is not 0; 0 for none
+	shortened   bool          // a longer one was seen, too: what was out of time when is not known
+	stops       []stopEvidence
+	overflow    bool
+
+	sandboxReady instant // asked the runtime at the latest, and one was ready; zero for never
+	sandboxDown  instant // first answer without one that is ready after that; zero for never
+
+	gone     instant // zero while the object is there
+	goneLive bool
+}
+
+// stopEvidence is what is known of the end of one container: of its latest run.
+type stopEvidence struct {
+	name    string
+	attempt int
+	ran     instant // asked the runtime at the latest, and it ran; zero for never
+	begun   instant // kubelet's Event Killing, by its name; zero for none
+
+	finished instant // the runtime's stamp; zero for none
+	code     int
+	reason   string
+
+	second       instant // kubelet's floored stamp; zero for none
+	told         instant // when the pod object first said that it had ended; zero for never
+	toldLive     bool
+	toldCode     int
+	toldReason   string
+	notStarted   bool // the pod object, as last seen, has no run of it
+	waitsForNext bool // the latest run is over, and kubelet waits before the next
+}
+
+// NewEnding begins with an observation; it is nil unless that is a pod object that somebody asked to delete. That of a static pod is a
+// mirror, whose end is not the pod's.
+func NewEnding(o Observation) *Ending {
+	seen, ok := o.(PodSeen)
+	if !ok || seen.Pod.DeletedAt.IsZero() || !seen.Pod.ReadAt.IsZero() {
+		return nil
+	}
+	e := &Ending{created: at(seen.Pod.CreatedAt), asked: at(seen.Pod.DeletedAt), heard: at(seen.ArrivedAt), live: seen.Live}
+	e.Apply(o)
+	return e
+}
+
+// Apply adds what an observation about the pod tells; it returns whether that was news.
+func (e *Ending) Apply(o Observation) (news bool) {
+	switch o := o.(type) {
+	case PodSeen:
+		return e.podSeen(o)
+	case PodGone:
+		return e.first(&e.gone, &e.goneLive, o.ArrivedAt, o.Live)
+	case RuntimeSeen:
+		return e.runtimeSeen(o)
+	case EventSeen:
+		return e.eventSeen(o)
+	}
+	return false
+}
+
+// first keeps the earlier arrival.
+func (e *Ending) first(kept *instant, live *bool, arrived time.Time, now bool) bool {
+	if *kept != 0 && *kept <= at(arrived) {
+		return false
+	}
+	*kept, *live = at(arrived), now
+	return true
+}
+
+func (e *Ending) podSeen(o PodSeen) (news bool) {
+	if o.Pod.DeletedAt.IsZero() {
+		return false
+	}
+	latest := at(o.ArrivedAt) > e.podAt || at(o.ArrivedAt) == e.podAt && comparePods(&o.Pod, &e.pod) >= 0
+	if latest {
+		e.pod, e.podAt = o.Pod, at(o.ArrivedAt)
+	}
+	if at(o.ArrivedAt) < e.heard {
+		e.heard, e.live, e.asked, news = at(o.ArrivedAt), o.Live, at(o.Pod.DeletedAt), true
+	}
+	switch grace := min(o.Pod.DeletionGrace, maxGrace); {
+	case grace > 0 && e.grace == 0:
+		e.grace, news = grace, true
+	case grace > 0 && grace != e.grace:
+		news = grace < e.grace || !e.shortened
+		e.grace, e.shortened = min(grace, e.grace), true
+	case grace <= 0:
+		var live bool
+		news = e.first(&e.released, &live, o.ArrivedAt, o.Live) || news || o.Pod.Finalizers && !e.held
+		e.held = e.held || o.Pod.Finalizers
+	}
+	if o.Pod.DeletionObserved {
+		news = e.first(&e.observed, &e.observedNow, o.ArrivedAt, o.Live) || news
+	}
+	for _, c := range o.Pod.Containers {
+		if c.Kind != KindImageVolume && c.Kind != KindEphemeral {
+			news = e.statusOf(c, o, latest) || news
+		}
+	}
+	return news
+}
+
+// stop finds or adds a container's evidence; nil when there are too many.
+func (e *Ending) stop(name string) *stopEvidence {
+	i := slices.IndexFunc(e.stops, func(s stopEvidence) bool { return s.name == name })
+	if i >= 0 {
+		return &e.stops[i]
+	}
+	if len(e.stops) == maxStops {
+		e.overflow = true
+		return nil
+	}
+	e.stops = append(e.stops, stopEvidence{name: name, attempt: -1})
+	return &e.stops[len(e.stops)-1]
+}
+
+// of is the evidence if it is to take something about a run; a later run forgets what was known of one before.
+func (s *stopEvidence) of(attempt int) bool {
+	switch {
+	case s == nil || attempt < s.attempt:
+		return false
+	case attempt > s.attempt:
+		*s = stopEvidence{name: s.name, attempt: attempt, begun: s.begun}
+	}
+	return true
+}
+
+// statusOf takes what a pod object, the latest so far or not, says of a container.
+func (e *Ending) statusOf(c Container, o PodSeen, latest bool) bool {
+	s := e.stop(c.Name)
+	if !s.of(c.Attempt) {
+		return false
+	}
+	before := *s
+	if latest {
+		s.notStarted = c.State == StateUnknown || c.State == StateWaiting && c.LastRun == nil
+		s.waitsForNext = c.State == StateWaiting && c.LastRun != nil
+	}
+	if c.State == StateTerminated && e.first(&s.told, &s.toldLive, o.ArrivedAt, o.Live) {
+		s.toldCode, s.toldReason = c.ExitCode, c.EndReason
+		if !c.FinishedAt.IsZero() {
+			s.second = at(c.FinishedAt)
+		}
+	}
+	return *s != before
+}
+
+func (e *Ending) runtimeSeen(o RuntimeSeen) (news bool) {
+	asked := at(o.AskedAt)
+	ready := slices.ContainsFunc(o.Sandboxes, func(s Sandbox) bool { return s.Ready })
+	switch {
+	case ready && asked > e.sandboxReady:
+		e.sandboxReady, news = asked, true
+		if e.sandboxDown != 0 && e.sandboxDown <= asked { // kubelet made another
+			e.sandboxDown = 0
+		}
+	case !ready && at(o.ArrivedAt) > e.sandboxReady && (e.sandboxDown == 0 || at(o.ArrivedAt) < e.sandboxDown):
+		e.sandboxDown, news = at(o.ArrivedAt), true
+	}
+	for _, run := range o.Containers {
+		if !e.pod.has(run.Name) {
+			continue
+		}
+		s := e.stop(run.Name)
+		if !s.of(run.Attempt) {
+			continue
+		}
+		before := *s
+		switch {
+		case !run.FinishedAt.IsZero():
+			s.finished, s.code, s.reason = at(run.FinishedAt), run.ExitCode, run.Reason
+		case !run.StartedAt.IsZero():
+			s.ran = max(s.ran, asked)
+		}
+		news = news || *s != before
+	}
+	return news
+}
+
+// eventSeen takes from Killing when kubelet began to stop a container: the Event is made just before the hook runs and the runtime is
+// asked (kubelet: kuberuntime/kuberuntime_container.go, killContainer). One from before the deletion is of another end.
+func (e *Ending) eventSeen(o EventSeen) bool {
+	if o.Reason != "Killing" || o.NamedAt.IsZero() || o.NamedAt.Before(e.asked.time()) || !e.pod.has(o.Container) {
+		return false
+	}
+	s := e.stop(o.Container)
+	if named := at(o.NamedAt); s != nil && (s.begun == 0 || named < s.begun) {
+		s.begun = named
+		return true
+	}
+	return false
+}
+
+// Pod is the pod object as last seen.
+func (e *Ending) Pod() Pod { return e.pod }
+
+// Over says that the object is gone: nothing more will be told.
+func (e *Ending) Over() bool { return e.gone != 0 }
+
+const (
+	// askStopping is how often the runtime is asked while something is likely to happen: in the first seconds, and from when the
+	// grace period is about to be over. Kubelet removes what has stopped soon after.
+	askStopping = time.Second
+	// askWaiting is how often it is asked in a long grace period.
+	askWaiting = 5 * time.Second
+	// stopsSoon is how long after the deletion most containers have stopped.
+	stopsSoon = 10 * time.Second
+	// stopsLate is how long after the grace period something is still likely to happen.
+	stopsLate = 30 * time.Second
+	// askStuck is how often it is asked about a pod that should have stopped askStuckAfter ago.
+	askStuck, askStuckAfter = time.Minute, 10 * time.Minute
+)
+
+// AskEvery is how often the runtime is worth a question now; 0 when it has told all.
+func (e *Ending) AskEvery(now time.Time) time.Duration {
+	if e.Over() || e.sandboxDown != 0 && !slices.ContainsFunc(e.stops, stopEvidence.open) {
+		return 0
+	}
+	since := now.Sub(e.heard.time())
+	if since < stopsSoon || since > e.grace-askStopping && since < e.grace+stopsLate {
+		return askStopping
+	}
+	if since > e.grace+askStuckAfter {
+		return askStuck
+	}
+	return askWaiting
+}
+
+// open says that the runtime has not told when a container that ran stopped.
+func (s stopEvidence) open() bool { return s.finished == 0 && s.told == 0 && s.ran != 0 }

@@ -1,0 +1,96 @@
+package timeline
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+)
+
+// endWords are what a pod did in each phase of its termination; those of a container name it.
+var endWords = map[Phase]string{
+	PhaseKubeletPickup: "until kubelet took the deletion up", PhasePreStopHook: "in the pre-stop hook of %s and until it stopped",
+	PhaseGrace: "until %s stopped", PhaseKill: "killing %s", PhaseSandboxStop: "stopping the sandbox",
+	PhaseObjectDeletion: "until kubelet let go of the object", PhaseFinalizers: "held by finalizers",
+}
+
+// Verdict is one sentence that says where the time went: the total, what was wrong with the container that stopped last, the
+// longest parts, longest first, and the error of the total.
+func (t Termination) Verdict() string {
+	text := "gone after " + seconds(t.Total)
+	if t.GoneAt.IsZero() {
+		text = "terminating for " + seconds(t.Total)
+	}
+	if t.Reason != "" {
+		text += " (" + t.Reason + ")"
+	}
+	var named []string
+	wrong := t.wrong()
+	if wrong.text != "" {
+		named = append(named, wrong.text)
+	}
+	parts := slices.DeleteFunc(slices.Clone(t.Phases), func(s Span) bool {
+		return s.Duration() < 50*time.Millisecond || wrong.container != "" && s.Container == wrong.container // less would print as 0.0 s
+	})
+	slices.SortStableFunc(parts, func(a, b Span) int { return cmp.Compare(b.Duration(), a.Duration()) })
+	for _, s := range parts[:min(len(parts), verdictParts-len(named))] {
+		named = append(named, seconds(s.Duration())+" "+endSpanWords(s))
+	}
+	if len(named) > 0 {
+		text += ": " + strings.Join(named, ", ")
+	}
+	return text + "; ±" + seconds(t.TotalError)
+}
+
+func endSpanWords(s Span) string {
+	one := func(phase Phase) string {
+		if words := endWords[phase]; strings.Contains(words, "%s") {
+			return fmt.Sprintf(words, cmp.Or(s.Container, "the last container"))
+		}
+		return endWords[phase]
+	}
+	if s.Phase != PhaseUnattributed || len(s.MergedWith) == 0 {
+		return one(s.Phase)
+	}
+	may := make([]string, 0, len(s.MergedWith))
+	for _, phase := range s.MergedWith {
+		may = append(may, one(phase))
+	}
+	last := len(may) - 1
+	return fmt.Sprintf("unattributed (%s or %s)", strings.Join(may[:last], ", "), may[last])
+}
+
+// wrong is the container that stopped last, if it did not stop as asked, and what it did instead.
+func (t Termination) wrong() (w struct{ container, text string }) {
+	var last *Stop
+	for i := range t.Stops {
+		if s := &t.Stops[i]; s.How != HowBefore && (last == nil || s.StoppedAt.After(last.StoppedAt)) {
+			last = s
+		}
+	}
+	if last == nil {
+		return w
+	}
+	used := " for its grace period of " + seconds(t.Grace)
+	if last.Timed {
+		used = " for " + seconds(last.Used)
+	}
+	switch last.How {
+	case HowKilled:
+		w.text = last.Container + " ignored its stop signal" + used + ", then was killed"
+		if last.PreStopHook {
+			w.text = last.Container + " ran" + used + " after its pre-stop hook began, then was killed"
+		}
+	case HowKilledEarly:
+		w.text = last.Container + " was killed before its grace period of " + seconds(t.Grace) + " was over"
+	case HowOutOfMemory:
+		w.text = last.Container + " ran out of memory while it was to stop"
+	default:
+		return w
+	}
+	if last.How == HowKilled {
+		w.container = last.Container
+	}
+	return w
+}
