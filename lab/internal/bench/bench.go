@@ -14,7 +14,6 @@ import (
 
 	v1 "github.com/google/go-containerregistry/pkg/v1"
 
-	"github.com/podlapse/podlapse/lab/internal/agent"
 	"github.com/podlapse/podlapse/lab/internal/cni"
 	"github.com/podlapse/podlapse/lab/internal/image"
 	"github.com/podlapse/podlapse/lab/internal/kube"
@@ -27,12 +26,12 @@ import (
 type Bench struct {
 	Node      node.Node
 	Kube      *kube.Client
-	Agent     agent.Client
 	Registry  registry.Client
 	Namespace string
 	BaseImage string // reference of the image without a cold layer
 	Seed      uint64 // of what a scenario leaves to chance
 	Before    string // another agent's program, to compare with
+	Observer         // the node's own agent
 
 	base   v1.Image
 	faults faults
@@ -52,7 +51,7 @@ func Open(n node.Node, namespace string) (*Bench, error) {
 		return nil, err
 	}
 	return &Bench{Node: n, Kube: client, Registry: n.Registry(), Namespace: namespace,
-		Agent: agent.Client{Server: "http://" + layout.Address(layout.AgentPort)}}, nil
+		Observer: resident(n, namespace)}, nil
 }
 
 // Set makes a bench without faults, with a namespace in which pods can be created. Clear ends it,

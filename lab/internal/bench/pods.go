@@ -4,14 +4,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 	"time"
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"github.com/podlapse/podlapse/lab/internal/agent"
 	"github.com/podlapse/podlapse/lab/internal/kube"
 )
 
@@ -122,32 +120,4 @@ func describe(pod corev1.Pod) string {
 		}
 	}
 	return text
-}
-
-// AwaitSettled waits until the agent has reported a pod's start-up and returns what it reported. The pod is
-// ready, so the agent has seen all there is, but for Events that are late or lost: it waits 15 s for those.
-func (b *Bench) AwaitSettled(ctx context.Context, name string) (agent.Timeline, error) {
-	var timeline agent.Timeline
-	err := b.Node.Report.Wait(ctx, "the agent to report pod "+name, 45*time.Second, 100*time.Millisecond, func(ctx context.Context) error {
-		records, err := b.Records()
-		if err != nil {
-			return err
-		}
-		i := slices.IndexFunc(records.Timelines, func(t agent.Timeline) bool { return t.Name == name })
-		if i < 0 {
-			return errors.New("the agent has not printed its record")
-		}
-		timeline = records.Timelines[i]
-		return nil
-	})
-	return timeline, err
-}
-
-// Records are what all agents so far printed about the bench's pods.
-func (b *Bench) Records() (agent.Records, error) {
-	output, err := b.Node.AgentOutput()
-	if err != nil {
-		return agent.Records{}, err
-	}
-	return agent.ReadRecords(output, b.Namespace)
 }

@@ -38,42 +38,68 @@ type GuestAgent struct {
 	Kubeconfig string
 }
 
+// guest is an agent and what it runs with; of flags that are given twice, the last counts.
+type guest struct {
+	GuestAgent
+	flags []string
+}
+
 // StartGuests starts the agent's program several times for another node, which has nothing but a runtime's
 // socket, and waits until all are ready.
 func (n Node) StartGuests(ctx context.Context, nodeName string, count int) error {
 	agents := make([]GuestAgent, count)
 	for i := range agents {
-		agents[i] = GuestAgent{n.Agent(), n.AgentKubeconfig()}
+		agents[i] = n.usualGuest()
 	}
 	return n.StartGuestsOf(ctx, nodeName, agents)
 }
 
 // StartGuestsOf is StartGuests of different agents.
 func (n Node) StartGuestsOf(ctx context.Context, nodeName string, agents []GuestAgent) error {
-	if len(agents) > maxGuests {
-		return fmt.Errorf("start %d guests: %d are the most", len(agents), maxGuests)
+	guests := make([]guest, len(agents))
+	for i, agent := range agents {
+		guests[i] = guest{agent, []string{"--node-name=" + nodeName, "--cri-endpoint=unix://" + n.GuestSocket()}}
+	}
+	return n.startGuests(ctx, guests)
+}
+
+// StartBeside starts the agent's program for the lab's own node once with each of these sets of flags, beside the agent that it
+// has, and waits until all are ready.
+func (n Node) StartBeside(ctx context.Context, flags ...[]string) error {
+	guests := make([]guest, len(flags))
+	for i := range guests {
+		guests[i] = guest{n.usualGuest(), append([]string{"--node-name=" + layout.NodeName, "--cri-endpoint=unix://" + n.ContainerdSocket(),
+			"--records=both"}, flags[i]...)}
+	}
+	return n.startGuests(ctx, guests)
+}
+
+func (n Node) usualGuest() GuestAgent { return GuestAgent{n.Agent(), n.AgentKubeconfig()} }
+
+func (n Node) startGuests(ctx context.Context, guests []guest) error {
+	if len(guests) > maxGuests {
+		return fmt.Errorf("start %d guests: %d are the most", len(guests), maxGuests)
 	}
 	if err := n.StopGuests(); err != nil { // of a scenario that was killed
 		return err
 	}
-	for guest, agent := range agents {
-		if err := n.startGuest(ctx, agent, nodeName, guest); err != nil {
+	for i, g := range guests {
+		if err := n.startGuest(ctx, i, g); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-func (n Node) startGuest(ctx context.Context, agent GuestAgent, nodeName string, guest int) error {
-	program, err := CheckAgent(agent.Program)
+func (n Node) startGuest(ctx context.Context, i int, g guest) error {
+	program, err := CheckAgent(g.Program)
 	if err != nil {
 		return err
 	}
 	c := n.agent(program, AgentChange{})
-	c.Name, c.ports, c.Stdout = guestProcess(guest), []int{layout.FirstGuestPort + guest}, n.GuestRecords(guest)
-	c.Args = []string{"run", "--node-name=" + nodeName, "--kubeconfig=" + agent.Kubeconfig,
-		"--cri-endpoint=unix://" + n.GuestSocket(), "--listen-address=" + guestAddress(guest)}
-	c.ready = func(ctx context.Context) error { return get(ctx, "http://"+guestAddress(guest)+"/readyz") }
+	c.Name, c.ports, c.Stdout = guestProcess(i), []int{layout.FirstGuestPort + i}, n.GuestRecords(i)
+	c.Args = append([]string{"run", "--kubeconfig=" + g.Kubeconfig, "--listen-address=" + guestAddress(i)}, g.flags...)
+	c.ready = func(ctx context.Context) error { return get(ctx, "http://"+guestAddress(i)+"/readyz") }
 	if err := os.RemoveAll(c.Stdout); err != nil {
 		return fmt.Errorf("remove the records of another scenario: %w", err)
 	}

@@ -91,8 +91,7 @@ func sound(ctx context.Context, b *bench.Bench, v *Verdict, a alarm) (err error)
 	if err != nil {
 		return err
 	}
-	const settling = 5 * time.Second // then agents take what arrives for news
-	if err := sleep(ctx, settling); err != nil {
+	if err := settle(ctx, 0); err != nil {
 		return err
 	}
 	if err := startOnBoth(ctx, b, other, a); err != nil {

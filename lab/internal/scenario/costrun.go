@@ -43,8 +43,7 @@ func (c *costRun) measure(ctx context.Context) (err error) {
 			return err
 		}
 	}
-	const settling = 5 * time.Second // then an agent takes what arrives for news
-	if err := sleep(ctx, settling); err != nil {
+	if err := settle(ctx, 0); err != nil {
 		return err
 	}
 	// The first block finds caches cold; nobody measures it.

@@ -46,11 +46,13 @@ func keepTimelines(ctx context.Context, b *bench.Bench, out io.Writer) {
 func keptIn(b *bench.Bench) string { return b.Node.In("scenarios", b.Namespace) }
 
 // keep writes a timeline to a file that outlives the namespace, though not the lab.
-func keep(b *bench.Bench, timeline agent.Timeline) error {
+func keep(b *bench.Bench, timeline agent.Timeline) error { return keepAs(b, timeline.Name, timeline) }
+
+func keepAs(b *bench.Bench, name string, timeline agent.Timeline) error {
 	if err := os.MkdirAll(keptIn(b), 0o700); err != nil {
 		return fmt.Errorf("keep timeline: %w", err)
 	}
-	if err := os.WriteFile(keptIn(b)+"/"+timeline.Name+".json", timeline.Raw, 0o600); err != nil {
+	if err := os.WriteFile(keptIn(b)+"/"+name+".json", timeline.Raw, 0o600); err != nil {
 		return fmt.Errorf("keep timeline: %w", err)
 	}
 	return nil

@@ -2,6 +2,7 @@ package scenario
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -16,13 +17,13 @@ import (
 
 // lostEvents starts one pod of ten containers with a cold image each. Kubelet makes four Events for each of them,
 // but sends no more than 25 about one pod: of the last containers' pulls nobody hears.
-func lostEvents(ctx context.Context, b *bench.Bench, v *Verdict, s sight) error {
+func lostEvents(ctx context.Context, b *bench.Bench, v *Verdict) (err error) {
 	const count = 10
-	p := &pullRun{bench: b, verdict: v, sight: s}
-	var err error
-	if p.witness, err = b.WitnessPulls(); err != nil {
+	p, err := watchPulls(ctx, b)
+	if err != nil {
 		return err
 	}
+	defer func() { err = errors.Join(err, p.tell(v)) }()
 	c := pullCase{pod: "pod"}
 	for i := range count {
 		name := fmt.Sprintf("c%d", i+1)
@@ -36,43 +37,52 @@ func lostEvents(ctx context.Context, b *bench.Bench, v *Verdict, s sight) error 
 		c.spec.Containers = append(c.spec.Containers, corev1.Container{Name: name, Image: image})
 		c.wants = append(c.wants, wantedPull{container: name, image: image, outcome: agent.Downloaded})
 	}
-	if err := settleAgent(ctx, b); err != nil {
+	if err := p.settle(ctx); err != nil {
 		return err
 	}
-	before, err := lossesCounted(ctx, b)
-	if err != nil {
-		return err
+	before := make([]float64, len(p.judges))
+	for i, j := range p.judges {
+		if before[i], err = j.lossesCounted(ctx); err != nil {
+			return err
+		}
 	}
 	if err := p.start(ctx, c); err != nil {
 		return err
 	}
-	timeline, err := b.AwaitSettled(ctx, c.pod)
+	for i, j := range p.judges {
+		if err := j.judgeLost(ctx, c, before[i]); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// judgeLost judges what an agent tells of the pod, and what it has counted since before.
+func (j *pullJudge) judgeLost(ctx context.Context, c pullCase, before float64) error {
+	timeline, err := j.settled(ctx, c.pod)
 	if err != nil {
 		return err
 	}
-	if err := keep(b, timeline); err != nil {
-		return err
-	}
-	after, err := lossesCounted(ctx, b)
+	after, err := j.lossesCounted(ctx)
 	if err != nil {
 		return err
 	}
-	made, err := p.witness.Events()
+	made, err := j.witness.Events()
 	if err != nil {
 		return err
 	}
-	stored, err := b.Kube.Events(ctx, b.Namespace)
+	stored, err := j.bench.Kube.Events(ctx, j.bench.Namespace)
 	if err != nil {
 		return err
 	}
 	lost := lostOf(made, stored)
-	p.judgeLosses(lost, stored, timeline, after-before)
-	return p.judgeLossy(ctx, c, lost, timeline)
+	j.judgeLosses(lost, stored, timeline, after-before)
+	return j.judgeLossy(ctx, c, lost, timeline)
 }
 
 // lossesCounted is the agent's own count.
-func lossesCounted(ctx context.Context, b *bench.Bench) (float64, error) {
-	text, err := b.Agent.Metrics(ctx)
+func (j *pullJudge) lossesCounted(ctx context.Context) (float64, error) {
+	text, err := j.agent.Agent.Metrics(ctx)
 	if err != nil {
 		return 0, err
 	}
@@ -102,8 +112,8 @@ func has(stored []corev1.Event, reason, container string) bool {
 }
 
 // judgeLosses wants exactly the Events about pulls that nobody has called lost, and no Event that somebody has.
-func (p *pullRun) judgeLosses(lost []string, stored []corev1.Event, timeline agent.Timeline, counted float64) {
-	v := p.verdict
+func (j *pullJudge) judgeLosses(lost []string, stored []corev1.Event, timeline agent.Timeline, counted float64) {
+	v := j.verdict
 	for _, reason := range [...]string{pullingReason, pulledReason} {
 		if !slices.ContainsFunc(lost, func(event string) bool { return strings.HasPrefix(event, reason+"/") }) {
 			v.Problem("kubelet dropped no %s Event: the scenario proves nothing", reason)
@@ -116,7 +126,7 @@ func (p *pullRun) judgeLosses(lost []string, stored []corev1.Event, timeline age
 			v.Problem("the API server has the Event %s, the agent calls it lost", text)
 		}
 	}
-	provable := p.sight.provable(lost)
+	provable := j.sight.provable(lost)
 	if told := slices.Sorted(slices.Values(timeline.LostEvents)); !slices.Equal(provable, told) {
 		v.Problem("lost are the Events %q, the agent says %q", provable, told)
 	}
@@ -140,34 +150,35 @@ func (s sight) provable(lost []string) (known []string) {
 }
 
 // judgeLossy wants each pull told: exactly where its Events are there, within the stated error where they are not.
-func (p *pullRun) judgeLossy(ctx context.Context, c pullCase, lost []string, timeline agent.Timeline) error {
-	p.verdict.Contract(timeline)
-	of := p.sight
+func (j *pullJudge) judgeLossy(ctx context.Context, c pullCase, lost []string, timeline agent.Timeline) error {
+	j.verdict.Contract(timeline)
+	of := j.sight
+	defer func() { j.sight = of }()
 	for _, want := range c.wants {
-		truth, err := p.attempts(ctx, c.pod, want)
+		truth, err := j.attempts(ctx, c.pod, want)
 		if err != nil {
 			return err
 		}
 		pulls := timeline.PullsOf(want.container)
 		if len(truth) != 1 || len(pulls) != 1 {
-			p.verdict.Problem("%s: there were %d pulls, the agent tells of %d", want.container, len(truth), len(pulls))
+			j.verdict.Problem("%s: there were %d pulls, the agent tells of %d", want.container, len(truth), len(pulls))
 			continue
 		}
-		p.sight = sight{events: of.events && !slices.Contains(lost, pulledReason+"/"+want.container), runtime: of.runtime}
-		log, err := p.runtimeLog(timeline)
+		j.sight = sight{events: of.events && !slices.Contains(lost, pulledReason+"/"+want.container), runtime: of.runtime}
+		log, err := j.runtimeLog(timeline)
 		if err != nil {
 			return err
 		}
-		if p.sight.runtime && pulls[0].Outcome != agent.Downloaded { // its stores prove it
-			p.verdict.Problem("%s: it was downloaded, the agent says %q", want.container, pulls[0].Outcome)
+		if j.sight.runtime && pulls[0].Outcome != agent.Downloaded { // its stores prove it
+			j.verdict.Problem("%s: it was downloaded, the agent says %q", want.container, pulls[0].Outcome)
 		}
-		if p.sight != (sight{}) && pulls[0].PullSeconds == "" {
-			p.verdict.Problem("%s: the agent does not say how long it took", want.container)
+		if j.sight != (sight{}) && pulls[0].PullSeconds == "" {
+			j.verdict.Problem("%s: the agent does not say how long it took", want.container)
 		}
-		p.judgeWords(want.container, want, want.outcome, pulls[0])
-		p.judgeBlame(want.container, want.container, truth, timeline)
-		p.judgeLengths(want.container, truth[0], neighbours(log, c.spec, want.container), pulls[0])
+		j.judgeWords(want.container, want, want.outcome, pulls[0])
+		j.judgeBlame(want.container, want.container, truth, timeline)
+		j.judgeLengths(want.container, truth[0], neighbours(log, c.spec, want.container), pulls[0])
 	}
-	p.noteUnseen()
+	j.noteUnseen()
 	return nil
 }

@@ -10,7 +10,7 @@ import (
 
 // judgeBlame judges who is charged with a container's pulls. A wrong name is wrong however large an error is stated beside it: an
 // agent that does not know whether a pull was in the queue or under way is to say so, and to name both.
-func (p *pullRun) judgeBlame(what, container string, truth []bench.Attempt, timeline agent.Timeline) {
+func (j *pullJudge) judgeBlame(what, container string, truth []bench.Attempt, timeline agent.Timeline) {
 	if len(truth) == 0 {
 		return
 	}
@@ -20,16 +20,16 @@ func (p *pullRun) judgeBlame(what, container string, truth []bench.Attempt, time
 			queued += max(0, a.Call.StartAt.Sub(a.RequestedAt))
 		}
 		slack += exact
-		if p.sight.events { // which date it; without them nobody tells of a queue at all
-			slack += p.sight.worst(a, beside{})
+		if j.sight.events { // which date it; without them nobody tells of a queue at all
+			slack += j.sight.worst(a, beside{})
 		}
 	}
 	charged, _, err := timeline.In("pull_queue", container)
 	switch {
 	case err != nil:
-		p.verdict.Problem("%s: phase pull_queue: %v", what, err)
+		j.verdict.Problem("%s: phase pull_queue: %v", what, err)
 	case charged > queued+slack:
-		p.verdict.Problem("%s: it was in the queue for %s, the agent charges %s to the queue", what, seconds(queued), seconds(charged))
+		j.verdict.Problem("%s: it was in the queue for %s, the agent charges %s to the queue", what, seconds(queued), seconds(charged))
 	}
 	last := truth[len(truth)-1]
 	if last.Failed() || last.Call.StartAt.IsZero() || last.Asked.EndAt.IsZero() {
@@ -40,7 +40,7 @@ func (p *pullRun) judgeBlame(what, container string, truth []bench.Attempt, time
 			continue
 		}
 		if under := shared(phase, last.Call.StartAt, last.Asked.EndAt); under > exact+slack {
-			p.verdict.Problem("%s: for %s of what is unattributed with %q the registry was at work, which is not among them", what, seconds(under), phase.MergedWith)
+			j.verdict.Problem("%s: for %s of what is unattributed with %q the registry was at work, which is not among them", what, seconds(under), phase.MergedWith)
 		}
 	}
 }

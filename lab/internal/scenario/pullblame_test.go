@@ -36,12 +36,12 @@ func TestWrongNamesPassWithNoError(t *testing.T) {
 		for i := range test.phases {
 			test.phases[i].Container = mainName
 		}
-		p := &pullRun{verdict: &Verdict{Compared: 1}, sight: test.sight}
-		p.judgeBlame("pod", mainName, truth, agent.Timeline{Phases: test.phases})
+		j := &pullJudge{verdict: &Verdict{Compared: 1}, sight: test.sight}
+		j.judgeBlame("pod", mainName, truth, agent.Timeline{Phases: test.phases})
 		var out bytes.Buffer
-		p.verdict.Print(&out)
-		if p.verdict.Failed() != (test.want != "") || !strings.Contains(out.String(), test.want) {
-			t.Errorf("%s: failed %v\n%s", name, p.verdict.Failed(), out.String())
+		j.verdict.Print(&out)
+		if j.verdict.Failed() != (test.want != "") || !strings.Contains(out.String(), test.want) {
+			t.Errorf("%s: failed %v\n%s", name, j.verdict.Failed(), out.String())
 		}
 	}
 }

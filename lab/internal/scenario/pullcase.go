@@ -7,7 +7,6 @@ import (
 	"net/http"
 	"slices"
 	"strings"
-	"sync"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -47,18 +46,6 @@ func (w wantedPull) kubeletsName() string {
 		return ""
 	}
 	return w.container
-}
-
-// pullRun is one run of the scenario.
-type pullRun struct {
-	bench   *bench.Bench
-	witness *bench.PullWitness
-	sight   sight
-
-	mu      sync.Mutex
-	verdict *Verdict
-	going   []goingOn // when which image was really pulled
-	unseen  []unseen
 }
 
 // Sizes and rates of the images: small, so that unpacking is no part worth mentioning, slow enough to be seen.
@@ -195,9 +182,9 @@ func (p *pullRun) coldAndAgain(ctx context.Context) ([]pullCase, error) {
 	cold.atLeast = pullLayer / slowPull * time.Second
 	cold.beside = func(ctx context.Context) error {
 		pulled, err := p.bench.Warm(ctx, foreign)
-		p.mu.Lock()
-		defer p.mu.Unlock()
-		p.going = append(p.going, goingOn{image: foreign, outcome: agent.External, span: pulled})
+		for _, j := range p.judges {
+			j.wasPulled(goingOn{image: foreign, outcome: agent.External, span: pulled})
+		}
 		return err
 	}
 	return []pullCase{cold, cached, always}, nil
@@ -250,20 +237,19 @@ func (p *pullRun) manyLayers(ctx context.Context) ([]pullCase, error) {
 	return []pullCase{plain("layers", image, agent.Downloaded)}, err
 }
 
-// carryOut starts the pod, ends what is wrong with its image in time, and judges what the agent tells.
+// carryOut starts the pod, ends what is wrong with its image in time, and judges what the agents tell.
 func (p *pullRun) carryOut(ctx context.Context, c pullCase) error {
 	if err := p.start(ctx, c); err != nil {
 		return fmt.Errorf("case %s: %w", c.pod, err)
 	}
-	timeline, err := p.told(ctx, c)
-	if err != nil {
-		return fmt.Errorf("case %s: %w", c.pod, err)
-	}
-	if err := keep(p.bench, timeline); err != nil {
-		return err
-	}
-	if err := p.judge(ctx, c, timeline); err != nil {
-		return fmt.Errorf("case %s: %w", c.pod, err)
+	for _, j := range p.judges {
+		timeline, err := j.told(ctx, c)
+		if err != nil {
+			return fmt.Errorf("case %s: %w", c.pod, err)
+		}
+		if err := j.judge(ctx, c, timeline); err != nil {
+			return fmt.Errorf("case %s: %w", c.pod, err)
+		}
 	}
 	if c.endless() { // else it would be tried again and again
 		return p.bench.DeletePod(ctx, c.pod)
@@ -319,15 +305,15 @@ func (p *pullRun) failed(ctx context.Context, c pullCase) error {
 
 // told is the timeline to judge: of a settled pod, or of one that fails for good, once the agent has heard that
 // it fails.
-func (p *pullRun) told(ctx context.Context, c pullCase) (agent.Timeline, error) {
+func (j *pullJudge) told(ctx context.Context, c pullCase) (agent.Timeline, error) {
 	if !c.endless() {
-		return p.bench.AwaitSettled(ctx, c.pod)
+		return j.settled(ctx, c.pod)
 	}
 	var timeline agent.Timeline
 	want := c.wants[0]
-	err := p.bench.Node.Report.Wait(ctx, "the agent to hear of "+c.pod, 5*time.Second, 100*time.Millisecond, func(ctx context.Context) error {
+	err := j.bench.Node.Report.Wait(ctx, "the agent to hear of "+c.pod, 5*time.Second, 100*time.Millisecond, func(ctx context.Context) error {
 		var err error
-		if timeline, err = p.bench.Agent.Timeline(ctx, p.bench.Namespace, c.pod); err != nil {
+		if timeline, err = j.agent.Agent.Timeline(ctx, j.bench.Namespace, c.pod); err != nil {
 			return err
 		}
 		for _, pull := range timeline.PullsOf(want.container) {
@@ -340,5 +326,8 @@ func (p *pullRun) told(ctx context.Context, c pullCase) (agent.Timeline, error) 
 	if err != nil && ctx.Err() == nil && timeline.Name != "" {
 		err = nil // what it tells instead is the verdict's business
 	}
-	return timeline, err
+	if err != nil {
+		return timeline, err
+	}
+	return timeline, j.keep(timeline)
 }

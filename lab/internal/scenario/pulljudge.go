@@ -24,31 +24,31 @@ type unseen struct {
 const seenByRegistry = exact / 2
 
 // judge compares what the agent tells of a pod's pulls with what kubelet, containerd and the registry tell.
-func (p *pullRun) judge(ctx context.Context, c pullCase, timeline agent.Timeline) error {
+func (j *pullJudge) judge(ctx context.Context, c pullCase, timeline agent.Timeline) error {
 	truths := make([][]bench.Attempt, len(c.wants))
 	for i, want := range c.wants {
 		var err error
-		if truths[i], err = p.attempts(ctx, c.pod, want); err != nil {
+		if truths[i], err = j.attempts(ctx, c.pod, want); err != nil {
 			return err
 		}
 	}
-	log, err := p.runtimeLog(timeline)
+	log, err := j.runtimeLog(timeline)
 	if err != nil {
 		return err
 	}
-	p.mu.Lock()
-	defer p.mu.Unlock()
+	j.mu.Lock()
+	defer j.mu.Unlock()
 	for i, want := range c.wants {
-		p.judgeImage(c, want, truths[i], neighbours(log, c.spec, want.container), timeline)
+		j.judgeImage(c, want, truths[i], neighbours(log, c.spec, want.container), timeline)
 	}
-	p.judgeWholes(c, truths, neighbours(log, c.spec, c.wants[0].container), timeline)
+	j.judgeWholes(c, truths, neighbours(log, c.spec, c.wants[0].container), timeline)
 	return nil
 }
 
 // attempts are those for one image of one pod. Kubelet's log and containerd's are not written at the same instant.
-func (p *pullRun) attempts(ctx context.Context, pod string, want wantedPull) (mine []bench.Attempt, err error) {
-	err = p.bench.Node.Report.Wait(ctx, "the logs about "+want.image, 5*time.Second, 50*time.Millisecond, func(ctx context.Context) error {
-		all, err := p.witness.Attempts(ctx, want.image)
+func (j *pullJudge) attempts(ctx context.Context, pod string, want wantedPull) (mine []bench.Attempt, err error) {
+	err = j.bench.Node.Report.Wait(ctx, "the logs about "+want.image, 5*time.Second, 50*time.Millisecond, func(ctx context.Context) error {
+		all, err := j.witness.Attempts(ctx, want.image)
 		mine = bench.Of(all, pod, want.kubeletsName())
 		return err
 	})
@@ -56,8 +56,8 @@ func (p *pullRun) attempts(ctx context.Context, pod string, want wantedPull) (mi
 }
 
 // judgeImage judges all that is told of one image of a pod.
-func (p *pullRun) judgeImage(c pullCase, want wantedPull, truth []bench.Attempt, near beside, timeline agent.Timeline) {
-	v, what := p.verdict, c.pod
+func (j *pullJudge) judgeImage(c pullCase, want wantedPull, truth []bench.Attempt, near beside, timeline agent.Timeline) {
+	v, what := j.verdict, c.pod
 	if want.container != mainName {
 		what += " " + want.container
 	}
@@ -65,10 +65,10 @@ func (p *pullRun) judgeImage(c pullCase, want wantedPull, truth []bench.Attempt,
 		v.Problem("%s: %s: the scenario proves nothing", what, problem)
 		return
 	}
-	p.judgeBlame(what, want.container, truth, timeline)
+	j.judgeBlame(what, want.container, truth, timeline)
 	pulls := timeline.PullsOf(want.container)
 	count := max(len(truth), 1) // what was present is told, too
-	if len(pulls) == 0 || len(pulls) > count || p.sight.full() && len(pulls) < count {
+	if len(pulls) == 0 || len(pulls) > count || j.sight.full() && len(pulls) < count {
 		v.Problem("%s: there were %d attempts, the agent tells of %d", what, count, len(pulls))
 	}
 	for i, pull := range pulls {
@@ -84,28 +84,28 @@ func (p *pullRun) judgeImage(c pullCase, want wantedPull, truth []bench.Attempt,
 		if count > 1 {
 			name = fmt.Sprintf("%s, attempt %d", what, at+1)
 		}
-		if p.sight.full() && pull.Attempt != at {
+		if j.sight.full() && pull.Attempt != at {
 			v.Problem("%s: the agent calls it attempt %d", name, pull.Attempt)
 		}
 		outcome := agent.Failed
 		if last {
 			outcome = want.outcome
 		}
-		p.judgeWords(name, want, outcome, pull)
+		j.judgeWords(name, want, outcome, pull)
 		if last {
-			p.judgeTold(name, c, want, count, pull)
+			j.judgeTold(name, c, want, count, pull)
 		}
 		if at < len(truth) {
 			near := near
 			if at > 0 {
 				near.before = truth[at-1].ToldAt
 			}
-			p.judgeLengths(name, truth[at], near, pull)
-			p.judgeBytes(name, c, truth[at], pull)
-			p.going = append(p.going, goingOn{pod: c.pod, container: want.container, image: want.image, outcome: agent.Pulling,
+			j.judgeLengths(name, truth[at], near, pull)
+			j.judgeBytes(name, c, truth[at], pull)
+			j.going = append(j.going, goingOn{pod: c.pod, container: want.container, image: want.image, outcome: agent.Pulling,
 				span: bench.Span{StartAt: truth[at].RequestedAt, EndAt: truth[at].ToldAt}})
 		} else {
-			p.judgeNoPull(name, pull)
+			j.judgeNoPull(name, pull)
 		}
 	}
 }
@@ -137,10 +137,10 @@ func (w wantedPull) proves(c pullCase, truth []bench.Attempt) string {
 }
 
 // judgeWords judges what is not a number.
-func (p *pullRun) judgeWords(what string, want wantedPull, outcome string, pull agent.Pull) {
-	v := p.verdict
+func (j *pullJudge) judgeWords(what string, want wantedPull, outcome string, pull agent.Pull) {
+	v := j.verdict
 	v.Compared++
-	unknown := !p.sight.full() && pull.Outcome == agent.Unknown
+	unknown := !j.sight.full() && pull.Outcome == agent.Unknown
 	if pull.Outcome != outcome && !unknown {
 		v.Problem("%s: the outcome is %s, the agent says %q", what, outcome, pull.Outcome)
 	}
@@ -154,7 +154,7 @@ func (p *pullRun) judgeWords(what string, want wantedPull, outcome string, pull 
 		v.Problem("%s: the digest is %s, the agent says %q", what, digest, pull.Digest)
 	}
 	allowed := want.failures
-	if !p.sight.events { // the container's status may not have been seen that says why
+	if !j.sight.events { // the container's status may not have been seen that says why
 		allowed = append(slices.Clone(allowed), "")
 	}
 	switch failed := pull.Outcome == agent.Failed; {
@@ -166,86 +166,86 @@ func (p *pullRun) judgeWords(what string, want wantedPull, outcome string, pull 
 }
 
 // judgeLengths judges queue and pull of one attempt. Nobody tells of one that failed how long each of the two was.
-func (p *pullRun) judgeLengths(what string, truth bench.Attempt, near beside, pull agent.Pull) {
+func (j *pullJudge) judgeLengths(what string, truth bench.Attempt, near beside, pull agent.Pull) {
 	happened, byRegistry := truth.Pull(seenByRegistry)
 	if !byRegistry && !truth.Failed() {
-		p.unseen = append(p.unseen, unseen{what, truth.Call.Length() - truth.Asked.Length()})
+		j.unseen = append(j.unseen, unseen{what, truth.Call.Length() - truth.Asked.Length()})
 	}
-	limit := p.limit(what, pull.Error, p.sight.worst(truth, near))
+	limit := j.limit(what, pull.Error, j.sight.worst(truth, near))
 	if truth.Failed() {
-		p.judgeFailed(what, truth, pull, limit)
+		j.judgeFailed(what, truth, pull, limit)
 		return
 	}
-	p.length(what+" queue", happened.StartAt.Sub(truth.RequestedAt), pull.QueueSeconds, limit)
-	p.length(what+" pull", happened.Length(), pull.PullSeconds, limit)
+	j.length(what+" queue", happened.StartAt.Sub(truth.RequestedAt), pull.QueueSeconds, limit)
+	j.length(what+" pull", happened.Length(), pull.PullSeconds, limit)
 	if pull.DownloadedAt.IsZero() || truth.Asked.EndAt.IsZero() || pull.Outcome != agent.Downloaded {
 		return
 	}
 	// The runtime has yet to check and to store what it has got: of many layers at once that takes its time.
 	storing := time.Duration(len(pull.Layers)) * 5 * time.Millisecond
 	if off := pull.DownloadedAt.Sub(truth.Asked.EndAt); off < -exact || off > exact+limit+storing {
-		p.verdict.Problem("%s: the last byte came at %s, the agent says %s", what, clock(truth.Asked.EndAt), clock(pull.DownloadedAt))
+		j.verdict.Problem("%s: the last byte came at %s, the agent says %s", what, clock(truth.Asked.EndAt), clock(pull.DownloadedAt))
 	}
 }
 
 // judgeFailed judges queue and pull together, and each that is told.
-func (p *pullRun) judgeFailed(what string, truth bench.Attempt, pull agent.Pull, limit time.Duration) {
+func (j *pullJudge) judgeFailed(what string, truth bench.Attempt, pull agent.Pull, limit time.Duration) {
 	both := truth.ToldAt.Sub(truth.RequestedAt)
 	if !pull.RequestedAt.IsZero() && !pull.FinishedAt.IsZero() {
-		p.verdict.Compare(what, both.Round(10*time.Millisecond), both, pull.FinishedAt.Sub(pull.RequestedAt), true, limit)
-	} else if p.sight.full() {
-		p.verdict.Problem("%s: the agent does not say when it was requested and when it failed", what)
+		j.verdict.Compare(what, both.Round(10*time.Millisecond), both, pull.FinishedAt.Sub(pull.RequestedAt), true, limit)
+	} else if j.sight.full() {
+		j.verdict.Problem("%s: the agent does not say when it was requested and when it failed", what)
 	}
 	for part, told := range map[string]json.Number{"queue": pull.QueueSeconds, "pull": pull.PullSeconds} {
 		if length, err := agent.Nanoseconds(told); err == nil && length > both+limit {
-			p.verdict.Problem("%s: it failed after %s, the agent says that its %s alone took %s s", what, seconds(both), part, told)
+			j.verdict.Problem("%s: it failed after %s, the agent says that its %s alone took %s s", what, seconds(both), part, told)
 		}
 	}
 }
 
 // length compares one length. An agent that does not see everything may leave it out.
-func (p *pullRun) length(what string, truth time.Duration, told json.Number, limit time.Duration) {
+func (j *pullJudge) length(what string, truth time.Duration, told json.Number, limit time.Duration) {
 	measured, err := agent.Nanoseconds(told)
-	if err != nil && told == "" && !p.sight.full() {
+	if err != nil && told == "" && !j.sight.full() {
 		return
 	}
 	if err != nil && told != "" {
-		p.verdict.Problem("%s: %v", what, err)
+		j.verdict.Problem("%s: %v", what, err)
 	}
-	p.verdict.Compare(what, truth.Round(10*time.Millisecond), truth, measured, err == nil, limit)
+	j.verdict.Compare(what, truth.Round(10*time.Millisecond), truth, measured, err == nil, limit)
 }
 
 // judgeBytes wants every byte that the registry sent counted, and none besides. What a fault cut short, the
 // registry sent in part.
-func (p *pullRun) judgeBytes(what string, c pullCase, truth bench.Attempt, pull agent.Pull) {
+func (j *pullJudge) judgeBytes(what string, c pullCase, truth bench.Attempt, pull agent.Pull) {
 	const besides = 16 << 10 // the configuration, which need not be counted
 	switch {
 	case c.cutOff || c.mayShare || truth.Failed() || pull.Outcome != agent.Downloaded:
-	case pull.Download == nil && p.sight.full():
-		p.verdict.Problem("%s: the agent does not tell of its download", what)
+	case pull.Download == nil && j.sight.full():
+		j.verdict.Problem("%s: the agent does not tell of its download", what)
 	case pull.Download == nil:
-	case pull.Download.Bytes > truth.Bytes, p.sight.full() && pull.Download.Bytes < truth.BlobBytes-besides:
-		p.verdict.Problem("%s: the registry sent %d bytes, %d of them of layers and configuration, the agent says %d", what,
+	case pull.Download.Bytes > truth.Bytes, j.sight.full() && pull.Download.Bytes < truth.BlobBytes-besides:
+		j.verdict.Problem("%s: the registry sent %d bytes, %d of them of layers and configuration, the agent says %d", what,
 			truth.Bytes, truth.BlobBytes, pull.Download.Bytes)
 	}
 }
 
 // judgeNoPull judges what is told of an image that was there.
-func (p *pullRun) judgeNoPull(what string, pull agent.Pull) {
+func (j *pullJudge) judgeNoPull(what string, pull agent.Pull) {
 	for _, told := range []json.Number{pull.QueueSeconds, pull.PullSeconds} {
 		length, err := agent.Nanoseconds(told)
 		if err == nil && length > exact {
-			p.verdict.Problem("%s: nothing was pulled, the agent says that it took %s s", what, told)
+			j.verdict.Problem("%s: nothing was pulled, the agent says that it took %s s", what, told)
 		}
 	}
 	if pull.Download != nil && pull.Download.Bytes > 0 {
-		p.verdict.Problem("%s: nothing was pulled, the agent says that %d bytes were", what, pull.Download.Bytes)
+		j.verdict.Problem("%s: nothing was pulled, the agent says that %d bytes were", what, pull.Download.Bytes)
 	}
 }
 
 // judgeWholes judges what is told of the pod's start-up as a whole.
-func (p *pullRun) judgeWholes(c pullCase, truths [][]bench.Attempt, near beside, timeline agent.Timeline) {
-	v := p.verdict
+func (j *pullJudge) judgeWholes(c pullCase, truths [][]bench.Attempt, near beside, timeline agent.Timeline) {
+	v := j.verdict
 	if !c.endless() {
 		v.Contract(timeline)
 	}
@@ -257,11 +257,11 @@ func (p *pullRun) judgeWholes(c pullCase, truths [][]bench.Attempt, near beside,
 	if len(timeline.LostEvents) > 0 {
 		v.Problem("%s: no Event was lost, the agent says %q", c.pod, timeline.LostEvents)
 	}
-	p.judgeBackoff(c, truths[0], near, timeline)
+	j.judgeBackoff(c, truths[0], near, timeline)
 }
 
 // judgeBackoff compares the time between the attempts: what kubelet waited belongs to no pull.
-func (p *pullRun) judgeBackoff(c pullCase, truth []bench.Attempt, near beside, timeline agent.Timeline) {
+func (j *pullJudge) judgeBackoff(c pullCase, truth []bench.Attempt, near beside, timeline agent.Timeline) {
 	if c.endless() || len(truth) < 2 {
 		return
 	}
@@ -273,25 +273,25 @@ func (p *pullRun) judgeBackoff(c pullCase, truth []bench.Attempt, near beside, t
 	measured, there, err := timeline.In(phase, c.wants[0].container)
 	stated, statedErr := timeline.Stated(phase, c.wants[0].container)
 	if err != nil || statedErr != nil {
-		p.verdict.Problem("%s: phase %s: %v %v", c.pod, phase, err, statedErr)
+		j.verdict.Problem("%s: phase %s: %v %v", c.pod, phase, err, statedErr)
 		return
 	}
 	limit := time.Duration(len(truth)-1) * exact // each of them has two ends of its own
-	if !p.sight.full() {
+	if !j.sight.full() {
 		if !there {
 			return
 		}
-		limit += p.capped(c.pod+" back-off", stated, p.sight.worstBackoff(truth, near))
+		limit += j.capped(c.pod+" back-off", stated, j.sight.worstBackoff(truth, near))
 	}
-	p.verdict.Compare(c.pod+" back-off", waited.Round(time.Second), waited, measured, there, limit)
+	j.verdict.Compare(c.pod+" back-off", waited.Round(time.Second), waited, measured, there, limit)
 }
 
 // noteUnseen says which pulls the registry could not date.
-func (p *pullRun) noteUnseen() {
-	if len(p.unseen) == 0 {
+func (j *pullJudge) noteUnseen() {
+	if len(j.unseen) == 0 {
 		return
 	}
-	longest := slices.MaxFunc(p.unseen, func(a, b unseen) int { return int(a.took - b.took) })
-	p.verdict.Note("%d pulls took more than %s longer than the registry saw, for unpacking mostly, %s at most (%s): the truth about them is containerd's log of PullImage",
-		len(p.unseen), seenByRegistry, longest.took.Round(time.Millisecond), longest.what)
+	longest := slices.MaxFunc(j.unseen, func(a, b unseen) int { return int(a.took - b.took) })
+	j.verdict.Note("%d pulls took more than %s longer than the registry saw, for unpacking mostly, %s at most (%s): the truth about them is containerd's log of PullImage",
+		len(j.unseen), seenByRegistry, longest.took.Round(time.Millisecond), longest.what)
 }

@@ -2,6 +2,7 @@ package scenario
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -32,7 +33,25 @@ type liveWatch struct {
 	answers []liveAnswer // after stop
 }
 
-func watchLivePulls(ctx context.Context, b *bench.Bench) *liveWatch {
+// liveWatches are those of several agents.
+type liveWatches []*liveWatch
+
+// watchLive asks each of the agents.
+func (p *pullRun) watchLive(ctx context.Context) (all liveWatches) {
+	for _, j := range p.judges {
+		all = append(all, watchLivePulls(ctx, j.agent.Agent))
+	}
+	return all
+}
+
+func (all liveWatches) stop() (err error) {
+	for _, w := range all {
+		err = errors.Join(err, w.stop())
+	}
+	return err
+}
+
+func watchLivePulls(ctx context.Context, client agent.Client) *liveWatch {
 	const every = 250 * time.Millisecond
 	ctx, cancel := context.WithCancel(ctx)
 	w := &liveWatch{cancel: cancel, ended: make(chan error, 1)}
@@ -40,7 +59,7 @@ func watchLivePulls(ctx context.Context, b *bench.Bench) *liveWatch {
 		for {
 			var answer liveAnswer
 			var err error
-			answer.asked, err = bench.Dated(func() error { answer.items, err = b.Agent.Pulls(ctx); return err })
+			answer.asked, err = bench.Dated(func() error { answer.items, err = client.Pulls(ctx); return err })
 			if ctx.Err() == nil && err != nil {
 				w.ended <- err
 				return
@@ -60,18 +79,18 @@ func (w *liveWatch) stop() error { w.cancel(); return <-w.ended }
 
 // judgeLive wants each answer to tell of nothing but what was going on, and each of the slow pulls to be told of
 // while it went on.
-func (p *pullRun) judgeLive(watched *liveWatch) error {
+func (j *pullJudge) judgeLive(watched *liveWatch) {
 	// News take their time: of the beginning to the agent, of the end, too, and kubelet's to its log.
 	const slack = 2 * time.Second
 	seen := make(map[goingOn]bool)
 	wrong := make(map[string]int) // how often
 	for _, answer := range watched.answers {
 		for _, item := range answer.items {
-			p.verdict.Compared++
-			truth, found := p.wasGoingOn(item, bench.Span{StartAt: answer.asked.StartAt.Add(-slack), EndAt: answer.asked.EndAt.Add(slack)})
+			j.verdict.Compared++
+			truth, found := j.wasGoingOn(item, bench.Span{StartAt: answer.asked.StartAt.Add(-slack), EndAt: answer.asked.EndAt.Add(slack)})
 			text := fmt.Sprintf("%s pull of %s for %s/%s %s", item.Outcome, item.Image, item.Namespace, item.Pod, item.Container)
 			switch {
-			case item.Namespace != p.bench.Namespace && item.Outcome != agent.External:
+			case item.Namespace != j.bench.Namespace && item.Outcome != agent.External:
 			case !found:
 				wrong[text]++
 			case item.TotalBytes > 0 && item.DoneBytes > item.TotalBytes:
@@ -82,31 +101,30 @@ func (p *pullRun) judgeLive(watched *liveWatch) error {
 		}
 	}
 	for _, text := range slices.Sorted(maps.Keys(wrong)) {
-		p.verdict.Problem("%d of %d answers told of what was not so: %s", wrong[text], len(watched.answers), text)
+		j.verdict.Problem("%d of %d answers told of what was not so: %s", wrong[text], len(watched.answers), text)
 	}
 	const long = time.Second // enough for the agent to hear of it, and for the scenario to ask
 	slow, told := 0, 0
-	for _, truth := range p.going {
+	for _, truth := range j.going {
 		if truth.span.Length() < long {
 			continue
 		}
 		slow++
 		if seen[truth] {
 			told++
-		} else if p.sight.full() {
-			p.verdict.Problem("the agent never told of the %s pull of %s for %s while it went on, from %s", truth.outcome, truth.image, truth.pod, ends(truth.span))
+		} else if j.sight.full() {
+			j.verdict.Problem("the agent never told of the %s pull of %s for %s while it went on, from %s", truth.outcome, truth.image, truth.pod, ends(truth.span))
 		}
 	}
 	if slow == 0 {
-		p.verdict.Problem("no pull was slow enough to be seen while it went on: the scenario proves nothing")
+		j.verdict.Problem("no pull was slow enough to be seen while it went on: the scenario proves nothing")
 	}
-	p.verdict.Note("%d of %d pulls longer than %s were told of while they went on, in %d answers", told, slow, long, len(watched.answers))
-	return nil
+	j.verdict.Note("%d of %d pulls longer than %s were told of while they went on, in %d answers", told, slow, long, len(watched.answers))
 }
 
 // wasGoingOn finds what the agent told of.
-func (p *pullRun) wasGoingOn(item agent.Live, about bench.Span) (goingOn, bool) {
-	for _, truth := range p.going {
+func (j *pullJudge) wasGoingOn(item agent.Live, about bench.Span) (goingOn, bool) {
+	for _, truth := range j.going {
 		if isImage(truth, item.Image) && truth.outcome == item.Outcome && truth.pod == item.Pod && truth.container == item.Container &&
 			!truth.span.StartAt.After(about.EndAt) && !truth.span.EndAt.Before(about.StartAt) {
 			return truth, true

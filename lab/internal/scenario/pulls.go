@@ -16,23 +16,23 @@ const parallelPulls = 12
 // pulls carries out every case. Those that fail wait most of their time for kubelet's next try, so they go side by
 // side, and apart from the others, which go one at a time: two would measure each other on a small machine.
 // Only the first back-off of a minute lasts through all of them.
-func pulls(ctx context.Context, b *bench.Bench, v *Verdict, s sight) error {
+func pulls(ctx context.Context, b *bench.Bench, v *Verdict) (err error) {
 	if err := b.Node.PullInParallel(ctx, parallelPulls); err != nil {
 		return err
 	}
-	witness, err := b.WitnessPulls()
+	p, err := watchPulls(ctx, b)
 	if err != nil {
 		return err
 	}
-	p := &pullRun{bench: b, witness: witness, verdict: v, sight: s}
+	defer func() { err = errors.Join(err, p.tell(v)) }()
 	backoff, failing, alone, err := p.cases(ctx)
 	if err != nil {
 		return err
 	}
-	if err := settleAgent(ctx, b); err != nil {
+	if err := p.settle(ctx); err != nil {
 		return err
 	}
-	watched := watchLivePulls(ctx, b)
+	watched := p.watchLive(ctx)
 	all, together := errgroup.WithContext(ctx)
 	all.Go(func() error { return p.carryOut(together, backoff) })
 	all.Go(func() error {
@@ -55,8 +55,11 @@ func pulls(ctx context.Context, b *bench.Bench, v *Verdict, s sight) error {
 	if err := errors.Join(p.same(ctx, "serial"), watched.stop()); err != nil {
 		return err
 	}
-	p.noteUnseen()
-	return p.judgeLive(watched)
+	for i, j := range p.judges {
+		j.noteUnseen()
+		j.judgeLive(watched[i])
+	}
+	return nil
 }
 
 // sideBySide carries cases out at the same time, each begun a little after the one before.

@@ -92,13 +92,13 @@ func TestPullVerdict(t *testing.T) {
 		c, truth, timeline := retried()
 		c.mend = func(context.Context) error { return nil }
 		test.edit(&timeline)
-		p := &pullRun{verdict: &Verdict{}, sight: test.sight}
-		p.judgeImage(c, c.wants[0], truth, near, timeline)
-		p.judgeWholes(c, [][]bench.Attempt{truth}, near, timeline)
+		j := &pullJudge{verdict: &Verdict{}, sight: test.sight}
+		j.judgeImage(c, c.wants[0], truth, near, timeline)
+		j.judgeWholes(c, [][]bench.Attempt{truth}, near, timeline)
 		var out bytes.Buffer
-		p.verdict.Print(&out)
-		if p.verdict.Failed() != (test.want != "") || !strings.Contains(out.String(), test.want) {
-			t.Errorf("%s: failed %v\n%s", name, p.verdict.Failed(), out.String())
+		j.verdict.Print(&out)
+		if j.verdict.Failed() != (test.want != "") || !strings.Contains(out.String(), test.want) {
+			t.Errorf("%s: failed %v\n%s", name, j.verdict.Failed(), out.String())
 		}
 	}
 }
@@ -121,9 +121,9 @@ func TestWhatStoresTellIsWanted(t *testing.T) {
 		c := plain("cold", timeline.Pulls[0].Image, agent.Downloaded)
 		c.atLeast = test.atLeast
 		test.edit(&timeline)
-		p := &pullRun{verdict: &Verdict{}, sight: sight{runtime: true}}
-		p.judgeImage(c, c.wants[0], truth, beside{after(-100 * time.Millisecond), after(13400 * time.Millisecond)}, timeline)
-		if got := strings.Join(p.verdict.Problems, "\n"); (got != "") != (test.want != "") || !strings.Contains(got, test.want) {
+		j := &pullJudge{verdict: &Verdict{}, sight: sight{runtime: true}}
+		j.judgeImage(c, c.wants[0], truth, beside{after(-100 * time.Millisecond), after(13400 * time.Millisecond)}, timeline)
+		if got := strings.Join(j.verdict.Problems, "\n"); (got != "") != (test.want != "") || !strings.Contains(got, test.want) {
 			t.Errorf("%s: %s", name, got)
 		}
 	}
@@ -159,8 +159,8 @@ func TestLossesAreCountedExactly(t *testing.T) {
 	lost := lostOf(made, stored)
 	judge := func(of sight, lost []string, text string, counted float64) *Verdict {
 		v := &Verdict{Compared: 1}
-		p := pullRun{verdict: v, sight: of}
-		p.judgeLosses(lost, stored, agent.Timeline{LostEvents: strings.Fields(text)}, counted)
+		j := pullJudge{verdict: v, sight: of}
+		j.judgeLosses(lost, stored, agent.Timeline{LostEvents: strings.Fields(text)}, counted)
 		return v
 	}
 	full := sight{events: true, runtime: true}
@@ -211,13 +211,11 @@ func TestLivePulls(t *testing.T) {
 		"too many bytes": {[]agent.Live{pulling, {Namespace: "ns", Pod: "a", Container: mainName, Image: image, Outcome: agent.Pulling,
 			DoneBytes: 2, TotalBytes: 1}}, 2 * time.Second, "2 of 1 bytes"},
 	} {
-		p := &pullRun{bench: &bench.Bench{Namespace: "ns"}, verdict: &Verdict{}, sight: sight{events: true, runtime: true}}
-		p.going = []goingOn{{pod: "a", container: mainName, image: image, outcome: agent.Pulling, span: span(time.Second, 5*time.Second)}}
-		p.verdict.Compared = 1
-		if err := p.judgeLive(&liveWatch{answers: []liveAnswer{{asked: span(test.at, test.at), items: test.items}}}); err != nil {
-			t.Fatal(err)
-		}
-		if got := strings.Join(p.verdict.Problems, "\n"); p.verdict.Failed() != (test.want != "") || !strings.Contains(got, test.want) {
+		j := &pullJudge{bench: &bench.Bench{Namespace: "ns"}, verdict: &Verdict{}, sight: sight{events: true, runtime: true}}
+		j.going = []goingOn{{pod: "a", container: mainName, image: image, outcome: agent.Pulling, span: span(time.Second, 5*time.Second)}}
+		j.verdict.Compared = 1
+		j.judgeLive(&liveWatch{answers: []liveAnswer{{asked: span(test.at, test.at), items: test.items}}})
+		if got := strings.Join(j.verdict.Problems, "\n"); j.verdict.Failed() != (test.want != "") || !strings.Contains(got, test.want) {
 			t.Errorf("%s: %s", name, got)
 		}
 	}

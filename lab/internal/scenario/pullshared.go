@@ -71,18 +71,27 @@ func (p *pullRun) atOnce(ctx context.Context, cases []pullCase) error {
 	if err := all.Wait(); err != nil {
 		return err
 	}
+	for _, j := range p.judges {
+		if err := j.judgeAtOnce(ctx, cases); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (j *pullJudge) judgeAtOnce(ctx context.Context, cases []pullCase) error {
 	var told, blobs, sent int64
 	complete := true
 	for _, c := range cases {
-		timeline, err := p.told(ctx, c)
+		timeline, err := j.told(ctx, c)
 		if err != nil {
 			return err
 		}
 		c.mayShare = true
-		if err := p.judge(ctx, c, timeline); err != nil {
+		if err := j.judge(ctx, c, timeline); err != nil {
 			return err
 		}
-		attempts, err := p.attempts(ctx, c.pod, c.wants[0])
+		attempts, err := j.attempts(ctx, c.pod, c.wants[0])
 		if err != nil {
 			return err
 		}
@@ -97,10 +106,10 @@ func (p *pullRun) atOnce(ctx context.Context, cases []pullCase) error {
 		told += pull.Download.Bytes
 	}
 	const besides = 32 << 10
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	if told > sent || (complete || p.sight.full()) && told < blobs-besides {
-		p.verdict.Problem("%s and %s: the registry sent %d bytes, %d of them of layers and configuration, the agent says %d", cases[0].pod,
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	if told > sent || (complete || j.sight.full()) && told < blobs-besides {
+		j.verdict.Problem("%s and %s: the registry sent %d bytes, %d of them of layers and configuration, the agent says %d", cases[0].pod,
 			cases[1].pod, sent, blobs, told)
 	}
 	return nil
@@ -131,31 +140,33 @@ func (p *pullRun) same(ctx context.Context, how string) error {
 	if err := all.Wait(); err != nil {
 		return err
 	}
-	return p.judgeSame(ctx, how, reference, pods)
+	for _, j := range p.judges {
+		if err := j.judgeSame(ctx, how, reference, pods); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
-func (p *pullRun) judgeSame(ctx context.Context, how, reference string, pods []string) error {
+func (j *pullJudge) judgeSame(ctx context.Context, how, reference string, pods []string) error {
 	serial := how == "serial"
 	timelines := make(map[string]agent.Timeline)
 	for _, pod := range pods {
-		timeline, err := p.bench.AwaitSettled(ctx, pod)
+		timeline, err := j.settled(ctx, pod)
 		if err != nil {
-			return err
-		}
-		if err := keep(p.bench, timeline); err != nil {
 			return err
 		}
 		timelines[pod] = timeline
 	}
 	// Of all of them, in the order in which they ended.
-	attempts, err := p.witness.Attempts(ctx, reference)
+	attempts, err := j.witness.Attempts(ctx, reference)
 	if err != nil {
 		return err
 	}
-	p.mu.Lock()
-	defer p.mu.Unlock()
+	j.mu.Lock()
+	defer j.mu.Unlock()
 	if len(attempts) != len(pods) {
-		p.verdict.Problem("same %s: kubelet pulled %d times for %d pods: the scenario proves nothing", how, len(attempts), len(pods))
+		j.verdict.Problem("same %s: kubelet pulled %d times for %d pods: the scenario proves nothing", how, len(attempts), len(pods))
 		return nil
 	}
 	downloads := 0
@@ -163,7 +174,7 @@ func (p *pullRun) judgeSame(ctx context.Context, how, reference string, pods []s
 		want := wantedPull{container: mainName, image: reference, outcome: agent.Joined}
 		pull, there := timelines[a.Pod].PullOf(mainName)
 		if !there {
-			p.verdict.Problem("%s: the agent tells of no pull", a.Pod)
+			j.verdict.Problem("%s: the agent tells of no pull", a.Pod)
 			continue
 		}
 		if pull.Outcome == agent.Downloaded {
@@ -172,37 +183,37 @@ func (p *pullRun) judgeSame(ctx context.Context, how, reference string, pods []s
 		if serial && i == 0 || !serial && pull.Outcome == agent.Downloaded {
 			want.outcome = agent.Downloaded // at once, the node's content store decides for whom it is
 		}
-		p.judgeWords(a.Pod, want, want.outcome, pull)
-		log, err := p.runtimeLog(timelines[a.Pod])
+		j.judgeWords(a.Pod, want, want.outcome, pull)
+		log, err := j.runtimeLog(timelines[a.Pod])
 		if err != nil {
 			return err
 		}
 		near := beside{log.SandboxReadyAt, log.RunningAt[mainName]} // it has no other container
-		p.judgeLengths(a.Pod, a, near, pull)
-		p.going = append(p.going, goingOn{pod: a.Pod, container: mainName, image: reference, outcome: agent.Pulling,
+		j.judgeLengths(a.Pod, a, near, pull)
+		j.going = append(j.going, goingOn{pod: a.Pod, container: mainName, image: reference, outcome: agent.Pulling,
 			span: bench.Span{StartAt: a.RequestedAt, EndAt: a.ToldAt}})
-		p.judgeBlocker(a, attempts, near, pull)
-		p.verdict.Contract(timelines[a.Pod])
+		j.judgeBlocker(a, attempts, near, pull)
+		j.verdict.Contract(timelines[a.Pod])
 	}
-	if downloads > 1 || downloads == 0 && p.sight.full() {
-		p.verdict.Problem("same %s: one pod's pull brought the image, the agent says so of %d", how, downloads)
+	if downloads > 1 || downloads == 0 && j.sight.full() {
+		j.verdict.Problem("same %s: one pod's pull brought the image, the agent says so of %d", how, downloads)
 	}
 	return nil
 }
 
 // judgeBlocker wants who waited in the queue to know for whom.
-func (p *pullRun) judgeBlocker(waited bench.Attempt, all []bench.Attempt, near beside, pull agent.Pull) {
+func (j *pullJudge) judgeBlocker(waited bench.Attempt, all []bench.Attempt, near beside, pull agent.Pull) {
 	const long = time.Second
 	queue := waited.Call.StartAt.Sub(waited.RequestedAt)
 	by := pull.BlockedBy
 	if by == nil {
-		if queue > long && p.sight.full() {
-			p.verdict.Problem("%s: it waited %s in the queue, the agent does not say for whom", waited.Pod, seconds(queue))
+		if queue > long && j.sight.full() {
+			j.verdict.Problem("%s: it waited %s in the queue, the agent does not say for whom", waited.Pod, seconds(queue))
 		}
 		return
 	}
-	if length, err := agent.Nanoseconds(by.Seconds); err != nil || length > queue+p.limit(waited.Pod+" blocker", pull.Error, p.sight.worst(waited, near)) {
-		p.verdict.Problem("%s: it waited %s in the queue, the agent says %q for %s", waited.Pod, seconds(queue), by.Seconds, by.Pod)
+	if length, err := agent.Nanoseconds(by.Seconds); err != nil || length > queue+j.limit(waited.Pod+" blocker", pull.Error, j.sight.worst(waited, near)) {
+		j.verdict.Problem("%s: it waited %s in the queue, the agent says %q for %s", waited.Pod, seconds(queue), by.Seconds, by.Pod)
 	}
 	for _, other := range all {
 		before := other.Call.StartAt.Before(waited.Call.StartAt) && other.Call.EndAt.After(waited.RequestedAt)
@@ -210,5 +221,5 @@ func (p *pullRun) judgeBlocker(waited bench.Attempt, all []bench.Attempt, near b
 			return
 		}
 	}
-	p.verdict.Problem("%s: the agent says that it waited for %s/%s, which did not pull before it", waited.Pod, by.Namespace, by.Pod)
+	j.verdict.Problem("%s: the agent says that it waited for %s/%s, which did not pull before it", waited.Pod, by.Namespace, by.Pod)
 }

@@ -19,21 +19,21 @@ func (s sight) tells(c pullCase, want wantedPull, attempts int) bool {
 }
 
 // judgeTold wants an agent that does not see everything to tell what it has evidence of.
-func (p *pullRun) judgeTold(what string, c pullCase, want wantedPull, attempts int, pull agent.Pull) {
-	if p.sight.full() || !p.sight.tells(c, want, attempts) {
+func (j *pullJudge) judgeTold(what string, c pullCase, want wantedPull, attempts int, pull agent.Pull) {
+	if j.sight.full() || !j.sight.tells(c, want, attempts) {
 		return
 	}
 	if pull.Outcome == agent.Unknown {
-		p.verdict.Problem("%s: it was %s, and there is evidence of that, the agent says %q", what, want.outcome, pull.Outcome)
+		j.verdict.Problem("%s: it was %s, and there is evidence of that, the agent says %q", what, want.outcome, pull.Outcome)
 	}
 	if want.outcome != agent.Downloaded {
 		return
 	}
-	if p.sight.events && pull.QueueSeconds == "" {
-		p.verdict.Problem("%s: kubelet tells of the queue, the agent does not", what)
+	if j.sight.events && pull.QueueSeconds == "" {
+		j.verdict.Problem("%s: kubelet tells of the queue, the agent does not", what)
 	}
 	// Without Events a pull is dated to what came before it: a short one has an error as large as itself.
-	if (p.sight.events || c.atLeast > 0) && pull.PullSeconds == "" {
-		p.verdict.Problem("%s: there is evidence of how long the pull took, the agent does not tell", what)
+	if (j.sight.events || c.atLeast > 0) && pull.PullSeconds == "" {
+		j.verdict.Problem("%s: there is evidence of how long the pull took, the agent does not tell", what)
 	}
 }

@@ -27,11 +27,11 @@ const (
 type beside struct{ before, after time.Time }
 
 // runtimeLog is what containerd's log tells of a pod, for who judges an agent without Events; else empty.
-func (p *pullRun) runtimeLog(of agent.Timeline) (bench.RuntimeLog, error) {
-	if p.sight.events {
+func (j *pullJudge) runtimeLog(of agent.Timeline) (bench.RuntimeLog, error) {
+	if j.sight.events {
 		return bench.RuntimeLog{}, nil
 	}
-	return p.bench.RuntimeLog(of.Name, of.UID)
+	return j.bench.RuntimeLog(of.Name, of.UID)
 }
 
 // neighbours finds them for a container, or for the image of a volume.
@@ -98,20 +98,20 @@ func (s sight) worstBackoff(attempts []bench.Attempt, near beside) (worst time.D
 
 // limit is how far a number may be off: of an agent that sees everything the exactness, of another one the error that it
 // states, too, which must not be larger than its evidence leaves.
-func (p *pullRun) limit(what string, stated json.Number, worst time.Duration) time.Duration {
-	if p.sight.full() {
+func (j *pullJudge) limit(what string, stated json.Number, worst time.Duration) time.Duration {
+	if j.sight.full() {
 		return exact
 	}
 	bound, err := agent.Nanoseconds(stated)
 	if err != nil {
 		return exact
 	}
-	return exact + p.capped(what, bound, worst)
+	return exact + j.capped(what, bound, worst)
 }
 
-func (p *pullRun) capped(what string, stated, worst time.Duration) time.Duration {
+func (j *pullJudge) capped(what string, stated, worst time.Duration) time.Duration {
 	if stated > worst+exact { // the truth is that exact itself
-		p.verdict.Problem("%s: the agent states an error of %s, more than what it sees leaves open at worst, %s", what, seconds(stated), seconds(worst))
+		j.verdict.Problem("%s: the agent states an error of %s, more than what it sees leaves open at worst, %s", what, seconds(stated), seconds(worst))
 		return worst
 	}
 	return stated

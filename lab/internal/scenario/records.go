@@ -9,9 +9,9 @@ import (
 	"github.com/podlapse/podlapse/lab/internal/build"
 )
 
-// judgeRecords holds all that the agent printed about the scenario's pods against the records' schemas, and transition records
+// judgeRecords holds all that an agent printed about the scenario's pods against the records' schemas, and transition records
 // against the timelines that they were printed with.
-func judgeRecords(b *bench.Bench, v *Verdict) error {
+func judgeRecords(o bench.Observer, v *Verdict) error {
 	source, err := build.FindSource()
 	if err != nil {
 		return err
@@ -20,7 +20,7 @@ func judgeRecords(b *bench.Bench, v *Verdict) error {
 	if err != nil {
 		return err
 	}
-	records, err := b.Records()
+	records, err := o.Records()
 	if err != nil {
 		return err
 	}

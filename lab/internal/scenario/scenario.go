@@ -25,7 +25,6 @@ type Scenario struct {
 	Name    string
 	Summary string // one line
 	Run     Run
-	Flags   []string // that the agent's process runs with meanwhile, besides the usual ones
 	// Deployed says that the agent is that of the DaemonSet; else it runs as a process, which can be killed and given flags.
 	Deployed bool
 }
@@ -38,38 +37,31 @@ type Choice struct {
 
 // Table lists all scenarios in the order in which a person would try them.
 func Table() []Scenario {
-	everything, noEvents, noRuntime := sight{events: true, runtime: true}, sight{runtime: true}, sight{events: true}
 	return []Scenario{
-		{"rollout", "pods start while the DaemonSet is restarted three times: none lost, none told twice", rollout, nil, true},
-		{"install", "the API server takes every overlay and the chart; the agent uses all of its rights and no other", install, nil, true},
-		{"command-line", "kubectl podlapse, through the API server: a pod that starts, and one that was deleted", commandLine, nil, true},
-		{"alerts", "a slow registry and a slow node: Prometheus, with the rules as they are, tells which", alerts, nil, true},
-		{"first-light", "one pod of every ingredient: slow network, slow pull, init container, sidecar, readiness", firstLight, nil, false},
-		{"network-failure", "a network plugin that fails at first: the network is to blame, not the volumes", networkFailure, nil, false},
-		{"serial-queue", "four pods, four cold images, one pull at a time: who waited, and who pulled", serialQueue, nil, false},
-		{"accuracy", "20 pods, every fault alone and all together: phases to 50 ms, stamps within their stated error", accuracy, nil, false},
-		{"restart", "40 pods while the agent is killed 50 times: each reported once, with the phases it had", restart, nil, false},
-		seeing(everything, "pulls", "every way in which an image comes or fails to come: outcome, queue, pull, attempts, failure", pulls),
-		seeing(noEvents, "pulls-no-events", "the same without Events: less exact, nothing wrong", pulls),
-		seeing(noRuntime, "pulls-no-runtime", "the same without the container runtime: nothing invented", pulls),
-		seeing(everything, "lost-events", "ten cold images in one pod, of whose Events kubelet drops some: each pull told, the losses exactly", lostEvents),
-		seeing(noEvents, "lost-events-no-events", "the same for an agent that wants no Events: each pull told, and no loss, for nothing was waited for", lostEvents),
-		seeing(noRuntime, "lost-events-no-runtime", "the same without the container runtime: what was lost is open, not invented", lostEvents),
-		seeing(everything, "unpack", "a slow registry, a slow unpacking, and both at once: who is to blame for which second", unpack),
-		seeing(noEvents, "unpack-no-events", "the same without Events", unpack),
-		seeing(noRuntime, "unpack-no-runtime", "the same without the container runtime: neither registry nor disk is blamed for the other", unpack),
-		{"no-watch", "30 pods with present images open no Event watch, a cold one opens one and closes it", noWatch, nil, false},
-		{"prometheus", "a real Prometheus scrapes the agent: quantiles, native histograms, exemplars, series that end, lint", scrape, nil, false},
-		{"otlp", "the collector's receiver takes traces: trees, IDs, times, failures, parents; restarts and a receiver that is gone", traces, nil, false},
-		{"node-impersonation", "an agent that asks as its node: its own pods and no other's, no secrets", nodeImpersonation, nil, false},
-		{"metrics-auth", "metrics for whom the API server lets read them, and nobody else; hostile requests refused at little cost", metricsAuth, nil, false},
-		{"annotations", "pods that ask to be annotated while the agent is killed and others write: each once, and what the policy refuses", annotations, nil, false},
-		{"stream-truth", "a watch that is behind and loses changes, an API server that is away: what the agent finds, repairs, and how late it says it was", streamTruth, nil, false},
-		{"node-health", "cordon, NotReady, an add-on in a crash loop, and the machine under pressure: each told, with the reason", nodeHealth, nil, false},
-		{"probes", "names, registries, the runtime and the API server are asked: what is well, slow, silent and dead, and in which stage", probes, nil, false},
-		{"page", "a real browser shows the page while pods start: rows, waterfalls, addresses, policy, pictures", showPage, nil, false},
-		{Compare, "the agent beside another one, both with nothing switched on: memory, requests and series", compare, nil, false},
-		{"event-cost", "hundreds of pods, 20 a second, 16 Events each: what an agent costs the API server", eventCost, nil, false},
+		{"rollout", "pods start while the DaemonSet is restarted three times: none lost, none told twice", rollout, true},
+		{"install", "the API server takes every overlay and the chart; the agent uses all of its rights and no other", install, true},
+		{"command-line", "kubectl podlapse, through the API server: a pod that starts, and one that was deleted", commandLine, true},
+		{"alerts", "a slow registry and a slow node: Prometheus, with the rules as they are, tells which", alerts, true},
+		{"first-light", "one pod of every ingredient: slow network, slow pull, init container, sidecar, readiness", firstLight, false},
+		{"network-failure", "a network plugin that fails at first: the network is to blame, not the volumes", networkFailure, false},
+		{"serial-queue", "four pods, four cold images, one pull at a time: who waited, and who pulled", serialQueue, false},
+		{"accuracy", "20 pods, every fault alone and all together: phases to 50 ms, stamps within their stated error", accuracy, false},
+		{"restart", "40 pods while the agent is killed 50 times: each reported once, with the phases it had", restart, false},
+		{"pulls", "every way in which an image comes or fails to come: outcome, queue, pull, attempts, failure", pulls, false},
+		{"lost-events", "ten cold images in one pod, of whose Events kubelet drops some: each pull told, the losses exactly", lostEvents, false},
+		{"unpack", "a slow registry, a slow unpacking, and both at once: who is to blame for which second", unpack, false},
+		{"no-watch", "30 pods with present images open no Event watch, a cold one opens one and closes it", noWatch, false},
+		{"prometheus", "a real Prometheus scrapes the agent: quantiles, native histograms, exemplars, series that end, lint", scrape, false},
+		{"otlp", "the collector's receiver takes traces: trees, IDs, times, failures, parents; restarts and a receiver that is gone", traces, false},
+		{"node-impersonation", "an agent that asks as its node: its own pods and no other's, no secrets", nodeImpersonation, false},
+		{"metrics-auth", "metrics for whom the API server lets read them, and nobody else; hostile requests refused at little cost", metricsAuth, false},
+		{"annotations", "pods that ask to be annotated while the agent is killed and others write: each once, and what the policy refuses", annotations, false},
+		{"stream-truth", "a watch that is behind and loses changes, an API server that is away: what the agent finds, repairs, and how late it says it was", streamTruth, false},
+		{"node-health", "cordon, NotReady, an add-on in a crash loop, and the machine under pressure: each told, with the reason", nodeHealth, false},
+		{"probes", "names, registries, the runtime and the API server are asked: what is well, slow, silent and dead, and in which stage", probes, false},
+		{"page", "a real browser shows the page while pods start: rows, waterfalls, addresses, policy, pictures", showPage, false},
+		{Compare, "the agent beside another one, both with nothing switched on: memory, requests and series", compare, false},
+		{"event-cost", "hundreds of pods, 20 a second, 16 Events each: what an agent costs the API server", eventCost, false},
 	}
 }
 
@@ -114,15 +106,10 @@ func Play(ctx context.Context, n node.Node, s Scenario, choice Choice, out io.Wr
 	if b.Seed, b.Before = choice.Seed, choice.Before; b.Seed == 0 {
 		b.Seed = uint64(rand.Uint32()) // short enough to be typed again
 	}
-	if len(s.Flags) > 0 {
-		if err := n.RestartAgentWith(ctx, node.AgentChange{Flags: s.Flags}); err != nil {
-			return fmt.Errorf("prepare scenario %s: start the agent with %q: %w", s.Name, s.Flags, err)
-		}
-	}
 	n.Report.Say("scenario %s in namespace %s", s.Name, b.Namespace)
 	verdict := &Verdict{}
 	if err = s.Run(ctx, b, verdict); err == nil {
-		err = judgeRecords(b, verdict)
+		err = judgeRecords(b.Observer, verdict)
 	}
 	if ctx.Err() != nil {
 		return fmt.Errorf("scenario %s: %w", s.Name, context.Cause(ctx))

@@ -1,13 +1,8 @@
 package scenario
 
-import (
-	"context"
-	"time"
+import "strings"
 
-	"github.com/podlapse/podlapse/lab/internal/bench"
-)
-
-// sight is which of its sources the agent has.
+// sight is which of its sources an agent has.
 type sight struct {
 	events, runtime bool
 }
@@ -26,15 +21,23 @@ func (s sight) flags() (flags []string) {
 	return flags
 }
 
-// seeing is a scenario for an agent that sees so much.
-func seeing(s sight, name, summary string, run func(context.Context, *bench.Bench, *Verdict, sight) error) Scenario {
-	return Scenario{Name: name, Summary: summary, Flags: s.flags(),
-		Run: func(ctx context.Context, b *bench.Bench, v *Verdict) error { return run(ctx, b, v, s) }}
+// String says what the agent does not see.
+func (s sight) String() string {
+	switch {
+	case s.full():
+		return "seeing all"
+	case s.runtime:
+		return "without Events"
+	case s.events:
+		return "without the runtime"
+	}
+	return "without Events and runtime"
 }
 
-// settleAgent waits until the agent has been running for a while: what arrives in the first seconds of a watch it
-// does not take for news.
-func settleAgent(ctx context.Context, b *bench.Bench) error {
-	const settling = 5 * time.Second
-	return sleep(ctx, settling-b.Node.AgentAge())
+// suffix tells its files from those of an agent that sees everything.
+func (s sight) suffix() string {
+	if s.full() {
+		return ""
+	}
+	return "-" + strings.ReplaceAll(strings.ToLower(s.String()), " ", "-")
 }

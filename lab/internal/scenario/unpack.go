@@ -2,6 +2,7 @@ package scenario
 
 import (
 	"context"
+	"errors"
 	"slices"
 	"time"
 
@@ -27,12 +28,12 @@ const (
 // unpack pulls three images: one that is slow to come, one that is slow to unpack, and one of which the first
 // layer is unpacked while the second one comes. The registry's log says when the last byte came, containerd's
 // when the image was complete: before, the registry is to blame, after, the disk.
-func unpack(ctx context.Context, b *bench.Bench, v *Verdict, s sight) error {
-	p := &pullRun{bench: b, verdict: v, sight: s}
-	var err error
-	if p.witness, err = b.WitnessPulls(); err != nil {
+func unpack(ctx context.Context, b *bench.Bench, v *Verdict) (err error) {
+	p, err := watchPulls(ctx, b)
+	if err != nil {
 		return err
 	}
+	defer func() { err = errors.Join(err, p.tell(v)) }()
 	files, err := image.ManyFiles(unpackFiles)
 	if err != nil {
 		return err
@@ -54,7 +55,7 @@ func unpack(ctx context.Context, b *bench.Bench, v *Verdict, s sight) error {
 		{"slow-disk", []v1.Layer{files}, true},
 		{"overlap", []v1.Layer{moreFiles, bytes[1]}, false},
 	}
-	if err := settleAgent(ctx, b); err != nil {
+	if err := p.settle(ctx); err != nil {
 		return err
 	}
 	for _, c := range cases {
@@ -74,23 +75,29 @@ func unpack(ctx context.Context, b *bench.Bench, v *Verdict, s sight) error {
 	return nil
 }
 
-// unpacked carries one case out and judges whom the agent blames.
+// unpacked carries one case out and judges whom the agents blame.
 func (p *pullRun) unpacked(ctx context.Context, c pullCase, unpacks bool, layers int) error {
 	if err := p.start(ctx, c); err != nil {
 		return err
 	}
-	timeline, err := p.bench.AwaitSettled(ctx, c.pod)
+	for _, j := range p.judges {
+		if err := j.judgeUnpacked(ctx, c, unpacks, layers); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (j *pullJudge) judgeUnpacked(ctx context.Context, c pullCase, unpacks bool, layers int) error {
+	timeline, err := j.settled(ctx, c.pod)
 	if err != nil {
 		return err
 	}
-	if err := keep(p.bench, timeline); err != nil {
-		return err
-	}
-	attempts, err := p.attempts(ctx, c.pod, c.wants[0])
+	attempts, err := j.attempts(ctx, c.pod, c.wants[0])
 	if err != nil {
 		return err
 	}
-	v := p.verdict
+	v := j.verdict
 	v.Contract(timeline)
 	v.downloaded(timeline, mainName)
 	if len(attempts) != 1 {
@@ -101,8 +108,8 @@ func (p *pullRun) unpacked(ctx context.Context, c pullCase, unpacks bool, layers
 	if took := a.Unpacked(); unpacks != (took > unpackAtLeast) || !unpacks && took > mostlyUnpacked {
 		v.Problem("%s: from the last byte to completion it took %s: the scenario proves nothing", c.pod, seconds(took))
 	}
-	if !p.sight.runtime {
-		p.judgeUndivided(c, a, timeline)
+	if !j.sight.runtime {
+		j.judgeUndivided(c, a, timeline)
 		return nil
 	}
 	var download time.Duration
@@ -128,13 +135,13 @@ func (p *pullRun) unpacked(ctx context.Context, c pullCase, unpacks bool, layers
 			}
 		}
 	}
-	p.judgeBusy(c, a, layers, timeline)
+	j.judgeBusy(c, a, layers, timeline)
 	return nil
 }
 
 // judgeUndivided is for an agent whom nobody tells when the last byte came: it is to say how long both took together, to name
 // both, and to charge neither.
-func (p *pullRun) judgeUndivided(c pullCase, a bench.Attempt, timeline agent.Timeline) {
+func (j *pullJudge) judgeUndivided(c pullCase, a bench.Attempt, timeline agent.Timeline) {
 	var both time.Duration
 	for _, phase := range timeline.Phases {
 		names := append([]string{phase.Phase}, phase.MergedWith...)
@@ -143,38 +150,38 @@ func (p *pullRun) judgeUndivided(c pullCase, a bench.Attempt, timeline agent.Tim
 		}
 		length, err := agent.Nanoseconds(phase.Seconds)
 		if err != nil {
-			p.verdict.Problem("%s: phase %s: %v", c.pod, phase.Phase, err)
+			j.verdict.Problem("%s: phase %s: %v", c.pod, phase.Phase, err)
 		}
 		if both += length; phase.Phase != agent.Unattributed && length > exact {
-			p.verdict.Problem("%s: %s s are charged to %q, the agent cannot know that it was not another part of the pull", c.pod, phase.Seconds, phase.Cause)
+			j.verdict.Problem("%s: %s s are charged to %q, the agent cannot know that it was not another part of the pull", c.pod, phase.Seconds, phase.Cause)
 		}
 	}
-	p.verdict.Compare(c.pod+" pull and unpack", a.Call.Length().Round(100*time.Millisecond), a.Call.Length(), both, true, exact+p.sight.worst(a, beside{}))
+	j.verdict.Compare(c.pod+" pull and unpack", a.Call.Length().Round(100*time.Millisecond), a.Call.Length(), both, true, exact+j.sight.worst(a, beside{}))
 	if pull, _ := timeline.PullOf(mainName); pull.Unpack != nil || pull.Download != nil || len(pull.Layers) > 0 {
-		p.verdict.Problem("%s: the agent tells of layers that nobody told it of", c.pod)
+		j.verdict.Problem("%s: the agent tells of layers that nobody told it of", c.pod)
 	}
 }
 
 // judgeBusy wants the time in which anything was unpacked to be told of, also where it cost nobody anything: the
 // files of the overlap's first layer take as long as those of the slow disk, while the second one comes.
-func (p *pullRun) judgeBusy(c pullCase, a bench.Attempt, layers int, timeline agent.Timeline) {
+func (j *pullJudge) judgeBusy(c pullCase, a bench.Attempt, layers int, timeline agent.Timeline) {
 	pull, _ := timeline.PullOf(mainName)
 	if pull.Unpack == nil {
-		p.verdict.Problem("%s: the agent does not tell of its unpacking", c.pod)
+		j.verdict.Problem("%s: the agent does not tell of its unpacking", c.pod)
 		return
 	}
 	busy, err := agent.Nanoseconds(pull.Unpack.Seconds)
 	switch {
 	case err != nil:
-		p.verdict.Problem("%s: unpack: %v", c.pod, err)
+		j.verdict.Problem("%s: unpack: %v", c.pod, err)
 	case busy > a.Call.Length()+exact:
-		p.verdict.Problem("%s: the whole pull took %s, the agent says that it unpacked for %s", c.pod, seconds(a.Call.Length()), seconds(busy))
+		j.verdict.Problem("%s: the whole pull took %s, the agent says that it unpacked for %s", c.pod, seconds(a.Call.Length()), seconds(busy))
 	case c.pod != "slow-registry" && busy < unpackAtLeast:
-		p.verdict.Problem("%s: the agent says that it unpacked for no more than %s", c.pod, seconds(busy))
+		j.verdict.Problem("%s: the agent says that it unpacked for no more than %s", c.pod, seconds(busy))
 	}
 	if told := len(pull.Layers); told != layers && told != layers+1 { // the one that was there need not be told
-		p.verdict.Problem("%s: %d layers came, the agent tells of %d", c.pod, layers, told)
+		j.verdict.Problem("%s: %d layers came, the agent tells of %d", c.pod, layers, told)
 	}
-	p.verdict.Note("%s: %s from call to completion, the last byte after %s, unpacking for %s by the agent", c.pod, seconds(a.Call.Length()),
+	j.verdict.Note("%s: %s from call to completion, the last byte after %s, unpacking for %s by the agent", c.pod, seconds(a.Call.Length()),
 		seconds(a.Asked.EndAt.Sub(a.Call.StartAt)), seconds(busy))
 }

@@ -75,6 +75,21 @@ func (v *Verdict) ContractOf(timeline agent.Timeline, states ...string) {
 	}
 }
 
+// Include adds what was found about one of several agents.
+func (v *Verdict) Include(agent string, found *Verdict) {
+	for _, row := range found.Rows {
+		row.What = agent + ": " + row.What
+		v.Rows = append(v.Rows, row)
+	}
+	v.Compared += found.Compared
+	for _, problem := range found.Problems {
+		v.Problem("%s: %s", agent, problem)
+	}
+	for _, note := range found.Notes {
+		v.Note("%s: %s", agent, note)
+	}
+}
+
 // Failed says whether anything is wrong, or nothing was compared at all.
 func (v *Verdict) Failed() bool {
 	for _, row := range v.Rows {
