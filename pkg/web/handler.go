@@ -50,10 +50,12 @@ func newOpen(home http.Handler) *http.ServeMux {
 	mux := http.NewServeMux()
 	mux.Handle("/{$}", home)
 	mux.HandleFunc("/", func(w http.ResponseWriter, r *http.Request) {
-		writeError(w, http.StatusNotFound, "not_found", "no such address; / lists those there are")
+		writeError(w, http.StatusNotFound, "not_found", noSuchAddress)
 	})
 	return mux
 }
+
+const noSuchAddress = "no such address; / lists those there are"
 
 const indexText = `podlapse agent
 
