@@ -59,10 +59,8 @@ scenario: build lab $(ARCHIVE) ## run one scenario on the real node: make scenar
 	@[ -n "$(NAME)" ] || { echo "name a scenario: make scenario NAME=first-light; make list shows them all" >&2; exit 2; }
 	$(LAB) scenario $(NAME) --agent $(AGENT) --image $(ARCHIVE)
 
-# What is switched on by nothing is to cost nothing: by default, beside the last commit that had none of node health, pressure, probes.
-BEFORE ?= 70b849f
-
 compare: build lab ## memory, requests and series of this agent beside one of another commit, on the real node: make compare BEFORE=v0.1.0
+	@[ -n "$(BEFORE)" ] || { echo "name a commit to compare with: make compare BEFORE=v0.1.0" >&2; exit 2; }
 	@set -e; dir="$$(mktemp -d)"; trap 'rm -rf "$$dir"' EXIT; \
 	git archive $(BEFORE) | tar -x -C "$$dir"; \
 	(cd "$$dir" && CGO_ENABLED=0 go build -trimpath -buildvcs=false -ldflags '$(LDFLAGS)' -o "$$dir/podlapse-agent" ./cmd/agent); \

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"os"
 	"slices"
 	"strings"
 	"time"
@@ -51,6 +52,7 @@ func compare(ctx context.Context, b *bench.Bench, v *Verdict) (err error) {
 		if err := twins[i].prepare(ctx, b); err != nil {
 			return err
 		}
+		defer func() { err = errors.Join(err, os.Remove(twins[i].program)) }()
 	}
 	runtime := synthetic.NewRuntime()
 	stop, err := runtime.Serve(b.Node.GuestSocket())
@@ -86,9 +88,18 @@ func compare(ctx context.Context, b *bench.Bench, v *Verdict) (err error) {
 	return judgeRequests(b, v, twins)
 }
 
-// prepare gives it a name of its own in the API server's audit log.
+// prepare gives it a name of its own in the API server's audit log, and a copy of the program: how much of a file is mapped depends on how
+// it was written and read before.
 func (t *twin) prepare(ctx context.Context, b *bench.Bench) error {
-	err := b.CreateAccount(ctx, t.account,
+	program, err := os.ReadFile(t.program)
+	if err != nil {
+		return fmt.Errorf("copy the agent's program: %w", err)
+	}
+	t.program = b.Node.In("compare-" + t.account)
+	if err := os.WriteFile(t.program, program, 0o700); err != nil {
+		return fmt.Errorf("copy the agent's program: %w", err)
+	}
+	err = b.CreateAccount(ctx, t.account,
 		rbacv1.PolicyRule{APIGroups: []string{""}, Resources: []string{"pods"}, Verbs: []string{"list", "watch"}},
 		rbacv1.PolicyRule{APIGroups: []string{""}, Resources: []string{"events"}, Verbs: []string{"watch"}})
 	if err != nil {
@@ -231,7 +242,7 @@ func judgeSeries(v *Verdict, before, now map[string]bool) {
 // judgeMemory wants the agents to be the same for sure: a measurement that cannot tell is no proof.
 func judgeMemory(v *Verdict, what string, more paired[size]) {
 	v.Compared++
-	v.Note("%s: %v more now, standard error %v, so at most %v with 95 %% confidence (%d pairs)", what, more.mean, more.standardError, more.atMost(), more.pairs)
+	v.Note("%s: what there is more now is %v, standard error %v, so at most %v with 95 %% confidence (%d pairs)", what, more.mean, more.standardError, more.atMost(), more.pairs)
 	switch {
 	case more.mean > moreMemory:
 		v.Problem("%s: %v more now, which is more than %v", what, more.mean, moreMemory)
