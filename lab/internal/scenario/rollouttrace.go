@@ -2,7 +2,6 @@ package scenario
 
 import (
 	"context"
-	"fmt"
 	"slices"
 	"strings"
 	"time"
@@ -41,16 +40,7 @@ func rolloutAsOneTrace(ctx context.Context, b *bench.Bench, v *Verdict) error {
 	if err := b.DeletePod(ctx, pods[0]); err != nil {
 		return err
 	}
-	var spans []otlp.Span
-	err = b.Node.Report.Wait(ctx, "the trace of the rollout", 20*time.Second, 100*time.Millisecond, func(context.Context) (err error) {
-		if spans, err = spansSent(b); err != nil {
-			return err
-		}
-		if starts, ends := countOf(spans, "startup"), countOf(spans, "termination"); starts < replicas+1 || ends < 1 {
-			return fmt.Errorf("%d start-ups and %d ends came", starts, ends)
-		}
-		return nil
-	})
+	spans, err := awaitSpans(ctx, b, map[string]int{"startup": replicas + 1, "termination": 1})
 	if err != nil {
 		return err
 	}
@@ -83,8 +73,7 @@ func countOf(spans []otlp.Span, kind string) (count int) {
 	return count
 }
 
-// oneTree wants all spans in one trace, each once, under one root, which is the rollout's, and each other one under one that is there
-// and of the right kind.
+// oneTree wants all spans in one trace, each once, under one root, and each other one under one that is there and of the right kind.
 func (v *Verdict) oneTree(spans []otlp.Span, trace string) {
 	byID := make(map[string]otlp.Span)
 	for _, s := range spans {
@@ -97,7 +86,7 @@ func (v *Verdict) oneTree(spans []otlp.Span, trace string) {
 	for _, s := range spans {
 		v.Compared++
 		if s.TraceID != trace {
-			v.Problem("span %s is in trace %s, not in the rollout's, %s", s.Name, s.TraceID, trace)
+			v.Problem("span %s is in trace %s, not in %s", s.Name, s.TraceID, trace)
 		}
 		if s.Parent == "" {
 			roots++
