@@ -8,7 +8,6 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/podlapse/podlapse/lab/internal/bench"
-	"github.com/podlapse/podlapse/lab/internal/node"
 	"github.com/podlapse/podlapse/lab/internal/otlp"
 	"github.com/podlapse/podlapse/lab/internal/workload"
 )
@@ -16,14 +15,8 @@ import (
 // lifeTrace has the collector's receiver take what happens to a pod whose container crashes again and again: its runs and what kubelet
 // says, in the trace of its start-up. The agent is killed in between: nothing may come twice. Then the pod is deleted.
 func lifeTrace(ctx context.Context, b *bench.Bench, v *Verdict) error {
-	if err := startReceiver(ctx, b); err != nil {
-		return err
-	}
-	change := node.AgentChange{Flags: []string{"--life-traces", "--events=cluster", "--termination"}, Environment: sendingOverHTTP()}
-	if err := b.Node.RestartAgentWith(ctx, change); err != nil {
-		return err
-	}
-	if err := settleAgent(ctx, b); err != nil {
+	change, err := startSending(ctx, b, "--life-traces", "--events=cluster", "--termination")
+	if err != nil {
 		return err
 	}
 	const pod = "crashing"

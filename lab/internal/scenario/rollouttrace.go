@@ -9,21 +9,13 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/podlapse/podlapse/lab/internal/bench"
-	"github.com/podlapse/podlapse/lab/internal/node"
 	"github.com/podlapse/podlapse/lab/internal/otlp"
 )
 
 // rolloutAsOneTrace has the collector's receiver take the rollout of a Deployment of three pods, and the end of one of them, whose place
 // a fourth takes: all of it has to be one tree.
 func rolloutAsOneTrace(ctx context.Context, b *bench.Bench, v *Verdict) error {
-	if err := startReceiver(ctx, b); err != nil {
-		return err
-	}
-	change := node.AgentChange{Flags: []string{"--rollout-traces", "--termination"}, Environment: sendingOverHTTP()}
-	if err := b.Node.RestartAgentWith(ctx, change); err != nil {
-		return err
-	}
-	if err := settleAgent(ctx, b); err != nil {
+	if _, err := startSending(ctx, b, "--rollout-traces", "--termination"); err != nil {
 		return err
 	}
 	const deployment, replicas = "rolled", 3
