@@ -21,7 +21,7 @@ SCENARIOS := rollout install command-line alerts first-light network-failure ser
 	lost-events unpack no-watch prometheus otlp termination rollout-trace life-trace node-impersonation metrics-auth node-health probes annotations stream-truth page
 
 .DEFAULT_GOAL := help
-.PHONY: FORCE help build image lab up down status list scenario test check unit fuzz image-test page-test node-test bench clean
+.PHONY: FORCE help build image lab up down status list scenario test check unit fuzz image-test page-test node-test compare bench clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -58,6 +58,15 @@ list: lab ## list the scenarios
 scenario: build lab $(ARCHIVE) ## run one scenario on the real node: make scenario NAME=first-light
 	@[ -n "$(NAME)" ] || { echo "name a scenario: make scenario NAME=first-light; make list shows them all" >&2; exit 2; }
 	$(LAB) scenario $(NAME) --agent $(AGENT) --image $(ARCHIVE)
+
+# What is switched on by nothing is to cost nothing: by default, beside the last commit that had none of node health, pressure, probes.
+BEFORE ?= 70b849f
+
+compare: build lab ## memory, requests and series of this agent beside one of another commit, on the real node: make compare BEFORE=v0.1.0
+	@set -e; dir="$$(mktemp -d)"; trap 'rm -rf "$$dir"' EXIT; \
+	git archive $(BEFORE) | tar -x -C "$$dir"; \
+	(cd "$$dir" && CGO_ENABLED=0 go build -trimpath -buildvcs=false -ldflags '$(LDFLAGS)' -o "$$dir/podlapse-agent" ./cmd/agent); \
+	$(LAB) scenario compare --agent $(AGENT) --before "$$dir/podlapse-agent"
 
 test: check unit fuzz image-test page-test node-test ## run everything
 

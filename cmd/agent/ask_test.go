@@ -193,6 +193,12 @@ func TestWhomToAsk(t *testing.T) {
 	runs(t, pluginProgram, environment{}, "explain", "--kubeconfig=/none").must(t, exitUsage, "", "/none: no such file")
 	runs(t, pluginProgram, config, "explain", "a/b/c").must(t, exitUsage, "", "want NAMESPACE/POD")
 	runs(t, pluginProgram, config, "explain", "--server", agent.URL, "--node=x").must(t, exitUsage, "", "--node goes with no --server")
+	token := filepath.Join(t.TempDir(), "token")
+	if err := os.WriteFile(token, []byte("secret"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	runs(t, pluginProgram, config, "explain", "shop/web-0", "--token-file", token, "--insecure-skip-tls-verify").must(t, exitUsage, "",
+		"--insecure-skip-tls-verify, --token-file: goes with --server")
 	runs(t, pluginProgram, config, "explain", "web-0", "--server", agent.URL).must(t, exitUsage, "", "want NAMESPACE/POD")
 	runs(t, pluginProgram, config, "explain", "--server=ftp://me:secret@host").must(t, exitUsage, "", "want http://HOST:PORT")
 	if got := runs(t, pluginProgram, config, "explain", "--server=ftp://me:secret@host"); strings.Contains(got.stderr, "secret") {
@@ -217,6 +223,8 @@ func TestAskOverTLS(t *testing.T) {
 	}
 	asked("--ca-file", authority).must(t, exitOK, "shop/web-0: 2.0 s", "")
 	asked("--insecure-skip-tls-verify").must(t, exitOK, "shop/web-0: 2.0 s", "")
+	runs(t, agentProgram, environment{}, "explain", "--server", agent.URL, "--insecure-skip-tls-verify", "shop/web-0").must(t, exitOK, "shop/web-0: 2.0 s", "")
+	runs(t, agentProgram, environment{}, "explain", "--server", agent.URL, "--insecure-skip-tls-verify", "off", "shop/web-0").must(t, exitUnreachable, "", "certificate")
 	asked().must(t, exitUnreachable, "", "certificate")
 	asked("--ca-file=/dev/null").must(t, exitUsage, "", "holds no certificate")
 	asked("--cert-file=/none").must(t, exitUsage, "", "--cert-file")

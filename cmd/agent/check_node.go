@@ -18,16 +18,25 @@ func checkRuntime(ctx context.Context, c config) finding {
 		return f
 	}
 	address, runtime, err := cri.Probe(ctx, c.criEndpoint)
-	switch {
-	case err == nil:
-		f.outcome, f.detail = checkOK, runtime+" at "+address
-	case strings.Contains(err.Error(), "permission denied"): // grpc keeps no more of it
-		f.outcome, f.detail, f.remedy = checkFailed, err.Error(), "run the agent as user 0 (no capability is needed), or with the group that owns the socket"
-	default:
-		f.outcome, f.detail, f.remedy = checkFailed, err.Error(),
-			"mount the directory of the runtime's socket into the agent's pod, and name the socket with --cri-endpoint=unix:///PATH"
+	if err != nil {
+		f.outcome, f.detail, f.remedy = checkFailed, err.Error(), runtimeRemedy(err.Error())
+		return f
 	}
+	f.outcome, f.detail = checkOK, runtime+" at "+address
 	return f
+}
+
+// runtimeRemedy goes by the text: grpc keeps no more of an error.
+func runtimeRemedy(reason string) string {
+	switch {
+	case strings.Contains(reason, "permission denied"):
+		return "run the agent as user 0 (no capability is needed), or with the group that owns the socket; where SELinux is enforced, with type spc_t"
+	case strings.Contains(reason, "connection refused"):
+		return "nobody listens on that socket: see that the runtime runs (systemctl status containerd or crio), and that this is its socket"
+	case strings.Contains(reason, "DeadlineExceeded"):
+		return "the runtime does not answer: see its log and how busy the node is"
+	}
+	return "mount the directory of the runtime's socket into the agent's pod, and name the socket with --cri-endpoint=unix:///PATH"
 }
 
 func checkState(c config) finding {
@@ -62,14 +71,10 @@ func checkPressure(c config) []finding {
 
 // checkProbes tells what was tested when the flags were read: what they ask is what run is there to find out.
 func checkProbes(c config) []finding {
-	if c.probes == nil {
+	if c.probes.load == nil {
 		return nil
 	}
-	detail := fmt.Sprintf("%d are listed", len(c.probes.Probes))
-	if top := c.probes.Registries.Top; top > 0 {
-		detail += fmt.Sprintf(", and up to %d registries that pods are pulled from", top)
-	}
-	return []finding{{"probes", checkOK, detail, ""}}
+	return []finding{{"probes", checkOK, c.probes.read.String(), ""}}
 }
 
 // checkWeb tells what was tested when the flags were read, and what is open.

@@ -3,7 +3,9 @@ package main
 import (
 	"bytes"
 	"context"
+	"net"
 	"net/http"
+	"os"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -116,6 +118,17 @@ func TestCheck(t *testing.T) {
 			prepare: func(s *podwatchtest.Server) { s.Ahead(-3 * time.Second) }, allow: plain, exit: exitFailed,
 			want: []string{"failed   clocks         the API server's is from -", "remedy: set the clocks"},
 		},
+		"a clock that is ahead": {
+			prepare: func(s *podwatchtest.Server) { s.Ahead(3 * time.Second) }, allow: plain, exit: exitFailed,
+			want: []string{"failed   clocks         the API server's is from ", "remedy: set the clocks"},
+		},
+		"clocks that are nearly right": {
+			prepare: func(s *podwatchtest.Server) { s.Ahead(400 * time.Millisecond) }, allow: plain, want: []string{"ok       clocks "},
+		},
+		"pods that can be listed alone": {
+			allow: func(a podwatchtest.Attempt) bool { return plain(a) && (a.Resource != "pods" || a.Verb != "watch") }, exit: exitFailed,
+			want: []string{"failed   pods           pods is forbidden", "cannot watch", "remedy: allow the ServiceAccount list and watch of pods"},
+		},
 		"no runtime": {allow: plain, flags: "--cri-endpoint=unix:///does/not/exist.sock", exit: exitFailed, want: []string{
 			"failed   runtime        /does/not/exist.sock: ", "remedy: mount the directory",
 		}},
@@ -176,6 +189,44 @@ func TestCheckBesideAnAgent(t *testing.T) {
 	defer held.Close()
 	_, text := checked(t, "--kubeconfig", kubeconfig(t, "http://"+nobody(t)), "--cri-endpoint=off", "--state-dir", dir)
 	if !strings.Contains(text, "ok       state          "+dir+" can be written; an agent that runs holds it\n") {
+		t.Error(text)
+	}
+}
+
+// TestCheckTellsWhatIsWrongWithTheSocket: to mount what is mounted mends nothing.
+func TestCheckTellsWhatIsWrongWithTheSocket(t *testing.T) {
+	listener, err := new(net.ListenConfig).Listen(t.Context(), "unix", filepath.Join(t.TempDir(), "c.sock"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	endpoint := "unix://" + listener.Addr().String()
+	api := kubeconfig(t, "http://"+nobody(t))
+	want := func(remedy string) {
+		t.Helper()
+		if _, text := checked(t, "--kubeconfig", api, "--cri-endpoint", endpoint); !strings.Contains(text, "failed   runtime ") || !strings.Contains(text, remedy) {
+			t.Errorf("no %q in\n%s", remedy, text)
+		}
+	}
+	want("remedy: the runtime does not answer") // it is there, as one that is stopped is
+	listener.(*net.UnixListener).SetUnlinkOnClose(false)
+	if err := listener.Close(); err != nil {
+		t.Fatal(err)
+	}
+	want("remedy: nobody listens on that socket")
+	// As grpc says it; nobody refuses root a socket.
+	const refused = `rpc error: code = Unavailable desc = connection error: desc = "transport: Error while dialing: dial unix /c.sock: connect: permission denied"`
+	if remedy := runtimeRemedy(refused); !strings.Contains(remedy, "the group that owns the socket") || !strings.Contains(remedy, "spc_t") {
+		t.Error(remedy)
+	}
+}
+
+func TestCheckTellsWhoMayRead(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "web.yaml")
+	if err := os.WriteFile(file, []byte("basic_auth_users: {a: $2y$10$QOauhQNbBCuQDKes6eFzPeMqBSjb7Mr5DUmpZ/VcEd00UAV/LDeSi}"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	_, text := checked(t, "--kubeconfig", kubeconfig(t, "http://"+nobody(t)), "--cri-endpoint=off", "--web-config-file", file)
+	if !strings.Contains(text, "ok       web            as "+file+" says; metrics and the API for who has a password\n") {
 		t.Error(text)
 	}
 }

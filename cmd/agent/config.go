@@ -15,7 +15,6 @@ import (
 
 	"github.com/podlapse/podlapse/pkg/cri"
 	"github.com/podlapse/podlapse/pkg/export/otlp"
-	"github.com/podlapse/podlapse/pkg/probe"
 	"github.com/podlapse/podlapse/pkg/web"
 )
 
@@ -54,9 +53,10 @@ type config struct {
 
 	recordObservations string // a file; empty for none
 	debugObservations  string // debugOn or debugOff
+	profiles           bool   // of the agent itself
 
 	node   nodeConfig
-	probes *probe.Config // nil without a file
+	probes probeConfig
 
 	otlp otlp.Settings // from the OTEL_* variables, for which there are no flags
 }
@@ -225,6 +225,11 @@ func (c *config) settings() []setting {
 			help: "keep the latest observations in up to 4 MiB of memory and serve them at /debug/observations, over " +
 				"loopback only; --record-observations keeps them too",
 			set: choice(&c.debugObservations, debugOn, debugOff),
+		},
+		{
+			flag: "debug-profiles", variable: "DEBUG_PROFILES", value: "on|off", def: profilesOff, alone: profilesOn,
+			help: "make profiles of the agent itself, for go tool pprof, at /debug/pprof/heap, allocs, goroutine and profile, over loopback only",
+			set:  onOff(&c.profiles, profilesOn, profilesOff),
 		},
 	}, c.nodeSettings(), c.probeSettings())
 }

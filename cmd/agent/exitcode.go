@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"errors"
+	"io"
 	"net"
 	"net/http"
 	"net/url"
@@ -41,7 +42,7 @@ func exitOf(err error) int {
 		return exitOfRefusal(refused)
 	case errors.Is(err, client.ErrNotAnAgent):
 		return exitFailed
-	case errors.Is(err, context.DeadlineExceeded), errors.As(err, &network), errors.As(err, &request):
+	case errors.Is(err, context.DeadlineExceeded), errors.Is(err, io.ErrUnexpectedEOF), errors.As(err, &network), errors.As(err, &request):
 		return exitUnreachable
 	}
 	return exitFailed

@@ -11,6 +11,7 @@ import (
 	"github.com/podlapse/podlapse/pkg/agents"
 	"github.com/podlapse/podlapse/pkg/client"
 	"github.com/podlapse/podlapse/pkg/export"
+	"github.com/podlapse/podlapse/pkg/terminal"
 )
 
 func (a asker) runExplain(ctx context.Context, args []string, getenv func(string) string, stdout, stderr io.Writer) int {
@@ -109,7 +110,10 @@ func (a asking) explainAll(ctx context.Context, c askConfig) int {
 		filter.Namespaces = []string{c.namespace}
 	}
 	return a.list(ctx, c.output, filter, func(list listed) string {
-		if len(list.records) == 0 {
+		switch {
+		case len(list.records) == 0 && c.namespace != "":
+			return terminal.Clean("no pods of namespace "+c.namespace+" are known") + "\n"
+		case len(list.records) == 0:
 			return "no pods are known yet\n"
 		}
 		return export.Summary(list.records, a.several(), c.page(a.stdout, a.getenv))

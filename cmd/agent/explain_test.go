@@ -61,6 +61,7 @@ func TestExplainFails(t *testing.T) {
 		"another server":     {http.StatusNotFound, "404 page not found", "is that a podlapse agent?", exitFailed},
 		"not JSON":           {http.StatusOK, "<html>", "is that a podlapse agent?", exitFailed},
 		"a hostile reason":   {http.StatusNotFound, `{"reason":"\u001b[2J"}`, `\x1b[2J`, exitNotFound},
+		"an empty answer":    {http.StatusOK, "{}", "no pod in it; is that a podlapse agent?", exitFailed},
 		"an endless answer":  {http.StatusOK, strings.Repeat(" ", 64<<20+1), "longer than", exitFailed},
 		"an impossible time": {http.StatusOK, `{"total_seconds":1e99}`, "plain decimal", exitFailed},
 		"no permission":      {http.StatusForbidden, `{"error":"forbidden","reason":"jane may not"}`, "jane may not", exitForbidden},
@@ -72,6 +73,16 @@ func TestExplainFails(t *testing.T) {
 			t.Errorf("%s: exit %d, stdout %q, stderr %q; want %q", name, code, stdout, stderr, test.want)
 		}
 	}
+}
+
+// TestExplainOfHalfAnAnswer is of an agent that ends while it answers.
+func TestExplainOfHalfAnAnswer(t *testing.T) {
+	agent := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Content-Length", "1000")
+		fmt.Fprint(w, answerRecord[:100])
+	}))
+	defer agent.Close()
+	runs(t, agentProgram, environment{}, "explain", "--server", agent.URL, "a/b").must(t, exitUnreachable, "", "unexpected EOF")
 }
 
 func TestExplainEscapesNames(t *testing.T) {

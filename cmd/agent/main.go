@@ -14,6 +14,7 @@ import (
 	"slices"
 	"strings"
 	"syscall"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -88,15 +89,31 @@ func main() {
 	ctx, stop := context.WithCancel(context.Background())
 	signals := make(chan os.Signal, 2) // both that count; more are dropped
 	signal.Notify(signals, syscall.SIGTERM, os.Interrupt)
+	program, args := called(os.Args)
+	giveBack := terminal.Remember(os.Stdin, os.Stdout)
 	go func() { // ends with the program
 		<-signals
 		stop()
 		<-signals
-		fmt.Fprintln(os.Stderr, "podlapse-agent: a second signal, ending at once")
-		os.Exit(exitFailed)
+		endAtOnce(program, giveBack)
 	}()
-	program, args := called(os.Args)
 	os.Exit(runAs(ctx, program, args, os.Getenv, os.Stdout, os.Stderr))
+}
+
+// endAtOnce waits for nobody, and not for a terminal that takes nothing more.
+func endAtOnce(program string, giveBack func()) {
+	const lastWords = 500 * time.Millisecond
+	said := make(chan struct{})
+	go func() {
+		defer close(said)
+		giveBack()
+		fmt.Fprintf(os.Stderr, "%s: a second signal, ending at once\n", program)
+	}()
+	select {
+	case <-said:
+	case <-time.After(lastWords):
+	}
+	os.Exit(exitFailed)
 }
 
 // called says as what the program was called, by the name of its file, and with which arguments.
@@ -128,8 +145,14 @@ func runAs(ctx context.Context, program string, args []string, getenv func(strin
 		return complete(ctx, program, args, getenv, stdout, stderr)
 	}
 	name := args[0]
-	if name == "-h" || name == "--help" || name == "-help" {
+	switch name {
+	case "-h", "--help", "-help":
 		name = "help"
+	case "--version", "-version":
+		name = "version"
+	}
+	if name == "help" && len(args) == 2 { // of a command
+		name, args = args[1], []string{args[1], "--help"}
 	}
 	for _, c := range commands(program) {
 		if c.name == name {
@@ -142,8 +165,8 @@ func runAs(ctx context.Context, program string, args []string, getenv func(strin
 }
 
 func runHelp(program string, args []string, stdout, stderr io.Writer) int {
-	if len(args) > 0 {
-		return failUsage(stderr, "help", fmt.Errorf("unexpected argument %q", args[0]))
+	if len(args) > 0 && args[0] != "--help" {
+		return failUsageAs(stderr, program, "help", fmt.Errorf("unexpected argument %q: want one command", args[len(args)-1]))
 	}
 	printUsage(stdout, program)
 	return exitOK

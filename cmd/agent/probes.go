@@ -4,56 +4,94 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"fmt"
 	"maps"
+	"net/netip"
 	"slices"
 
 	"github.com/prometheus/client_golang/prometheus"
 	"go.uber.org/zap"
 	"k8s.io/client-go/rest"
+	"k8s.io/client-go/util/flowcontrol"
 
 	"github.com/podlapse/podlapse/pkg/cri"
+	"github.com/podlapse/podlapse/pkg/health"
 	"github.com/podlapse/podlapse/pkg/imagepull"
 	"github.com/podlapse/podlapse/pkg/probe"
 	"github.com/podlapse/podlapse/pkg/reconcile"
 	"github.com/podlapse/podlapse/pkg/timeline"
 )
 
-// probeSettings come after --cri-endpoint in the table.
-func (c *config) probeSettings() []setting {
-	return []setting{{
-		flag: "probes-file", variable: "PROBES_FILE", value: "FILE",
-		help: "what to ask again and again, in YAML: names, ports, HTTP servers, registries, the runtime, the API server; see " +
-			"docs/probes.md; it is read once", set: c.setProbesFile,
-	}}
+// partProbes is what the health board calls who asks what the file lists.
+const partProbes = "probes"
+
+// probeConfig is what is asked again and again.
+type probeConfig struct {
+	load func() (probe.Config, error) // nil without a file
+	read probe.Config                 // when the agent started
+	node netip.Addr                   // the zero one where nobody told
 }
 
-func (c *config) setProbesFile(value string) error {
-	if value == "" {
+// probeSettings come after --node-name and --cri-endpoint in the table.
+func (c *config) probeSettings() []setting {
+	return []setting{
+		{
+			flag: "node-address", variable: "NODE_ADDRESS", value: "IP",
+			help: "the node's address, for $(NODE_ADDRESS) in the probes file, as from a pod's field status.hostIP", set: c.setNodeAddress,
+		},
+		{
+			flag: "probes-file", variable: "PROBES_FILE", value: "FILE",
+			help: "what to ask again and again, in YAML: names, ports, HTTP servers, registries, the runtime, the API server; see " +
+				"docs/probes.md; it is read again when it changes", set: c.setProbesFile,
+		},
+	}
+}
+
+func (c *config) setNodeAddress(value string) error {
+	if c.probes.node = (netip.Addr{}); value == "" {
 		return nil
 	}
-	probes, err := probe.Load(value)
-	if err != nil {
-		return err
+	address, err := netip.ParseAddr(value)
+	if err != nil || address.Zone() != "" {
+		return fmt.Errorf("%.80q is no IP address: want one such as 10.0.0.7", value)
 	}
-	if c.criEndpoint.Off() && slices.ContainsFunc(probes.Probes, func(p probe.Probe) bool { return p.Kind == probe.KindCRI }) {
-		return errors.New("probes of kind cri need the runtime: take them out, or --cri-endpoint=off")
-	}
-	c.probes = &probes
+	c.probes.node = address
 	return nil
 }
 
+func (c *config) setProbesFile(value string) (err error) {
+	if value == "" {
+		return nil
+	}
+	node, runtime := probe.Node{Name: c.nodeName, Address: c.probes.node}, !c.criEndpoint.Off()
+	c.probes.load = func() (probe.Config, error) { return loadProbes(value, node, runtime) }
+	c.probes.read, err = c.probes.load()
+	return err
+}
+
+func loadProbes(path string, node probe.Node, runtime bool) (probe.Config, error) {
+	config, err := probe.Load(path, node)
+	if err != nil {
+		return probe.Config{}, err
+	}
+	if !runtime && slices.ContainsFunc(config.Probes, func(p probe.Probe) bool { return p.Kind == probe.KindCRI }) {
+		return probe.Config{}, errors.New("probes of kind cri need the runtime: take them out, or --cri-endpoint=off")
+	}
+	return config, nil
+}
+
 // newProbes makes what asks, or nil when there is nothing to ask; runtime is nil without one.
-func newProbes(c config, api apiServer, runtime *cri.Source, reconciler *reconcile.Reconciler, registry prometheus.Registerer, logger *zap.Logger) *probe.Runner {
-	if c.probes == nil {
+func newProbes(c config, api apiServer, runtime *cri.Source, reconciler *reconcile.Reconciler, registry prometheus.Registerer, board *health.Board, logger *zap.Logger) *probe.Runner {
+	if c.probes.load == nil {
 		return nil
 	}
 	config := probe.RunnerConfig{
-		Config: *c.probes, Recorder: probe.NewMetrics(registry, c.probes.Probes), APIServer: askVersion(api.own),
+		Config: c.probes.read, Load: c.probes.load, Recorder: probe.NewMetrics(registry, c.probes.read.Probes), APIServer: askVersion(api.own),
 		Pulled: func(ctx context.Context) []string {
 			present, _ := reconciler.Present(ctx) // none while the agent stops
 			return pulledFrom(present)
 		},
-		Logger: logger.Named("probe"),
+		Report: board.Register(partProbes, "not started yet"), Logger: logger.Named("probe"),
 	}
 	if runtime != nil {
 		config.Runtime = runtime.Ping
@@ -64,7 +102,9 @@ func newProbes(c config, api apiServer, runtime *cri.Source, reconciler *reconci
 // askVersion asks the API server for what every account may know and no etcd is asked for, once.
 func askVersion(client rest.Interface) probe.RoundTrip {
 	return func(ctx context.Context) error {
-		return client.Get().AbsPath("/version").MaxRetries(0).Do(ctx).Error()
+		return client.Get().AbsPath("/version").MaxRetries(0).
+			Throttle(flowcontrol.NewFakeAlwaysRateLimiter()). // the client's own wait is none of the API server's
+			Do(ctx).Error()
 	}
 }
 

@@ -13,8 +13,10 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/rest"
 
 	"github.com/podlapse/podlapse/pkg/imagepull"
+	"github.com/podlapse/podlapse/pkg/podwatch"
 	"github.com/podlapse/podlapse/pkg/podwatch/podwatchtest"
 	"github.com/podlapse/podlapse/pkg/timeline"
 )
@@ -58,7 +60,7 @@ func tracesOfParts(t *testing.T, a inside, cluster *podwatchtest.Server) (gorout
 		}
 		for _, m := range f.GetMetric() {
 			for _, l := range m.GetLabel() {
-				if l.GetValue() == partNode || l.GetValue() == partPressure || l.GetValue() == "nodes" {
+				if l.GetValue() == partNode || l.GetValue() == partPressure || l.GetValue() == partProbes || l.GetValue() == "nodes" {
 					seen = append(seen, f.GetName()+" of "+l.GetValue())
 				}
 			}
@@ -111,6 +113,60 @@ func TestProbesOfTheRuntimeNeedOne(t *testing.T) {
 		if want == "" && err != nil || want != "" && (err == nil || !strings.Contains(err.Error(), want)) {
 			t.Errorf("%s: %v", endpoint, err)
 		}
+	}
+}
+
+// What the agent reads again is checked as what it read first.
+func TestTheProbesFileIsLoadedAnew(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "probes.yaml")
+	write := func(text string) {
+		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	write("probes: [{name: a, kind: tcp, target: '$(NODE_ADDRESS):1'}]")
+	var c config
+	args := []string{"--node-name=node-a", "--cri-endpoint=off", "--node-address=fd00::7", "--probes-file=" + path}
+	if _, err := settle(c.settings(), args, func(string) string { return "" }, 0); err != nil {
+		t.Fatal(err)
+	}
+	if got := c.probes.read.Probes[0].Target; got != "[fd00::7]:1" {
+		t.Errorf("asks %s", got)
+	}
+	write("probes: [{name: a, kind: dns, target: $(NODE_NAME)}]")
+	if got, err := c.probes.load(); err != nil || got.Probes[0].Target != "node-a" {
+		t.Errorf("asks %+v, %v", got, err)
+	}
+	write("probes: [{name: a, kind: cri}]")
+	if _, err := c.probes.load(); err == nil || !strings.Contains(err.Error(), "probes of kind cri need the runtime") {
+		t.Errorf("took it: %v", err)
+	}
+}
+
+func TestNodeAddress(t *testing.T) {
+	for given, want := range map[string]bool{"": true, "10.0.0.7": true, "fd00::7": true, "node-a": false, "10.0.0.7:53": false, "fe80::1%eth0": false} {
+		var c config
+		if err := c.setNodeAddress(given); (err == nil) != want || c.probes.node.IsValid() != (want && given != "") {
+			t.Errorf("%q: %v, %v", given, c.probes.node, err)
+		}
+	}
+}
+
+// The client's own limit, ten at once and then five a second, is none of the API server's.
+func TestRoundTripsWaitForNobody(t *testing.T) {
+	cluster := podwatchtest.Start(t)
+	client, err := podwatch.NewRESTClient(&rest.Config{Host: cluster.URL()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	ask, begunAt := askVersion(client), time.Now()
+	for range 30 {
+		if err := ask(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if took := time.Since(begunAt); took > 2*time.Second { // it would be four
+		t.Errorf("30 round trips took %s", took)
 	}
 }
 

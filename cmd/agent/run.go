@@ -44,6 +44,7 @@ func runAgent(ctx context.Context, args []string, getenv func(string) string, st
 	if c.otlp, err = otlp.FromEnvironment(getenv); err != nil {
 		return failUsage(stderr, "run", err)
 	}
+	sampleAllocations(c)
 	api, err := newAPIServer(c)
 	if err != nil {
 		return failUsage(stderr, "run", err)
@@ -229,7 +230,7 @@ func serve(ctx context.Context, c config, api apiServer, registry *prometheus.Re
 		}))
 	}
 
-	probes := newProbes(c, api, runtime, reconciler, registry, logger)
+	probes := newProbes(c, api, runtime, reconciler, registry, board, logger)
 
 	access, err := newAccess(c, api.config, board)
 	if err != nil {
@@ -249,6 +250,7 @@ func serve(ctx context.Context, c config, api apiServer, registry *prometheus.Re
 		Required:      []string{string(timeline.SourcePodWatch)},
 		Gatherer:      registry,
 		Observations:  latest,
+		Profiles:      c.profiles,
 		API:           served.api(c, build, reconciler.Skew),
 		Page:          shown,
 		Logger:        logger.Named("web"),
@@ -304,7 +306,7 @@ func serve(ctx context.Context, c config, api apiServer, registry *prometheus.Re
 		sources.start(partPressure, pressure.Run)
 	}
 	if probes != nil {
-		sources.start("probes", probes.Run)
+		sources.start(partProbes, probes.Run)
 	}
 	sources.start("clock", func(ctx context.Context) error { return api.clock.Run(ctx, observe) })
 	return parts.wait(ctx)

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 )
 
@@ -37,7 +38,7 @@ type given struct {
 // arguments that are no flags. The error tells of every problem, each with the flag's name; it is
 // errHelp when help was asked for.
 func settle(settings []setting, args []string, getenv func(string) string, maxArguments int) ([]string, error) {
-	flags, rest, problems := parse(settings, args)
+	flags, rest, problems := parse(settings, args, maxArguments > 0)
 	for _, problem := range problems {
 		if errors.Is(problem, errHelp) {
 			return nil, errHelp
@@ -90,8 +91,9 @@ func dashed(flag string) string {
 }
 
 // parse reads --flag value, --flag=value, the same with one dash, and whatever stands after --. Of
-// a flag given twice the last counts. It goes on after a problem to find the others.
-func parse(settings []setting, args []string) (flags map[string]given, rest []string, problems []error) {
+// a flag given twice the last counts. It goes on after a problem to find the others. Where there can be arguments, what stands behind a
+// flag that needs no value is one of them unless it is one of the flag's choices.
+func parse(settings []setting, args []string, arguments bool) (flags map[string]given, rest []string, problems []error) {
 	known := make(map[string]setting, len(settings))
 	for _, s := range settings {
 		known[s.flag] = s
@@ -122,7 +124,8 @@ func parse(settings []setting, args []string) (flags map[string]given, rest []st
 		case !isKnown:
 			problems = append(problems, fmt.Errorf("%s: no such flag", dashed(name)))
 			continue
-		case !hasValue && s.alone != "" && (len(args) == 0 || strings.HasPrefix(args[0], "-")):
+		case !hasValue && s.alone != "" && (len(args) == 0 || strings.HasPrefix(args[0], "-") ||
+			arguments && !slices.Contains(strings.Split(s.value, "|"), args[0])):
 			value = s.alone
 		case !hasValue && (len(args) == 0 || strings.HasPrefix(args[0], "--")):
 			problems = append(problems, fmt.Errorf("%s: needs a value", dashed(name)))

@@ -55,7 +55,15 @@ func ofNamespace(list export.PullList, namespace string) export.PullList {
 	if namespace == "" {
 		return list
 	}
-	list.Items = slices.DeleteFunc(list.Items, func(p export.LivePullRecord) bool { return p.Namespace != namespace })
+	list.Items = livePullsOf(list.Items, namespace)
 	list.Recent = slices.DeleteFunc(list.Recent, func(p export.RecentPullRecord) bool { return p.Namespace != namespace })
 	return list
+}
+
+// livePullsOf leaves out those of other namespaces, if one is named.
+func livePullsOf(pulls []export.LivePullRecord, namespace string) []export.LivePullRecord {
+	if namespace == "" {
+		return pulls
+	}
+	return slices.DeleteFunc(pulls, func(p export.LivePullRecord) bool { return p.Namespace != namespace })
 }

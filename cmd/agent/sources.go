@@ -13,7 +13,7 @@ import (
 
 // sourcesOf leaves out the parts that observe nothing.
 func sourcesOf(statuses []health.Status) []health.Status {
-	others := []string{partRecording, partState, partTraces, partMetrics, partWebAuth, partAnnotations, partPodCache}
+	others := []string{partRecording, partState, partTraces, partMetrics, partWebAuth, partAnnotations, partPodCache, partProbes}
 	return slices.DeleteFunc(statuses, func(s health.Status) bool { return slices.Contains(others, s.Part) })
 }
 

@@ -202,7 +202,24 @@ func (t target) clientConfig(getenv func(string) string) clientcmd.ClientConfig 
 	return clientcmd.NewNonInteractiveDeferredLoadingClientConfig(rules, overrides)
 }
 
+// ofServer are the flags that say how to ask one agent directly.
+func (t target) ofServer() (given []string) {
+	for flag, is := range map[string]bool{
+		"--token-file": t.token != "", "--ca-file": t.authorities != nil, "--cert-file": t.certFile != "", "--key-file": t.keyFile != "",
+		"--insecure-skip-tls-verify": t.anyCertificate,
+	} {
+		if is {
+			given = append(given, flag)
+		}
+	}
+	slices.Sort(given)
+	return given
+}
+
 func (t target) openCluster(api *rest.Config, namespace string) (reached, error) {
+	if flags := t.ofServer(); len(flags) > 0 { // the API server asks the agents, and is asked as the kubeconfig says
+		return reached{}, fmt.Errorf("%s: goes with --server, which names one agent", strings.Join(flags, ", "))
+	}
 	api.UserAgent = agentProgram + "-cli"
 	api.WarningHandler = rest.NoWarnings{} // it would write to stderr
 	cluster, err := agents.Open(api, t.agentNamespace)

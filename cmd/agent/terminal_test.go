@@ -200,6 +200,52 @@ func TestTopOnATerminal(t *testing.T) {
 	}
 }
 
+// TestTopOnATerminalThatIsHeldUp gives it back at the second signal, though it takes no more text; and shows what was on it before, if it
+// does.
+func TestTopOnATerminalThatIsHeldUp(t *testing.T) {
+	cluster := podwatchtest.Start(t)
+	agent := start(t, "--kubeconfig", kubeconfig(t, cluster.URL()), "--cri-endpoint", "off", "--events", "off")
+	agent.poll("/readyz?verbose", "[+]pod_watch ok")
+	c := onConsole(t, "top", "--server", agent.base)
+	before := c.settings()
+	c.awaitText("no pod starts now")
+	hold := func(how int) {
+		t.Helper()
+		if err := unix.IoctlSetInt(int(c.slave.Fd()), unix.TCXONC, how); err != nil {
+			t.Fatal(err)
+		}
+	}
+	hold(unix.TCOOFF)
+	c.resize(60) // which wants another picture
+	ended := make(chan error, 1)
+	go func() { ended <- c.cmd.Wait() }()
+	for range 2 {
+		select {
+		case err := <-ended:
+			t.Fatalf("a terminal that is held up did not hold top up: %v", err)
+		case <-time.After(time.Second):
+		}
+		if err := c.cmd.Process.Signal(os.Interrupt); err != nil {
+			t.Fatal(err)
+		}
+	}
+	select {
+	case <-ended:
+	case <-time.After(10 * time.Second):
+		t.Fatal("it did not end")
+	}
+	if code := c.cmd.ProcessState.ExitCode(); code != exitFailed {
+		t.Errorf("exit %d", code)
+	}
+	if after := c.settings(); after != before {
+		t.Errorf("the terminal was %+v and is %+v", before, after)
+	}
+	hold(unix.TCOON)
+	c.slave.Close()
+	<-c.read
+	agent.mustEndCleanly()
+}
+
 // TestTopThatCannotBegin leaves the terminal alone.
 func TestTopThatCannotBegin(t *testing.T) {
 	c := onConsole(t, "top", "--kubeconfig", kubeconfig(t, "http://"+nobody(t)))

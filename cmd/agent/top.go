@@ -85,13 +85,13 @@ func (a asking) topOnce(ctx context.Context, c topConfig) int {
 			return told{}, err
 		}
 		pulls, err := agent.Pulls(ctx)
-		return told{records, pulls.Items}, err
+		return told{records, livePullsOf(pulls.Items, c.namespace)}, err
 	})
 	if err != nil {
 		return a.fail(err)
 	}
 	now := time.Now()
-	board := top.NewBoard()
+	board := top.NewBoard(c.since)
 	for _, answer := range answers {
 		board.Join(answer.Agent.Pod, answer.Agent.Node)
 		board.Take(answer.Agent.Pod, client.Event{Kind: client.KindOpen}, now)
@@ -117,7 +117,7 @@ var errTooMany = fmt.Errorf("more than %d agents are more than can be listened t
 
 func (a asking) liveTop(ctx context.Context, c topConfig, file *os.File) int {
 	ctx, stop := context.WithCancel(ctx)
-	f := newFollowers(a, c.filter())
+	f := newFollowers(a, c)
 	defer func() {
 		stop()
 		f.wait()
@@ -150,16 +150,24 @@ func (f *followers) onScreen(ctx context.Context, file *os.File, page func() ter
 	return f.show(ctx, screen, page)
 }
 
-// keys sends what is typed, until the terminal has no more.
+// keys sends what is typed, until the terminal has no more. What a function key sends at once, an escape sequence, is none of the keys that
+// its bytes look like.
 func keys(in io.Reader) <-chan byte {
 	typed := make(chan byte, 16) // who types faster waits
 	go func() {                  // ends with the program: a read from a terminal cannot be called off
-		key := make([]byte, 1)
+		const escape = 0x1b
+		part := make([]byte, 64)
 		for {
-			if _, err := in.Read(key); err != nil {
+			n, err := in.Read(part)
+			if err != nil {
 				return
 			}
-			typed <- key[0]
+			if n > 1 && part[0] == escape {
+				continue
+			}
+			for _, key := range part[:n] {
+				typed <- key
+			}
 		}
 	}()
 	return typed
@@ -195,8 +203,8 @@ type found struct {
 	err    error
 }
 
-func newFollowers(a asking, filter client.Filter) *followers {
-	return &followers{asking: a, filter: filter, board: top.NewBoard(), running: map[string]context.CancelFunc{},
+func newFollowers(a asking, c topConfig) *followers {
+	return &followers{asking: a, filter: c.filter(), board: top.NewBoard(c.since), running: map[string]context.CancelFunc{},
 		heard: make(chan heard), ended: make(chan ended), found: make(chan found, 1)}
 }
 
@@ -217,7 +225,7 @@ func (f *followers) look(ctx context.Context, limit time.Duration) error {
 // follow listens to the agents that there are, and to no others.
 func (f *followers) follow(ctx context.Context, there []agents.Agent) {
 	gone := map[string]bool{}
-	for name := range f.running {
+	for _, name := range f.board.Agents() { // also of one that refused before it was known to be gone
 		gone[name] = true
 	}
 	for _, agent := range there {
@@ -231,6 +239,7 @@ func (f *followers) follow(ctx context.Context, there []agents.Agent) {
 		f.running[name] = stop
 		go func() {
 			err := agent.Follow(following, f.filter, func(event client.Event) error {
+				event.Pulls = livePullsOf(event.Pulls, f.target.namespace)
 				select {
 				case f.heard <- heard{name, event}:
 					return nil
@@ -242,7 +251,9 @@ func (f *followers) follow(ctx context.Context, there []agents.Agent) {
 		}()
 	}
 	for name := range gone {
-		f.running[name]()
+		if stop, ok := f.running[name]; ok {
+			stop()
+		}
 		f.board.Leave(name)
 	}
 }
@@ -252,7 +263,7 @@ func (f *followers) end(e ended) {
 	f.running[e.from]()
 	delete(f.running, e.from)
 	if !errors.Is(e.err, context.Canceled) {
-		f.board.Lose(e.from, f.worded(e.err))
+		f.board.Lose(e.from, f.worded(e.err), time.Now())
 	}
 }
 

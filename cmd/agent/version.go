@@ -44,6 +44,10 @@ func commitOf(settings []debug.BuildSetting) string {
 }
 
 func runVersion(_ context.Context, args []string, _ func(string) string, stdout, stderr io.Writer) int {
+	if len(args) == 1 && args[0] == "--help" {
+		fmt.Fprintf(stdout, "Usage: %s version\n", agentProgram)
+		return exitOK
+	}
 	if len(args) > 0 {
 		return failUsage(stderr, "version", fmt.Errorf("unexpected argument %q", args[0]))
 	}

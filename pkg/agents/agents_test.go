@@ -41,7 +41,9 @@ func TestAgents(t *testing.T) {
 	unready.Ready = false
 	secure := agentPod("agent-c", "node-c")
 	secure.HTTPS, secure.Port = true, 9800
-	server := agentstest.Start(t, agentPod("agent-b", "node-b"), leaving, agentPod("agent-a", "node-a"), secure, unready,
+	crashes := agentPod("agent-x", "node-a")
+	crashes.Ready = false
+	server := agentstest.Start(t, agentPod("agent-b", "node-b"), leaving, crashes, agentPod("agent-a", "node-a"), secure, unready,
 		agentstest.Pod{Namespace: "podlapse", Name: "other", Node: "node-z"}, agentstest.Pod{Namespace: "shop", Name: "web-0", Node: "node-z"})
 	c := open(t, server)
 	found, err := c.Agents(t.Context(), "")
@@ -62,6 +64,38 @@ func TestAgents(t *testing.T) {
 	}
 	if _, err := c.Agents(t.Context(), "node-z"); !errors.Is(err, ErrNoAgent) || !strings.Contains(err.Error(), `"node-z"`) {
 		t.Errorf("%v", err)
+	}
+}
+
+// TestAgentsOfPagesThatAreTooOld begins anew when the API server has forgotten where a list was.
+func TestAgentsOfPagesThatAreTooOld(t *testing.T) {
+	var asked []string
+	item := func(name, node string) string {
+		return fmt.Sprintf(`{"metadata":{"name":%q},"spec":{"nodeName":%q},"status":{"phase":"Running"}}`, name, node)
+	}
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		page := r.URL.Query().Get("continue")
+		asked = append(asked, page)
+		switch {
+		case page == "":
+			fmt.Fprintf(w, `{"metadata":{"continue":"%d"},"items":[%s]}`, len(asked), item("agent-a", "node-a"))
+		case len(asked) == 2:
+			w.WriteHeader(http.StatusGone)
+			fmt.Fprint(w, `{"kind":"Status","message":"too old","reason":"Expired"}`)
+		default:
+			fmt.Fprintf(w, `{"items":[%s]}`, item("agent-b", "node-b"))
+		}
+	}))
+	defer server.Close()
+	c, err := Open(&rest.Config{Host: server.URL, Transport: &http.Transport{DisableKeepAlives: true}}, "podlapse")
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Second)
+	defer cancel()
+	found, err := c.Agents(ctx, "")
+	if err != nil || len(found) != 2 || fmt.Sprintf("%q", asked) != `["" "1" "" "3"]` {
+		t.Errorf("%v, %d agents, asked %q", err, len(found), asked)
 	}
 }
 
@@ -120,15 +154,7 @@ func TestNoAgentGetsTheToken(t *testing.T) {
 // that was not asked is taken for one that answered.
 func TestEachIsBounded(t *testing.T) {
 	var now, most atomic.Int32
-	server := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
-		for n := now.Add(1); ; {
-			if old := most.Load(); n <= old || most.CompareAndSwap(old, n) {
-				break
-			}
-		}
-		<-r.Context().Done()
-		now.Add(-1)
-	}))
+	server := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) { <-r.Context().Done() }))
 	defer server.Close()
 	transport := &http.Transport{}
 	defer transport.CloseIdleConnections()
@@ -139,6 +165,12 @@ func TestEachIsBounded(t *testing.T) {
 	ctx, stop := context.WithTimeout(t.Context(), 120*time.Millisecond)
 	defer stop()
 	answers := Each(ctx, many, 50*time.Millisecond, func(ctx context.Context, c client.Client) (string, error) {
+		for n := now.Add(1); ; {
+			if old := most.Load(); n <= old || most.CompareAndSwap(old, n) {
+				break
+			}
+		}
+		defer now.Add(-1)
 		node, err := c.Node(ctx)
 		return node.Node, err
 	})

@@ -20,6 +20,7 @@ import (
 const (
 	askTimeout = 10 * time.Second
 	maxAnswer  = 64 << 20 // bytes; a page of the largest records is a tenth of it
+	maxRecords = 20_000   // of one agent, which knows a tenth of it
 )
 
 // Client asks one agent. It is a value and safe for concurrent use.
@@ -71,20 +72,35 @@ func (c Client) Node(ctx context.Context) (export.NodeRecord, error) {
 
 // Pod asks for one start-up: the latest of that name.
 func (c Client) Pod(ctx context.Context, namespace, name string) (export.Record, error) {
-	return get[export.Record](ctx, c, nil, "pods", namespace, name)
+	record, err := get[export.Record](ctx, c, nil, "pods", namespace, name)
+	if err == nil && record.Name == "" {
+		err = c.isNone("no pod in it")
+	}
+	return record, err
 }
 
 // Pods asks for start-ups, page after page, in the order of namespace and name. It ends with the first error.
 func (c Client) Pods(ctx context.Context, filter Filter) iter.Seq2[export.Record, error] {
 	return func(yield func(export.Record, error) bool) {
-		query := filter.query()
+		query, told := filter.query(), 0
 		for {
 			page, err := get[export.PodList](ctx, c, query, "pods")
+			switch {
+			case err != nil:
+			case page.Items == nil:
+				err = c.isNone("no list in it")
+			case page.Continue != "" && (len(page.Items) == 0 || page.Continue == query.Get("continue")):
+				err = c.isNone("a list without an end")
+			}
 			if err != nil {
 				yield(export.Record{}, err)
 				return
 			}
 			for _, record := range page.Items {
+				if told++; told > maxRecords {
+					yield(export.Record{}, c.isNone(fmt.Sprintf("more than %d pods", maxRecords)))
+					return
+				}
 				if !yield(record, nil) {
 					return
 				}
@@ -99,7 +115,11 @@ func (c Client) Pods(ctx context.Context, filter Filter) iter.Seq2[export.Record
 
 // Pulls asks for the image pulls that go on, and the latest that are over.
 func (c Client) Pulls(ctx context.Context) (export.PullList, error) {
-	return get[export.PullList](ctx, c, nil, "pulls")
+	list, err := get[export.PullList](ctx, c, nil, "pulls")
+	if err == nil && list.Items == nil {
+		err = c.isNone("no list in it")
+	}
+	return list, err
 }
 
 // Registries asks for what the pulls add up to.
@@ -110,6 +130,12 @@ func (c Client) Registries(ctx context.Context) (export.RegistryList, error) {
 // Evidence asks how well the agent sees.
 func (c Client) Evidence(ctx context.Context) (export.EvidenceRecord, error) {
 	return get[export.EvidenceRecord](ctx, c, nil, "evidence")
+}
+
+// Objects asks for the cached pod objects, as a PodList of Kubernetes with the state of the cache beside (docs/api.md). Of the filter only
+// Namespaces, Name and LabelSelector are known here. An agent that keeps none refuses with status 404.
+func (c Client) Objects(ctx context.Context, filter Filter) ([]byte, error) {
+	return c.ask(ctx, filter.query(), "objects", "pods")
 }
 
 // Trace asks for one start-up as Chrome trace JSON, for Perfetto.
@@ -127,6 +153,11 @@ func get[A any](ctx context.Context, c Client, query url.Values, path ...string)
 		return answer, fmt.Errorf("read the answer of %s: %w; %w", c.host(), err, ErrNotAnAgent)
 	}
 	return answer, nil
+}
+
+// isNone is the error of an answer that no agent gives.
+func (c Client) isNone(what string) error {
+	return fmt.Errorf("read the answer of %s: %s; %w", c.host(), what, ErrNotAnAgent)
 }
 
 // host is the server without its password.

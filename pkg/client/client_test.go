@@ -5,11 +5,13 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"net/http"
 	"net/http/httptest"
 	"strings"
 	"sync/atomic"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"go.uber.org/goleak"
@@ -235,3 +237,149 @@ func FuzzFrames(f *testing.F) {
 		}
 	})
 }
+
+// TestOtherServers answer as well, but not as an agent does.
+func TestOtherServers(t *testing.T) {
+	for body, want := range map[string]string{
+		`{}`: "no list in it", `null`: "no list in it", `{"items":[],"continue":"x"}`: "a list without an end",
+		`{"items":[{"name":"a"}],"continue":"x"}`: "a list without an end",
+	} {
+		c := agent(t, func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, body) })
+		var err error
+		for _, err = range c.Pods(t.Context(), Filter{}) {
+		}
+		if !errors.Is(err, ErrNotAnAgent) || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: %v", body, err)
+		}
+		if _, err := c.Pod(t.Context(), "a", "b"); !errors.Is(err, ErrNotAnAgent) {
+			t.Errorf("%s: %v", body, err)
+		}
+	}
+	if _, err := agent(t, func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, `{}`) }).Pulls(t.Context()); !errors.Is(err, ErrNotAnAgent) {
+		t.Error(err)
+	}
+	pages := 0
+	c := agent(t, func(w http.ResponseWriter, _ *http.Request) {
+		pages++
+		fmt.Fprintf(w, `{"items":[%s{"name":"a"}],"continue":"%d"}`, strings.Repeat(`{"name":"a"},`, 999), pages)
+	})
+	told := 0
+	var err error
+	for _, err = range c.Pods(t.Context(), Filter{}) {
+		told++
+	}
+	if !errors.Is(err, ErrNotAnAgent) || told != maxRecords+1 {
+		t.Errorf("told %d times, %v", told, err)
+	}
+}
+
+func TestObjects(t *testing.T) {
+	const list = `{"kind":"PodList","items":[]}`
+	c := agent(t, func(w http.ResponseWriter, r *http.Request) {
+		if want := "/proxy/api/v1/objects/pods?labelSelector=app%3Dweb&namespace=shop"; r.URL.String() != want {
+			t.Errorf("asked %s, want %s", r.URL, want)
+		}
+		fmt.Fprint(w, list)
+	})
+	if got, err := c.Objects(t.Context(), Filter{Namespaces: []string{"shop"}, LabelSelector: "app=web"}); err != nil || string(got) != list {
+		t.Errorf("%s, %v", got, err)
+	}
+}
+
+// TestFollowASilentAgent gives a connection up over which nothing comes, and says why. Nothing real is asked: time goes by in a bubble.
+func TestFollowASilentAgent(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		for name, silent := range map[string]roundTripper{
+			"before its answer": func(r *http.Request) (*http.Response, error) {
+				<-r.Context().Done()
+				return nil, r.Context().Err()
+			},
+			"after it": func(r *http.Request) (*http.Response, error) {
+				body, w := io.Pipe()
+				context.AfterFunc(r.Context(), func() { w.CloseWithError(r.Context().Err()) })
+				return &http.Response{StatusCode: http.StatusOK, Body: body}, nil
+			},
+		} {
+			began, done := time.Now(), errors.New("done")
+			var why error
+			err := Client{Server: "http://agent", HTTP: &http.Client{Transport: silent}}.Follow(t.Context(), Filter{}, func(e Event) error {
+				if e.Kind == KindBroken {
+					why = e.Err
+					return done
+				}
+				return nil
+			})
+			if !errors.Is(err, done) || fmt.Sprint(why) != "the agent said nothing for 45s" || time.Since(began) != silence {
+				t.Errorf("%s: %v, after %s because %v", name, err, time.Since(began), why)
+			}
+		}
+	})
+}
+
+// TestFollowTakesItsTime: a caller that is slow is no silent agent.
+func TestFollowTakesItsTime(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		streams := 0
+		agent := roundTripper(func(r *http.Request) (*http.Response, error) {
+			streams++
+			body, w := io.Pipe()
+			context.AfterFunc(r.Context(), func() { w.CloseWithError(r.Context().Err()) })
+			go func() { // ends with the connection; what is written waits until it is read
+				fmt.Fprint(w, "id: e-1\nevent: pulls\ndata: {}\n\n")
+				fmt.Fprint(w, "id: e-2\nevent: gone\ndata: {}\n\n")
+			}()
+			return &http.Response{StatusCode: http.StatusOK, Body: body}, nil
+		})
+		done := errors.New("done")
+		err := Client{Server: "http://agent", HTTP: &http.Client{Transport: agent}}.Follow(t.Context(), Filter{}, func(e Event) error {
+			time.Sleep(2 * silence)
+			switch e.Kind {
+			case KindGone:
+				return done
+			case KindBroken:
+				return e.Err
+			}
+			return nil
+		})
+		if !errors.Is(err, done) || streams != 1 {
+			t.Errorf("%v, after %d connections", err, streams)
+		}
+	})
+}
+
+// TestFollowListsAgain after a list that failed: what was seen before is no place to go on from.
+func TestFollowListsAgain(t *testing.T) {
+	var streams, lists atomic.Int32
+	lastIDs := make(chan string, 3)
+	c := agent(t, func(w http.ResponseWriter, r *http.Request) {
+		if !strings.HasSuffix(r.URL.Path, "/stream") {
+			if lists.Add(1) == 2 {
+				w.WriteHeader(http.StatusInternalServerError)
+				return
+			}
+			fmt.Fprint(w, `{"items":[]}`)
+			return
+		}
+		lastIDs <- r.Header.Get("Last-Event-ID")
+		fmt.Fprintf(w, "id: e-%d\nevent: reset\ndata: {}\n\n", streams.Add(1))
+	})
+	done := errors.New("done")
+	resets := 0
+	if err := c.Follow(t.Context(), Filter{}, func(e Event) error {
+		if e.Kind == KindReset {
+			if resets++; resets == 2 {
+				return done
+			}
+		}
+		return nil
+	}); !errors.Is(err, done) {
+		t.Error(err)
+	}
+	if got := <-lastIDs + " " + <-lastIDs + " " + <-lastIDs; got != " e-1 " {
+		t.Errorf("went on from %q", got)
+	}
+}
+
+type roundTripper func(*http.Request) (*http.Response, error)
+
+func (f roundTripper) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }

@@ -81,6 +81,9 @@ func (r *Refusal) forGood() bool {
 	return r.Status < http.StatusInternalServerError && r.Status != http.StatusTooManyRequests
 }
 
+// errSilent is the end of a connection over which nothing comes any more.
+var errSilent = fmt.Errorf("the agent said nothing for %s", silence)
+
 // handleError is an error of the caller's own.
 type handleError struct{ err error }
 
@@ -95,17 +98,17 @@ type follower struct {
 
 // connect reads one connection to its end.
 func (f *follower) connect(ctx context.Context) error {
-	ctx, cancel := context.WithCancel(ctx)
-	defer cancel()
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
 	header := http.Header{"Accept": {"text/event-stream"}}
 	if f.lastID != "" {
 		header.Set("Last-Event-ID", f.lastID)
 	}
-	quiet := time.AfterFunc(silence, cancel)
+	quiet := time.AfterFunc(silence, func() { cancel(errSilent) })
 	defer quiet.Stop()
 	response, err := f.client.send(ctx, header, f.filter.query(), "stream")
 	if err != nil {
-		return err
+		return because(ctx, err)
 	}
 	defer response.Body.Close()
 	quiet.Stop()
@@ -118,7 +121,7 @@ func (f *follower) connect(ctx context.Context) error {
 	for {
 		got, err := reader.next(func() { quiet.Reset(silence) })
 		if err != nil {
-			return err
+			return because(ctx, err)
 		}
 		quiet.Stop() // the caller may take its time
 		if err := f.take(ctx, got); err != nil {
@@ -126,6 +129,14 @@ func (f *follower) connect(ctx context.Context) error {
 		}
 		quiet.Reset(silence)
 	}
+}
+
+// because is errSilent where that is why a connection was given up.
+func because(ctx context.Context, err error) error {
+	if errors.Is(context.Cause(ctx), errSilent) {
+		return errSilent
+	}
+	return err
 }
 
 func (f *follower) take(ctx context.Context, got frame) error {

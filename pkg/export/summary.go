@@ -40,6 +40,9 @@ func Summary(records []Record, nodes bool, page terminal.Page) string {
 		if record.Reconstructed {
 			state += " (reconstructed)"
 		}
+		if !record.GoneAt.IsZero() {
+			state += " (gone)"
+		}
 		layout.Add(terminal.Clean(record.Node), terminal.Clean(record.Namespace+"/"+record.Name), state,
 			secondsText(record.Total.Duration()), errorText(record.TotalError.Duration()), longest)
 	}

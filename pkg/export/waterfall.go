@@ -65,7 +65,11 @@ func origin(record Record) string {
 	if record.Owner.Kind != "" {
 		text += ", owned by " + terminal.Clean(record.Owner.Kind) + "/" + terminal.Clean(record.Owner.Name)
 	}
-	text += ", created " + record.CreatedAt.UTC().Format("2006-01-02 15:04:05.000 MST")
+	const stamp = "2006-01-02 15:04:05.000 MST"
+	text += ", created " + record.CreatedAt.UTC().Format(stamp)
+	if !record.GoneAt.IsZero() {
+		text += ", gone since " + record.GoneAt.UTC().Format(stamp)
+	}
 	if record.Reconstructed {
 		text += "\nthe agent came after this start-up: reconstructed from what could still be read"
 	}

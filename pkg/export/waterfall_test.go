@@ -120,6 +120,17 @@ func TestSummary(t *testing.T) {
 	golden(t, "summary.txt", Summary([]Record{NewRecord(coldStart()), NewRecord(stillPulling()), {Name: "new"}}, false, terminal.Page{}))
 }
 
+func TestWhatIsGoneIsToldOfAsGone(t *testing.T) {
+	record := NewRecord(coldStart())
+	record.GoneAt = InstantOf(createdAt.Add(time.Hour))
+	if text := Waterfall(record, page110); !strings.Contains(text, ", gone since 2026-03-01 13:00:00.000 UTC\n") {
+		t.Errorf("%s", text)
+	}
+	if text := Summary([]Record{record}, false, page110); !strings.Contains(text, "ready (gone)") {
+		t.Errorf("%s", text)
+	}
+}
+
 func TestBarsTouch(t *testing.T) {
 	a := axis{start: createdAt, total: 10 * time.Second, cells: 10}
 	for _, test := range []struct {

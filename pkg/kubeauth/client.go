@@ -60,11 +60,20 @@ func (c *Client) Whose(ctx context.Context, token string) (user authenticationv1
 	return review.Status.User, review.Status.Authenticated, nil
 }
 
-// MayGet tells whether a user may read a path of the agent, which RBAC knows as nonResourceURLs /metrics and /podlapse/….
+// MayGet tells whether a user may read a path of the agent, which RBAC knows as nonResourceURLs /podlapse/…, metrics also as /metrics.
 func (c *Client) MayGet(ctx context.Context, user authenticationv1.UserInfo, path string) (bool, error) {
+	for _, url := range nonResourceURLs(path) {
+		if may, err := c.mayGet(ctx, user, url); may || err != nil {
+			return may, err
+		}
+	}
+	return false, nil
+}
+
+func (c *Client) mayGet(ctx context.Context, user authenticationv1.UserInfo, url string) (bool, error) {
 	review := authorizationv1.SubjectAccessReview{Spec: authorizationv1.SubjectAccessReviewSpec{
 		User: user.Username, UID: user.UID, Groups: user.Groups, Extra: map[string]authorizationv1.ExtraValue{},
-		NonResourceAttributes: &authorizationv1.NonResourceAttributes{Verb: "get", Path: nonResourceURL(path)},
+		NonResourceAttributes: &authorizationv1.NonResourceAttributes{Verb: "get", Path: url},
 	}}
 	for key, values := range user.Extra {
 		review.Spec.Extra[key] = authorizationv1.ExtraValue(values)

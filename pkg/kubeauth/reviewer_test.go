@@ -1,6 +1,7 @@
 package kubeauth
 
 import (
+	"errors"
 	"fmt"
 	"net/http"
 	"slices"
@@ -34,6 +35,7 @@ type bench struct {
 	mu      sync.Mutex
 	up      bool
 	reports []string
+	longest time.Duration // that a review was given
 }
 
 func newBench(t *testing.T) *bench {
@@ -46,7 +48,7 @@ func newBench(t *testing.T) *bench {
 	})
 	transport := &http.Transport{}
 	t.Cleanup(transport.CloseIdleConnections)
-	reviewer, err := New(&rest.Config{Host: b.server.URL(), Transport: transport}, func(up bool, detail string) {
+	reviewer, err := New(&rest.Config{Host: b.server.URL(), Transport: b.timed(transport)}, func(up bool, detail string) {
 		b.mu.Lock()
 		defer b.mu.Unlock()
 		b.up, b.reports = up, append(b.reports, detail)
@@ -56,6 +58,24 @@ func newBench(t *testing.T) *bench {
 	}
 	b.Reviewer = reviewer
 	return b
+}
+
+type roundTrip func(*http.Request) (*http.Response, error)
+
+func (f roundTrip) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }
+
+// timed notes for how long a request may take.
+func (b *bench) timed(next http.RoundTripper) http.RoundTripper {
+	return roundTrip(func(r *http.Request) (*http.Response, error) {
+		deadline, ok := r.Context().Deadline()
+		if !ok {
+			return nil, errors.New("this may take for ever")
+		}
+		b.mu.Lock()
+		b.longest = max(b.longest, time.Until(deadline))
+		b.mu.Unlock()
+		return next.RoundTrip(r)
+	})
 }
 
 func (b *bench) want(token, path string, verdict Verdict) {
@@ -88,9 +108,30 @@ func TestVerdictsAreRemembered(t *testing.T) {
 		b.want("other", metrics, Denied)
 		b.want("made up", metrics, Unknown)
 	}
-	b.asked(3, 2)
+	b.asked(3, 3) // the one that is denied was asked about by both names
 	b.want("good", "/api/v1/pods", Allowed)
-	b.asked(3, 3) // the token is known, the path is new
+	b.asked(3, 4) // the token is known, the path is new
+}
+
+// TestAScrapeIsNotHeldUp: Prometheus waits 10 s by default, for both reviews and the metrics.
+func TestAScrapeIsNotHeldUp(t *testing.T) {
+	b := newBench(t)
+	b.want("good", metrics, Allowed)
+	if b.longest > 3*time.Second {
+		t.Errorf("the API server may take %s", b.longest)
+	}
+}
+
+// TestMetricsHaveTwoNames: that of every other target, and one that opens nothing else in the cluster.
+func TestMetricsHaveTwoNames(t *testing.T) {
+	b := newBench(t)
+	b.server.KnowToken("own", "reader")
+	b.server.Authorize(func(a podwatchtest.Attempt) bool {
+		return a.Resource != "" || a.User == "reader" && a.Path == "/podlapse/metrics"
+	})
+	b.want("own", metrics, Allowed)
+	b.want("own", "/api/v1/pods", Denied)
+	b.want("good", metrics, Denied)
 }
 
 // TestDiscoveryIsNotTheAgentsAPI: what every account may ask the API server for is not what it may ask the agent for.
@@ -105,7 +146,7 @@ func TestARevokedTokenWorksForTwoMinutesMore(t *testing.T) {
 	b := newBench(t)
 	b.want("good", metrics, Allowed)
 	b.server.KnowToken("good", "")
-	b.now = b.now.Add(acceptedFor)
+	b.now = b.now.Add(2 * time.Minute) // as docs/security.md promises
 	b.want("good", metrics, Allowed)
 	b.now = b.now.Add(time.Nanosecond)
 	b.want("good", metrics, Unknown)

@@ -4,11 +4,12 @@ package kubeauth
 // every account in a cluster get /api/*, and others /apis/*, /healthz and more.
 const prefix = "/podlapse"
 
-// nonResourceURL is what RBAC knows a path of the agent as. Metrics are /metrics everywhere, so that the role that a
-// Prometheus has for other targets is good for this one.
-func nonResourceURL(path string) string {
+// nonResourceURLs are what RBAC knows a path of the agent as; one of them that may be read is enough. Metrics are also /metrics as
+// everywhere, so that the role that a Prometheus has for other targets is good for this one. Who may get /podlapse/metrics
+// alone reads no other program of the cluster: the API server's own metrics are /metrics, too.
+func nonResourceURLs(path string) []string {
 	if path == "/metrics" {
-		return path
+		return []string{path, prefix + path}
 	}
-	return prefix + path
+	return []string{prefix + path}
 }

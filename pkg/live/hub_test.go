@@ -31,9 +31,11 @@ type node struct {
 	asked     int
 	pulls     export.LivePulls
 	pullsSeen int
+	slow      time.Duration // how long an answer takes; set before the hub runs
 }
 
 func (n *node) some(_ context.Context, uids []string) ([]timeline.Timeline, error) {
+	time.Sleep(n.slow)
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	n.asked++
@@ -47,6 +49,7 @@ func (n *node) some(_ context.Context, uids []string) ([]timeline.Timeline, erro
 }
 
 func (n *node) livePulls(context.Context) (export.LivePulls, error) {
+	time.Sleep(n.slow)
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	n.pullsSeen++
@@ -442,5 +445,26 @@ func TestPulls(t *testing.T) {
 		time.Sleep(30 * time.Second)
 		events, _ = told(t, v)
 		expect(t, events)
+	})
+}
+
+// TestDearLooksAreRare has a node on which a look takes a while: looks take a fiftieth of the time all the same.
+func TestDearLooksAreRare(t *testing.T) {
+	waiting := pod("a")
+	waiting.Pulls = []timeline.Pull{{Container: "c", Image: "r.example/i:1", Outcome: imagepull.OutcomePulling}}
+	n := &node{slow: 200 * time.Millisecond, pulls: export.LivePulls{Starting: []timeline.Timeline{waiting}}}
+	run(t, n, func(t *testing.T, h *Hub) {
+		v := follow(t, h, "")
+		defer v.Close()
+		const minutes = 5
+		for range minutes * 60 {
+			n.set(h, waiting)
+			time.Sleep(time.Second)
+		}
+		asked, pulls := n.counts()
+		const most = minutes * 60 * 5 / restFactor
+		if asked < most/3 || pulls < most/3 || asked > most || pulls > most {
+			t.Errorf("asked %d times for pods and %d times for pulls, each for %s, in %d minutes; want %d at most", asked, pulls, n.slow, minutes, most)
+		}
 	})
 }

@@ -74,6 +74,7 @@ type Pods struct {
 	restarts *restarts
 	store    *store
 	synced   atomic.Bool  // a list or the initial events of a watch were taken in
+	proven   atomic.Bool  // and a watch has lasted since
 	openedAt atomic.Int64 // when the running watch was opened, agent's clock, Unix nanoseconds
 
 	open     atomic.Bool // the watch
@@ -118,12 +119,13 @@ func (p *Pods) Run(ctx context.Context) error {
 	})
 	for failures := 0; ; failures++ {
 		p.synced.Store(false)
+		p.proven.Store(false)
 		err := reflector.ListAndWatchWithContext(ctx)
 		p.config.Objects.connect(false)
 		if ctx.Err() != nil {
 			return nil
 		}
-		if p.synced.Load() {
+		if p.proven.Load() { // a list alone is no success: where the watch is refused it would be asked for twice a second
 			failures = 0
 		}
 		if err != nil {
@@ -170,6 +172,7 @@ func (p *Pods) WatchWithContext(ctx context.Context, options metav1.ListOptions)
 	p.config.Objects.connect(true)
 	proof := time.AfterFunc(provenAfter, func() {
 		if ctx.Err() == nil && p.synced.Load() {
+			p.proven.Store(true)
 			p.config.Report(true, "watching")
 		}
 	})

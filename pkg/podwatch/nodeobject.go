@@ -40,11 +40,11 @@ func NewNodeObject(config NodeConfig) *NodeObject {
 // Run follows until ctx ends and then returns nil; it never fails. It may be called once.
 func (n *NodeObject) Run(ctx context.Context) error {
 	for failures := 0; ; failures++ {
-		listed, err := n.follow(ctx)
+		told, err := n.follow(ctx)
 		if ctx.Err() != nil {
 			return nil
 		}
-		if listed {
+		if told { // a list alone is no success: where the watch is refused it would be asked for twice a second
 			failures = 0
 		}
 		if err != nil {
@@ -64,8 +64,8 @@ func (n *NodeObject) options(version string) metav1.ListOptions {
 }
 
 // follow lists, which also tells that there is no such object, and watches from there on for as long as the API server lets it. It
-// says whether the list succeeded.
-func (n *NodeObject) follow(ctx context.Context) (listed bool, err error) {
+// says whether a watch told anything.
+func (n *NodeObject) follow(ctx context.Context) (told bool, err error) {
 	answer, err := n.resource.list(ctx, n.options(""))
 	if err != nil {
 		return false, fmt.Errorf("list the node's object: %w", err)
@@ -82,29 +82,32 @@ func (n *NodeObject) follow(ctx context.Context) (listed bool, err error) {
 		n.config.Report(true, "watching")
 	}
 	for version := list.ResourceVersion; ctx.Err() == nil; {
-		if version, err = n.watchFrom(ctx, version); err != nil {
-			return true, fmt.Errorf("watch the node's object: %w", err)
+		next, something, err := n.watchFrom(ctx, version)
+		told = told || something
+		if err != nil {
+			return told, fmt.Errorf("watch the node's object: %w", err)
 		}
+		version = next
 	}
-	return true, nil
+	return told, nil
 }
 
-// watchFrom takes in the changes after a version until the API server ends the watch, and says up to which version that was. A
-// watch that ended in good order has told something, a bookmark at least: what tells nothing is an error, not to be tried at once.
-func (n *NodeObject) watchFrom(ctx context.Context, version string) (string, error) {
+// watchFrom takes in the changes after a version until the API server ends the watch, and says up to which version that was, and
+// whether there were any. A watch that ended in good order has told something, a bookmark at least: what tells nothing is an error, not
+// to be tried at once.
+func (n *NodeObject) watchFrom(ctx context.Context, version string) (_ string, told bool, err error) {
 	w, err := n.resource.watch(ctx, n.options(version))
 	if err != nil {
-		return "", err
+		return "", false, err
 	}
 	defer w.Stop()
-	told := false
 	for event := range w.ResultChan() {
 		if event.Type == watch.Error {
-			return "", apierrors.FromObject(event.Object)
+			return "", told, apierrors.FromObject(event.Object)
 		}
 		node, ok := event.Object.(*corev1.Node)
 		if !ok {
-			return "", fmt.Errorf("unexpected %T", event.Object)
+			return "", told, fmt.Errorf("unexpected %T", event.Object)
 		}
 		told, version = true, node.ResourceVersion
 		switch event.Type {
@@ -115,9 +118,9 @@ func (n *NodeObject) watchFrom(ctx context.Context, version string) (string, err
 		}
 	}
 	if !told && ctx.Err() == nil {
-		return "", errNothingTold
+		return "", false, errNothingTold
 	}
-	return version, nil
+	return version, told, nil
 }
 
 var errNothingTold = errors.New("the watch ended without a word")

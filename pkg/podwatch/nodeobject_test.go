@@ -1,13 +1,19 @@
 package podwatch
 
 import (
+	"context"
+	"fmt"
+	"io"
 	"net/http"
+	"net/http/httptest"
 	"slices"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/rest"
 
 	"github.com/podlapse/podlapse/pkg/podwatch/podwatchtest"
 )
@@ -75,6 +81,48 @@ func TestNodeObject(t *testing.T) {
 			t.Errorf("asked for %q", request)
 		}
 	}
+}
+
+// A watch that would otherwise tell nothing tells bookmarks: else each that ends is one that told nothing, and asks for a list.
+func TestNodeObjectAsksForBookmarks(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var asked []string
+		client, err := NewRESTClient(&rest.Config{Host: "http://server", Transport: roundTripper(func(r *http.Request) *http.Response {
+			asked = append(asked, r.URL.Query().Get("watch")+" "+r.URL.Query().Get("resourceVersion")+" "+r.URL.Query().Get("allowWatchBookmarks"))
+			recorder := httptest.NewRecorder()
+			recorder.Header().Set("Content-Type", "application/json")
+			if r.URL.Query().Get("watch") == "" {
+				fmt.Fprint(recorder, `{"kind":"NodeList","apiVersion":"v1","metadata":{"resourceVersion":"7"},"items":[]}`)
+				return recorder.Result()
+			}
+			answer, told := recorder.Result(), 7+len(asked)
+			body, writer := io.Pipe()
+			answer.Body = body
+			go func() { // after a while the API server ends it, having told how far it came
+				time.Sleep(5 * time.Minute)
+				fmt.Fprintf(writer, `{"type":"BOOKMARK","object":{"kind":"Node","apiVersion":"v1","metadata":{"resourceVersion":"%d"}}}`, told)
+				_ = writer.Close()
+			}()
+			return answer
+		})})
+		if err != nil {
+			t.Fatal(err)
+		}
+		ctx, stop := context.WithCancel(t.Context())
+		ended := make(chan error, 1)
+		seen := 0
+		go func() {
+			ended <- NewNodeObject(NodeConfig{Client: client, NodeName: nodeName, Seen: func(*corev1.Node) { seen++ }, Report: func(bool, string) {}}).Run(ctx)
+		}()
+		time.Sleep(12 * time.Minute)
+		stop()
+		if err := <-ended; err != nil {
+			t.Error(err)
+		}
+		if want := []string{"  ", "true 7 true", "true 9 true", "true 10 true"}; !slices.Equal(asked, want) || seen != 1 {
+			t.Errorf("asked %q, saw %d; want %q", asked, seen, want)
+		}
+	})
 }
 
 // followed notes what a follower is told.

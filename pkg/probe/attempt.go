@@ -110,31 +110,60 @@ func httpAsker(p Probe, target string, right func(status int) bool) asker {
 		transport.TLSClientConfig.RootCAs = x509.NewCertPool()
 		transport.TLSClientConfig.RootCAs.AppendCertsFromPEM(p.authorities)
 	}
-	client := &http.Client{Transport: transport, CheckRedirect: func(next *http.Request, before []*http.Request) error {
-		switch {
-		case p.Redirects == 0, next.URL.Host != before[0].URL.Host: // the answer is what it is
-			return http.ErrUseLastResponse
-		case len(before) > p.Redirects:
-			return errRedirects
-		}
-		return nil
-	}}
 	return func(ctx context.Context, _ *stages) error {
-		request, err := http.NewRequestWithContext(ctx, http.MethodGet, target, nil)
-		if err != nil {
-			return err
+		at := target
+		for hops := 0; ; hops++ {
+			response, err := getOnce(ctx, transport, at, p.Headers)
+			if err != nil {
+				return err
+			}
+			next := redirect(response)
+			switch {
+			case p.Redirects == 0 || next == "":
+				if !right(response.StatusCode) {
+					return statusError(response.StatusCode)
+				}
+				return nil
+			case hops == p.Redirects:
+				return errRedirects
+			}
+			at = next
 		}
-		request.Header.Set("User-Agent", userAgent)
-		response, err := client.Do(request)
-		if err != nil {
-			return err
-		}
-		_ = response.Body.Close()
-		if !right(response.StatusCode) {
-			return statusError(response.StatusCode)
-		}
-		return nil
 	}
+}
+
+// getOnce follows nothing, which net/http's client would, and tells of what it cannot follow with words of the server's.
+func getOnce(ctx context.Context, transport http.RoundTripper, target string, headers Headers) (*http.Response, error) {
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, target, nil)
+	if err != nil {
+		return nil, err
+	}
+	request.Header.Set("User-Agent", userAgent)
+	for name, value := range headers {
+		request.Header.Set(name, value)
+	}
+	response, err := transport.RoundTrip(request)
+	if err != nil {
+		return nil, err
+	}
+	_ = response.Body.Close() // unread
+	return response, nil
+}
+
+// redirect is where an answer leads to on the same host, empty if it does not: then it is what it is. What was asked for with TLS is
+// not asked for without.
+func redirect(response *http.Response) string {
+	switch response.StatusCode {
+	case http.StatusMovedPermanently, http.StatusFound, http.StatusSeeOther, http.StatusTemporaryRedirect, http.StatusPermanentRedirect:
+	default:
+		return ""
+	}
+	next, err := response.Location()
+	from := response.Request.URL
+	if err != nil || next.Host != from.Host || next.User != nil || from.Scheme == "https" && next.Scheme != "https" || next.Scheme != "https" && next.Scheme != "http" {
+		return ""
+	}
+	return next.String()
 }
 
 // attempt asks once.

@@ -8,6 +8,7 @@ import (
 	"net"
 	"net/http"
 	"net/http/httptest"
+	"net/url"
 	"slices"
 	"strings"
 	"sync"
@@ -121,6 +122,11 @@ func TestHTTP(t *testing.T) {
 			http.Redirect(w, r, "/", http.StatusFound)
 		case "/away":
 			http.Redirect(w, r, "http://"+dead(t)+"/", http.StatusFound)
+		case "/garbled":
+			w.Header().Set("Location", "http://%zz?token=secret")
+			w.WriteHeader(http.StatusFound)
+		case "/nowhere":
+			w.WriteHeader(http.StatusFound)
 		case "/endless":
 			for r.Context().Err() == nil {
 				if _, err := w.Write(make([]byte, 1<<16)); err != nil {
@@ -164,6 +170,13 @@ func TestHTTP(t *testing.T) {
 	if n := len(taken()); n != 2 {
 		t.Errorf("asked %d times", n)
 	}
+	for _, path := range []string{"/garbled", "/nowhere"} {
+		for n := range 2 {
+			expect(t, path, get(path, redirects(n)), ResultOK, reached) // its status is one that is well
+			expect(t, path, get(path, func(p *Probe) { p.Redirects, p.Status = n, []int{200} }), ResultBadStatus, reached)
+		}
+	}
+	taken()
 	expect(t, "a redirect that is", get("/once", redirects(1)), ResultOK, reached)
 	taken()
 	expect(t, "too many", get("/loop", redirects(2)), ResultBadStatus, reached)
@@ -177,6 +190,52 @@ func TestHTTP(t *testing.T) {
 		}
 	}
 	expect(t, "nobody there", ask(t, made(KindHTTP, "http://"+dead(t), nil)), ResultConnectError, "connect=connect_error")
+}
+
+// As GKE's metadata server wants it.
+func TestHeaders(t *testing.T) {
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		switch {
+		case r.Header.Get("Metadata-Flavor") != "Google" || r.UserAgent() != "another":
+			w.WriteHeader(http.StatusForbidden)
+		case r.URL.Path == "/":
+			http.Redirect(w, r, "/there", http.StatusFound)
+		}
+	}))
+	defer server.Close()
+	expect(t, "without", ask(t, made(KindHTTP, server.URL, nil)), ResultBadStatus, "connect=ok first_byte=ok")
+	with := func(p *Probe) {
+		p.Headers, p.Redirects, p.Status = Headers{"metadata-flavor": "Google", "User-Agent": "another"}, 1, []int{200}
+	}
+	expect(t, "with, and after a redirect", ask(t, made(KindHTTP, server.URL, with)), ResultOK, "connect=ok first_byte=ok")
+	server.Close()
+	if o := ask(t, made(KindHTTP, server.URL, with)); strings.Contains(o.Detail, "Google") || o.Result != ResultConnectError {
+		t.Errorf("%+v", o)
+	}
+}
+
+// What is sent with TLS is sent nowhere without.
+func TestRedirects(t *testing.T) {
+	for _, c := range []struct{ from, location, want string }{
+		{"https://a/x", "/y", "https://a/y"}, {"http://a/x", "https://a/y", "https://a/y"}, {"http://a/x", "http://a/y", "http://a/y"},
+		{"https://a/x", "http://a/y", ""}, {"https://a/x", "https://b/y", ""}, {"https://a/x", "https://a:444/y", ""},
+		{"https://a/x", "https://u:p@a/y", ""}, {"http://a/x", "ftp://a/y", ""}, {"http://a/x", "", ""},
+	} {
+		from, err := url.Parse(c.from)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, status := range []int{200, 300, 301, 302, 303, 304, 307, 308} {
+			want := c.want
+			if status < 301 || status == 304 {
+				want = ""
+			}
+			answer := &http.Response{StatusCode: status, Header: http.Header{"Location": {c.location}}, Request: &http.Request{URL: from}}
+			if got := redirect(answer); got != want {
+				t.Errorf("%d from %s to %s leads to %q, want %q", status, c.from, c.location, got, want)
+			}
+		}
+	}
 }
 
 func TestTLS(t *testing.T) {

@@ -3,6 +3,7 @@ package probe
 import (
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"time"
 
@@ -44,6 +45,15 @@ type Config struct {
 	Registries Registries
 }
 
+// String says for people how much there is.
+func (c Config) String() string {
+	text := fmt.Sprintf("%d are listed", len(c.Probes))
+	if top := c.Registries.Top; top > 0 {
+		text += fmt.Sprintf(", and up to %d registries that pods are pulled from", top)
+	}
+	return text
+}
+
 // Probe is one thing to ask again and again.
 type Probe struct {
 	Name   string `yaml:"name"` // the label of its series
@@ -56,6 +66,8 @@ type Probe struct {
 	CAFile    string `yaml:"ca_file"`    // of http and registry: PEM; empty for the system's
 	Redirects int    `yaml:"redirects"`  // of http: so many are followed, on the same host
 	Status    []int  `yaml:"status"`     // of http: these are right; empty for 200 to 399
+
+	Headers Headers `yaml:"headers"` // of http: sent as well
 
 	authorities []byte // what CAFile holds
 }
@@ -101,19 +113,12 @@ type file struct {
 }
 
 // Load reads a configuration, and the files that it names. The error tells of every problem, each with its field.
-func Load(path string) (Config, error) {
-	info, err := os.Stat(path)
+func Load(path string, node Node) (Config, error) {
+	text, err := readFile(path)
 	if err != nil {
 		return Config{}, err
 	}
-	if info.Size() > maxFile {
-		return Config{}, fmt.Errorf("%s has %d bytes, more than %d: it is no list of probes", path, info.Size(), maxFile)
-	}
-	text, err := os.ReadFile(path)
-	if err != nil {
-		return Config{}, err
-	}
-	config, err := Parse(text)
+	config, err := Parse(text, node)
 	if err != nil {
 		return Config{}, fmt.Errorf("%s: %w", path, err)
 	}
@@ -133,18 +138,44 @@ func Load(path string) (Config, error) {
 	return config, nil
 }
 
+// readFile reads no more than a file of this kind has, and waits for nobody, whatever the path leads to.
+func readFile(path string) ([]byte, error) {
+	info, err := os.Stat(path)
+	if err != nil {
+		return nil, err
+	}
+	if !info.Mode().IsRegular() {
+		return nil, fmt.Errorf("%s is no regular file", path)
+	}
+	file, err := os.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	defer file.Close()
+	text, err := io.ReadAll(io.LimitReader(file, maxFile+1))
+	if err == nil && len(text) > maxFile {
+		err = fmt.Errorf("%s has more than %d bytes: it is neither a list of probes nor of certificates", path, maxFile)
+	}
+	return text, err
+}
+
 // Parse reads a configuration in YAML without the files that it names. A field that is not known is an error.
-func Parse(text []byte) (Config, error) {
+func Parse(text []byte, node Node) (Config, error) {
 	var f file
 	if err := yaml.UnmarshalStrict(text, &f); err != nil {
 		return Config{}, fmt.Errorf("%w; see docs/probes.md for the fields", err)
 	}
 	config := Config(f)
+	var problems []error
 	for i := range config.Probes {
-		config.Probes[i].complete()
+		p := &config.Probes[i]
+		p.complete()
+		for _, problem := range p.resolve(node) {
+			problems = append(problems, fmt.Errorf("%s: %w", p.place(i), problem))
+		}
 	}
 	config.Registries.complete()
-	return config, errors.Join(config.problems()...)
+	return config, errors.Join(append(problems, config.problems()...)...)
 }
 
 // complete fills in what is left out.

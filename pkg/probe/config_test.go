@@ -2,6 +2,7 @@ package probe
 
 import (
 	"fmt"
+	"net/netip"
 	"os"
 	"path/filepath"
 	"slices"
@@ -29,7 +30,7 @@ registries: {top: 3, interval: 1m, plain_http: ["127.0.0.1:5000"]}
 `
 
 func TestParse(t *testing.T) {
-	c, err := Parse([]byte(whole))
+	c, err := Parse([]byte(whole), Node{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -55,48 +56,62 @@ func TestEveryProblemNamesItsField(t *testing.T) {
 		"probes: []":         "probes: there are none",
 		"probe: []":          "field probe not found",
 		"probes: [{name: a}": "yaml:",
-		one("name: a, kind: tcp, target: 'a:1', port: 1"):                        "field port not found",
-		one("name: a, name: b"):                                                  "already set",
-		one("kind: tcp, target: 'a:1'"):                                          `probes[0]: name: ""`,
-		one("name: A_b, kind: tcp, target: 'a:1'"):                               "probes[0] (A_b): name:",
-		"probes: [{name: a, kind: cri}, {name: a, kind: apiserver}]":             "probes[1] (a): name: another probe has it",
-		one("name: a, kind: icmp"):                                               `(a): kind: "icmp"`,
-		one("name: a, kind: cri, target: x"):                                     "target: cri has none",
-		one("name: a, kind: dns"):                                                "target:",
-		one("name: a, kind: dns, target: a_b"):                                   "target:",
-		one("name: a, kind: dns, target: a, server: dns"):                        "server:",
-		one("name: a, kind: tcp, target: a, server: '1.2.3.4:53'"):               "server: is only for kind dns",
-		one("name: a, kind: tcp, target: a"):                                     "target:",
-		one("name: a, kind: tcp, target: 'a:0'"):                                 "target:",
-		one("name: a, kind: tcp, target: 'a:70000'"):                             "target:",
-		one("name: a, kind: tcp, target: 'a/b:1'"):                               "target:",
-		one("name: a, kind: http, target: 'ftp://a'"):                            "target: is no URL",
-		one("name: a, kind: http, target: 'http://a:x/'"):                        "target: is no URL",
-		one("name: a, kind: http, target: 'http://u:secret@a/'"):                 "target: has a user",
-		one("name: a, kind: http, target: 'http://a/#x'"):                        "target: has a fragment",
-		one("name: a, kind: http, target: 'http://a/', redirects: 9"):            "redirects:",
-		one("name: a, kind: http, target: 'http://a/', status: [100]"):           "status:",
-		one("name: a, kind: http, target: 'http://a/', ca_file: x"):              "ca_file: there is no TLS",
-		one("name: a, kind: tcp, target: 'a:1', ca_file: x"):                     "ca_file: is only for kind http and registry",
-		one("name: a, kind: tcp, target: 'a:1', redirects: 1"):                   "redirects: is only for kind http",
-		one("name: a, kind: tcp, target: 'a:1', status: [200]"):                  "status: is only for kind http",
-		one("name: a, kind: http, target: 'http://a/', plain_http: true"):        "plain_http: is only for kind registry",
-		one("name: a, kind: registry, target: 'https://a'"):                      "target:",
-		one("name: a, kind: registry, target: 'a/b'"):                            "target:",
-		one("name: a, kind: cri, interval: 0s"):                                  "interval:",
-		one("name: a, kind: cri, interval: 25h"):                                 "interval:",
-		one("name: a, kind: cri, interval: 5"):                                   `"5" is no length of time`,
-		one("name: a, kind: cri, interval: 2s, timeout: 3s"):                     "timeout:",
-		one("name: a, kind: cri, interval: 1h, timeout: 2m"):                     "timeout:",
-		one("name: a, kind: cri, timeout: -1s"):                                  "timeout:",
-		one("name: a, kind: cri, jitter: 1h"):                                    "jitter:",
-		"registries: {top: 9}":                                                   "registries: top:",
-		"registries: {top: 1, plain_http: ['http://a']}":                         "registries: plain_http:",
-		"registries: {top: 1, timeout: 1h}":                                      "registries: timeout:",
-		"probes: [" + strings.Repeat("{name: a, kind: cri},", maxProbes+1) + "]": "probes: 33 are too many",
-		one("name: a, kind: tcp, target: 'a:1'") + "\n---\nprobes: []\nx: y\n":   "", // what follows the first document is not read
+		one("name: a, kind: tcp, target: 'a:1', port: 1"):                                                              "field port not found",
+		one("name: a, name: b"):                                                                                        "already set",
+		one("kind: tcp, target: 'a:1'"):                                                                                `probes[0]: name: ""`,
+		one("name: A_b, kind: tcp, target: 'a:1'"):                                                                     "probes[0] (A_b): name:",
+		"probes: [{name: a, kind: cri}, {name: a, kind: apiserver}]":                                                   "probes[1] (a): name: another probe has it",
+		one("name: a, kind: icmp"):                                                                                     `(a): kind: "icmp"`,
+		one("name: a, kind: cri, target: x"):                                                                           "target: cri has none",
+		one("name: a, kind: dns"):                                                                                      "target:",
+		one("name: a, kind: dns, target: a_b"):                                                                         "target:",
+		one("name: a, kind: dns, target: a, server: dns"):                                                              "server:",
+		one("name: a, kind: tcp, target: a, server: '1.2.3.4:53'"):                                                     "server: is only for kind dns",
+		one("name: a, kind: tcp, target: a"):                                                                           "target:",
+		one("name: a, kind: tcp, target: 'a:0'"):                                                                       "target:",
+		one("name: a, kind: tcp, target: 'a:70000'"):                                                                   "target:",
+		one("name: a, kind: tcp, target: 'a/b:1'"):                                                                     "target:",
+		one("name: a, kind: http, target: 'ftp://a'"):                                                                  "target: is no URL",
+		one("name: a, kind: http, target: 'http://a:x/'"):                                                              "target: is no URL",
+		one("name: a, kind: http, target: 'http://u:secret@a/'"):                                                       "target: has a user",
+		one("name: a, kind: http, target: 'http://a/#x'"):                                                              "target: has a fragment",
+		one("name: a, kind: http, target: 'http://a/', redirects: 9"):                                                  "redirects:",
+		one("name: a, kind: http, target: 'http://a/', status: [100]"):                                                 "status:",
+		one("name: a, kind: http, target: 'http://a/', ca_file: x"):                                                    "ca_file: there is no TLS",
+		one("name: a, kind: tcp, target: 'a:1', ca_file: x"):                                                           "ca_file: is only for kind http and registry",
+		one("name: a, kind: tcp, target: 'a:1', redirects: 1"):                                                         "redirects: is only for kind http",
+		one("name: a, kind: tcp, target: 'a:1', status: [200]"):                                                        "status: is only for kind http",
+		one("name: a, kind: http, target: 'http://a/', plain_http: true"):                                              "plain_http: is only for kind registry",
+		one("name: a, kind: registry, target: 'https://a'"):                                                            "target:",
+		one("name: a, kind: registry, target: 'a/b'"):                                                                  "target:",
+		one("name: a, kind: cri, interval: 0s"):                                                                        "interval:",
+		one("name: a, kind: cri, interval: 25h"):                                                                       "interval:",
+		one("name: a, kind: cri, interval: 5"):                                                                         `"5" is no length of time`,
+		one("name: a, kind: cri, interval: 2s, timeout: 3s"):                                                           "timeout:",
+		one("name: a, kind: cri, interval: 1h, timeout: 2m"):                                                           "timeout:",
+		one("name: a, kind: cri, timeout: -1s"):                                                                        "timeout:",
+		one("name: a, kind: cri, jitter: 1h"):                                                                          "jitter:",
+		one("name: a, kind: tcp, target: 'a:1', headers: {A: b}"):                                                      "headers: is only for kind http",
+		one("name: a, kind: http, target: 'http://a/', headers: [secret]"):                                             "headers: want NAME: VALUE",
+		one("name: a, kind: http, target: 'http://a/', headers: 'X: secret'"):                                          "headers: want NAME: VALUE",
+		one("name: a, kind: http, target: 'http://a/', headers: {A: [secret]}"):                                        "headers: want NAME: VALUE",
+		one("name: a, kind: http, target: 'http://a/', headers: {A b: secret}"):                                        `headers: "A b" is no name`,
+		one(`name: a, kind: http, target: 'http://a/', headers: {A: "secret\n"}`):                                      "headers: A: its value is no text of one line",
+		one("name: a, kind: http, target: 'http://a/', headers: {A: '" + strings.Repeat("s", maxHeaderValue+1) + "'}"): "headers: A: its value",
+		one("name: a, kind: http, target: 'http://a/', headers: {a-b: x, A-B: secret}"):                                "headers: A-B: is there twice",
+		one("name: a, kind: http, target: 'http://a/', headers: {authorization: Bearer secret}"):                       "headers: Authorization: a probe sends no credentials",
+		one("name: a, kind: http, target: 'http://a/', headers: {host: secret}"):                                       "headers: Host: the target says whom is asked",
+		one("name: a, kind: http, target: 'http://a/', headers: {transfer-encoding: chunked}"):                         "headers: Transfer-Encoding:",
+		one("name: a, kind: http, target: 'http://a/', headers: {" + manyHeaders() + "}"):                              "headers: 17 are too many",
+		one("name: a, kind: tcp, target: '$(NODE_ADDRESS):1'"):                                                         "(a): target: names $(NODE_ADDRESS), which nobody told: give --node-address",
+		one("name: a, kind: dns, target: a, server: '$(HOST):53'"):                                                     `(a): server: "$(HOST)" is not known`,
+		"registries: {top: 9}":                                                                                         "registries: top:",
+		"registries: {top: 1, plain_http: ['http://a']}":                                                               "registries: plain_http:",
+		"registries: {top: 1, timeout: 1h}":                                                                            "registries: timeout:",
+		"probes: [" + strings.Repeat("{name: a, kind: cri},", maxProbes+1) + "]":                                       "probes: 33 are too many",
+		one("name: a, kind: tcp, target: 'a:1'") + "\n---\nprobes: []\nx: y\n":                                         "", // what follows the first document is not read
 	} {
-		_, err := Parse([]byte(given))
+		_, err := Parse([]byte(given), Node{})
 		switch {
 		case want == "" && err != nil:
 			t.Errorf("%s: %v", given, err)
@@ -108,26 +123,73 @@ func TestEveryProblemNamesItsField(t *testing.T) {
 	}
 }
 
+func manyHeaders() string {
+	var all []string
+	for i := range maxHeaders + 1 {
+		all = append(all, fmt.Sprintf("A%d: b", i))
+	}
+	return strings.Join(all, ", ")
+}
+
+// All that is wrong is told at once, the node's address as well.
+func TestAProblemHidesNoOther(t *testing.T) {
+	_, err := Parse([]byte("probes: [{name: a, kind: tcp, target: '$(NODE_ADDRESS):0'}, {name: b, kind: icmp}]"), Node{})
+	for _, want := range []string{"(a): target: names $(NODE_ADDRESS)", "(a): target: \"0.0.0.0:0\" has no port", "(b): kind:"} {
+		if err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%v: want %s", err, want)
+		}
+	}
+}
+
+func TestTargetsNameTheNode(t *testing.T) {
+	const text = `
+probes:
+- {name: kubelet, kind: http, target: "https://$(NODE_ADDRESS):10250/healthz"}
+- {name: port, kind: tcp, target: "$(NODE_ADDRESS):22"}
+- {name: names, kind: dns, target: "$(NODE_NAME)", server: "$(NODE_ADDRESS):53"}
+- {name: registry, kind: registry, target: "$(NODE_ADDRESS):5000"}
+`
+	for address, want := range map[string][]string{
+		"10.0.0.7": {"https://10.0.0.7:10250/healthz", "10.0.0.7:22", "node-a", "10.0.0.7:5000", "10.0.0.7:53"},
+		"fd00::7":  {"https://[fd00::7]:10250/healthz", "[fd00::7]:22", "node-a", "[fd00::7]:5000", "[fd00::7]:53"},
+	} {
+		c, err := Parse([]byte(text), Node{Name: "node-a", Address: netip.MustParseAddr(address)})
+		if err != nil {
+			t.Fatal(err)
+		}
+		var got []string
+		for _, p := range c.Probes {
+			got = append(got, p.Target)
+		}
+		if got = append(got, c.Probes[2].Server); !slices.Equal(got, want) {
+			t.Errorf("%s: %q, want %q", address, got, want)
+		}
+	}
+}
+
 func TestLoad(t *testing.T) {
 	dir := t.TempDir()
 	path := filepath.Join(dir, "probes.yaml")
 	for _, c := range []struct{ text, want string }{
-		{"probes: [{name: a, kind: registry, target: a, ca_file: " + filepath.Join(dir, "none.pem") + "}]", "(a): ca_file: open "},
+		{"probes: [{name: a, kind: registry, target: a, ca_file: " + filepath.Join(dir, "none.pem") + "}]", "(a): ca_file: stat "},
 		{"probes: [{name: a, kind: registry, target: a, ca_file: " + path + "}]", "has no certificate in PEM"},
-		{strings.Repeat("#", maxFile+1), "no list of probes"},
+		{"probes: [{name: a, kind: registry, target: a, ca_file: /dev/zero}]", "(a): ca_file: /dev/zero is no regular file"},
+		{strings.Repeat("#", maxFile+1), "neither a list of probes"},
 		{"probes: [{name: a}]", "(a): kind:"},
 		{whole, ""},
 	} {
 		if err := os.WriteFile(path, []byte(c.text), 0o600); err != nil {
 			t.Fatal(err)
 		}
-		_, err := Load(path)
+		_, err := Load(path, Node{})
 		if c.want == "" && err != nil || c.want != "" && (err == nil || !strings.Contains(err.Error(), c.want) || !strings.Contains(err.Error(), path)) {
 			t.Errorf("%.60q: %v, want %q", c.text, err, c.want)
 		}
 	}
-	if _, err := Load(filepath.Join(dir, "none")); err == nil {
-		t.Error("loaded nothing")
+	for _, path := range []string{filepath.Join(dir, "none"), dir, "/dev/zero", "/proc/self/mem"} {
+		if _, err := Load(path, Node{}); err == nil || !strings.Contains(err.Error(), path) {
+			t.Errorf("loaded %s: %v", path, err)
+		}
 	}
 }
 
@@ -149,7 +211,7 @@ func FuzzParse(f *testing.F) {
 	f.Add([]byte(whole))
 	f.Add([]byte("probes: [{name: a, kind: http, target: 'http://[::1]:80/', status: [200]}]"))
 	f.Fuzz(func(t *testing.T, text []byte) {
-		c, err := Parse(text)
+		c, err := Parse(text, Node{})
 		if err != nil {
 			return
 		}

@@ -21,9 +21,9 @@ type followed struct {
 	told  teller
 }
 
-// followRegistries asks those that are used the most, all at once, at each interval.
-func (r *Runner) followRegistries(ctx context.Context) {
-	config := r.config.Config.Registries
+// followRegistries asks those that are used the most, all at once, at each interval. When ctx ends it returns the names of the
+// probes that there were.
+func (r *Runner) followRegistries(ctx context.Context, config Registries) (names []string) {
 	asked := map[string]*followed{}
 	for wait := random(config.Interval.Duration); backoff.Sleep(ctx, wait); wait = config.pause(random) {
 		top := r.config.Pulled(ctx)
@@ -51,6 +51,10 @@ func (r *Runner) followRegistries(ctx context.Context) {
 		}
 		asking.Wait()
 	}
+	for _, f := range asked {
+		names = append(names, f.probe.Name)
+	}
+	return names
 }
 
 func (r *Runner) follow(config Registries, host string) *followed {

@@ -3,22 +3,25 @@ package probe
 import (
 	"context"
 	"math/rand/v2"
-	"sync"
 	"time"
 
 	"go.uber.org/zap"
 
 	"github.com/podlapse/podlapse/pkg/backoff"
+	"github.com/podlapse/podlapse/pkg/health"
 )
 
 // RunnerConfig is what a Runner needs. Runtime is required for probes of kind cri, APIServer for apiserver, Pulled for registries.
 type RunnerConfig struct {
-	Config    Config
+	Config Config
+	// Load reads the configuration again, with the files that it names.
+	Load      func() (Config, error)
 	Recorder  Recorder
 	Runtime   RoundTrip
 	APIServer RoundTrip
 	// Pulled lists the registries from which pods of the node were pulled, HOST[:PORT], the most used first.
 	Pulled func(context.Context) []string
+	Report health.Report // whether the configuration can be used
 	Logger *zap.Logger
 }
 
@@ -28,17 +31,24 @@ type Runner struct{ config RunnerConfig }
 // NewRunner does nothing before Run.
 func NewRunner(config RunnerConfig) *Runner { return &Runner{config} }
 
-// Run asks, each probe on a goroutine of its own and never twice at once, until ctx ends; then it returns nil.
+// lookEvery is how often the configuration is read again. That kubelet brings a changed ConfigMap to the pod takes a minute.
+const lookEvery = 10 * time.Second
+
+// Run asks, each probe on a goroutine of its own and never twice at once, until ctx ends; then it returns nil. While the
+// configuration cannot be used it goes by the one before.
 func (r *Runner) Run(ctx context.Context) error {
-	var asking sync.WaitGroup
-	for _, p := range r.config.Config.Probes {
-		asking.Go(func() { r.repeat(ctx, p) })
+	asked := r.ask(ctx, r.config.Config)
+	defer asked.stop()
+	r.config.Report(true, asked.config.String())
+	for backoff.Sleep(ctx, lookEvery) {
+		config, err := r.config.Load()
+		if err != nil {
+			r.config.Report(false, "goes by what the file said before: "+err.Error())
+			continue
+		}
+		asked.become(ctx, config)
+		r.config.Report(true, asked.config.String())
 	}
-	if r.config.Config.Registries.Top > 0 {
-		asking.Go(func() { r.followRegistries(ctx) })
-	}
-	asking.Wait()
-	<-ctx.Done()
 	return nil
 }
 

@@ -40,16 +40,23 @@ func (n *notebook) take() []string {
 	return slices.Compact(lines)
 }
 
+// same is a file that does not change.
+func same(config Config) func() (Config, error) {
+	return func() (Config, error) { return config, nil }
+}
+
+func ignore(bool, string) {}
+
 func TestRunnerAsksAtIntervals(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		core, logged := observer.New(zap.DebugLevel)
-		config, err := Parse([]byte("probes: [{name: cri, kind: cri, interval: 10s, timeout: 1s, jitter: 0s}, {name: api, kind: apiserver, interval: 1h}]"))
+		config, err := Parse([]byte("probes: [{name: cri, kind: cri, interval: 10s, timeout: 1s, jitter: 0s}, {name: api, kind: apiserver, interval: 1h}]"), Node{})
 		if err != nil {
 			t.Fatal(err)
 		}
 		var trips []time.Time // of the probe's goroutine until it has ended
 		var book notebook
-		r := NewRunner(RunnerConfig{Config: config, Recorder: &book, Logger: zap.New(core),
+		r := NewRunner(RunnerConfig{Config: config, Load: same(config), Report: ignore, Recorder: &book, Logger: zap.New(core),
 			Runtime: func(ctx context.Context) error {
 				switch trips = append(trips, time.Now()); len(trips) {
 				case 2, 3:
@@ -94,6 +101,16 @@ func TestRunnerAsksAtIntervals(t *testing.T) {
 	})
 }
 
+// A server can make an error as long as it likes.
+func TestWhatIsLoggedIsBounded(t *testing.T) {
+	core, logged := observer.New(zap.DebugLevel)
+	told := teller{logger: zap.New(core)}
+	told.tell(Outcome{Probe: "a", Result: ResultError, Detail: strings.Repeat("x", 1<<20)})
+	if entries := logged.All(); len(entries) != 1 || len(entries[0].ContextMap()["detail"].(string)) != maxDetail {
+		t.Errorf("logged %d entries", len(entries))
+	}
+}
+
 func TestRegistriesAreThoseThatAreUsedTheMost(t *testing.T) {
 	alive := strings.TrimPrefix(registryServer(t), "http://")
 	gone := dead(t)
@@ -102,7 +119,7 @@ func TestRegistriesAreThoseThatAreUsedTheMost(t *testing.T) {
 	var book notebook
 	config := Config{Registries: Registries{Top: 2, PlainHTTP: []string{alive, gone}}}
 	config.Registries.Interval.Duration, config.Registries.Timeout.Duration = 20*time.Millisecond, time.Second
-	r := NewRunner(RunnerConfig{Config: config, Recorder: &book, Logger: zap.NewNop(), Pulled: func(context.Context) []string {
+	r := NewRunner(RunnerConfig{Config: config, Load: same(config), Report: ignore, Recorder: &book, Logger: zap.NewNop(), Pulled: func(context.Context) []string {
 		mu.Lock()
 		defer mu.Unlock()
 		return slices.Clone(pulled)

@@ -7,7 +7,6 @@ import (
 	"net"
 	"net/netip"
 	"net/url"
-	"os"
 	"slices"
 	"strconv"
 	"strings"
@@ -85,6 +84,10 @@ func (p Probe) problems() (problems []error) {
 	only("ca_file", p.CAFile != "", KindHTTP, KindRegistry)
 	only("redirects", p.Redirects != 0, KindHTTP)
 	only("status", len(p.Status) > 0, KindHTTP)
+	only("headers", len(p.Headers) > 0, KindHTTP)
+	for _, problem := range p.Headers.problems() {
+		wrong("headers", "%w", problem)
+	}
 	if _, err := netip.ParseAddrPort(p.Server); p.Server != "" && err != nil {
 		wrong("server", "%.80q is no address: want IP:PORT such as 10.96.0.10:53", p.Server)
 	}
@@ -187,7 +190,7 @@ func checkRegistry(host string) error {
 }
 
 func readAuthorities(path string) ([]byte, error) {
-	text, err := os.ReadFile(path)
+	text, err := readFile(path)
 	if err != nil {
 		return nil, err
 	}

@@ -81,6 +81,25 @@ func (s *Screen) Close() error {
 	return nil
 }
 
+// Remember notes how the terminal is before anybody takes it. What it returns gives it back as it was, if somebody has, for a program that
+// ends without Close.
+func Remember(in, out *os.File) (giveBack func()) {
+	before, err := term.GetState(int(in.Fd()))
+	if err != nil {
+		return func() {} // keys do not come from a terminal
+	}
+	return func() {
+		now, err := term.GetState(int(in.Fd()))
+		if err != nil || *now == *before {
+			return
+		}
+		_ = term.Restore(int(in.Fd()), before) // first: a terminal may take no more text; there is nobody left to tell
+		if term.IsTerminal(int(out.Fd())) {
+			_, _ = io.WriteString(out, leaveScreen)
+		}
+	}
+}
+
 // Width is how many columns the terminal behind a file has, and whether it is one.
 func Width(file *os.File) (columns int, isTerminal bool) {
 	if file == nil || !term.IsTerminal(int(file.Fd())) {

@@ -14,8 +14,10 @@ const MaxText = 4 << 10
 const ellipsis = "…"
 
 // Inert says that a character only shows itself. Control and format characters (bidirectional marks among them) do more, odd
-// spaces and combining marks change what stands beside them.
-func Inert(r rune) bool { return unicode.IsPrint(r) && !unicode.In(r, unicode.Mn, unicode.Me) }
+// spaces and combining marks change what stands beside them, and letters without ink, such as U+3164, show nothing.
+func Inert(r rune) bool {
+	return unicode.IsPrint(r) && !unicode.In(r, unicode.Mn, unicode.Me, unicode.Other_Default_Ignorable_Code_Point)
+}
 
 // Clean makes a foreign text one that can be printed in a line: what is not Inert is left out, and what is longer than MaxText.
 func Clean(text string) string {

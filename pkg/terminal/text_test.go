@@ -17,6 +17,9 @@ func TestClean(t *testing.T) {
 	if got := Clean(strings.Repeat("é", 1<<20)); len(got) > MaxText+len(ellipsis) || !utf8.ValidString(got) || !strings.HasSuffix(got, "é…") {
 		t.Errorf("a megabyte became %d bytes: …%q", len(got), got[len(got)-10:])
 	}
+	if got := Clean("a\u3164b\u115fc\u034fd"); got != "abcd" { // letters without ink
+		t.Errorf("got %q", got)
+	}
 	if got := CleanLines("a\nb\x1b\nc\nd", 3); got != "a\nb\nc\n…" {
 		t.Errorf("got %q", got)
 	}

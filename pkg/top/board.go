@@ -21,6 +21,7 @@ const (
 
 // Board is what is known of all agents that are listened to.
 type Board struct {
+	since  time.Duration     // how long what is over is shown
 	agents map[string]*agent // by the agent's own name
 	over   int               // how many rows are of start-ups that are over
 	begun  int               // and of those that go on
@@ -32,7 +33,8 @@ type agent struct {
 	rows    map[string]row // by the start-up's ID
 	pulls   map[puller]pull
 	trouble string // why nothing comes from it; empty while it does
-	crowded bool   // there was no room for all that start
+	lostAt  time.Time
+	crowded bool // there was no room for all that start
 }
 
 // row is one start-up, of which no more is kept than is shown.
@@ -47,6 +49,7 @@ type row struct {
 	total, inPhase        time.Duration // when it was heard
 	heardAt               time.Time
 	settledAt             time.Time
+	lostAt                time.Time // since when nothing comes of it; zero while something does
 }
 
 // puller is who waits for a pull.
@@ -63,16 +66,23 @@ func (r row) starting() bool { return r.state == timeline.StateStarting }
 // age is how long a start-up goes on, or took.
 func (r row) age(now time.Time) time.Duration { return r.grown(r.total, now) }
 
-// grown adds the time since it was heard, by the reader's own clock: the node's may be another.
+// grown adds the time since it was heard, by the reader's own clock: the node's may be another. What nothing comes of any more may be
+// over, and grows no more.
 func (r row) grown(length time.Duration, now time.Time) time.Duration {
 	if !r.starting() {
 		return length
 	}
+	if !r.lostAt.IsZero() {
+		now = r.lostAt
+	}
 	return length + max(0, now.Sub(r.heardAt))
 }
 
-// NewBoard knows nobody.
-func NewBoard() *Board { return &Board{agents: map[string]*agent{}} }
+// NewBoard knows nobody. What is over is shown for so long after its end.
+func NewBoard(since time.Duration) *Board { return &Board{since: since, agents: map[string]*agent{}} }
+
+// Agents are the names of those that have joined.
+func (b *Board) Agents() []string { return slices.Collect(maps.Keys(b.agents)) }
 
 // Join adds an agent by its own name and its node's; nothing changes if it is there.
 func (b *Board) Join(name, node string) {
@@ -90,10 +100,15 @@ func (b *Board) Leave(name string) {
 }
 
 // Lose says that nothing comes from an agent, and why. What it told before stays and is shown as old.
-func (b *Board) Lose(name string, err error) {
-	if a := b.agents[name]; a != nil {
-		a.trouble = terminal.Clean(err.Error())
+func (b *Board) Lose(name string, err error, now time.Time) {
+	a := b.agents[name]
+	if a == nil {
+		return
 	}
+	if a.trouble == "" {
+		a.lostAt = now
+	}
+	a.trouble = terminal.Clean(err.Error())
 }
 
 // Take takes in what an agent tells at an instant of the reader's clock.
@@ -106,7 +121,7 @@ func (b *Board) Take(name string, event client.Event, now time.Time) {
 	case client.KindOpen:
 		a.trouble = ""
 	case client.KindBroken:
-		b.Lose(name, event.Err)
+		b.Lose(name, event.Err, now)
 	case client.KindReset:
 		b.forget(a)
 	case client.KindPod:
@@ -203,7 +218,12 @@ func (b *Board) forgetOldest() {
 func (b *Board) rows() []row {
 	var rows []row
 	for _, a := range b.agents {
-		rows = slices.AppendSeq(rows, maps.Values(a.rows))
+		for _, r := range a.rows {
+			if a.trouble != "" {
+				r.lostAt = a.lostAt
+			}
+			rows = append(rows, r)
+		}
 	}
 	return rows
 }

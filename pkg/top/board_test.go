@@ -63,7 +63,7 @@ func open(b *Board, agent, node string, events ...client.Event) {
 
 // cluster is two nodes on which pods start, and one of which nothing comes.
 func cluster() *Board {
-	b := NewBoard()
+	b := NewBoard(time.Hour)
 	open(b, "agent-a", "node-a",
 		starting("node-a", "web-0", 8*time.Second, timeline.PhasePull, "app", 5*time.Second),
 		starting("node-a", "web-1", 7*time.Second, timeline.PhasePullQueue, "app", 6*time.Second),
@@ -76,7 +76,7 @@ func cluster() *Board {
 	crash.Record.Phases[1].Attempt, crash.Record.Reason = 4, "CrashLoopBackOff"
 	open(b, "agent-b", "node-b", crash, over("node-b", "broken", timeline.StateFailed, time.Second, noon.Add(-2*time.Second), "failed after 1.0 s: Evicted"))
 	b.Join("agent-c", "node-c")
-	b.Lose("agent-c", errors.New("connection refused\x1b[2J"))
+	b.Lose("agent-c", errors.New("connection refused\x1b[2J"), noon)
 	return b
 }
 
@@ -85,8 +85,8 @@ func TestView(t *testing.T) {
 	golden(t, "cluster.txt", cluster().View(later, terminal.Page{}, 0))
 	golden(t, "cluster-90-columns.txt", cluster().View(later, terminal.Page{Columns: 90, Fit: true, Colour: true}, 40))
 	golden(t, "cluster-12-lines.txt", cluster().View(later, terminal.Page{Columns: 90, Fit: true}, 12))
-	golden(t, "nobody.txt", NewBoard().View(later, terminal.Page{}, 0))
-	one := NewBoard()
+	golden(t, "nobody.txt", NewBoard(time.Hour).View(later, terminal.Page{}, 0))
+	one := NewBoard(time.Hour)
 	open(one, "", "", starting("node-a", "web-0", time.Second, timeline.PhaseVolumes, "", time.Second))
 	golden(t, "one-node.txt", one.View(later, terminal.Page{}, 0))
 }
@@ -113,9 +113,10 @@ func TestBoardFollows(t *testing.T) {
 	b.Take("agent-a", client.Event{Kind: client.KindOut, Pod: key("web-0")}, noon)
 	b.Take("agent-a", client.Event{Kind: client.KindBroken, Err: errors.New("eof")}, noon)
 	shows("!web-0", "nothing comes from node-a: eof", "web-1")
+	b.Take("agent-a", client.Event{Kind: client.KindPulls, Pulls: make([]export.LivePullRecord, 1)}, noon)
 	b.Take("agent-a", client.Event{Kind: client.KindOpen}, noon)
 	b.Take("agent-a", client.Event{Kind: client.KindReset}, noon)
-	shows("!node-a: eof", "!web-1")
+	shows("!node-a: eof", "!web-1", "!pulls go on")
 	b.Leave("agent-b")
 	b.Take("agent-b", client.Event{Kind: client.KindPod}, noon) // which was under way
 	shows("0 starting, 0 started lately", "!node-b")
@@ -124,9 +125,37 @@ func TestBoardFollows(t *testing.T) {
 	}
 }
 
+// TestWhatNothingComesOf is shown as it was told, and that it is old, until something comes again.
+func TestWhatNothingComesOf(t *testing.T) {
+	b := NewBoard(time.Hour)
+	open(b, "a", "node-a", starting("node-a", "web-0", 8*time.Second, timeline.PhasePull, "app", 5*time.Second))
+	for range 2 { // the second try fails as well
+		b.Take("a", client.Event{Kind: client.KindBroken, Err: errors.New("eof")}, noon.Add(2*time.Second))
+	}
+	later := noon.Add(time.Minute)
+	if text := strings.Join(b.View(later, terminal.Page{}, 0), "\n"); !strings.Contains(text, "shop/web-0  10.0 s  pull   7.0 s  told 58.0 s ago, app") {
+		t.Errorf("%s", text)
+	}
+	b.Take("a", client.Event{Kind: client.KindOpen}, later)
+	if text := strings.Join(b.View(later, terminal.Page{}, 0), "\n"); !strings.Contains(text, "shop/web-0  1m08s  pull   1m05s  app") {
+		t.Errorf("%s", text)
+	}
+}
+
+// TestWhatIsLongOverIsNotShown though the agent told of it when it was news.
+func TestWhatIsLongOverIsNotShown(t *testing.T) {
+	b := NewBoard(10 * time.Minute)
+	open(b, "a", "node-a", over("node-a", "web-0", timeline.StateReady, time.Second, noon, "1.0 s to ready"))
+	for after, want := range map[time.Duration]string{10 * time.Minute: "1 started lately", 10*time.Minute + time.Second: "0 started lately"} {
+		if text := strings.Join(b.View(noon.Add(after), terminal.Page{}, 0), "\n"); !strings.Contains(text, want) || strings.Contains(text, "web-0") != (want[0] == '1') {
+			t.Errorf("after %s want %s in\n%s", after, want, text)
+		}
+	}
+}
+
 // TestBoardIsBounded has more start-ups than there is room for, all over at the same time and then all going on.
 func TestBoardIsBounded(t *testing.T) {
-	b := NewBoard()
+	b := NewBoard(time.Hour)
 	open(b, "a", "node-a")
 	for i := range 3 * maxOver {
 		b.Take("a", over("node-a", fmt.Sprint("over-", i), timeline.StateReady, 0, noon, ""), noon)
@@ -152,14 +181,14 @@ func TestBoardIsBounded(t *testing.T) {
 // TestViewOfHostileRecords holds that what an agent tells cannot control the terminal, whatever its size.
 func TestViewOfHostileRecords(t *testing.T) {
 	evil := strings.Repeat("<script>\x1b[2J\u202e\u0301\n漢", 1<<15)
-	b := NewBoard()
+	b := NewBoard(time.Hour)
 	b.Join("x", evil)
 	event := starting(evil, evil, time.Second, timeline.Phase(evil), evil, 0)
 	event.Record.Namespace, event.Record.Reason = evil, evil
 	b.Take("x", event, noon)
 	b.Take("x", over(evil, "over", timeline.State(evil), -1, noon.Add(time.Hour), evil), noon)
 	b.Take("x", client.Event{Kind: client.KindPulls, Pulls: []export.LivePullRecord{{Namespace: evil, Pod: evil, Container: evil, Registry: evil, State: "pulling"}}}, noon)
-	b.Lose("x", errors.New(evil))
+	b.Lose("x", errors.New(evil), noon)
 	for columns := range 200 {
 		for _, lines := range []int{1, 3, 24} {
 			view := b.View(noon, terminal.Page{Columns: columns, Fit: true, Cut: true}, lines)

@@ -25,7 +25,7 @@ func (b *Board) View(now time.Time, page terminal.Page, lines int) []string {
 	for _, r := range b.rows() {
 		if r.starting() {
 			starting = append(starting, r)
-		} else {
+		} else if now.Sub(r.settledAt) <= b.since {
 			over = append(over, r)
 		}
 	}
@@ -129,15 +129,18 @@ func (b *Board) startingTable(rows []row, now time.Time, page terminal.Page) []s
 	layout.StyleRow(0, terminal.Dim)
 	for i, r := range rows {
 		layout.Add(r.node, r.namespace+"/"+r.name, export.LengthText(r.age(now)), cmp.Or(terminal.Clean(string(r.phase)), "-"),
-			export.LengthText(r.grown(r.inPhase, now)), b.where(r))
+			export.LengthText(r.grown(r.inPhase, now)), b.where(r, now))
 		layout.Style(i+1, 3, export.CauseStyle(r.cause))
 	}
 	return b.lines(layout, page)
 }
 
 // where is what a start-up is stuck at.
-func (b *Board) where(r row) string {
+func (b *Board) where(r row, now time.Time) string {
 	var parts []string
+	if !r.lostAt.IsZero() {
+		parts = append(parts, "told "+export.LengthText(now.Sub(r.lostAt))+" ago")
+	}
 	if r.container != "" {
 		container := r.container
 		if r.attempt > 0 {

@@ -42,7 +42,7 @@ func guard(access Access, logger *zap.Logger, next http.Handler) http.Handler {
 		case verdict == Allowed:
 			next.ServeHTTP(w, r)
 		case verdict == Denied:
-			writeError(w, http.StatusForbidden, "forbidden", "the token's user may not get this path: RBAC needs a rule with verb get on nonResourceURLs /metrics or /podlapse/*")
+			writeError(w, http.StatusForbidden, "forbidden", "the token's user may not get this path: RBAC needs a rule with verb get on nonResourceURLs /podlapse/… (for metrics, /metrics)")
 		default:
 			w.Header().Set("WWW-Authenticate", `Bearer error="invalid_token"`)
 			writeError(w, http.StatusUnauthorized, "unauthenticated", "the API server does not know the token, or no longer")

@@ -178,23 +178,29 @@ func TestUIDOfTheSameName(t *testing.T) {
 
 func TestBadParameters(t *testing.T) {
 	for target, want := range map[string]string{
-		"/api/v1/pods?limit=0":                 "from 1 to 500",
-		"/api/v1/pods?limit=501":               "from 1 to 500",
-		"/api/v1/pods?limit=x":                 "from 1 to 500",
-		"/api/v1/pods?continue=x":              "none to begin anew",
-		"/api/v1/pods?continue=e30":            "none to begin anew", // {}
-		"/api/v1/pods?slowerthan=5s":           "want some of continue, gone, labelSelector, limit",
-		"/api/v1/pods?state=Ready":             "want some of starting",
-		"/api/v1/pods/a/b?limit=1":             "want some of uid",
-		"/api/v1/pods/a/b/trace?x":             "want some of uid",
-		"/api/v1/node?x=1":                     "want none",
-		"/api/v1/registries?x=1":               "want none",
-		"/api/v1/evidence?x=1":                 "want none",
-		"/api/v1/pulls?state=x":                "want some of limit, namespace, registry",
-		"/api/v1/pulls?limit=1000":             "from 1 to 500",
-		"/api/v1/stream?gone=true":             "want some of labelSelector, last_event_id",
-		"/api/v1/stream?phase=x":               "want some of scheduling",
-		"/api/v1/objects/pods?labelSelector=,": "label selector such as",
+		"/api/v1/pods?limit=0":                  "from 1 to 500",
+		"/api/v1/pods?limit=501":                "from 1 to 500",
+		"/api/v1/pods?limit=x":                  "from 1 to 500",
+		"/api/v1/pods?continue=x":               "none to begin anew",
+		"/api/v1/pods?continue=e30":             "none to begin anew", // {}
+		"/api/v1/pods?slowerthan=5s":            "want some of continue, gone, labelSelector, limit",
+		"/api/v1/pods?namespace=team-1%zz":      `invalid URL escape "%zz": want NAME=VALUE`,
+		"/api/v1/pods?namespace=team-1;limit=1": "invalid semicolon separator",
+		"/api/v1/pods?limit=1&limit=2":          "limit is given 2 times",
+		"/api/v1/pods?state=ready&state=failed": "state is given 2 times",
+		"/api/v1/pods/a/b?uid=1&uid=2":          "uid is given 2 times",
+		"/api/v1/pulls?namespace=a,":            "want namespaces separated by commas",
+		"/api/v1/pods?state=Ready":              "want some of starting",
+		"/api/v1/pods/a/b?limit=1":              "want some of uid",
+		"/api/v1/pods/a/b/trace?x":              "want some of uid",
+		"/api/v1/node?x=1":                      "want none",
+		"/api/v1/registries?x=1":                "want none",
+		"/api/v1/evidence?x=1":                  "want none",
+		"/api/v1/pulls?state=x":                 "want some of limit, namespace, registry",
+		"/api/v1/pulls?limit=1000":              "from 1 to 500",
+		"/api/v1/stream?gone=true":              "want some of labelSelector, last_event_id",
+		"/api/v1/stream?phase=x":                "want some of scheduling",
+		"/api/v1/objects/pods?labelSelector=,":  "label selector such as",
 	} {
 		answer := (&fake{}).ask(t, http.MethodGet, target)
 		if got := decode[problem](t, answer); answer.Code != http.StatusBadRequest || got.Error != "bad_request" || !strings.Contains(got.Reason, want) {
@@ -291,7 +297,7 @@ func TestRecentPullsAndRegistries(t *testing.T) {
 		{Container: "c", Registry: "other.example", Outcome: imagepull.OutcomeFailed, Failure: "not_found", FinishedAt: there.CreatedAt.Add(-time.Hour)},
 		{Container: "c", Registry: "other.example", Outcome: imagepull.OutcomePulling, Attempt: 1},
 	}}
-	f := &fake{timelines: []timeline.Timeline{there, failed}, gone: []timeline.Timeline{gone}}
+	f := &fake{timelines: []timeline.Timeline{there, failed}, gone: []timeline.Timeline{gone, there}} // one is on its way out
 	got := decode[export.PullList](t, f.ask(t, http.MethodGet, "/api/v1/pulls"))
 	if len(got.Recent) != 3 || got.Recent[2].UID != "f" || got.Recent[0].FinishedAt.Before(got.Recent[1].FinishedAt.Time) ||
 		got.Recent[0].Layers != nil || got.Recent[0].Download == nil {
@@ -301,6 +307,9 @@ func TestRecentPullsAndRegistries(t *testing.T) {
 		t.Errorf("%+v", got)
 	}
 	if got := decode[export.PullList](t, f.ask(t, http.MethodGet, "/api/v1/pulls?namespace=a")); len(got.Recent) != 1 || got.Recent[0].UID != "f" {
+		t.Errorf("%+v", got)
+	}
+	if got := decode[export.PullList](t, f.ask(t, http.MethodGet, "/api/v1/pulls?namespace=a,"+there.Namespace)); len(got.Recent) != 2 {
 		t.Errorf("%+v", got)
 	}
 	registries := decode[export.RegistryList](t, f.ask(t, http.MethodGet, "/api/v1/registries")).Items
@@ -315,7 +324,7 @@ func TestEvidence(t *testing.T) {
 	lacking := timeline.Timeline{UID: "1", Total: 3 * time.Second, Missing: []string{"x"}, LostEvents: []string{"y"}, Reconstructed: true,
 		Phases: []timeline.Span{{Phase: timeline.PhaseUnattributed, StartAt: firstStart, EndAt: firstStart.Add(2 * time.Second)}}}
 	torn := timeline.Timeline{UID: "2", Total: time.Second, Conflicts: make([]timeline.Conflict, 2)}
-	f := &fake{timelines: []timeline.Timeline{lacking}, gone: []timeline.Timeline{torn},
+	f := &fake{timelines: []timeline.Timeline{lacking}, gone: []timeline.Timeline{torn, lacking}, // one is on its way out
 		statuses: []health.Status{{Part: "cri", Detail: "refused", Since: firstStart}, {Part: "pod_watch", Up: true}}}
 	got := decode[export.EvidenceRecord](t, f.ask(t, http.MethodGet, "/api/v1/evidence"))
 	if got.StartUps != (export.EvidenceCounts{Known: 2, Reconstructed: 1, WithConflicts: 1, WithMissing: 1, WithLostEvents: 1}) ||

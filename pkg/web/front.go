@@ -1,6 +1,10 @@
 package web
 
-import "net/http"
+import (
+	"net/http"
+	"path"
+	"strings"
+)
 
 // listed has a handler answer what is in the mux, and rest answer all else.
 func listed(mux *http.ServeMux, handler, rest http.Handler) http.Handler {
@@ -37,8 +41,15 @@ func harmless(next http.Handler) http.Handler {
 		case r.ContentLength != 0: // unknown is -1
 			header.Set("Connection", "close")
 			writeError(w, http.StatusRequestEntityTooLarge, "body_not_allowed", "requests to the agent have no body")
+		case !plain(r.URL.EscapedPath()): // else the mux would send elsewhere, which behind a proxy is nowhere
+			writeError(w, http.StatusNotFound, "not_found", noSuchAddress)
 		default:
 			next.ServeHTTP(w, r)
 		}
 	})
+}
+
+// plain says that a path has nothing that the mux would take out.
+func plain(p string) bool {
+	return p == "/" || path.Clean(p) == strings.TrimSuffix(p, "/")
 }

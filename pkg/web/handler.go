@@ -40,6 +40,7 @@ func newReads(config Config, errorLog *log.Logger) http.Handler {
 	handleAPI(mux, config)
 	handlePage(mux, config.Page)
 	mux.Handle("/debug/observations", onlyLocal(observations{latest: config.Observations, logger: config.Logger}))
+	mux.Handle("/debug/pprof/{profile}", onlyLocal(newProfiles(config)))
 	access := func(reads http.Handler) http.Handler { return guard(config.Access, config.Logger, reads) }
 	return listed(mux, access(mux), newOpen(home(config.Page, access)))
 }
@@ -49,10 +50,12 @@ func newOpen(home http.Handler) *http.ServeMux {
 	mux := http.NewServeMux()
 	mux.Handle("/{$}", home)
 	mux.HandleFunc("/", func(w http.ResponseWriter, r *http.Request) {
-		writeError(w, http.StatusNotFound, "not_found", "no such address; / lists those there are")
+		writeError(w, http.StatusNotFound, "not_found", noSuchAddress)
 	})
 	return mux
 }
+
+const noSuchAddress = "no such address; / lists those there are"
 
 const indexText = `podlapse agent
 
@@ -69,6 +72,7 @@ const indexText = `podlapse agent
 /api/v1/objects/pods            the pod objects, if the agent serves them
 /api/v1/stream                  changes as Server-Sent Events
 /debug/observations             what the sources observed last, as a recording; over loopback only
+/debug/pprof/heap               profiles of the agent itself, also allocs, goroutine and profile, if it makes them; over loopback only
 `
 
 func index(w http.ResponseWriter, _ *http.Request) { writeText(w, http.StatusOK, indexText) }

@@ -6,9 +6,11 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"net"
 	"net/http"
 	"runtime"
+	"slices"
 	"strings"
 	"sync/atomic"
 	"syscall"
@@ -108,7 +110,7 @@ func TestRequestsThatAreTooMuchOrNone(t *testing.T) {
 		"an encoding nobody knows":    {"GET / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: zip\r\n\r\n", 501, ""},
 		"an upgrade":                  {"GET /livez HTTP/1.1\r\nHost: a\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n\r\n", 200, ""},
 		"a proxy's request":           {"GET http://elsewhere.example/none HTTP/1.1\r\nHost: a\r\n\r\n", 404, "not_found"},
-		"a path that climbs":          {"GET /api/v1/../../etc/passwd HTTP/1.1\r\nHost: a\r\n\r\n", 307, ""},
+		"a path that climbs":          {"GET /api/v1/../../etc/passwd HTTP/1.1\r\nHost: a\r\n\r\n", 404, "no such address"},
 		"a path with encoded slashes": {"GET /api/v1/pods/..%2f..%2fetc/passwd HTTP/1.1\r\nHost: a\r\n\r\n", 404, "no pod ../../etc/passwd"},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -125,19 +127,20 @@ func TestRequestsThatAreTooMuchOrNone(t *testing.T) {
 	alive(t, "127.0.0.1", address)
 }
 
-// TestSlowClientsCostLittleAndKeepNobodyOut has three clients open all the connections they can get, with as much of a
-// header as the server takes, and say no more.
+// TestSlowClientsCostLittleAndKeepNobodyOut has more clients than there is room for open all the connections they can get, with as
+// much of a header as the server takes, and say no more.
 func TestSlowClientsCostLittleAndKeepNobodyOut(t *testing.T) {
 	address := running(t, (&fake{}).config())
 	alive(t, "127.0.0.1", address)
 	before := heap()
 	slow := "GET /metrics HTTP/1.1\r\nHost: a\r\nX-Slow: " + strings.Repeat("x", maxHeaderBytes-1024)
-	var conns []net.Conn
-	for _, client := range []string{"127.0.0.2", "127.0.0.3", "127.0.0.4"} {
-		for range 3 * maxPerClient {
+	clients := []string{"127.0.0.2", "127.0.0.3", "127.0.0.4", "127.0.0.5", "127.0.0.6"}
+	conns := map[string][]net.Conn{}
+	for _, client := range clients {
+		for range 2 * maxPerClient {
 			conn := from(t, client, address)
 			_, _ = io.WriteString(conn, slow) // may be closed already
-			conns = append(conns, conn)
+			conns[client] = append(conns[client], conn)
 		}
 	}
 	began := time.Now()
@@ -145,17 +148,24 @@ func TestSlowClientsCostLittleAndKeepNobodyOut(t *testing.T) {
 	if grown := heap() - before; grown > maxConnections*64<<10 {
 		t.Errorf("the heap has grown by %d KiB", grown>>10)
 	}
-	open := 0
-	for _, conn := range conns {
-		_ = conn.SetReadDeadline(time.Now().Add(10 * time.Millisecond)) // one that is closed has been for long
-		if _, err := conn.Read(make([]byte, 1)); isTimeout(err) {
-			open++
+	all := 0
+	for _, client := range clients {
+		open := 0
+		for _, conn := range conns[client] {
+			_ = conn.SetReadDeadline(time.Now().Add(5 * time.Millisecond)) // one that is closed has been for long
+			if _, err := conn.Read(make([]byte, 1)); isTimeout(err) {
+				open++
+			}
 		}
+		if fairly := maxConnections / len(clients); open < fairly-1 || open > maxPerClient {
+			t.Errorf("%s has %d connections open, want %d or so", client, open, fairly)
+		}
+		all += open
 	}
-	if open != 3*maxPerClient {
-		t.Errorf("%d connections are open, want %d", open, 3*maxPerClient)
+	if all != maxConnections-1 { // one yielded to the probe
+		t.Errorf("%d connections are open, want %d", all, maxConnections-1)
 	}
-	for _, conn := range conns {
+	for _, conn := range slices.Concat(slices.Collect(maps.Values(conns))...) {
 		_ = conn.SetReadDeadline(began.Add(2 * headerTimeout))
 		if _, err := io.Copy(io.Discard, conn); isTimeout(err) {
 			t.Fatalf("still open after %s", time.Since(began))
@@ -163,6 +173,55 @@ func TestSlowClientsCostLittleAndKeepNobodyOut(t *testing.T) {
 	}
 	if took := time.Since(began); took < headerTimeout/2 {
 		t.Errorf("closed after %s, before a slow network could send a header", took)
+	}
+}
+
+// TestIdleClientsKeepNobodyOut: a refusal costs a client nothing, and its connection may stay open for two minutes.
+func TestIdleClientsKeepNobodyOut(t *testing.T) {
+	config := (&fake{}).config()
+	config.Access = func(context.Context, string, string) (Verdict, error) { return Unknown, nil }
+	address := running(t, config)
+	for _, client := range []string{"127.0.0.2", "127.0.0.3", "127.0.0.4", "127.0.0.5"} {
+		for range maxPerClient {
+			if status, _, err := say(t, from(t, client, address), "GET /metrics HTTP/1.1\r\nHost: a\r\n\r\n"); status != http.StatusUnauthorized {
+				t.Fatalf("%d, %v", status, err)
+			}
+		}
+	}
+	for range 3 { // kubelet gives up after as many
+		alive(t, "127.0.0.1", address)
+	}
+}
+
+// TestAllHaveTheirShare: who has no more than the others cannot take from them, so that nobody can make all change places for ever.
+func TestAllHaveTheirShare(t *testing.T) {
+	address := running(t, (&fake{}).config())
+	const each = maxConnections / 64
+	hold := func(client string) net.Conn {
+		conn := from(t, client, address)
+		if status, _, err := say(t, conn, "GET /livez HTTP/1.1\r\nHost: a\r\n\r\n"); status != http.StatusOK {
+			t.Logf("%s: %d, %v", client, status, err)
+		}
+		return conn
+	}
+	var held []net.Conn
+	for i := range 64 {
+		for range each {
+			held = append(held, hold(fmt.Sprintf("127.0.1.%d", i+1)))
+		}
+	}
+	for range 3 * each {
+		hold("127.0.2.1")
+	}
+	closed := 0
+	for _, conn := range held {
+		_ = conn.SetReadDeadline(time.Now().Add(5 * time.Millisecond))
+		if _, err := conn.Read(make([]byte, 1)); !isTimeout(err) {
+			closed++
+		}
+	}
+	if closed != 1 {
+		t.Errorf("%d connections yielded to one client, want one", closed)
 	}
 }
 

@@ -230,6 +230,11 @@ func TestAnswersKeepToTheDocument(t *testing.T) {
 		if !statuses[path][http.StatusOK] {
 			t.Errorf("%s: no answer", path)
 		}
+		other := full.ask(t, http.MethodPost, names.Replace(path))
+		if _, ok := readOpenAPI(t).Paths[path].Get.Responses["default"]; !ok || other.Code != http.StatusMethodNotAllowed {
+			t.Errorf("%s answers other methods with %d, and the document has no word for other errors: %t", path, other.Code, !ok)
+		}
+		check(t, schemaOf(t, "components", "schemas", "Problem"), "POST "+path, other.Body.Bytes())
 	}
 }
 

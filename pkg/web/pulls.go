@@ -6,11 +6,13 @@ import (
 	"slices"
 
 	"github.com/podlapse/podlapse/pkg/export"
+	"github.com/podlapse/podlapse/pkg/filter"
 	"github.com/podlapse/podlapse/pkg/imagepull"
 )
 
 func (a api) pulls(w http.ResponseWriter, r *http.Request) {
-	if _, ok := a.asks(w, r, nil, "namespace", "registry", "limit"); !ok {
+	f, ok := a.asks(w, r, []string{"namespace"}, "registry", "limit")
+	if !ok {
 		return
 	}
 	limit, ok := limitOf(w, r)
@@ -25,9 +27,9 @@ func (a api) pulls(w http.ResponseWriter, r *http.Request) {
 	if !ok {
 		return
 	}
-	namespace, registry := r.URL.Query().Get("namespace"), r.URL.Query().Get("registry")
-	meant := func(n, host string) bool {
-		return (namespace == "" || n == namespace) && (registry == "" || host == registry)
+	registry := r.URL.Query().Get("registry")
+	meant := func(namespace, host string) bool {
+		return f.Belongs(filter.Key{Namespace: namespace}, filter.Detail{}) && (registry == "" || host == registry)
 	}
 
 	list := export.PullList{Items: now.Records(), Recent: []export.RecentPullRecord{}}

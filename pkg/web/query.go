@@ -3,6 +3,7 @@ package web
 import (
 	"fmt"
 	"net/http"
+	"net/url"
 	"slices"
 	"strconv"
 	"strings"
@@ -15,10 +16,14 @@ const (
 	maxLimit     = 500
 )
 
-// asks reads the filters of a request, and refuses it if it has any parameter that is neither one of them nor in others: one that is
-// misspelt must not be told everything.
+// asks reads the filters of a request, and refuses it if it has any parameter that is neither one of them nor in others, or that cannot
+// be read: one that is misspelt must not be told everything.
 func (a api) asks(w http.ResponseWriter, r *http.Request, filters []string, others ...string) (filter.Filter, bool) {
-	values := r.URL.Query()
+	values, err := url.ParseQuery(r.URL.RawQuery)
+	if err != nil {
+		badRequest(w, fmt.Sprintf("the query cannot be read, %.200s: want NAME=VALUE, separated by & and percent-encoded", err))
+		return filter.Filter{}, false
+	}
 	known := slices.Concat(filters, others)
 	for name := range values {
 		if slices.Contains(known, name) {
@@ -30,6 +35,12 @@ func (a api) asks(w http.ResponseWriter, r *http.Request, filters []string, othe
 		}
 		badRequest(w, reason)
 		return filter.Filter{}, false
+	}
+	for _, name := range others {
+		if n := len(values[name]); n > 1 {
+			badRequest(w, fmt.Sprintf("%s is given %d times: want it once", name, n))
+			return filter.Filter{}, false
+		}
 	}
 	f, err := filter.Parse(values, a.Now(), filters...)
 	if err != nil {

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"log"
 	"net"
 	"net/http"
 	"time"
@@ -46,6 +47,7 @@ type Config struct {
 	Gatherer prometheus.Gatherer
 	// Observations writes the latest observations; safe for concurrent use. Nil when the agent keeps none.
 	Observations io.WriterTo
+	Profiles     bool      // of the agent itself are made
 	API          API       // what the API tells beside timelines and pulls
 	Page         page.Page // what browsers are shown
 	Logger       *zap.Logger
@@ -81,18 +83,7 @@ func (s *Server) Run(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("make error log: %w", err)
 	}
-	server := &http.Server{
-		Handler:           newReads(s.config, errorLog),
-		ReadHeaderTimeout: headerTimeout,
-		ReadTimeout:       readTimeout,
-		WriteTimeout:      writeTimeout,
-		IdleTimeout:       idleTimeout,
-		MaxHeaderBytes:    maxHeaderBytes,
-		HTTP2:             &http.HTTP2Config{MaxConcurrentStreams: streamsAtOnce},
-		ErrorLog:          errorLog,
-		// Requests that wait for a timeline end as soon as the agent stops.
-		BaseContext: func(net.Listener) context.Context { return ctx },
-	}
+	server := newServer(ctx, newReads(s.config, errorLog), errorLog)
 	limits, probes := newLimits(), newProbes(s.config)
 
 	served := make(chan error, 1) // one send, never blocks
@@ -118,4 +109,20 @@ func (s *Server) Run(ctx context.Context) error {
 		return fmt.Errorf("serve http: %w", err)
 	}
 	return nil
+}
+
+// newServer bounds what a client can cost, in time and in bytes.
+func newServer(ctx context.Context, handler http.Handler, errorLog *log.Logger) *http.Server {
+	return &http.Server{
+		Handler:           handler,
+		ReadHeaderTimeout: headerTimeout,
+		ReadTimeout:       readTimeout,
+		WriteTimeout:      writeTimeout,
+		IdleTimeout:       idleTimeout,
+		MaxHeaderBytes:    maxHeaderBytes,
+		HTTP2:             &http.HTTP2Config{MaxConcurrentStreams: streamsAtOnce},
+		ErrorLog:          errorLog,
+		// Requests that wait for a timeline end as soon as the agent stops.
+		BaseContext: func(net.Listener) context.Context { return ctx },
+	}
 }

@@ -186,6 +186,8 @@ func TestStreamResumes(t *testing.T) {
 		time.Sleep(time.Second)
 		for _, w := range []*viewer{
 			watch(t, dial(), "", "Last-Event-ID: "+id+"\r\n"), watch(t, dial(), "?last_event_id="+id),
+			// An EventSource that comes back by itself asks for the address that it was opened with, and has seen more since.
+			watch(t, dial(), "?last_event_id=older", "Last-Event-ID: "+id+"\r\n"),
 		} {
 			if kind, _, _ := w.next(t); kind != "pod" {
 				t.Errorf("resumed with %s", kind)

@@ -1,4 +1,4 @@
-// Package audit tells from the API server's audit log which rights somebody made use of.
+// Package audit tells from the API server's audit log what somebody asked for, and which rights that took.
 package audit
 
 import (
@@ -20,6 +20,7 @@ const podName = "authentication.kubernetes.io/pod-name"
 
 // event is what is used of a line of the log (audit.k8s.io/v1).
 type event struct {
+	AuditID          string
 	Verb             string
 	RequestURI       string
 	User             authenticationv1.UserInfo
@@ -38,21 +39,10 @@ type Use struct {
 
 // Of reads what a pod used. Requests for what is no resource, such as /version, are left out: every account may make them.
 func Of(path, pod string) (Use, error) {
-	data, err := os.ReadFile(path)
-	if err != nil {
-		return Use{}, fmt.Errorf("read the audit log: %w", err)
-	}
 	rights, refused := map[string]bool{}, map[string]bool{}
-	for line := range bytes.Lines(data) {
-		if !bytes.HasSuffix(line, []byte("\n")) {
-			break // its writer is at it
-		}
-		var e event
-		if err := json.Unmarshal(line, &e); err != nil {
-			return Use{}, fmt.Errorf("read the audit log: %w", err)
-		}
+	err := each(path, func(e event) {
 		if !slices.Contains(e.User.Extra[podName], pod) || e.ObjectRef == nil || e.ResponseStatus == nil {
-			continue
+			return
 		}
 		switch code := e.ResponseStatus.Code; {
 		case code == 403:
@@ -62,8 +52,48 @@ func Of(path, pod string) (Use, error) {
 				rights[right] = true
 			}
 		}
+	})
+	if err != nil {
+		return Use{}, err
 	}
 	return Use{slices.Sorted(maps.Keys(rights)), slices.Sorted(maps.Keys(refused))}, nil
+}
+
+// Requests counts what somebody asked for, whatever the answer: by verb and resource, or by verb and path of what is no resource.
+func Requests(path, user string) (map[string]int, error) {
+	seen, counts := map[string]bool{}, map[string]int{}
+	err := each(path, func(e event) {
+		if e.User.Username != user || seen[e.AuditID] { // a watch is noted when it begins and when it ends
+			return
+		}
+		seen[e.AuditID] = true
+		if e.ObjectRef != nil {
+			counts[right(e.Verb, e.ObjectRef.Resource, e.ObjectRef.APIGroup)]++
+			return
+		}
+		asked, _, _ := strings.Cut(e.RequestURI, "?")
+		counts[e.Verb+" "+asked]++
+	})
+	return counts, err
+}
+
+// each reads a log from its beginning.
+func each(path string, do func(event)) error {
+	data, err := os.ReadFile(path)
+	if err != nil {
+		return fmt.Errorf("read the audit log: %w", err)
+	}
+	for line := range bytes.Lines(data) {
+		if !bytes.HasSuffix(line, []byte("\n")) {
+			break // its writer is at it
+		}
+		var e event
+		if err := json.Unmarshal(line, &e); err != nil {
+			return fmt.Errorf("read the audit log: %w", err)
+		}
+		do(e)
+	}
+	return nil
 }
 
 // needs are the rights that the request needed.

@@ -1,6 +1,7 @@
 package audit
 
 import (
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -39,6 +40,26 @@ func TestUseOfRights(t *testing.T) {
 		t.Errorf("refused %q", use.Refused)
 	}
 	if _, err := Of(path+"-none", "agent-1"); err == nil {
+		t.Error("no log is no error")
+	}
+}
+
+func TestRequests(t *testing.T) {
+	log := `{"auditID":"1","stage":"ResponseStarted","verb":"watch",` + mine + `,"requestURI":"/api/v1/pods?watch=true","objectRef":{"resource":"pods"},"responseStatus":{"code":200}}
+{"auditID":"1","stage":"ResponseComplete","verb":"watch",` + mine + `,"requestURI":"/api/v1/pods?watch=true","objectRef":{"resource":"pods"},"responseStatus":{"code":200}}
+{"auditID":"2","stage":"ResponseComplete","verb":"watch",` + mine + `,"requestURI":"/api/v1/pods?watch=true","objectRef":{"resource":"pods"},"responseStatus":{"code":403}}
+{"auditID":"3","stage":"ResponseComplete","verb":"get",` + mine + `,"requestURI":"/version?x=1","responseStatus":{"code":200}}
+{"auditID":"4","stage":"ResponseComplete","verb":"list","user":{"username":"somebody"},"objectRef":{"resource":"pods"},"responseStatus":{"code":200}}
+`
+	path := filepath.Join(t.TempDir(), "log")
+	if err := os.WriteFile(path, []byte(log), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	got, err := Requests(path, "system:serviceaccount:podlapse:podlapse-agent")
+	if want := map[string]int{"watch pods": 2, "get /version": 1}; err != nil || !maps.Equal(got, want) {
+		t.Errorf("%v, %v, want %v", got, err, want)
+	}
+	if _, err := Requests(path+"-none", "somebody"); err == nil {
 		t.Error("no log is no error")
 	}
 }

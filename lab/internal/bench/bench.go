@@ -30,6 +30,7 @@ type Bench struct {
 	Namespace string
 	BaseImage string // reference of the image without a cold layer
 	Seed      uint64 // of what a scenario leaves to chance
+	Before    string // another agent's program, to compare with
 	Observer         // the node's own agent
 
 	base   v1.Image

@@ -22,6 +22,7 @@ type Look struct {
 	Width, Height int64
 	Dark          bool
 	Phone         bool // touch, and two device pixels to one of the page
+	Contrast      bool // few colours, which the reader chose
 }
 
 // patience is how long one step in a tab may take.
@@ -65,6 +66,10 @@ func (t *Tab) Show(look Look) error {
 	if look.Dark {
 		scheme = "dark"
 	}
+	forced := "none"
+	if look.Contrast {
+		forced = "active"
+	}
 	scale := 1.0
 	if look.Phone {
 		scale = 2
@@ -76,7 +81,7 @@ func (t *Tab) Show(look Look) error {
 	}
 	if err == nil {
 		_, err = call(t, emulation.SetEmulatedMedia, emulation.SetEmulatedMediaParams{
-			Features: []*emulation.MediaFeature{{Name: "prefers-color-scheme", Value: scheme}}})
+			Features: []*emulation.MediaFeature{{Name: "prefers-color-scheme", Value: scheme}, {Name: "forced-colors", Value: forced}}})
 	}
 	if err != nil {
 		return fmt.Errorf("change how a tab shows pages: %w", err)

@@ -25,9 +25,10 @@ const usage = `Usage: lab COMMAND
   down                              end the node and remove all of it but the build cache
   status                            say what runs and how to reach it
   list                              name the scenarios
-  scenario NAME [--agent PATH] [--image ARCHIVE] [--seed N]
+  scenario NAME [--agent PATH] [--image ARCHIVE] [--seed N] [--before PATH]
                                     inject faults and compare what the agent says with the truth;
-                                    what is left to chance is drawn with the seed
+                                    what is left to chance is drawn with the seed; "compare" wants
+                                    another agent's program to compare with
 
 Environment:
   PODLAPSE_AGENT       the agent's program, where --agent is not given
@@ -44,6 +45,7 @@ type arguments struct {
 	sample   bool
 	scenario string
 	seed     uint64 // 0: any
+	before   string // another agent's program
 	dir      string // of the internal registry command
 }
 
@@ -65,6 +67,7 @@ func parse(words []string, getenv func(string) string, scenarios []string) (argu
 		flags.StringVar(&a.agent, "agent", getenv("PODLAPSE_AGENT"), "")
 		flags.StringVar(&a.image, "image", getenv("PODLAPSE_IMAGE"), "")
 		flags.Uint64Var(&a.seed, "seed", 0, "")
+		flags.StringVar(&a.before, "before", "", "")
 		operands = 1
 	case registryCommand:
 		operands = 1

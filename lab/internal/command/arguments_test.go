@@ -46,6 +46,7 @@ func TestRightCalls(t *testing.T) {
 		"scenario first --image=/i": {command: "scenario", scenario: "first", agent: "/from/environment", image: "/i"},
 		"scenario first --agent /a": {command: "scenario", scenario: "first", agent: "/a"},
 		"scenario --agent=/a first": {command: "scenario", scenario: "first", agent: "/a"},
+		"scenario first --before b": {command: "scenario", scenario: "first", agent: "/from/environment", before: "b"},
 		"scenario first --seed 7":   {command: "scenario", scenario: "first", agent: "/from/environment", seed: 7},
 		"down":                      {command: "down"},
 		"--help":                    {command: "help"},

@@ -152,6 +152,12 @@ func play(ctx context.Context, n node.Node, a arguments, stdout io.Writer) error
 	if a.agent == "" && n.Agent() == "" {
 		return UsageError{"scenario: there is no agent to compare: give --agent PATH, or set PODLAPSE_AGENT"}
 	}
+	switch {
+	case s.Name == scenario.Compare && a.before == "":
+		return UsageError{"scenario: " + s.Name + " wants another agent: give --before PATH, or run \"make compare BEFORE=COMMIT\""}
+	case s.Name != scenario.Compare && a.before != "":
+		return UsageError{"scenario: " + s.Name + " wants no other agent: leave --before out"}
+	}
 	form := node.AsProcess
 	if s.Deployed {
 		form = node.Deployed
@@ -163,5 +169,5 @@ func play(ctx context.Context, n node.Node, a arguments, stdout io.Writer) error
 	if err != nil {
 		return err
 	}
-	return scenario.Play(ctx, n, s, a.seed, stdout)
+	return scenario.Play(ctx, n, s, scenario.Choice{Seed: a.seed, Before: a.before}, stdout)
 }

@@ -135,12 +135,16 @@ func (l Layout) ContainerLogs(namespace, pod, uid, container string) string {
 // Lock is the path of the file that keeps two lab commands from changing the same node.
 func (l Layout) Lock() string { return l.Run + ".lock" }
 
-// Create makes the state and run directories, readable by root alone: they hold private keys.
+// Create makes the state and run directories, which root alone can read: they hold private keys.
 func (l Layout) Create() error {
 	for _, dir := range []string{l.State, l.Run, l.Logs(), l.Processes(), l.In("kubeconfig"), l.In("cni"), l.AgentFiles(), l.KeptLogs()} {
 		if err := os.MkdirAll(dir, 0o700); err != nil {
 			return fmt.Errorf("create lab directory: %w", err)
 		}
+	}
+	// As containerd has its directory elsewhere: an agent that is not root gets through to the socket, whose group is its own.
+	if err := os.Chmod(l.Run, 0o711); err != nil {
+		return fmt.Errorf("create lab directory: %w", err)
 	}
 	return nil
 }

@@ -23,22 +23,36 @@ func TestValuesThatTheSchemaRefuses(t *testing.T) {
 		{"runtime: docker", "/runtime': value must be one of '', 'containerd', 'crio', 'k3s', 'microk8s'"},
 		{"runtimeSocket: run/containerd.sock", "/runtimeSocket': 'run/containerd.sock' does not match pattern"},
 		{"runtimeSocket: unix:///run/containerd/containerd.sock", "/runtimeSocket'"},
-		{"runtimeSocket: /containerd.sock", "/runtimeSocket'"}, // the whole host would be mounted
+		{"runtimeSocket: /containerd.sock", "/runtimeSocket'"},   // the whole host would be mounted
+		{"runtimeSocket: /run/../etc/c.sock", "/runtimeSocket'"}, // so would /etc
+		{"runtimeSocket: \"/run/a #/c.sock\"", "/runtimeSocket'"},
 		{"events: always", "/events': value must be one of 'auto', 'cluster', 'off'"},
 		{"env: {RECORDS_PARTIAL: on}", "/env/RECORDS_PARTIAL': got boolean, want string"},
 		{"env: {NODE_NAME: other}", "invalid propertyName 'NODE_NAME'"},
+		{"env: {ANNOTATE: \"on\"}", "invalid propertyName 'ANNOTATE'"}, // without the right to, and the policy
+		{"env: {NODE_HEALTH: \"on\"}", "invalid propertyName 'NODE_HEALTH'"},
+		{"env: {PROBES_FILE: /p}", "invalid propertyName 'PROBES_FILE'"},
 		{"env: {otel: x}", "invalid propertyName 'otel'"},
 		{"image: {tag: 1.2}", "/image/tag': got number, want string"},
+		{"image: {tag: \"v1 \"}", "/image/tag'"},
+		{"image: {repository: \"\"}", "/image/repository'"},
 		{"image: {digest: \"sha256:abc\"}", "/image/digest'"},
 		{"image: {pullPolicy: always}", "/image/pullPolicy': value must be one of"},
 		{"networkPolicy: {apiServerPorts: [https]}", "/networkPolicy/apiServerPorts/0': got string, want integer"},
 		{"networkPolicy: {apiServerPorts: [65536]}", "/networkPolicy/apiServerPorts/0': maximum"},
 		{"networkPolicy: {apiServerPorts: []}", "/networkPolicy/apiServerPorts': minItems"},
 		{"podMonitor: {interval: 30}", "/podMonitor/interval': got number, want string"},
+		{"podMonitor: {interval: 0s}", "/podMonitor/interval'"},
+		{"podMonitor: {labels: {app.kubernetes.io/name: x}}", "invalid propertyName 'app.kubernetes.io/name'"},
+		{"podLabels: {app.kubernetes.io/component: x}", "invalid propertyName 'app.kubernetes.io/component'"}, // of the selector
 		{"env: {WEB_CONFIG_FILE: /w}", "invalid propertyName 'WEB_CONFIG_FILE'"},
 		{"tls: {enabled: true, secretName: \"\"}", "/tls/secretName'"},
 		{"tls: {certificate: x}", "'certificate'"},
 		{"stateDir: {path: state}", "/stateDir/path'"},
+		{"stateDir: {path: /etc}", "/stateDir/path'"},
+		{"stateDir: {path: \"/var/lib/x # y\"}", "/stateDir/path'"},
+		{"stateDir: {path: /var/lib/../..}", "/stateDir/path'"},
+		{"tls: {serverName: \"a b\"}", "/tls/serverName'"},
 		{"nodeHealth: true", "/nodeHealth': got boolean, want object"},
 		{"probes: {config: [x]}", "/probes/config': got array, want string"},
 		{"maxUnavailable: 0", "/maxUnavailable'"},
@@ -47,6 +61,22 @@ func TestValuesThatTheSchemaRefuses(t *testing.T) {
 		_, err := Chart(chartDirectory(t), "podlapse", "podlapse", test.values)
 		if err == nil || !strings.Contains(err.Error(), test.want) {
 			t.Errorf("%s: want an error with %q, got: %v", test.values, test.want, err)
+		}
+	}
+}
+
+// A variable that a value sets is refused in env: of two with one name, server-side apply takes none.
+func TestNoVariableIsGivenTwice(t *testing.T) {
+	var all []string
+	for _, name := range names(t, directory(t)+"/components") {
+		if !slices.Contains([]string{"crio", "k3s", "microk8s"}, name) {
+			all = append(all, name)
+		}
+	}
+	for _, variable := range container(t, ofChart(t, valuesOf(all...)+"\nevents: cluster")).Env {
+		_, err := Chart(chartDirectory(t), "podlapse", "podlapse", "env: {"+variable.Name+": x}")
+		if err == nil || !strings.Contains(err.Error(), "invalid propertyName '"+variable.Name+"'") {
+			t.Errorf("%s: %v", variable.Name, err)
 		}
 	}
 }
@@ -129,6 +159,19 @@ func TestChartGoesItsOwnWay(t *testing.T) {
 		if config.CA.Secret.Name != "wildcard" || *config.ServerName != "agents.example" {
 			t.Errorf("Prometheus wants %s of Secret %s", *config.ServerName, config.CA.Secret.Name)
 		}
+	})
+	t.Run("a sidecar of Grafana that looks for another label", func(t *testing.T) {
+		for values, want := range map[string]string{
+			"dashboard: {enabled: true}": "1", `dashboard: {enabled: true, labels: {grafana_dashboard: "yes", team: nodes}}`: "yes",
+		} {
+			if got := find[*corev1.ConfigMap](t, ofChart(t, values), "podlapse-dashboard").Labels["grafana_dashboard"]; got != want {
+				t.Errorf("%s: %q", values, got)
+			}
+		}
+	})
+	t.Run("values as people write them", func(t *testing.T) {
+		ofChart(t, "image: {repository: \"registry.example:5000/mirror/podlapse\", tag: v0.1.0-rc.1}\npodMonitor: {enabled: true, interval: 1m30s, labels: {release: kube-prometheus-stack}}\n"+
+			"stateDir: {enabled: true, path: /data/podlapse.d}\nruntimeSocket: /var/snap/k8s/common/run/containerd.sock\ntls: {enabled: true, serverName: agents.example}")
 	})
 	t.Run("no namespace unless asked for, since Helm makes it before", func(t *testing.T) {
 		rendered, err := Chart(chartDirectory(t), "podlapse", "monitoring", "")

@@ -31,7 +31,7 @@ func Kustomize(dir string) (string, error) {
 type Composition struct {
 	Components []string // in this order
 	Image      string   // NAME:TAG, in place of the manifests' own; empty: that
-	Patch      string   // a strategic merge patch, applied last; empty: none
+	Patches    []string // strategic merge patches, applied last
 }
 
 // imageName is the image that the manifests name.
@@ -59,10 +59,13 @@ func Compose(manifests, scratch string, c Composition) (string, error) {
 		}
 		fmt.Fprintf(&text, "images:\n- name: %s\n  newName: %s\n  newTag: %q\n", imageName, c.Image[:colon], c.Image[colon+1:])
 	}
-	if c.Patch != "" {
-		const patch = "patch.yaml"
-		fmt.Fprintf(&text, "patches:\n- path: %s\n", patch)
-		files[patch] = c.Patch
+	if len(c.Patches) > 0 {
+		fmt.Fprintf(&text, "patches:\n")
+	}
+	for i, patch := range c.Patches {
+		name := fmt.Sprintf("patch-%d.yaml", i+1)
+		fmt.Fprintf(&text, "- path: %s\n", name)
+		files[name] = patch
 	}
 	files["kustomization.yaml"] = text.String()
 	disk := filesys.MakeFsOnDisk()

@@ -69,13 +69,7 @@ func TestFasterRulesAreTheSame(t *testing.T) {
 			t.Errorf("there is %s in the faster rules", slow)
 		}
 	}
-	promtool, err := exec.LookPath("promtool")
-	if given := os.Getenv("PROMTOOL"); given != "" {
-		promtool, err = given, nil
-	}
-	if err != nil {
-		t.Skip("no promtool")
-	}
+	promtool := promtool(t)
 	path := filepath.Join(t.TempDir(), "rules.yaml")
 	if err := os.WriteFile(path, fast, 0o600); err != nil {
 		t.Fatal(err)

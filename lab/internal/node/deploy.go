@@ -110,23 +110,36 @@ spec:
         - {name: KUBERNETES_SERVICE_PORT, value: "@port@"}
         - {name: LISTEN_ADDRESS, value: "@listen@"}
         - {name: RECORDS, value: both}
-        - {name: RECORD_OBSERVATIONS, value: "@observations@"}
-        - {name: STATE_DIR, value: "@state@"}
         livenessProbe: {httpGet: {host: "@host@"}}
         readinessProbe: {httpGet: {host: "@host@"}, periodSeconds: 1}
         volumeMounts:
         - {mountPath: /run/containerd, $patch: delete}
-        - {mountPath: /var/lib/podlapse, $patch: delete}
         - {name: runtime, mountPath: "@run@", readOnly: true}
-        - {name: state, mountPath: "@files@"}
       volumes:
       - {name: runtime, hostPath: {path: "@run@", type: Directory}}
+`
+
+// filesPatch has the component state-dir keep its files where the lab looks for them, and what the sources observed beside them.
+const filesPatch = `apiVersion: apps/v1
+kind: DaemonSet
+metadata: {name: podlapse-agent, namespace: podlapse}
+spec:
+  template:
+    spec:
+      containers:
+      - name: agent
+        env:
+        - {name: RECORD_OBSERVATIONS, value: "@observations@"}
+        - {name: STATE_DIR, value: "@state@"}
+        volumeMounts:
+        - {mountPath: /var/lib/podlapse, $patch: delete}
+        - {name: state, mountPath: "@files@"}
+      volumes:
       - {name: state, hostPath: {path: "@files@", type: Directory}}
 `
 
-// agentManifests renders what installs the agent on the lab's node: the base, this node's network, a state directory, and
-// more components.
-func (n Node) agentManifests(components ...string) (string, error) {
+// agentManifests renders what installs the agent on the lab's node: the base, this node's network, and components.
+func (n Node) agentManifests(components []string, patches ...string) (string, error) {
 	source, err := build.FindSource()
 	if err != nil {
 		return "", err
@@ -141,19 +154,29 @@ func (n Node) agentManifests(components ...string) (string, error) {
 	if source, err = filepath.EvalSymlinks(source); err != nil {
 		return "", fmt.Errorf("render the agent's manifests: %w", err)
 	}
-	patch := strings.NewReplacer("@label@", nodeLabel, "@socket@", n.ContainerdSocket(), "@host@", layout.Loopback,
+	values := strings.NewReplacer("@label@", nodeLabel, "@socket@", n.ContainerdSocket(), "@host@", layout.Loopback,
 		"@port@", fmt.Sprint(layout.APIServerPort), "@listen@", layout.Address(layout.AgentPort), "@observations@", n.AgentObservations(),
-		"@state@", n.AgentState(), "@run@", n.Run, "@files@", n.AgentFiles()).Replace(labPatch)
+		"@state@", n.AgentState(), "@run@", n.Run, "@files@", n.AgentFiles())
+	for i, patch := range patches {
+		patches[i] = values.Replace(patch)
+	}
 	return manifests.Compose(Manifests(source), scratch, manifests.Composition{
-		Components: append([]string{"host-network", "state-dir"}, components...), Image: n.AgentImage(), Patch: patch})
+		Components: append([]string{"host-network"}, components...), Image: n.AgentImage(), Patches: patches})
 }
 
 // Manifests is the directory of what installs the agent, beside the lab's source.
 func Manifests(source string) string { return filepath.Join(filepath.Dir(source), "manifests") }
 
-// DeployAgent has the DaemonSet run the agent, with more components of the manifests than usual, and waits until its pod is
-// ready as it is to be. RestoreAgent, or the next Up, takes the components back.
+// DeployAgent has the DaemonSet run the agent, with a state directory and more components of the manifests than usual, and waits until
+// its pod is ready as it is to be. RestoreAgent, or the next Up, takes the components back.
 func (n Node) DeployAgent(ctx context.Context, components ...string) error {
+	return n.deploy(ctx, append([]string{"state-dir"}, components...), labPatch, filesPatch)
+}
+
+// DeployBase is DeployAgent of what the base alone says: as a user other than root, who has nothing of the node but the runtime's socket.
+func (n Node) DeployBase(ctx context.Context) error { return n.deploy(ctx, nil, labPatch) }
+
+func (n Node) deploy(ctx context.Context, components []string, patches ...string) error {
 	if n.AgentImage() == "" {
 		return errors.New("deploy the agent: its image is not known; make it with \"make image\" and give it with --image")
 	}
@@ -161,7 +184,7 @@ func (n Node) DeployAgent(ctx context.Context, components ...string) error {
 	if err := n.stopAgentProcess(); err != nil {
 		return err
 	}
-	rendered, err := n.agentManifests(components...)
+	rendered, err := n.agentManifests(components, patches...)
 	if err != nil {
 		return err
 	}

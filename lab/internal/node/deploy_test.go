@@ -14,12 +14,12 @@ import (
 )
 
 // deployed is the DaemonSet that the lab applies.
-func deployed(t *testing.T, n Node, components ...string) appsv1.DaemonSet {
+func deployed(t *testing.T, n Node, components []string, patches ...string) appsv1.DaemonSet {
 	t.Helper()
 	if err := os.WriteFile(n.agentImageFile(), []byte("127.0.0.1:25000/podlapse/podlapse:abc"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	rendered, err := n.agentManifests(components...)
+	rendered, err := n.agentManifests(components, patches...)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -43,7 +43,7 @@ func deployed(t *testing.T, n Node, components ...string) appsv1.DaemonSet {
 
 func TestLabDeploysWhatManifestsSay(t *testing.T) {
 	n := testNode(t)
-	pod := deployed(t, n).Spec.Template.Spec
+	pod := deployed(t, n, []string{"state-dir"}, labPatch, filesPatch).Spec.Template.Spec
 	c := pod.Containers[0]
 	if c.Name != agentContainer || c.Image != n.AgentImage() || !pod.HostNetwork {
 		t.Errorf("container %s runs %s, on the host's network: %v", c.Name, c.Image, pod.HostNetwork)
@@ -81,8 +81,22 @@ func TestLabDeploysWhatManifestsSay(t *testing.T) {
 	}
 }
 
+// The base runs as its manifests say, but where the lab has its socket.
+func TestLabDeploysTheBase(t *testing.T) {
+	n := testNode(t)
+	pod := deployed(t, n, nil, labPatch).Spec.Template.Spec
+	if user := pod.SecurityContext.RunAsUser; user == nil || *user == 0 || pod.SecurityContext.RunAsNonRoot == nil || !*pod.SecurityContext.RunAsNonRoot {
+		t.Errorf("runs as %+v", pod.SecurityContext)
+	}
+	for _, v := range pod.Volumes {
+		if v.HostPath != nil && v.HostPath.Path != n.Run {
+			t.Errorf("has %s of the node", v.HostPath.Path)
+		}
+	}
+}
+
 func TestLabDeploysComponents(t *testing.T) {
-	for _, v := range deployed(t, testNode(t), "node-impersonation").Spec.Template.Spec.Containers[0].Env {
+	for _, v := range deployed(t, testNode(t), []string{"node-impersonation"}, labPatch).Spec.Template.Spec.Containers[0].Env {
 		if v.Name == "IMPERSONATE_NODE" && v.Value == "on" {
 			return
 		}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"os"
+	"slices"
 	"time"
 
 	"github.com/podlapse/podlapse/lab/internal/agent"
@@ -32,50 +33,67 @@ func (n Node) GuestRecords(guest int) string {
 	return n.In(fmt.Sprintf("guest-%d-records.jsonl", guest+1))
 }
 
+// GuestAgent is the agent of a guest.
+type GuestAgent struct {
+	Program    string
+	Kubeconfig string
+	Flags      []string // besides the usual ones
+}
+
 // StartGuests starts the agent's program several times for another node, which has nothing but a runtime's
 // socket, and waits until all are ready.
 func (n Node) StartGuests(ctx context.Context, nodeName string, count int) error {
-	guests := make([][]string, count)
-	for guest := range guests {
-		guests[guest] = []string{"--node-name=" + nodeName, "--cri-endpoint=unix://" + n.GuestSocket()}
+	agents := make([]GuestAgent, count)
+	for i := range agents {
+		agents[i] = GuestAgent{n.Agent(), n.AgentKubeconfig(), nil}
 	}
-	return n.startGuests(ctx, guests)
+	return n.StartGuestsOf(ctx, nodeName, agents)
+}
+
+// StartGuestsOf is StartGuests of different agents.
+func (n Node) StartGuestsOf(ctx context.Context, nodeName string, agents []GuestAgent) error {
+	agents = slices.Clone(agents)
+	node := []string{"--node-name=" + nodeName, "--cri-endpoint=unix://" + n.GuestSocket()}
+	for i := range agents {
+		agents[i].Flags = slices.Concat(node, agents[i].Flags)
+	}
+	return n.startGuests(ctx, agents)
 }
 
 // StartBeside starts the agent's program for the lab's own node once with each of these sets of flags, beside the agent that it
 // has, and waits until all are ready.
 func (n Node) StartBeside(ctx context.Context, flags ...[]string) error {
-	guests := make([][]string, len(flags))
-	for guest := range guests {
-		guests[guest] = append([]string{"--node-name=" + layout.NodeName, "--cri-endpoint=unix://" + n.ContainerdSocket(),
-			"--records=both"}, flags[guest]...) // of those that are given twice, the last counts
+	agents := make([]GuestAgent, len(flags))
+	for i := range agents {
+		agents[i] = GuestAgent{n.Agent(), n.AgentKubeconfig(), append([]string{"--node-name=" + layout.NodeName,
+			"--cri-endpoint=unix://" + n.ContainerdSocket(), "--records=both"}, flags[i]...)} // of those that are given twice, the last counts
 	}
-	return n.startGuests(ctx, guests)
+	return n.startGuests(ctx, agents)
 }
 
-func (n Node) startGuests(ctx context.Context, guests [][]string) error {
-	if len(guests) > maxGuests {
-		return fmt.Errorf("start %d guests: %d are the most", len(guests), maxGuests)
+func (n Node) startGuests(ctx context.Context, agents []GuestAgent) error {
+	if len(agents) > maxGuests {
+		return fmt.Errorf("start %d guests: %d are the most", len(agents), maxGuests)
 	}
 	if err := n.StopGuests(); err != nil { // of a scenario that was killed
 		return err
 	}
-	program, err := CheckAgent(n.Agent())
-	if err != nil {
-		return err
-	}
-	for guest, flags := range guests {
-		if err := n.startGuest(ctx, program, guest, flags); err != nil {
+	for guest, agent := range agents {
+		if err := n.startGuest(ctx, agent, guest); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-func (n Node) startGuest(ctx context.Context, program string, guest int, flags []string) error {
+func (n Node) startGuest(ctx context.Context, agent GuestAgent, guest int) error {
+	program, err := CheckAgent(agent.Program)
+	if err != nil {
+		return err
+	}
 	c := n.agent(program, AgentChange{})
 	c.Name, c.ports, c.Stdout = guestProcess(guest), []int{layout.FirstGuestPort + guest}, n.GuestRecords(guest)
-	c.Args = append([]string{"run", "--kubeconfig=" + n.AgentKubeconfig(), "--listen-address=" + guestAddress(guest)}, flags...)
+	c.Args = append([]string{"run", "--kubeconfig=" + agent.Kubeconfig, "--listen-address=" + guestAddress(guest)}, agent.Flags...)
 	c.ready = func(ctx context.Context) error { return get(ctx, "http://"+guestAddress(guest)+"/readyz") }
 	if err := os.RemoveAll(c.Stdout); err != nil {
 		return fmt.Errorf("remove the records of another scenario: %w", err)

@@ -1,12 +1,14 @@
 package page
 
 import (
+	"fmt"
 	"net/http"
 	"net/http/httptest"
 	"net/http/httputil"
 	"net/url"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -90,6 +92,127 @@ func TestTheAgentIsRestarted(t *testing.T) {
 	must(t, tab.Await("the page to notice", `!(`+Live+`)`, soon))
 	standIn(t, "--pods=20", "--listen-address="+first.address)
 	must(t, tab.Await("20 rows, live", Live+` && `+count+` === 20`, 3*soon))
+}
+
+// TestAStartUpThatIsLookedAt goes on being told of by the next agent, and by the one after it, which does not know it.
+func TestAStartUpThatIsLookedAt(t *testing.T) {
+	first := standIn(t, "--pods=1", "--changes=4")
+	tab := open(t, wide)
+	must(t, tab.Go("http://"+first.address+"/"))
+	row := `document.querySelector('.row.state-starting')`
+	must(t, tab.Await("a pod that starts", row, soon))
+	ask[int](t, tab, `(`+row+`.click(), 0)`)
+	state := `document.querySelector('.badge').textContent`
+	must(t, tab.Await("its waterfall", state+`.includes('starting')`, soon))
+	first.stop()
+	second := standIn(t, "--pods=1", "--listen-address="+first.address)
+	must(t, tab.Await("what has become of it", state+`.includes('ready')`, 3*soon))
+	second.stop()
+
+	third := standIn(t, "--pods=1", "--changes=4", "--listen-address="+first.address)
+	must(t, tab.Await("it to start", state+`.includes('starting')`, 3*soon))
+	third.stop()
+	standIn(t, "--pods=0", "--listen-address="+first.address)
+	must(t, tab.Await("that nobody knows more of it", `document.querySelector('.notes').innerText.includes('knows it no longer')`, 3*soon))
+	shown := ask[string](t, tab, state)
+	time.Sleep(2500 * time.Millisecond)
+	if later := ask[string](t, tab, state); later != shown {
+		t.Errorf("it goes on growing, from %q to %q", shown, later)
+	}
+}
+
+// TestAListThatFails has the page say so, and say no more of it once it has got one, though nothing else happens.
+func TestAListThatFails(t *testing.T) {
+	s := standIn(t, "--pods=5", "--changes=1")
+	for _, test := range []struct{ view, address, words string }{
+		{"#/", "/api/v1/pods", "Not live: "}, {"#/registries", "/api/v1/registries", "the answer is 502"},
+	} {
+		address := s.address
+		if test.view == "#/" {
+			address = standIn(t, "--pods=5").address // in which nothing happens
+		}
+		server, mend := failing(t, address, test.address)
+		tab := open(t, wide)
+		must(t, tab.Go(server+"/"+test.view))
+		alert := `document.querySelector('#alert').innerText`
+		must(t, tab.Await("the page to say so", alert+`.includes(`+quoted(test.words)+`)`, soon))
+		mend()
+		must(t, tab.Await("all to be well", Live+` && `+alert+` === ''`, soon))
+	}
+}
+
+// TestThePageResumes goes on with the stream where it was, without another list, when it connects anew.
+func TestThePageResumes(t *testing.T) {
+	s := standIn(t, "--pods=5", "--changes=4")
+	var mu sync.Mutex
+	var streams []string
+	lists := 0
+	proxy := &httputil.ReverseProxy{FlushInterval: -1, Rewrite: func(r *httputil.ProxyRequest) { r.SetURL(&url.URL{Scheme: "http", Host: s.address}) }}
+	listener := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		mu.Lock()
+		switch r.URL.Path {
+		case "/api/v1/stream":
+			streams = append(streams, r.URL.RawQuery)
+		case "/api/v1/pods":
+			lists++
+		}
+		mu.Unlock()
+		proxy.ServeHTTP(w, r)
+	}))
+	t.Cleanup(func() { listener.CloseClientConnections(); listener.Close() })
+	tab := open(t, wide)
+	must(t, tab.Go(listener.URL+"/"))
+	must(t, tab.Await("changes", Live+` && document.querySelector('.row.state-starting')`, soon))
+	mu.Lock()
+	listed := lists
+	mu.Unlock()
+	ask[int](t, tab, `(window.dispatchEvent(new Event('online')), 0)`) // as after a sleep
+	must(t, tab.Await("the page to be live", Live, soon))
+	took := ask[string](t, tab, `document.querySelector('.rows').innerText`)
+	must(t, tab.Await("changes again", `document.querySelector('.rows').innerText !== `+quoted(took), soon))
+	mu.Lock()
+	defer mu.Unlock()
+	if len(streams) != 2 || streams[0] != "" || !strings.HasPrefix(streams[1], "last_event_id=") || listed == 0 || lists != listed {
+		t.Errorf("asked for the stream with %q, and for %d lists, then %d", streams, listed, lists-listed)
+	}
+	quiet(t, tab)
+}
+
+// TestAPageOutOfSight lets its connection go after 20 s, here a hundred times as fast, and comes back when it is looked at.
+func TestAPageOutOfSight(t *testing.T) {
+	s := standIn(t, "--pods=5")
+	tab := open(t, wide)
+	must(t, tab.Go("http://"+s.address+"/"))
+	must(t, tab.Await("the page to be live", Live, soon))
+	hide := func(hidden bool) {
+		ask[int](t, tab, fmt.Sprintf(`(() => {
+			const usual = window.usual ??= window.setTimeout;
+			window.setTimeout = (does, after) => usual(does, after === 20000 ? 200 : after);
+			Object.defineProperty(document, 'hidden', { configurable: true, get: () => %t });
+			document.dispatchEvent(new Event('visibilitychange'));
+			return 0; })()`, hidden))
+	}
+	hide(true)
+	must(t, tab.Await("it to let go", `document.querySelector('#connection').innerText === 'paused'`, soon))
+	hide(false)
+	must(t, tab.Await("it to be live again", Live, soon))
+	quiet(t, tab)
+}
+
+// failing is a proxy that has no answer for an address until it is mended.
+func failing(t *testing.T, address, path string) (server string, mend func()) {
+	t.Helper()
+	var mended atomic.Bool
+	proxy := &httputil.ReverseProxy{FlushInterval: -1, Rewrite: func(r *httputil.ProxyRequest) { r.SetURL(&url.URL{Scheme: "http", Host: address}) }}
+	listener := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.URL.Path == path && !mended.Load() {
+			http.Error(w, "bad gateway", http.StatusBadGateway)
+			return
+		}
+		proxy.ServeHTTP(w, r)
+	}))
+	t.Cleanup(func() { listener.CloseClientConnections(); listener.Close() })
+	return listener.URL, func() { mended.Store(true) }
 }
 
 // TestEveryWidth shows every view on narrow and wide windows: nothing sticks out.

@@ -2,9 +2,17 @@ package page
 
 import (
 	"fmt"
+	"image/png"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
 	"testing"
+	"time"
 
 	"github.com/chromedp/chromedp/kb"
+
+	"github.com/podlapse/podlapse/lab/internal/browser"
 )
 
 // TestKeys goes from the list to the layers of a pull and back without a pointer.
@@ -46,6 +54,269 @@ func TestKeys(t *testing.T) {
 	press(kb.Escape)
 	must(t, tab.Await("the list as it was", `location.hash === '#/?q=team-3' && document.querySelector('.tools input')?.value === 'team-3'`, soon))
 	quiet(t, tab)
+}
+
+// TestKeysElsewhere leaves what a select says and what is chosen the same, and scrolls where there is nothing to go through.
+func TestKeysElsewhere(t *testing.T) {
+	s := standIn(t, "--pods=60")
+	tab := open(t, wide)
+	must(t, tab.Go("http://"+s.address+"/#/?cause=app"))
+	cause := `document.querySelector('.tools select')`
+	must(t, tab.Await("the chosen cause", cause+`.value === 'app'`, soon))
+	ask[int](t, tab, `(`+cause+`.focus(), 0)`)
+	must(t, tab.Press(kb.Escape))
+	must(t, tab.Await("the focus to leave the select", `document.activeElement === document.body`, soon))
+	if shown := ask[string](t, tab, cause+`.value + ' ' + location.hash`); shown != "app #/?cause=app" {
+		t.Errorf("the select and the address say %q", shown)
+	}
+	for _, view := range []string{"pulls", "registries", "evidence"} {
+		ask[int](t, tab, `(location.hash = '#/`+view+`', 0)`)
+		must(t, tab.Await(view, `document.querySelector('.`+view+`-view')`, soon))
+		if !ask[bool](t, tab, `document.body.dispatchEvent(new KeyboardEvent('keydown', { key: 'ArrowDown', bubbles: true, cancelable: true }))`) {
+			t.Errorf("%s cannot be scrolled with the arrow keys", view)
+		}
+	}
+	quiet(t, tab)
+}
+
+// TestRowsAreReadAsTheyAreSeen holds the order of elements, which Tab and screen readers follow, against that on the screen: while rows
+// move, and far down in the list. The focus stays where it is.
+func TestRowsAreReadAsTheyAreSeen(t *testing.T) {
+	s := standIn(t, "--pods=200", "--changes=20")
+	tab := open(t, wide)
+	must(t, tab.Go("http://"+s.address+"/"))
+	must(t, tab.Await("rows that move", `document.querySelectorAll('.row.state-starting').length > 5`, soon))
+	const tops = `[...document.querySelectorAll('.rows > *:not([hidden])')].map((row) => Math.round(row.getBoundingClientRect().top))`
+	look := func(where string) {
+		t.Helper()
+		for range 10 {
+			if seen := ask[[]int](t, tab, tops); len(seen) < 5 || !slices.IsSorted(seen) {
+				t.Fatalf("%s: elements are in another order than they are seen: %v", where, seen)
+			}
+			time.Sleep(100 * time.Millisecond)
+		}
+	}
+	look("at the top")
+	focused := ask[string](t, tab, `(() => { const row = document.querySelectorAll('.row:not([hidden])')[3]; row.focus(); return row.dataset.uid; })()`)
+	for _, y := range []int{3000, 1500, 6000, 0} {
+		ask[int](t, tab, fmt.Sprintf(`(window.scrollTo(0, %d), 0)`, y))
+		look(fmt.Sprintf("%d pixels down", y))
+		if is := ask[string](t, tab, `document.activeElement.dataset.uid ?? ''`); is != focused {
+			t.Fatalf("%d pixels down the focus is on %q, not on %q", y, is, focused)
+		}
+	}
+	quiet(t, tab)
+}
+
+// TestPullsThatGoOn shows each state by its word, its colour and how much has come.
+func TestPullsThatGoOn(t *testing.T) {
+	s := standIn(t, "--pods=1", "--pulls")
+	tab := open(t, wide)
+	must(t, tab.Go("http://"+s.address+"/#/pulls"))
+	must(t, tab.Await("the pulls", `document.querySelectorAll('.pulling li').length === 4`, soon))
+	shown := ask[[]string](t, tab, `[...document.querySelectorAll('.pulling li')].map((li) => [li.children[0].textContent, li.children[2].className, li.querySelector('.progress i').style.width,
+		li.children[3].textContent.replace(/ · .*/, '')].join(' | '))`)
+	for i, want := range []string{
+		"queue/unpacked app | progress c-disk | 100% | unpacking", "queue/half-way app | progress c-registry | 25% | 5.0 MiB of 20 MiB",
+		"queue/waiting app | progress c-pull_queue endless | 100% | queued", "nobody on this node asked for it | progress c-registry | 50% | 10 MiB of 20 MiB",
+	} {
+		if !slices.Contains(shown, want) {
+			t.Errorf("pull %d: no %q among %q", i, want, shown)
+		}
+	}
+	colours := ask[[]string](t, tab, `[...document.querySelectorAll('.pulling a')].map((a) => (a.hasAttribute('href') ? 'link ' : 'text ') + getComputedStyle(a).color)`)
+	slices.Sort(colours)
+	if colours = slices.Compact(colours); len(colours) != 2 || strings.TrimPrefix(colours[0], "link") == strings.TrimPrefix(colours[1], "text") {
+		t.Errorf("what leads somewhere looks like what leads nowhere: %q", colours)
+	}
+	must(t, tab.Await("recent pulls", `document.querySelector('td > a')`, soon))
+	ask[int](t, tab, `(document.querySelector('td > a').click(), 0)`)
+	must(t, tab.Await("the waterfall of who pulled", `document.querySelectorAll('.wf-rows > .wf-phase').length > 5`, soon))
+	must(t, tab.Go("http://"+s.address+"/#/pulls"))
+	if verdict := ask[string](t, tab, `document.querySelector('.pulls-view .verdict').textContent`); !strings.HasPrefix(verdict, "3 images are being pulled, 1 waits in the queue, for ") {
+		t.Errorf("the verdict is %q", verdict)
+	}
+	quiet(t, tab)
+}
+
+// TestFewColours leaves bars their own where the reader has chosen all others: they would not be seen.
+func TestFewColours(t *testing.T) {
+	s := standIn(t, "--pods=1", "--pulls")
+	tab := open(t, browser.Look{Width: 1440, Height: 1000, Contrast: true})
+	must(t, tab.Go("http://"+s.address+"/"))
+	must(t, tab.Await("the colours to be forced", `matchMedia('(forced-colors: active)').matches && document.querySelector('.row')`, soon))
+	coloured(t, tab, ".row .bar", ".row .swatch")
+	ask[int](t, tab, `(document.querySelector('.row').click(), 0)`)
+	must(t, tab.Await("the waterfall", `document.querySelectorAll('.wf-bar').length > 5`, soon))
+	coloured(t, tab, ".wf-bar", ".blame-bar i", ".legend .swatch")
+	must(t, tab.Go("http://"+s.address+"/#/pulls"))
+	must(t, tab.Await("the pulls", `document.querySelector('.lane i') && document.querySelector('.pulling li')`, soon))
+	coloured(t, tab, ".progress i", ".lane i", ".wait .track i + i")
+}
+
+// coloured holds that the first of some elements are neither black nor white, nor any grey.
+func coloured(t *testing.T, tab *browser.Tab, selectors ...string) {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "picture.png")
+	must(t, tab.Picture(path, false))
+	file, err := os.Open(path)
+	must(t, err)
+	defer file.Close()
+	picture, err := png.Decode(file)
+	must(t, err)
+	for _, selector := range selectors {
+		middle := ask[[]int](t, tab, `(() => { const r = document.querySelector(`+quoted(selector)+`).getBoundingClientRect(); return [r.left + r.width / 2, r.top + r.height / 2].map(Math.floor); })()`)
+		red, green, blue, _ := picture.At(middle[0], middle[1]).RGBA()
+		if red>>8 == green>>8 && green>>8 == blue>>8 {
+			t.Errorf("%s is grey at %v", selector, middle)
+		}
+	}
+}
+
+// TestErrorBars holds the bar of each error against the record's: so far before the end of the phase, and so far behind.
+func TestErrorBars(t *testing.T) {
+	s := standIn(t, "--pods=1")
+	tab := open(t, wide)
+	must(t, tab.Go("http://"+s.address+"/"))
+	must(t, tab.Await("a row", `document.querySelector('.row')`, soon))
+	ask[int](t, tab, `(document.querySelector('.row').click(), 0)`)
+	must(t, tab.Await("the waterfall", `document.querySelectorAll('.wf-phase').length > 5`, soon))
+	wrong := ask[[]string](t, tab, `(async () => {
+		const record = (await (await fetch('api/v1/pods')).json()).items[0];
+		const wrong = [];
+		let at = 0;
+		record.phases.forEach((phase, i) => {
+			at += phase.seconds;
+			const row = document.querySelectorAll('.wf-phase')[i], track = row.querySelector('.wf-track').getBoundingClientRect();
+			const bar = row.querySelector('.wf-whisker').getBoundingClientRect();
+			const clamp = (seconds) => track.left + track.width * Math.min(Math.max(seconds / record.total_seconds, 0), 1);
+			const from = clamp(at - phase.error_seconds), to = Math.max(clamp(at + phase.error_seconds), from + 3);
+			if (!(Math.abs(bar.left - from) < 0.5 && Math.abs(bar.right - to) < 0.5)) wrong.push(phase.phase + ': ' + [bar.left, bar.right, from, to].join(' '));
+		});
+		return wrong; })()`)
+	for _, w := range wrong {
+		t.Errorf("%s", w)
+	}
+}
+
+// TestTheme goes through dark and light, whatever the system has, and is kept.
+func TestTheme(t *testing.T) {
+	s := standIn(t, "--pods=1")
+	tab := open(t, wide) // dark
+	must(t, tab.Go("http://"+s.address+"/"))
+	ground := func() string { return ask[string](t, tab, `getComputedStyle(document.body).backgroundColor`) }
+	press := func(want string) string {
+		ask[int](t, tab, `(document.querySelector('#theme').click(), 0)`)
+		must(t, tab.Await(want, `document.querySelector('#theme').innerText === 'theme: `+want+`'`, soon))
+		return ground()
+	}
+	must(t, tab.Await("the button", `document.querySelector('#theme').innerText === 'theme: system'`, soon))
+	system := ground()
+	dark, light := press("dark"), press("light")
+	if system != dark || dark == light {
+		t.Errorf("the ground is %s, dark %s, light %s", system, dark, light)
+	}
+	must(t, tab.Go("about:blank"))
+	must(t, tab.Go("http://"+s.address+"/"))
+	must(t, tab.Await("what was kept", `document.querySelector('#theme').innerText === 'theme: light'`, soon))
+	if kept := ground(); kept != light {
+		t.Errorf("the ground is %s, not %s any more", kept, light)
+	}
+}
+
+// TestPodsThatGo stay in the list, as gone.
+func TestPodsThatGo(t *testing.T) {
+	s := standIn(t, "--pods=20", "--leaving")
+	tab := open(t, wide)
+	must(t, tab.Go("http://"+s.address+"/"))
+	must(t, tab.Await("one to have gone", `document.querySelector('.row.gone:not([hidden])')?.innerText.includes('pod gone')`, soon))
+	quiet(t, tab)
+}
+
+// TestWhatGoesOnGrows by the browser's clock until it is told of again.
+func TestWhatGoesOnGrows(t *testing.T) {
+	s := standIn(t, "--pods=1")
+	tab := open(t, wide)
+	must(t, tab.Go("http://"+s.address+"/"))
+	got := ask[[]float64](t, tab, `(async () => {
+		const { age, startUpOf, stuckIn } = `+module("startup.js")+`;
+		const record = { ...(await (await fetch('api/v1/pods')).json()).items[0], total_seconds: 10 };
+		const last = record.phases.at(-1).seconds;
+		return ['starting', 'ready'].flatMap((state) => { const s = startUpOf({ ...record, state }, 1000); return [age(s, 6000), Math.round(stuckIn(s, 6000).seconds - last)]; }); })()`)
+	if fmt.Sprint(got) != "[15 5 10 0]" {
+		t.Errorf("%v", got)
+	}
+}
+
+// TestPressure shows for how much of a phase the node waited.
+func TestPressure(t *testing.T) {
+	s := standIn(t, "--pods=1")
+	tab := open(t, wide)
+	must(t, tab.Go("http://"+s.address+"/"))
+	told := ask[string](t, tab, `(async () => {
+		const { chartOf } = `+module("chart.js")+`, { Detail } = `+module("detail.js")+`, { Waterfall } = `+module("waterfall.js")+`;
+		const record = (await (await fetch('api/v1/pods')).json()).items[0];
+		record.phases[0].pressure = { cpu: 0.004, io: 0.814, memory: 0 };
+		const detail = new Detail(), waterfall = new Waterfall(detail, () => {});
+		document.querySelector('main').append(waterfall.root, detail.root);
+		waterfall.draw(chartOf(record, 0, () => false));
+		waterfall.root.querySelector('.wf-phase').dispatchEvent(new PointerEvent('pointerover', { bubbles: true }));
+		return detail.root.innerText; })()`)
+	if !strings.Contains(told, "<1 % for cpu, 81 % for io, 0 % for memory") {
+		t.Errorf("told %q", told)
+	}
+}
+
+// TestAPodThatGoesWhileTheListComes is in the list, as one that is gone.
+func TestAPodThatGoesWhileTheListComes(t *testing.T) {
+	s := standIn(t, "--pods=1")
+	tab := open(t, wide)
+	must(t, tab.Go("http://"+s.address+"/"))
+	if gone := ask[bool](t, tab, `(async () => {
+		const { Known } = `+module("known.js")+`;
+		const record = (await (await fetch('api/v1/pods')).json()).items[0];
+		const known = new Known();
+		known.expectList();
+		known.gone(record.uid);
+		known.tellSome([record], 0);
+		known.tellAll();
+		return known.startUps.get(record.uid)?.gone === true; })()`); !gone {
+		t.Error("it is not there, or as if it were not gone")
+	}
+}
+
+// TestAPageLeftOpenDoesNotGrow forgets those that have been gone the longest.
+func TestAPageLeftOpenDoesNotGrow(t *testing.T) {
+	s := standIn(t, "--pods=1")
+	tab := open(t, wide)
+	must(t, tab.Go("http://"+s.address+"/"))
+	got := ask[[]string](t, tab, `(async () => {
+		const { Known } = `+module("known.js")+`;
+		const record = (await (await fetch('api/v1/pods')).json()).items[0];
+		const known = new Known();
+		for (let i = 0; i < 1100; i++) known.told({ ...record, uid: 'u' + i }, 0);
+		for (let i = 1099; i >= 10; i--) known.gone('u' + i);
+		const uids = [...known.startUps.keys()];
+		return [String(uids.length), uids[0], uids[10], uids.at(-1)]; })()`)
+	if fmt.Sprint(got) != "[1010 u0 u1009 u10]" { // ten that are there, and the thousand that went last
+		t.Errorf("%v", got)
+	}
+}
+
+// TestAskAgain asks an agent that has too much to do again, later each time.
+func TestAskAgain(t *testing.T) {
+	s := standIn(t, "--pods=1")
+	tab := open(t, wide)
+	must(t, tab.Go("http://"+s.address+"/"))
+	got := ask[[]float64](t, tab, `(async () => {
+		const { ask } = `+module("ask.js")+`, began = performance.now(), usual = window.fetch;
+		let asked = 0;
+		window.fetch = async (path, options) => (path !== 'x' ? usual(path, options) : ++asked < 3 ? new Response('{}', { status: asked === 1 ? 503 : 429, headers: { 'Retry-After': '1' } }) : new Response('{"a":7}'));
+		const { a } = await ask('x');
+		return [a, asked, Math.floor((performance.now() - began) / 1000)]; })()`)
+	if fmt.Sprint(got) != "[7 3 3]" {
+		t.Errorf("%v", got)
+	}
 }
 
 // module is an expression for what a module of the page exports.

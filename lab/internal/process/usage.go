@@ -12,6 +12,7 @@ import (
 type Usage struct {
 	CPU    time.Duration // user and system time of all its threads
 	Memory int64         // bytes that are resident now
+	Own    int64         // of these, those that are no file's, as the program's is
 }
 
 // tick is the unit of times in /proc: 100 a second on every Linux that runs Go.
@@ -31,12 +32,17 @@ func (id Identity) Usage() (Usage, error) {
 		return Usage{}, fmt.Errorf("read usage of process %d: %w", id.PID, err)
 	}
 	fields := strings.Fields(string(memory))
-	if len(fields) < 2 {
+	if len(fields) < 3 {
 		return Usage{}, fmt.Errorf("read usage of process %d: memory is %q", id.PID, memory)
 	}
 	pages, err := strconv.ParseInt(fields[1], 10, 64)
 	if err != nil {
 		return Usage{}, fmt.Errorf("read usage of process %d: %w", id.PID, err)
 	}
-	return Usage{CPU: time.Duration(s.cpu) * tick, Memory: pages * int64(os.Getpagesize())}, nil
+	shared, err := strconv.ParseInt(fields[2], 10, 64)
+	if err != nil {
+		return Usage{}, fmt.Errorf("read usage of process %d: %w", id.PID, err)
+	}
+	size := int64(os.Getpagesize())
+	return Usage{CPU: time.Duration(s.cpu) * tick, Memory: pages * size, Own: (pages - shared) * size}, nil
 }

@@ -179,8 +179,8 @@ func startOnBoth(ctx context.Context, b *bench.Bench, other synthetic.Kubelet, a
 	return work.Wait()
 }
 
-// judgeAlarm wants the one alert to fire for what was injected and for nothing else, and the other one not even to wait by when it
-// would have fired.
+// judgeAlarm wants the one alert to fire for what was injected and for nothing else, the other one not even to wait by when it
+// would have fired, and no third one to fire.
 func judgeAlarm(ctx context.Context, b *bench.Bench, v *Verdict, client prometheus.Client, a alarm) error {
 	firing := func(alert string) ([]prometheus.Sample, error) {
 		return client.Query(ctx, fmt.Sprintf(`ALERTS{alertname=%q, alertstate="firing"}`, alert))
@@ -219,6 +219,14 @@ func judgeAlarm(ctx context.Context, b *bench.Bench, v *Verdict, client promethe
 	}
 	for _, alert := range silent {
 		v.Problem("slow %s: %s was %s, too: %v", a.what, a.staysSilent, alert.Labels["alertstate"], alert.Labels)
+	}
+	others, err := client.Query(ctx, fmt.Sprintf(`last_over_time(ALERTS{alertname=~"Podlapse.*", alertname!=%q, alertstate="firing"}[10m])`, a.fires))
+	if err != nil {
+		return err
+	}
+	v.Compared++
+	for _, alert := range others {
+		v.Problem("slow %s: %s fired, too: %v", a.what, alert.Labels["alertname"], alert.Labels)
 	}
 	return noteFactors(ctx, v, client, a)
 }

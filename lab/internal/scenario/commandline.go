@@ -27,7 +27,7 @@ type plugin struct {
 }
 
 // commandLine has kubectl find its plugin and the plugin find the agent of the DaemonSet, through the API server's proxy: while a pod
-// pulls, and when it was deleted.
+// pulls, and when it was deleted. A browser takes the same way.
 func commandLine(ctx context.Context, b *bench.Bench, v *Verdict) (err error) {
 	closeTunnel, err := b.OpenTunnel(ctx)
 	if err != nil {
@@ -70,7 +70,10 @@ func commandLine(ctx context.Context, b *bench.Bench, v *Verdict) (err error) {
 	if err := p.judgeGone(ctx, v, timeline); err != nil {
 		return err
 	}
-	return p.judgeRules(ctx, v)
+	if err := p.judgeRules(ctx, v); err != nil {
+		return err
+	}
+	return p.judgePage(ctx, v)
 }
 
 func installPlugin(b *bench.Bench) (plugin, error) {

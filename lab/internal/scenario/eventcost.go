@@ -123,7 +123,7 @@ func (c *byteCount) Write(p []byte) (int, error) {
 }
 
 // judgeCost wants the cost to be below the target for sure: a measurement that cannot tell is no proof.
-func judgeCost(v *Verdict, kind costKind, cost paired) {
+func judgeCost(v *Verdict, kind costKind, cost paired[time.Duration]) {
 	v.Compared++
 	switch {
 	case cost.mean > kind.target:

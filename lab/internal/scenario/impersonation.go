@@ -147,12 +147,13 @@ func answerOf(err error) string {
 
 // metricsAuth asks the agent for its metrics as one who may read them, as one who may not, and as nobody; then as one who means ill.
 func metricsAuth(ctx context.Context, b *bench.Bench, v *Verdict) error {
-	const agent, scraper, reader, stranger = "agent", "scraper", "reader", "stranger"
+	const agent, scraper, prometheus, reader, stranger = "agent", "scraper", "prometheus", "reader", "stranger"
 	read := rbacv1.PolicyRule{APIGroups: []string{""}, Resources: []string{"pods", "events"}, Verbs: []string{"list", "watch"}}
 	failures := []error{
 		b.CreateAccount(ctx, agent, read),
 		b.BindAccount(ctx, agent, "system:auth-delegator"),
-		b.CreateAccount(ctx, scraper, rbacv1.PolicyRule{NonResourceURLs: []string{"/metrics"}, Verbs: []string{"get"}}),
+		b.CreateAccount(ctx, scraper, rbacv1.PolicyRule{NonResourceURLs: []string{"/podlapse/metrics"}, Verbs: []string{"get"}}),
+		b.CreateAccount(ctx, prometheus, rbacv1.PolicyRule{NonResourceURLs: []string{"/metrics"}, Verbs: []string{"get"}}),
 		b.CreateAccount(ctx, reader, rbacv1.PolicyRule{NonResourceURLs: []string{"/podlapse/api/*"}, Verbs: []string{"get"}}),
 		b.CreateAccount(ctx, stranger),
 	}
@@ -160,7 +161,7 @@ func metricsAuth(ctx context.Context, b *bench.Bench, v *Verdict) error {
 		return err
 	}
 	tokens := map[string]string{"nobody": "", "who made a token up": "made.up.token"}
-	for _, account := range []string{agent, scraper, reader, stranger} {
+	for _, account := range []string{agent, scraper, prometheus, reader, stranger} {
 		token, err := b.Token(ctx, account, "")
 		if err != nil {
 			return err
@@ -179,6 +180,7 @@ func metricsAuth(ctx context.Context, b *bench.Bench, v *Verdict) error {
 		want      int
 	}{
 		{scraper, "/metrics", http.StatusOK}, {scraper, "/metrics", http.StatusOK}, {scraper, "/api/v1/pods", http.StatusForbidden},
+		{prometheus, "/metrics", http.StatusOK}, {prometheus, "/api/v1/pods", http.StatusForbidden},
 		{reader, "/api/v1/pods", http.StatusOK}, {reader, "/metrics", http.StatusForbidden}, {reader, "/debug/observations", http.StatusForbidden},
 		// Every account may get /api/* of the API server (ClusterRole system:discovery).
 		{stranger, "/metrics", http.StatusForbidden}, {stranger, "/api/v1/pods", http.StatusForbidden}, {"nobody", "/metrics", http.StatusUnauthorized},

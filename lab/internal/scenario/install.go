@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net/http"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -36,7 +37,11 @@ func install(ctx context.Context, b *bench.Bench, v *Verdict) error {
 	if err := b.CreateSecret(ctx, "secret"); err != nil {
 		return err
 	}
-	if err := judgeRights(ctx, b, v, installation{name: "own"}); err != nil {
+	// Most people have this one, and the lab only here: elsewhere its agent keeps files, as UID 0.
+	if err := judgeRights(ctx, b, v, installation{name: "own", bare: true}); err != nil {
+		return err
+	}
+	if err := checkInPod(ctx, b, v, "plain RBAC is in force"); err != nil {
 		return err
 	}
 	certified, err := certify(ctx, b)
@@ -59,7 +64,37 @@ func install(ctx context.Context, b *bench.Bench, v *Verdict) error {
 	if err != nil {
 		return err
 	}
-	return tryToken(ctx, b, v, token, false)
+	if err := tryToken(ctx, b, v, token, false); err != nil {
+		return err
+	}
+	return checkInPod(ctx, b, v, "node impersonation is in force")
+}
+
+// checkInPod runs podlapse-agent check in the agent's container, as kubectl exec would if the API server reached kubelet: by the runtime.
+func checkInPod(ctx context.Context, b *bench.Bench, v *Verdict, want string) error {
+	pod, err := b.Node.AgentPod(ctx)
+	if err != nil {
+		return err
+	}
+	pipes, err := os.MkdirTemp(b.Node.Run, "exec-")
+	if err != nil {
+		return fmt.Errorf("check in the agent's pod: %w", err)
+	}
+	defer os.RemoveAll(pipes)
+	container := strings.TrimPrefix(pod.Status.ContainerStatuses[0].ContainerID, "containerd://")
+	cmd := exec.CommandContext(ctx, b.Node.Programs.Tool("ctr"), "--address", b.Node.ContainerdSocket(), "--namespace", "k8s.io",
+		"tasks", "exec", "--exec-id", "check", "--fifo-dir", pipes, container, "/podlapse-agent", "check")
+	var stdout, stderr strings.Builder // where ctr has warnings of its own
+	cmd.Stdout, cmd.Stderr = &stdout, &stderr
+	err = cmd.Run()
+	v.Compared++
+	if err != nil || !strings.Contains(stdout.String(), want) {
+		v.Problem("podlapse-agent check in the agent's pod: %v, want %q in\n%s%s", err, want, &stdout, &stderr)
+	}
+	for line := range strings.Lines(stdout.String()) {
+		v.Note("check in pod %s: %s", pod.Name, strings.TrimSuffix(line, "\n"))
+	}
+	return nil
 }
 
 // judgeManifests has the API server take every object of every way to install the agent, as if it was the first, and keep none. A
@@ -151,6 +186,7 @@ func renderVariants(n node.Node) ([]manifests.Variant, error) {
 // installation is one way in which the agent is deployed.
 type installation struct {
 	name       string // of the pod that it tells of
+	bare       bool   // as the base has it, without a state directory
 	components []string
 	more       func(context.Context) error // what it takes to have it use all of its rights; nil: that pod does
 }
@@ -158,7 +194,11 @@ type installation struct {
 // judgeRights deploys the agent, has it tell of a pod that makes it use all of its sources, and wants the rights that its requests
 // needed to be just those that it has.
 func judgeRights(ctx context.Context, b *bench.Bench, v *Verdict, i installation) error {
-	if err := b.Node.DeployAgent(ctx, i.components...); err != nil {
+	deploy := func() error { return b.Node.DeployAgent(ctx, i.components...) }
+	if i.bare {
+		deploy = func() error { return b.Node.DeployBase(ctx) }
+	}
+	if err := deploy(); err != nil {
 		return err
 	}
 	cold, err := b.Image(ctx, i.name, 1<<20)

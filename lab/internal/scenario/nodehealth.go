@@ -12,6 +12,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/podlapse/podlapse/lab/internal/bench"
+	"github.com/podlapse/podlapse/lab/internal/image"
 	"github.com/podlapse/podlapse/lab/internal/layout"
 	"github.com/podlapse/podlapse/lab/internal/metrics"
 	"github.com/podlapse/podlapse/lab/internal/node"
@@ -53,6 +54,9 @@ func nodeHealth(ctx context.Context, b *bench.Bench, v *Verdict) (err error) {
 		return err
 	}
 	if err := h.addons(ctx); err != nil {
+		return err
+	}
+	if err := h.slowDisk(ctx); err != nil {
 		return err
 	}
 	return h.notReady(ctx)
@@ -170,6 +174,40 @@ func (h healthRun) notReady(ctx context.Context) error {
 	return nil
 }
 
+// slowDisk unpacks an image of many files while others wait for the disk.
+func (h healthRun) slowDisk(ctx context.Context) error {
+	const files, tasks, pod = 20_000, 12, "unpacks"
+	layer, err := image.ManyFiles(files)
+	if err != nil {
+		return err
+	}
+	reference, err := h.ImageOf(ctx, pod, layer)
+	if err != nil {
+		return err
+	}
+	witness, err := witnessPressure("io")
+	if err != nil {
+		return err
+	}
+	defer witness.stop()
+	rest, err := busyDisk(h.Node.State, tasks)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = rest() }()
+	timeline, err := startPlain(ctx, h.Bench, pod, reference)
+	if err != nil {
+		return err
+	}
+	if err := rest(); err != nil {
+		return err
+	}
+	witness.stop()
+	h.verdict.Contract(timeline)
+	witness.judge(timeline, h.verdict, "unpack")
+	return nil
+}
+
 // addons starts one add-on that is well, while the machine is busy, and one that crashes twice.
 func (h healthRun) addons(ctx context.Context) error {
 	const exitCode, readyAfter = "7", 2 * time.Second
@@ -181,7 +219,7 @@ func (h healthRun) addons(ctx context.Context) error {
 	if err := h.CreateLabelledPod(ctx, "crashing", labels("lab-dns", "1.2.3"), corev1.PodSpec{Containers: []corev1.Container{crashing}}); err != nil {
 		return err
 	}
-	witness, err := witnessPressure()
+	witness, err := witnessPressure("cpu")
 	if err != nil {
 		return err
 	}

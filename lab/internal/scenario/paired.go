@@ -1,18 +1,15 @@
 package scenario
 
-import (
-	"math"
-	"time"
-)
+import "math"
 
-// paired is what pairs of blocks, one with and one without something, differ by.
-type paired struct {
-	mean, standardError time.Duration
+// paired is what pairs, one with and one without something, differ by: lengths of time or bytes.
+type paired[T ~int64] struct {
+	mean, standardError T
 	pairs               int
 }
 
 // pair takes two differences or more.
-func pair(differences []time.Duration) paired {
+func pair[T ~int64](differences []T) paired[T] {
 	n := float64(len(differences))
 	var sum, squares float64
 	for _, d := range differences {
@@ -21,12 +18,12 @@ func pair(differences []time.Duration) paired {
 	for _, d := range differences {
 		squares += (float64(d) - sum/n) * (float64(d) - sum/n)
 	}
-	return paired{mean: time.Duration(sum / n), standardError: time.Duration(math.Sqrt(squares / (n - 1) / n)), pairs: len(differences)}
+	return paired[T]{mean: T(sum / n), standardError: T(math.Sqrt(squares / (n - 1) / n)), pairs: len(differences)}
 }
 
 // atMost is what the true difference is below with a confidence of 95 %, if chance alone spreads the pairs.
-func (p paired) atMost() time.Duration {
-	return p.mean + time.Duration(student95(p.pairs-1)*float64(p.standardError))
+func (p paired[T]) atMost() T {
+	return p.mean + T(student95(p.pairs-1)*float64(p.standardError))
 }
 
 // student95 is the one-sided 95 % quantile of Student's distribution. With more freedom than the table has, it is a little

@@ -1,21 +1,29 @@
 package scenario
 
 import (
+	"errors"
 	"fmt"
 	"math"
 	"os"
+	"path/filepath"
 	"runtime"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
+	"syscall"
 	"time"
+	"unsafe"
+
+	"golang.org/x/sync/errgroup"
 
 	"github.com/podlapse/podlapse/lab/internal/agent"
 )
 
-// pressureWitness reads what the kernel counts of tasks that wait for a processor, far more often than the agent.
+// pressureWitness reads what the kernel counts of tasks that wait for a resource, far more often than the agent.
 type pressureWitness struct {
-	stop func()
+	resource string // cpu or io
+	stop     func()
 
 	mu       sync.Mutex
 	at       []time.Time
@@ -23,9 +31,9 @@ type pressureWitness struct {
 	measured bool // else the kernel does not
 }
 
-func witnessPressure() (*pressureWitness, error) {
-	w := &pressureWitness{stop: func() {}}
-	if _, err := os.Stat("/proc/pressure/cpu"); err != nil {
+func witnessPressure(resource string) (*pressureWitness, error) {
+	w := &pressureWitness{resource: resource, stop: func() {}}
+	if _, err := os.Stat("/proc/pressure/" + resource); err != nil {
 		return w, nil
 	}
 	w.measured = true
@@ -51,7 +59,7 @@ func witnessPressure() (*pressureWitness, error) {
 }
 
 func (w *pressureWitness) look() error {
-	text, err := os.ReadFile("/proc/pressure/cpu")
+	text, err := os.ReadFile("/proc/pressure/" + w.resource)
 	if err != nil {
 		return fmt.Errorf("read the kernel's pressure: %w", err)
 	}
@@ -79,8 +87,17 @@ func (w *pressureWitness) nearest(at time.Time) (best int) {
 // Phases that are shorter are not held against the witness: neither tells them exactly.
 const leastPressed = time.Second
 
-// judge wants of each longer phase what the witness saw, and of one at least that the pressure was high, in the verdict as well.
-func (w *pressureWitness) judge(timeline agent.Timeline, v *Verdict) {
+// told is what the agent says of the resource.
+func (w *pressureWitness) told(p agent.Pressure) float64 {
+	if w.resource == "io" {
+		return p.IO
+	}
+	return p.CPU
+}
+
+// judge wants of each longer phase what the witness saw, and of one at least, one of these if some are named, that the pressure was high,
+// in the verdict as well.
+func (w *pressureWitness) judge(timeline agent.Timeline, v *Verdict, phases ...string) {
 	if !w.measured {
 		v.Note("this kernel does not measure pressure")
 		return
@@ -97,16 +114,17 @@ func (w *pressureWitness) judge(timeline agent.Timeline, v *Verdict) {
 		from, to := w.nearest(phase.StartAt), w.nearest(phase.EndAt)
 		truth := float64(w.stalled[to]-w.stalled[from]) / float64(w.at[to].Sub(w.at[from]))
 		v.Compared++
-		if phase.Pressure == nil || math.Abs(phase.Pressure.CPU-truth) > within {
-			v.Problem("during %s, %s long, tasks waited for cpu %.0f %% of the time; the agent tells %+v", phase.Phase, seconds(length), 100*truth, phase.Pressure)
+		if phase.Pressure == nil || math.Abs(w.told(*phase.Pressure)-truth) > within {
+			v.Problem("during %s, %s long, tasks waited for %s %.0f %% of the time; the agent tells %+v", phase.Phase, seconds(length), w.resource, 100*truth, phase.Pressure)
 			continue
 		}
-		high = high || phase.Pressure.CPU > 0.6
-		v.Note("during %s, %s long, tasks waited for cpu %.0f %% of the time, the agent says %.0f %%", phase.Phase, seconds(length), 100*truth, 100*phase.Pressure.CPU)
+		high = high || w.told(*phase.Pressure) > 0.6 && (len(phases) == 0 || slices.Contains(phases, phase.Phase))
+		v.Note("during %s, %s long, tasks waited for %s %.0f %% of the time, the agent says %.0f %%", phase.Phase, seconds(length), w.resource, 100*truth,
+			100*w.told(*phase.Pressure))
 	}
 	v.Compared++
-	if !high || !strings.Contains(timeline.Verdict, "cpu pressure was") {
-		v.Problem("the machine was made busy, and no phase of a second or the verdict tells: %q", timeline.Verdict)
+	if !high || !strings.Contains(timeline.Verdict, w.resource+" pressure was") {
+		v.Problem("tasks were made to wait for %s, and no phase of a second, of %q if that names any, or the verdict tells: %q", w.resource, phases, timeline.Verdict)
 	}
 }
 
@@ -132,4 +150,49 @@ func busy(tasks int) (rest func()) {
 		working.Wait()
 		runtime.GOMAXPROCS(usual)
 	})
+}
+
+// busyDisk has so many tasks read from the disk below a directory, past the page cache, until rest is called, which removes what they read.
+func busyDisk(dir string, tasks int) (rest func() error, err error) {
+	const piece, pieces = 1 << 20, 16
+	path := filepath.Join(dir, "busy")
+	file, err := os.OpenFile(path, os.O_CREATE|os.O_RDWR|os.O_TRUNC|syscall.O_DIRECT, 0o600)
+	if err != nil {
+		return nil, fmt.Errorf("keep the disk busy: %w", err)
+	}
+	remove := func() error { return errors.Join(file.Close(), os.Remove(path)) }
+	for i := range int64(pieces) {
+		if _, err := file.WriteAt(aligned(piece), i*piece); err != nil {
+			return nil, errors.Join(fmt.Errorf("keep the disk busy: %w", err), remove())
+		}
+	}
+	done := make(chan struct{})
+	var reading errgroup.Group
+	for range tasks {
+		reading.Go(func() error {
+			into := aligned(piece)
+			for i := int64(0); ; i++ {
+				select {
+				case <-done:
+					return nil
+				default:
+				}
+				if _, err := file.ReadAt(into, i%pieces*piece); err != nil {
+					return fmt.Errorf("keep the disk busy: %w", err)
+				}
+			}
+		})
+	}
+	return sync.OnceValue(func() error {
+		close(done)
+		return errors.Join(reading.Wait(), remove())
+	}), nil
+}
+
+// aligned is memory that the disk can be read into directly.
+func aligned(size int) []byte {
+	const page = 4096
+	memory := make([]byte, size+page)
+	off := page - int(uintptr(unsafe.Pointer(&memory[0]))%page) // the runtime moves nothing of this size
+	return memory[off : off+size]
 }

@@ -22,6 +22,7 @@ const (
 	probeSlow    = 300 * time.Millisecond // how late the slow ones answer
 	probeTimeout = 800 * time.Millisecond
 	probeWithin  = 250 * time.Millisecond // by which a length may be above what was injected, on a busy machine
+	probeFlavor  = "of-the-scenario"      // the header that one of them wants
 )
 
 // askedOf is a probe and how its attempts have to go: with this result, which the stage has, and so long at least.
@@ -62,6 +63,8 @@ func probes(ctx context.Context, b *bench.Bench, v *Verdict) error {
 		registry("refuses", targets.refuses, "bad_status", "", 0),
 		{"port", "tcp", fmt.Sprintf("target: %q", well), "ok", "connect", 0},
 		{"page", "http", fmt.Sprintf("target: %q", "http://"+layout.Address(layout.KubeletHealth)+"/healthz"), "ok", "first_byte", 0},
+		{"header", "http", fmt.Sprintf("target: %q, headers: {Metadata-Flavor: %s}", ofNode(targets.flavored), probeFlavor), "ok", "first_byte", 0},
+		{"no-header", "http", fmt.Sprintf("target: %q", ofNode(targets.flavored)), "bad_status", "", 0},
 		{name: "runtime", kind: "cri", result: "ok"},
 		{"api-server", "apiserver", "", "ok", "first_byte", 0},
 	}
@@ -70,7 +73,7 @@ func probes(ctx context.Context, b *bench.Bench, v *Verdict) error {
 		return err
 	}
 	defer os.Remove(file)
-	if err := b.Node.RestartAgentWith(ctx, node.AgentChange{Flags: []string{"--probes-file=" + file}}); err != nil {
+	if err := b.Node.RestartAgentWith(ctx, node.AgentChange{Flags: []string{"--probes-file=" + file, "--node-address=" + layout.Loopback}}); err != nil {
 		return err
 	}
 	// Meanwhile a pod is pulled from the registry, which is then asked without anybody having listed it.
@@ -109,7 +112,65 @@ func probes(ctx context.Context, b *bench.Bench, v *Verdict) error {
 	for _, p := range all {
 		p.judge(text, v)
 	}
-	return judgeProbeLog(b, v)
+	if err := judgeProbeLog(b, v); err != nil {
+		return err
+	}
+	return rewriteProbes(ctx, b, v, file)
+}
+
+// ofNode is an address of the lab as a file has it that serves many nodes.
+func ofNode(address string) string {
+	return "http://" + strings.Replace(address, layout.Loopback, "$(NODE_ADDRESS)", 1) + "/"
+}
+
+// rewriteProbes has the agent read a file that will not do, and then one of another probe, while it runs.
+func rewriteProbes(ctx context.Context, b *bench.Bench, v *Verdict, file string) error {
+	rewrite := func(text, what string, limit time.Duration, seen func(metrics, health string) error) error {
+		if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
+			return fmt.Errorf("write probes: %w", err)
+		}
+		v.Compared++
+		return b.Node.Report.Wait(ctx, what, limit, 200*time.Millisecond, func(ctx context.Context) error {
+			text, err := b.Agent.Metrics(ctx)
+			if err != nil {
+				return err
+			}
+			health, err := b.Agent.Health(ctx)
+			if err != nil {
+				return err
+			}
+			return seen(text, health)
+		})
+	}
+	const readAgain = 15 * time.Second // it looks every 10 s
+	err := rewrite("probes: [{name: broken, kind: icmp}]", "the agent to refuse a broken file", readAgain, func(text, health string) error {
+		if !strings.Contains(health, "[-]probes down") || !strings.Contains(health, "icmp") {
+			return fmt.Errorf("it says %s", health)
+		}
+		if n, err := metrics.Sum(text, "podlapse_probe_up", `probe="port"`); n != 1 || err != nil {
+			return fmt.Errorf("what it asked before is up: %v, %v", n, err)
+		}
+		return nil
+	})
+	if err != nil {
+		v.Problem("%v", err)
+	}
+	one := fmt.Sprintf("probes: [{name: new, kind: tcp, target: %q, interval: 1s}]", layout.Address(layout.RegistryPort))
+	err = rewrite(one, "the agent to ask what the file lists now", readAgain, func(text, health string) error {
+		all, _ := metrics.Sum(text, "podlapse_probe_up") // what cannot be read is 0
+		if n, err := metrics.Sum(text, "podlapse_probe_up", `probe="new"`); n != 1 || all != 1 || err != nil {
+			return fmt.Errorf("of %v that are up %v is the new one, %v", all, n, err)
+		}
+		if strings.Contains(text, `kind="dns"`) || !strings.Contains(health, "[+]probes ok") {
+			return fmt.Errorf("it tells of the others, or says %s", health)
+		}
+		return nil
+	})
+	if err != nil {
+		v.Problem("%v", err)
+	}
+	v.Note("the file was written anew while the agent ran: broken, and with another probe alone")
+	return nil
 }
 
 // probesFile writes what the agent is to ask, and has it ask registries that pods are pulled from.
@@ -172,16 +233,16 @@ func judgeProbeLog(b *bench.Bench, v *Verdict) error {
 	if err != nil {
 		return fmt.Errorf("read the agent's log: %w", err)
 	}
-	log := string(text[strings.LastIndex(string(text), "podlapse agent starts"):])
-	for _, name := range []string{"dns-silent", "dns-absent", "registry-dead", "registry-silent"} {
+	log := string(text[max(0, strings.LastIndex(string(text), "podlapse agent starts")):])
+	for _, name := range []string{"dns-silent", "dns-absent", "registry-dead", "registry-silent", "no-header"} {
 		v.Compared++
 		if n := strings.Count(log, `"probe":"`+name+`"`); n != 1 {
 			v.Problem("the agent logged %d times of %s, want once", n, name)
 		}
 	}
 	v.Compared++
-	if strings.Contains(log, "/v2/") {
-		v.Problem("the agent logged a URL")
+	if strings.Contains(log, "/v2/") || strings.Contains(log, probeFlavor) {
+		v.Problem("the agent logged a URL or a header")
 	}
 	return nil
 }

@@ -73,10 +73,10 @@ func answerName(conn net.PacketConn, to net.Addr, question dnsmessage.Message, l
 }
 
 // probeTargets are registries before the lab's: one that is late, one that takes requests and never answers, one that lets nobody
-// in, and an address where nobody listens.
+// in, one that wants a header, and an address where nobody listens.
 type probeTargets struct {
-	slow, silent, refuses, dead string
-	stop                        func()
+	slow, silent, refuses, flavored, dead string
+	stop                                  func()
 }
 
 func serveTargets(registry string, late time.Duration) (*probeTargets, error) {
@@ -114,6 +114,11 @@ func serveTargets(registry string, late time.Duration) (*probeTargets, error) {
 		}},
 		{&t.refuses, func(w http.ResponseWriter, r *http.Request) {
 			if strings.HasPrefix(r.URL.Path, "/v2") {
+				w.WriteHeader(http.StatusForbidden)
+			}
+		}},
+		{&t.flavored, func(w http.ResponseWriter, r *http.Request) { // as a cloud's metadata server
+			if r.Header.Get("Metadata-Flavor") != probeFlavor {
 				w.WriteHeader(http.StatusForbidden)
 			}
 		}},

@@ -29,12 +29,18 @@ type Scenario struct {
 	Deployed bool
 }
 
+// Choice is what a scenario is played with.
+type Choice struct {
+	Seed   uint64 // decides what the scenario leaves to chance; 0 draws one
+	Before string // the other agent's program, for Compare
+}
+
 // Table lists all scenarios in the order in which a person would try them.
 func Table() []Scenario {
 	return []Scenario{
 		{"rollout", "pods start while the DaemonSet is restarted three times: none lost, none told twice", rollout, true},
 		{"install", "the API server takes every overlay and the chart; the agent uses all of its rights and no other", install, true},
-		{"command-line", "kubectl podlapse, through the API server: a pod that starts, and one that was deleted", commandLine, true},
+		{"command-line", "kubectl podlapse and the page, through the API server: a pod that starts, and one that was deleted", commandLine, true},
 		{"alerts", "a slow registry and a slow node: Prometheus, with the rules as they are, tells which", alerts, true},
 		{"first-light", "one pod of every ingredient: slow network, slow pull, init container, sidecar, readiness", firstLight, false},
 		{"network-failure", "a network plugin that fails at first: the network is to blame, not the volumes", networkFailure, false},
@@ -57,6 +63,7 @@ func Table() []Scenario {
 		{"node-health", "cordon, NotReady, an add-on in a crash loop, and the machine under pressure: each told, with the reason", nodeHealth, false},
 		{"probes", "names, registries, the runtime and the API server are asked: what is well, slow, silent and dead, and in which stage", probes, false},
 		{"page", "a real browser shows the page while pods start: rows, waterfalls, addresses, policy, pictures", showPage, false},
+		{Compare, "the agent beside another one, both with nothing switched on: memory, requests and series", compare, false},
 		{"event-cost", "hundreds of pods, 20 a second, 16 Events each: what an agent costs the API server", eventCost, false},
 	}
 }
@@ -78,9 +85,8 @@ var ErrDisagree = errors.New("the agent disagrees with the truth")
 const purpose = "scenario"
 
 // Play runs one scenario on a node that is up and prints what came out. Whatever happens, faults and
-// namespace are gone afterwards. The seed decides what the scenario leaves
-// to chance; 0 draws one.
-func Play(ctx context.Context, n node.Node, s Scenario, seed uint64, out io.Writer) error {
+// namespace are gone afterwards.
+func Play(ctx context.Context, n node.Node, s Scenario, choice Choice, out io.Writer) error {
 	release, err := n.Hold(ctx) // two scenarios at once would spoil each other's numbers
 	if err != nil {
 		return err
@@ -100,7 +106,7 @@ func Play(ctx context.Context, n node.Node, s Scenario, seed uint64, out io.Writ
 	if err != nil {
 		return fmt.Errorf("prepare scenario %s: %w", s.Name, err)
 	}
-	if b.Seed = seed; seed == 0 {
+	if b.Seed, b.Before = choice.Seed, choice.Before; b.Seed == 0 {
 		b.Seed = uint64(rand.Uint32()) // short enough to be typed again
 	}
 	n.Report.Say("scenario %s in namespace %s", s.Name, b.Namespace)

@@ -21,6 +21,8 @@ const (
 	verifyInterval = 10 * time.Second
 	watchBehind    = 25 * time.Second
 	outage         = 30 * time.Second
+	// watchLate is shorter than the agent's patience: nothing is wrong with such a watch.
+	watchLate = 4 * time.Second
 )
 
 // streamTruth runs the agent behind a proxy that holds back or loses what the pod watch tells: a comparison with a list has to find
@@ -70,10 +72,63 @@ func streamTruth(ctx context.Context, b *bench.Bench, v *Verdict) error {
 	if err != nil {
 		return err
 	}
+	if err := judgeLate(ctx, b, v, proxy); err != nil {
+		return err
+	}
 	if err := judgeEnd(ctx, b, v); err != nil {
 		return err
 	}
 	return sitOutAnOutage(ctx, b, v)
+}
+
+// judgeLate has all that is told of a pod come late, its changes as well, and by less than what is called wrong.
+func judgeLate(ctx context.Context, b *bench.Bench, v *Verdict, proxy *watchproxy.Proxy) error {
+	const pod = "late"
+	before, err := readTruth(ctx, b)
+	if err != nil {
+		return err
+	}
+	proxy.Break(func(_ watch.EventType, told corev1.Pod) watchproxy.Fault {
+		if told.Namespace == b.Namespace && told.Name == pod {
+			return watchproxy.Fault{Delay: watchLate}
+		}
+		return watchproxy.Fault{}
+	})
+	defer proxy.Break(nil)
+	spec := corev1.PodSpec{Containers: []corev1.Container{bench.MainContainer(mainName, b.BaseImage, time.Second)}}
+	if err := b.CreatePod(ctx, pod, spec); err != nil {
+		return err
+	}
+	timeline, err := b.AwaitSettled(ctx, pod)
+	if err != nil {
+		return err
+	}
+	v.Contract(timeline)
+	// A comparison that begins now has to wait for the watch, and to find nothing.
+	if err := sleep(ctx, verifyInterval+verifyInterval/10+2*watchLate); err != nil {
+		return err
+	}
+	now, err := readTruth(ctx, b)
+	if err != nil {
+		return err
+	}
+	told := now.minus(before)
+	v.Compared += 3
+	for _, change := range []struct {
+		name           string
+		count, seconds float64
+	}{{"bound", told.boundCount, told.boundSeconds}, {"modified", told.modifiedCount, told.modifiedSeconds}} {
+		// Whole seconds, cut off, and what kubelet took to send its status.
+		mean := time.Duration(change.seconds / change.count * float64(time.Second))
+		if change.count < 1 || mean < watchLate-50*time.Millisecond || mean > watchLate+1500*time.Millisecond {
+			v.Problem("all of pod %s came %s late: %v changes %q are told as %s late on average", pod, watchLate, change.count, change.name, mean)
+		}
+		v.Note("what came %s late: %v %s, told as %s on average", watchLate, change.count, change.name, mean.Round(time.Millisecond))
+	}
+	if told.missing+told.extra+told.stale != 0 || told.complete < 1 {
+		v.Problem("a watch that is %s late is not wrong; of %v comparisons the agent found %+v", watchLate, told.complete, told)
+	}
+	return nil
 }
 
 // judgeEnd deletes a pod with a grace period, which must be no delay.
@@ -324,7 +379,9 @@ type truth struct {
 	complete, failed, skipped float64
 	missing, extra, stale     float64
 	boundCount, boundSeconds  float64
-	verifiedAt                time.Time
+
+	modifiedCount, modifiedSeconds float64
+	verifiedAt                     time.Time
 }
 
 func readTruth(ctx context.Context, b *bench.Bench) (now truth, err error) {
@@ -346,6 +403,8 @@ func readTruth(ctx context.Context, b *bench.Bench) (now truth, err error) {
 	read(&now.stale, "podlapse_pod_cache_repairs_total", `difference="stale"`)
 	read(&now.boundCount, "podlapse_pod_watch_delay_seconds_count", `change="bound"`)
 	read(&now.boundSeconds, "podlapse_pod_watch_delay_seconds_sum", `change="bound"`)
+	read(&now.modifiedCount, "podlapse_pod_watch_delay_seconds_count", `change="modified"`)
+	read(&now.modifiedSeconds, "podlapse_pod_watch_delay_seconds_sum", `change="modified"`)
 	read(&verified, "podlapse_pod_cache_verified_timestamp_seconds")
 	now.verifiedAt = time.Unix(0, int64(verified*1e9))
 	return now, err
@@ -356,6 +415,7 @@ func (t truth) minus(before truth) truth {
 	return truth{
 		t.complete - before.complete, t.failed - before.failed, t.skipped - before.skipped,
 		t.missing - before.missing, t.extra - before.extra, t.stale - before.stale,
-		t.boundCount - before.boundCount, t.boundSeconds - before.boundSeconds, t.verifiedAt,
+		t.boundCount - before.boundCount, t.boundSeconds - before.boundSeconds,
+		t.modifiedCount - before.modifiedCount, t.modifiedSeconds - before.modifiedSeconds, t.verifiedAt,
 	}
 }

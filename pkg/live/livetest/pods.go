@@ -21,17 +21,16 @@ type Pods struct {
 	Hub      *live.Hub
 	Registry *prometheus.Registry // with the hub's metrics
 
-	mu   sync.Mutex
-	pods map[string]timeline.Timeline
+	mu    sync.Mutex
+	pods  map[string]timeline.Timeline
+	pulls func() export.LivePulls
 }
 
-// New has no pods yet.
+// New has no pods yet, and no pulls.
 func New() *Pods {
-	p := &Pods{pods: map[string]timeline.Timeline{}, Registry: prometheus.NewRegistry()}
+	p := &Pods{pods: map[string]timeline.Timeline{}, Registry: prometheus.NewRegistry(), pulls: func() export.LivePulls { return export.LivePulls{} }}
 	p.Hub = live.New(live.Config{
-		Some:  p.some,
-		Pulls: func(context.Context) (export.LivePulls, error) { return export.LivePulls{}, nil },
-		Now:   time.Now, Registerer: p.Registry, Logger: zap.NewNop(),
+		Some: p.some, Pulls: p.Pulls, Now: time.Now, Registerer: p.Registry, Logger: zap.NewNop(),
 	})
 	return p
 }
@@ -42,6 +41,31 @@ func (p *Pods) Set(t timeline.Timeline) {
 	p.pods[t.UID] = t
 	p.mu.Unlock()
 	p.Hub.Changed(t.UID)
+}
+
+// Remove has a pod go, if it is there.
+func (p *Pods) Remove(uid string) {
+	p.mu.Lock()
+	t, ok := p.pods[uid]
+	delete(p.pods, uid)
+	p.mu.Unlock()
+	if ok {
+		p.Hub.Gone(t)
+	}
+}
+
+// SetPulls has pulls go on, as they are told at each moment.
+func (p *Pods) SetPulls(pulls func() export.LivePulls) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.pulls = pulls
+}
+
+// Pulls tells of the pulls that go on.
+func (p *Pods) Pulls(context.Context) (export.LivePulls, error) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.pulls(), nil
 }
 
 // All lists the pods as reconcile does.

@@ -7,17 +7,17 @@ export class Aggregate {
   #path;
   #least; // ms between two questions
   #takes;
-  #fails;
+  #fares; // called with what went wrong, or with nothing when all went well
   #askedAt = -Infinity;
   #asking = null;
   #later = 0;
   #again = false; // something has changed since the question
 
-  constructor(path, least, takes, fails) {
+  constructor(path, least, takes, fares) {
     this.#path = path;
     this.#least = least;
     this.#takes = takes;
-    this.#fails = fails;
+    this.#fares = fares;
   }
 
   // want asks as soon as it may.
@@ -48,10 +48,11 @@ export class Aggregate {
       if (asking.signal.aborted) return;
       this.#asking = null;
       this.#takes(answer);
+      this.#fares();
     } catch (error) {
       if (asking.signal.aborted) return;
       this.#asking = null;
-      this.#fails(error);
+      this.#fares(error);
     }
     if (this.#again) {
       this.#again = false;

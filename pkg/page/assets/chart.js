@@ -15,7 +15,7 @@ export function chartOf(record, grown, open) {
       key: ['phase', p.phase, p.container ?? '', p.attempt ?? 0, p.start_at].join(' '), kind: 'phase', phase: visible(p.phase),
       container: visible(p.container), attempt: p.attempt ?? 0, cause: visible(p.cause), from: at, to: at + p.seconds + more, seconds: p.seconds + more,
       error: p.error_seconds, open: p.open === true, sources: p.sources.map((s) => visible(s)), merged: (p.merged_with ?? []).map((m) => visible(m)),
-      startAt: createdAt + 1000 * at, pull: null,
+      startAt: createdAt + 1000 * at, pressure: p.pressure ?? null, pull: null,
     };
     at += p.seconds;
     const n = pullOf(record, p);

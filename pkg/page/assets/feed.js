@@ -99,6 +99,7 @@ export class Feed {
         if (!page) break;
       }
       this.#known.tellAll();
+      if (this.#source?.readyState === EventSource.OPEN) this.#says('live', ''); // a list before this one may have failed
     } catch (error) {
       if (listing.signal.aborted) return;
       this.#says('waiting', error instanceof Refusal ? error.message : 'the agent does not answer');

@@ -12,7 +12,7 @@ export class Known {
   #hears = new Set();
   #fresh = null; // UIDs that were told of since a list was asked for
 
-  // hear calls with what has changed: 'startup' with the record and UID, 'pulls', or 'list'.
+  // hear calls with what has changed: 'startup' with the record and UID, 'pulls', or 'list', which is whole when all of it has come.
   hear(listener) { this.#hears.add(listener); }
 
   // expectList begins to note what the stream tells: a list may hold what was before.
@@ -21,8 +21,8 @@ export class Known {
   // tellSome takes a part of the list that was expected.
   tellSome(records, now) {
     for (const record of records) {
-      if (this.#fresh?.has(record.uid)) continue;
-      this.startUps.set(record.uid, startUpOf(record, now));
+      if (!this.#fresh?.has(record.uid)) this.startUps.set(record.uid, startUpOf(record, now));
+      else if (!this.startUps.has(record.uid)) this.startUps.set(record.uid, { ...startUpOf(record, now), gone: true }); // it went meanwhile
       this.#fresh?.add(record.uid);
     }
     this.#tell({ kind: 'list' });
@@ -33,7 +33,7 @@ export class Known {
     for (const uid of this.startUps.keys()) if (!this.#fresh.has(uid)) this.startUps.delete(uid);
     this.#fresh = null;
     this.listed = true;
-    this.#tell({ kind: 'list' });
+    this.#tell({ kind: 'list', whole: true });
   }
 
   told(record, now) {

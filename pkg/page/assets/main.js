@@ -18,9 +18,9 @@ const HEALTH = 30000; // ms between two looks at what the stream does not tell
 
 const at = (id) => document.getElementById(id);
 const known = new Known();
-const health = new Health(() => { drawHealth(); view?.changed(); }, () => {});
+const health = new Health(() => { drawHealth(); view?.changed(); });
 const clock = () => health.now();
-const complain = (error) => { trouble = visible(error.message, 600); drawHealth(); };
+const complain = (error) => { trouble = visible(error?.message, 600); drawHealth(); };
 
 const views = {
   startups: new StartUpsView(known, clock, readdress),
@@ -55,6 +55,7 @@ function follow() {
     at('main').append(next.root);
     view = next;
     trouble = '';
+    drawHealth();
   }
   view.show(address);
   if (next !== was) window.scrollTo(0, scrolled.get(next) ?? 0);
@@ -105,7 +106,7 @@ function key(event) {
   if (event.metaKey || event.ctrlKey || event.altKey || event.defaultPrevented) return;
   const typing = event.target.matches?.('input, select, textarea');
   if (event.key === 'Escape') {
-    if (typing && event.target.value) {
+    if (event.target.type === 'search' && event.target.value) {
       event.target.value = '';
       event.target.dispatchEvent(new Event('input'));
     } else if (typing) {
@@ -120,9 +121,9 @@ function key(event) {
     follow();
     views.startups.focusSearch();
   } else if (['ArrowDown', 'j'].includes(event.key) && (!typing || event.target.type === 'search') && !(typing && event.key === 'j')) {
-    if (document.activeElement === document.body || typing || document.activeElement === at('main')) {
-      event.preventDefault();
-      view.enter?.();
+    if (view.enter && (document.activeElement === document.body || typing || document.activeElement === at('main'))) {
+      event.preventDefault(); // where there is nothing to enter the page scrolls
+      view.enter();
     }
   }
 }

@@ -15,7 +15,9 @@ import { causeStyle, charged, stateName, stateSign, stateStyle } from './words.j
 export class PodView {
   root = element('section', 'pod-view');
   #address = null;
+  #shown = false;
   #record = null;
+  #lost = ''; // why the agent says no more of the record
   #toldAt = 0;
   #asking = null;
   #detail = new Detail();
@@ -40,8 +42,10 @@ export class PodView {
 
   constructor(known) {
     known.hear((change) => {
-      if (change.kind !== 'startup' || !this.#record || change.uid !== this.#record.uid) return;
-      if (change.record) this.#tell(change.record);
+      if (!this.#shown) return;
+      if (change.whole) this.#load(); // what changed before may not have been told
+      else if (change.kind !== 'startup' || change.uid !== this.#record?.uid) return;
+      else if (change.record) this.#tell(change.record);
       else this.#load(); // its object is gone: the record says when
     });
     this.#copy.type = 'button';
@@ -61,6 +65,7 @@ export class PodView {
   show(address) {
     const same = this.#address && this.#address.namespace === address.namespace && this.#address.name === address.name && this.#address.uid === address.uid;
     this.#address = address;
+    this.#shown = true;
     if (!same || !this.#record) {
       this.#record = null;
       this.#waterfall.forget();
@@ -72,12 +77,13 @@ export class PodView {
   }
 
   hide() {
+    this.#shown = false;
     this.#asking?.abort();
     this.#record = null;
     this.#detail.hide();
   }
 
-  tick() { if (this.#record?.state === 'starting') this.changed(); }
+  tick() { if (this.#record?.state === 'starting' && !this.#lost) this.changed(); }
 
   title() { return this.#address ? visible(this.#address.namespace) + '/' + visible(this.#address.name) : ''; }
 
@@ -91,8 +97,13 @@ export class PodView {
     try {
       this.#tell(await ask(this.#path() + (uid ? '?uid=' + encodeURIComponent(uid) : ''), asking.signal));
     } catch (error) {
-      if (asking.signal.aborted || this.#record) return; // what is shown stays
-      say(this.#problem, error instanceof Refusal ? error.message : 'The agent does not answer.');
+      if (asking.signal.aborted) return;
+      const why = error instanceof Refusal ? error.message : 'The agent does not answer.';
+      if (!this.#record) say(this.#problem, why);
+      else if (error.status === 404) { // what is shown stays, as it was
+        this.#lost = 'The agent knows it no longer: ' + why;
+        this.changed();
+      }
     }
   }
 
@@ -100,6 +111,7 @@ export class PodView {
 
   #tell(record) {
     this.#record = record;
+    this.#lost = '';
     this.#toldAt = performance.now();
     this.changed();
   }
@@ -120,7 +132,7 @@ export class PodView {
     this.#problem.hidden = true;
     this.#body.hidden = false;
     const going = r.state === 'starting';
-    const grown = going ? (performance.now() - this.#toldAt) / 1000 : 0;
+    const grown = going && !this.#lost ? (performance.now() - this.#toldAt) / 1000 : 0;
     const chart = chartOf(r, grown, (row) => this.#waterfall.isOpen(row));
     this.#drawHead(r, chart, going);
     this.#drawBlame(r, grown, chart.total);
@@ -136,14 +148,14 @@ export class PodView {
     restyle(this.#state, 'badge state-' + stateStyle(r.state));
     say(this.#state, stateSign(r.state) + ' ' + stateName(visible(r.state)) + (going ? ' ' + running(chart.total) : ''));
     const s = startUpOf(r, this.#toldAt);
-    const now = performance.now();
+    const now = this.#lost ? this.#toldAt : performance.now();
     say(this.#verdict, going ? capital(stuckText(s, now, running)) + ', charged to ' + charged(visible(stuckIn(s, now)?.cause)) + '.' : s.verdict);
     say(this.#facts, [r.owner && 'owned by ' + visible(r.owner.kind) + '/' + visible(r.owner.name), 'on node ' + visible(r.node), 'created ' + stamp(chart.createdAt),
       'took ' + exact(chart.total) + ' ' + exactError(r.total_error_seconds) + (going ? ' so far' : '')].filter(Boolean).join(' · '));
     const uid = '?uid=' + encodeURIComponent(r.uid);
     mark(this.#links.json, 'href', this.#path() + uid);
     mark(this.#links.trace, 'href', this.#path() + '/trace' + uid);
-    const notes = [r.reason && 'Reason: ' + visible(r.reason), r.gone_at && 'The pod is gone since ' + stamp(Date.parse(r.gone_at)) + '; the agent remembers it for a while.',
+    const notes = [this.#lost, r.reason && 'Reason: ' + visible(r.reason), r.gone_at && 'The pod is gone since ' + stamp(Date.parse(r.gone_at)) + '; the agent remembers it for a while.',
       r.reconstructed && 'The agent came after this start-up: reconstructed from what could still be read.',
       r.clock_skew && "The control plane's clock differs from the node's by " + exact(r.clock_skew.least_seconds) + ' to ' + exact(r.clock_skew.most_seconds) + '.'].filter(Boolean);
     list(this.#notes, notes);

@@ -28,16 +28,16 @@ export class PullsView {
   #ask;
   changed = perFrame(() => this.#draw());
 
-  constructor(known, clock, fails) {
+  constructor(known, clock, fares) {
     this.#known = known;
     this.#clock = clock;
     this.#ask = new Aggregate('api/v1/pulls?limit=100', 3000, (list) => {
       this.#recent = list.recent;
       known.pulling(list.items, performance.now());
-    }, fails);
+    }, fares);
     known.hear((change) => {
       if (!this.#shown) return;
-      if (change.kind === 'startup') this.#ask.want();
+      if (change.kind === 'startup' || change.whole) this.#ask.want();
       this.changed();
     });
     this.#lanesPanel = element('div', 'panel', element('h2', '', 'The pull queue'), this.#span, this.#lanes, this.#waits,
@@ -73,6 +73,7 @@ export class PullsView {
       cells: [visible(p.namespace) + '/' + visible(p.pod) + ' ' + visible(p.container), visible(p.image, 400), outcome(p), seconds(p.queue_seconds), seconds(p.pull_seconds),
         p.error_seconds === undefined ? '–' : exactError(p.error_seconds), bytes(p.size_bytes), rate(p.download?.bytes, p.download?.seconds),
         ago((this.#clock() - endedAt(p)) / 1000)],
+      link: ofPod(p.namespace, p.pod, p.uid),
       note: p.blocked_by ? 'behind ' + visible(p.blocked_by.image, 400) : '',
     })));
   }

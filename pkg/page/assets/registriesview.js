@@ -16,10 +16,10 @@ export class RegistriesView {
   #ask;
   changed = perFrame(() => this.#draw());
 
-  constructor(known, clock, fails) {
+  constructor(known, clock, fares) {
     this.#clock = clock;
-    this.#ask = new Aggregate('api/v1/registries', 5000, (list) => { this.#items = list.items; this.changed(); }, fails);
-    known.hear((change) => { if (this.#shown && change.kind !== 'list') this.#ask.want(); });
+    this.#ask = new Aggregate('api/v1/registries', 5000, (list) => { this.#items = list.items; this.changed(); }, fares);
+    known.hear((change) => { if (this.#shown && (change.kind !== 'list' || change.whole)) this.#ask.want(); });
     this.root.append(this.#verdict, this.#list, element('p', 'facts',
       'Of the pulls of all pods that the agent knows, gone ones included. Speed is bytes over the time until the last one had come; an image that was there is no pull.'));
   }

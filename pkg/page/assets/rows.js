@@ -74,15 +74,33 @@ export class Rows {
       this.#spares(node.itemKind).push(node);
     }
     for (let i = from; i < to; i++) this.#put(this.#items[i], i);
-    this.#keepFocused(seen);
+    const places = this.#keepFocused(seen);
+    for (let i = from; i < to; i++) places.push(i);
+    this.#order(places.sort((a, b) => a - b));
   }
 
+  // keepFocused returns the places of what is shown beside what is seen.
   #keepFocused(seen) {
+    const places = [];
     for (const [key, node] of this.#shown) {
       if (seen.has(key)) continue;
       const i = this.#items.findIndex((item) => item.key === key);
-      if (i >= 0) this.#put(this.#items[i], i);
-      else node.hidden = true;
+      if (i >= 0) {
+        this.#put(this.#items[i], i);
+        places.push(i);
+      } else node.hidden = true;
+    }
+    return places;
+  }
+
+  // order puts elements in the order in which they are seen: that is how they are read aloud, and gone through with Tab.
+  #order(places) {
+    let next = shownFrom(this.#host.firstElementChild);
+    for (const i of places) {
+      const node = this.#shown.get(this.#items[i].key);
+      if (node !== next && next && node === shownFrom(next.nextElementSibling)) next = node; // the one before it has its place further down
+      if (node === next) next = shownFrom(next.nextElementSibling);
+      else move(this.#host, node, next);
     }
   }
 
@@ -120,6 +138,23 @@ export class Rows {
     }
     return low;
   }
+}
+
+// shownFrom is the first of an element and those after it that is not spare.
+function shownFrom(node) {
+  while (node?.hidden) node = node.nextElementSibling;
+  return node;
+}
+
+// move leaves the focus where it is.
+function move(host, node, next) {
+  if (host.moveBefore) {
+    host.moveBefore(node, next);
+    return;
+  }
+  const focused = node.contains(document.activeElement) ? document.activeElement : null;
+  host.insertBefore(node, next);
+  focused?.focus({ preventScroll: true });
 }
 
 // heading is an element for an item that heads a section.

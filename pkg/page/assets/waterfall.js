@@ -164,7 +164,8 @@ function explain(about, chart) {
   return { title: nameOf(about).replaceAll('_', ' ') + ', charged to ' + charged(about.cause), words: about.merged.length > 0 ?
     'Evidence does not tell ' + [about.phase, ...about.merged].filter((n) => n !== 'unattributed').map(phaseName).join(', ') + ' apart.' : phaseMeans(about.phase),
   facts: [span, ['took', exact(about.seconds) + ' ' + exactError(about.error) + ' · ' + percent(about.seconds, chart.total) + ' of the start' + (about.open ? ' so far' : '')],
-    ['container', about.container], ['attempt', about.attempt > 0 ? String(about.attempt + 1) : ''], ['known from', about.sources.join(', ').replaceAll('_', ' ')], ...pullFacts(about.pull)] };
+    ['container', about.container], ['attempt', about.attempt > 0 ? String(about.attempt + 1) : ''], ['known from', about.sources.join(', ').replaceAll('_', ' ')],
+    ['node waited', about.pressure ? ['cpu', 'io', 'memory'].map((resource) => percent(about.pressure[resource], 1) + ' for ' + resource).join(', ') : ''], ...pullFacts(about.pull)] };
 }
 
 function pullFacts(p) {

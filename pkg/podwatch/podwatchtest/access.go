@@ -3,6 +3,7 @@ package podwatchtest
 import (
 	"encoding/json"
 	"net/http"
+	"reflect"
 	"slices"
 	"strings"
 	"time"
@@ -85,13 +86,13 @@ func (s *Server) review(w http.ResponseWriter, r *http.Request) {
 			s.mu.Lock()
 			defer s.mu.Unlock()
 			if user := s.tokens[review.Spec.Token]; user != "" {
-				review.Status = authenticationv1.TokenReviewStatus{Authenticated: true, User: authenticationv1.UserInfo{Username: user}}
+				review.Status = authenticationv1.TokenReviewStatus{Authenticated: true, User: identity(user)}
 			}
 		})
 	case "/apis/authorization.k8s.io/v1/subjectaccessreviews":
 		answer(s, w, r, func(review *authorizationv1.SubjectAccessReview) {
 			a := review.Spec.NonResourceAttributes
-			review.Status.Allowed = a != nil && (discovery(a.Path) || s.allowed(Attempt{User: review.Spec.User, Verb: a.Verb, Path: a.Path}))
+			review.Status.Allowed = a != nil && whole(review.Spec) && (discovery(a.Path) || s.allowed(Attempt{User: review.Spec.User, Verb: a.Verb, Path: a.Path}))
 		})
 	case "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews":
 		answer(s, w, r, func(review *authorizationv1.SelfSubjectAccessReview) {
@@ -101,6 +102,24 @@ func (s *Server) review(w http.ResponseWriter, r *http.Request) {
 	default:
 		writeStatus(w, failure(http.StatusNotFound, metav1.StatusReasonNotFound, "no such resource"))
 	}
+}
+
+// identity is all that TokenReview tells of a user. RBAC knows groups, webhooks go by the rest as well.
+func identity(user string) authenticationv1.UserInfo {
+	return authenticationv1.UserInfo{
+		Username: user, UID: "uid of " + user, Groups: []string{"system:authenticated", "group of " + user},
+		Extra: map[string]authenticationv1.ExtraValue{"authentication.kubernetes.io/node-name": {"node of " + user}},
+	}
+}
+
+// whole says whether access is asked for the user that TokenReview told of, with nothing left out or added.
+func whole(spec authorizationv1.SubjectAccessReviewSpec) bool {
+	extra := map[string]authenticationv1.ExtraValue{}
+	for key, values := range spec.Extra {
+		extra[key] = authenticationv1.ExtraValue(values)
+	}
+	asked := authenticationv1.UserInfo{Username: spec.User, UID: spec.UID, Groups: spec.Groups, Extra: extra}
+	return reflect.DeepEqual(asked, identity(spec.User))
 }
 
 // discovery says what ClusterRole system:discovery of every cluster lets every account get.

@@ -10,6 +10,7 @@ import (
 	"io"
 	"os"
 	"os/signal"
+	"strings"
 	"syscall"
 	"time"
 
@@ -31,23 +32,31 @@ func main() {
 	pods := flag.Int("pods", 500, "start-ups to tell of")
 	changes := flag.Int("changes", 0, "changes a second; 0 for none")
 	hostile := flag.Bool("hostile", false, "have names and messages that are up to something")
+	pulls := flag.Bool("pulls", false, "have a pull in each state go on")
+	leaving := flag.Bool("leaving", false, "have the pods go, one a second")
 	listen := flag.String("listen-address", "127.0.0.1:0", "where to serve")
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM, os.Interrupt)
 	defer stop()
-	if err := run(ctx, *listen, *pods, *changes, *hostile, os.Stdout); err != nil {
+	if err := run(ctx, *listen, *pods, *changes, *hostile, *pulls, *leaving, os.Stdout); err != nil {
 		fmt.Fprintln(os.Stderr, "standin:", err)
 		os.Exit(1)
 	}
 }
 
 // run serves until ctx ends, and writes its address in one line when it does.
-func run(ctx context.Context, listen string, count, changes int, hostile bool, out io.Writer) error {
+func run(ctx context.Context, listen string, count, changes int, hostile, pulls, leaving bool, out io.Writer) error {
 	pods := livetest.New()
 	for _, t := range startUps(count, hostile) {
 		pods.Set(t)
 	}
-	config, err := serving(listen, pods)
+	switch {
+	case hostile:
+		pods.SetPulls(hostilePulls())
+	case pulls:
+		pods.SetPulls(pullsSince(time.Now()))
+	}
+	config, err := serving(listen, pods, hostile)
 	if err != nil {
 		return err
 	}
@@ -62,21 +71,28 @@ func run(ctx context.Context, listen string, count, changes int, hostile bool, o
 	parts.Go(func() error { return server.Run(ctx) })
 	parts.Go(func() error { return pods.Hub.Run(ctx) })
 	if changes > 0 {
-		parts.Go(func() error { return change(ctx, pods, count, time.Second/time.Duration(changes)) })
+		parts.Go(func() error {
+			return every(ctx, time.Second/time.Duration(changes), func(n int) { pods.Set(exporttest.Changed(exporttest.StartUp(n%count), n)) })
+		})
+	}
+	if leaving {
+		parts.Go(func() error {
+			return every(ctx, time.Second, func(n int) { pods.Remove(exporttest.StartUp(n % count).UID) })
+		})
 	}
 	return parts.Wait()
 }
 
-// change has one pod after the other change, until ctx ends.
-func change(ctx context.Context, pods *livetest.Pods, count int, every time.Duration) error {
-	ticker := time.NewTicker(every)
+// every does something again and again, until ctx ends.
+func every(ctx context.Context, interval time.Duration, does func(n int)) error {
+	ticker := time.NewTicker(interval)
 	defer ticker.Stop()
 	for n := 0; ; n++ {
 		select {
 		case <-ctx.Done():
 			return nil
 		case <-ticker.C:
-			pods.Set(exporttest.Changed(exporttest.StartUp(n%count), n))
+			does(n)
 		}
 	}
 }
@@ -92,16 +108,18 @@ func startUps(count int, hostile bool) []timeline.Timeline {
 	return all
 }
 
-func serving(listen string, pods *livetest.Pods) (web.Config, error) {
+func serving(listen string, pods *livetest.Pods, hostile bool) (web.Config, error) {
 	shown, err := page.New()
 	if err != nil {
 		return web.Config{}, err
 	}
+	statuses := []health.Status{{Part: "pod_watch", Up: true, Since: time.Now()}}
+	if hostile {
+		statuses = append(statuses, health.Status{Part: "cri", Since: time.Now(), Detail: strings.Join(attacks(), " ")})
+	}
 	return web.Config{
-		ListenAddress: listen, Timelines: pods.All, Page: shown, Gatherer: pods.Registry, Logger: zap.NewNop(),
-		Pulls:    func(context.Context) (export.LivePulls, error) { return export.LivePulls{Now: time.Now()}, nil },
-		Statuses: func() []health.Status { return []health.Status{{Part: "pod_watch", Up: true, Since: time.Now()}} },
-		Required: []string{"pod_watch"},
+		ListenAddress: listen, Timelines: pods.All, Pulls: pods.Pulls, Page: shown, Gatherer: pods.Registry, Logger: zap.NewNop(),
+		Statuses: func() []health.Status { return statuses }, Required: []string{"pod_watch"},
 		API: web.API{
 			Node: "standin", Build: export.Build{Version: "standin"}, StartedAt: time.Now(), Now: time.Now, Live: pods.Hub,
 			Skew: func(context.Context) (timeline.Skew, error) { return timeline.Skew{}, nil },

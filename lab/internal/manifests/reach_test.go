@@ -1,0 +1,136 @@
+package manifests
+
+import (
+	"slices"
+	"testing"
+
+	monitoringv1 "github.com/prometheus-operator/prometheus-operator/pkg/apis/monitoring/v1"
+	admissionv1 "k8s.io/api/admissionregistration/v1"
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	networkingv1 "k8s.io/api/networking/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
+)
+
+// What Prometheus and the rules need of a PodMonitor.
+func TestPrometheusFindsTheAgents(t *testing.T) {
+	objects := compose(t, "pod-monitor")
+	template := find[*appsv1.DaemonSet](t, objects, "").Spec.Template
+	monitor := find[*monitoringv1.PodMonitor](t, objects, "").Spec
+	selects(t, monitor.Selector, template.Labels)
+	if job := template.Labels[monitor.JobLabel]; job != "podlapse" { // by which the rules know an agent that never answered
+		t.Errorf("the job is called %q", job)
+	}
+	if len(monitor.PodMetricsEndpoints) != 1 {
+		t.Fatalf("%d endpoints", len(monitor.PodMetricsEndpoints))
+	}
+	endpoint := monitor.PodMetricsEndpoints[0]
+	if endpoint.Port == nil || *endpoint.Port != template.Spec.Containers[0].Ports[0].Name || endpoint.Path != "/metrics" {
+		t.Errorf("it asks port %v for %s", endpoint.Port, endpoint.Path)
+	}
+	if !endpoint.HonorLabels {
+		t.Error("namespace and pod of start-ups would be those of the agent")
+	}
+	named := slices.ContainsFunc(endpoint.RelabelConfigs, func(r monitoringv1.RelabelConfig) bool {
+		return r.TargetLabel == "node" && slices.Equal(r.SourceLabels, []monitoringv1.LabelName{"__meta_kubernetes_pod_node_name"})
+	})
+	if !named {
+		t.Errorf("no label node: %+v", endpoint.RelabelConfigs)
+	}
+}
+
+func selects(t *testing.T, selector metav1.LabelSelector, of map[string]string) {
+	t.Helper()
+	s, err := metav1.LabelSelectorAsSelector(&selector)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if s.Empty() || !s.Matches(labels.Set(of)) {
+		t.Errorf("it selects %s, the agents have %v", s, of)
+	}
+}
+
+// What the policy has to let through: scrapes and people in; names, the API server and OTLP out. A policy sees the ports of the pods
+// behind a Service, so that OpenShift's DNS is 5353 to it, and the API server is what it listens on.
+func TestNetworkPolicyLetsThroughWhatTheAgentNeeds(t *testing.T) {
+	objects := compose(t, "network-policy")
+	template := find[*appsv1.DaemonSet](t, objects, "").Spec.Template
+	policy := find[*networkingv1.NetworkPolicy](t, objects, "").Spec
+	selects(t, policy.PodSelector, template.Labels)
+	if !slices.Equal(policy.PolicyTypes, []networkingv1.PolicyType{networkingv1.PolicyTypeIngress, networkingv1.PolicyTypeEgress}) {
+		t.Errorf("binds %v", policy.PolicyTypes)
+	}
+	type port struct {
+		protocol corev1.Protocol
+		port     int32
+	}
+	var in, out []port
+	add := func(to *[]port, ports []networkingv1.NetworkPolicyPort) {
+		for _, p := range ports {
+			*to = append(*to, port{*p.Protocol, p.Port.IntVal})
+		}
+	}
+	for _, rule := range policy.Ingress {
+		add(&in, rule.Ports)
+	}
+	for _, rule := range policy.Egress {
+		add(&out, rule.Ports)
+	}
+	const tcp, udp = corev1.ProtocolTCP, corev1.ProtocolUDP
+	if want := []port{{tcp, template.Spec.Containers[0].Ports[0].ContainerPort}}; !slices.Equal(in, want) {
+		t.Errorf("in: %v, want %v", in, want)
+	}
+	want := []port{{udp, 53}, {tcp, 53}, {udp, 5353}, {tcp, 5353}, {tcp, 443}, {tcp, 6443}, {tcp, 8443}, {tcp, 16443}, {tcp, 4317}, {tcp, 4318}}
+	if !slices.Equal(out, want) {
+		t.Errorf("out: %v, want %v", out, want)
+	}
+}
+
+// A policy that is not enforced, or not when it cannot be judged, leaves the right to patch pods open.
+func TestPolicyOfAnnotationsIsEnforced(t *testing.T) {
+	objects := compose(t, "annotate")
+	policy := find[*admissionv1.ValidatingAdmissionPolicy](t, objects, "")
+	binding := find[*admissionv1.ValidatingAdmissionPolicyBinding](t, objects, "")
+	if policy.Spec.FailurePolicy == nil || *policy.Spec.FailurePolicy != admissionv1.Fail || binding.Spec.PolicyName != policy.Name ||
+		!slices.Equal(binding.Spec.ValidationActions, []admissionv1.ValidationAction{admissionv1.Deny}) || binding.Spec.MatchResources != nil {
+		t.Errorf("policy %v, binding %+v", policy.Spec.FailurePolicy, binding.Spec)
+	}
+}
+
+// The socket is root's and its group's: who is not root is there by the group alone.
+func TestTheSocketsGroupIsThePods(t *testing.T) {
+	pod := find[*appsv1.DaemonSet](t, compose(t), "").Spec.Template.Spec.SecurityContext
+	if *pod.RunAsUser == 0 || !slices.Contains(pod.SupplementalGroups, 0) {
+		t.Errorf("user %d with groups %v", *pod.RunAsUser, pod.SupplementalGroups)
+	}
+}
+
+// What else keeps pods from being there.
+func TestNothingKeepsThePodAway(t *testing.T) {
+	objects := compose(t)
+	for _, mode := range []string{"enforce", "audit", "warn"} {
+		if level := find[*corev1.Namespace](t, objects, "").Labels["pod-security.kubernetes.io/"+mode]; level != "privileged" {
+			t.Errorf("Pod Security would %s %s", mode, level)
+		}
+	}
+	pods := find[*corev1.ResourceQuota](t, objects, "").Spec.Hard[corev1.ResourcePods]
+	if pods.Value() < 100_000 { // more nodes than any cluster has
+		t.Errorf("the quota allows %s pods", &pods)
+	}
+	rolling := find[*appsv1.DaemonSet](t, objects, "").Spec.UpdateStrategy.RollingUpdate
+	if rolling == nil || rolling.MaxUnavailable == nil || rolling.MaxUnavailable.String() != "10%" {
+		t.Errorf("a bad version takes %v of the agents away at once", rolling)
+	}
+	if policy := find[*appsv1.DaemonSet](t, compose(t, "host-network"), "").Spec.Template.Spec.DNSPolicy; policy != corev1.DNSClusterFirstWithHostNet {
+		t.Errorf("on the node's network it resolves names by %s", policy)
+	}
+}
+
+// The key is root's and its group's, which the agent has, and nobody else's.
+func TestKeyIsNotForEverybody(t *testing.T) {
+	pod := find[*appsv1.DaemonSet](t, compose(t, "tls"), "").Spec.Template.Spec
+	if mode := volume(t, pod, "web").Projected.DefaultMode; mode == nil || *mode != 0o440 {
+		t.Errorf("mode %v", mode)
+	}
+}

@@ -1,0 +1,119 @@
+package manifests
+
+import (
+	"maps"
+	"slices"
+	"testing"
+
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
+)
+
+// On OpenShift the constraints admit the pod with every component that goes there, and allow nothing that it does not have: else it
+// is refused, or somebody else's pod gets what the agent never wanted.
+func TestSecurityContextConstraintsAdmitThePod(t *testing.T) {
+	var others []string
+	for _, name := range names(t, directory(t)+"/components") {
+		if !slices.Contains([]string{"openshift", "crio", "k3s", "microk8s"}, name) {
+			others = append(others, name)
+		}
+	}
+	combinations := [][]string{{"openshift"}, append([]string{"openshift"}, others...)}
+	for _, name := range others {
+		combinations = append(combinations, []string{"openshift", name})
+	}
+	for _, components := range combinations {
+		slices.SortStableFunc(components, laterLast)
+		for from, objects := range map[string][]object{"kustomize": compose(t, components...), "chart": ofChart(t, valuesOf(components...))} {
+			scc := find[*securityContextConstraints](t, objects, "podlapse-agent")
+			pod := find[*appsv1.DaemonSet](t, objects, "").Spec.Template.Spec
+			for problem := range refusals(*scc, pod) {
+				t.Errorf("%s %v: %s", from, components, problem)
+			}
+		}
+	}
+}
+
+// laterLast orders components as the table in docs/install.md does, where that matters.
+func laterLast(a, b string) int {
+	late := func(name string) int {
+		return slices.Index([]string{"node-impersonation", "metrics-auth", "tls"}, name)
+	}
+	return late(a) - late(b)
+}
+
+// refusals are what constraints and a pod have against each other.
+func refusals(scc securityContextConstraints, pod corev1.PodSpec) map[string]bool {
+	problems := map[string]bool{}
+	want := func(ok bool, problem string) {
+		if !ok {
+			problems[problem] = true
+		}
+	}
+	kinds := map[string]bool{}
+	for _, v := range pod.Volumes {
+		kinds[kindOf(v)] = true
+	}
+	for kind := range kinds {
+		want(slices.Contains(scc.Volumes, kind), "volumes of kind "+kind+" are refused")
+	}
+	want(scc.AllowHostDirVolumePlugin == kinds["hostPath"], "hostPath")
+	want(scc.AllowHostNetwork == pod.HostNetwork && scc.AllowHostPorts == pod.HostNetwork, "the host's network")
+	want(!scc.AllowHostPID && !scc.AllowHostIPC, "the host's processes are open")
+	want(!scc.AllowPrivilegedContainer && scc.AllowPrivilegeEscalation != nil && !*scc.AllowPrivilegeEscalation, "privileges are open")
+	want(len(scc.AllowedCapabilities) == 0 && len(scc.DefaultAddCapabilities) == 0 &&
+		slices.Equal(scc.RequiredDropCapabilities, []string{"ALL"}), "capabilities are open")
+	want(scc.ReadOnlyRootFilesystem, "the root file system is open")
+	want(slices.Equal(scc.SeccompProfiles, []string{"runtime/default"}) && pod.SecurityContext.SeccompProfile.Type == corev1.SeccompProfileTypeRuntimeDefault,
+		"the seccomp profile")
+	for name, s := range map[string]strategy{"user": scc.RunAsUser, "groups": scc.SupplementalGroups, "SELinux type": scc.SELinuxContext, "fsGroup": scc.FSGroup} {
+		want(s.Type == "RunAsAny", name+" of the pod is refused") // no other strategy admits a user, group 0 and spc_t that the pod names itself
+	}
+	want(len(scc.Users)+len(scc.Groups) == 0, "they are open to all")
+	return problems
+}
+
+// kindOf is what constraints call a volume.
+func kindOf(v corev1.Volume) string {
+	switch {
+	case v.HostPath != nil:
+		return "hostPath"
+	case v.Projected != nil:
+		return "projected"
+	case v.ConfigMap != nil:
+		return "configMap"
+	case v.Secret != nil:
+		return "secret"
+	case v.EmptyDir != nil:
+		return "emptyDir"
+	}
+	return "unknown to this test"
+}
+
+// Only the agent may use them.
+func TestSecurityContextConstraintsAreTheAgents(t *testing.T) {
+	for from, objects := range map[string][]object{"kustomize": compose(t, "openshift"), "chart": ofChart(t, "openshift: {enabled: true}")} {
+		rules := find[*rbacv1.ClusterRole](t, objects, "podlapse-agent-scc").Rules
+		if len(rules) != 1 || !slices.Equal(rules[0].Verbs, []string{"use"}) || !slices.Equal(rules[0].ResourceNames, []string{"podlapse-agent"}) ||
+			!slices.Equal(rules[0].Resources, []string{"securitycontextconstraints"}) || !slices.Equal(rules[0].APIGroups, []string{"security.openshift.io"}) {
+			t.Errorf("%s: the role is %+v", from, rules)
+		}
+		binding := find[*rbacv1.RoleBinding](t, objects, "podlapse-agent-scc")
+		account := rbacv1.Subject{Kind: "ServiceAccount", Name: "podlapse-agent", Namespace: "podlapse"}
+		if binding.RoleRef.Name != "podlapse-agent-scc" || !slices.Equal(binding.Subjects, []rbacv1.Subject{account}) {
+			t.Errorf("%s: %s is bound to %+v", from, binding.RoleRef.Name, binding.Subjects)
+		}
+	}
+}
+
+func TestRefusalsAreFound(t *testing.T) {
+	objects := compose(t, "openshift")
+	pod := find[*appsv1.DaemonSet](t, objects, "").Spec.Template.Spec
+	pod.Volumes = append(pod.Volumes, corev1.Volume{VolumeSource: corev1.VolumeSource{EmptyDir: &corev1.EmptyDirVolumeSource{}}})
+	pod.HostNetwork = true
+	problems := refusals(*find[*securityContextConstraints](t, objects, ""), pod)
+	if got := slices.Sorted(maps.Keys(problems)); !slices.Equal(got, []string{"the host's network", "volumes of kind emptyDir are refused"}) {
+		t.Errorf("finds %q", got)
+	}
+}

@@ -1,0 +1,36 @@
+package monitoring
+
+import (
+	"os"
+	"os/exec"
+	"path/filepath"
+	"testing"
+
+	"github.com/podlapse/podlapse/lab/internal/layout"
+	"github.com/podlapse/podlapse/lab/internal/prereq"
+	"github.com/podlapse/podlapse/lab/internal/progress"
+)
+
+// promtool is the program of that name: the one in PROMTOOL, the one on PATH, or the one that the lab has for its Prometheus. Where
+// the lab runs, rules are never left untested for want of it.
+func promtool(t *testing.T) string {
+	t.Helper()
+	if given := os.Getenv("PROMTOOL"); given != "" {
+		return given
+	}
+	if path, err := exec.LookPath("promtool"); err == nil {
+		return path
+	}
+	if err := prereq.Here(); err != nil {
+		t.Skip("no promtool (2.42 or later): install Debian's package prometheus, or name it in PROMTOOL; it is not fetched here: ", err)
+	}
+	place, err := layout.FromEnvironment(os.Getenv)
+	if err != nil {
+		t.Fatal(err)
+	}
+	programs, err := prereq.Prometheus(t.Context(), progress.New(os.Stderr), place.Cache)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return filepath.Join(programs, "promtool")
+}

@@ -1,0 +1,62 @@
+package monitoring
+
+import (
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+)
+
+// The runbook's table has every phase with the limit that the rules have.
+func TestRunbookTellsTheLimitsOfPhases(t *testing.T) {
+	told := map[string]string{}
+	row := regexp.MustCompile("(?m)^\\| (`[a-z_`, ]+`) \\| (\\d+) min")
+	for _, m := range row.FindAllStringSubmatch(string(read(t, docs, "runbooks", "PodlapsePodsStuckInPhase.md")), -1) {
+		for phase := range strings.SplitSeq(m[1], ", ") {
+			told[strings.Trim(phase, "`")] = m[2]
+		}
+	}
+	limits := 0
+	for _, r := range rules(t) {
+		if r.Record != "podlapse:phase_stuck:seconds" || r.Labels["phase"] == "scheduling" { // of pods that no node has, which no agent sees
+			continue
+		}
+		limits++
+		minutes, err := strconv.Atoi(told[r.Labels["phase"]])
+		if want := "vector(" + strconv.Itoa(60*minutes) + ")"; err != nil || r.Expr != want {
+			t.Errorf("phase %s: the runbook says %q minutes, the rules %s", r.Labels["phase"], told[r.Labels["phase"]], r.Expr)
+		}
+	}
+	if limits != len(told) {
+		t.Errorf("the runbook has %d phases, the rules %d", len(told), limits)
+	}
+}
+
+// The reasons for which a registry is to blame are those that its runbook says what to do about.
+func TestRunbookTellsTheReasonsOfRegistries(t *testing.T) {
+	var blamed []string
+	for _, r := range rules(t) {
+		if m := regexp.MustCompile(`reason=~"([a-z_|]+)"`).FindStringSubmatch(r.Expr); r.Record == "node_registry:podlapse_image_pulls_failing:sum" && m != nil {
+			blamed = strings.Split(m[1], "|")
+		}
+	}
+	_, table, _ := strings.Cut(string(read(t, docs, "runbooks", "PodlapseRegistryFailing.md")), "| reason | look at |")
+	table, silent, _ := strings.Cut(table, "## When it is wrong")
+	var told []string
+	for _, m := range regexp.MustCompile("(?m)^\\| (`[a-z_`, ]+`) \\|").FindAllStringSubmatch(table, -1) {
+		for reason := range strings.SplitSeq(m[1], ", ") {
+			told = append(told, strings.Trim(reason, "`"))
+		}
+	}
+	slices.Sort(blamed)
+	slices.Sort(told)
+	if len(blamed) == 0 || !slices.Equal(blamed, told) {
+		t.Errorf("the rules blame registries for %v, the runbook knows %v", blamed, told)
+	}
+	for _, reason := range blamed {
+		if strings.Contains(silent, "`"+reason+"`") {
+			t.Errorf("the runbook says that it is silent for %s", reason)
+		}
+	}
+}

@@ -1,0 +1,259 @@
+package scenario
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	rbacv1 "k8s.io/api/rbac/v1"
+
+	"golang.org/x/sync/errgroup"
+
+	"github.com/podlapse/podlapse/lab/internal/audit"
+	"github.com/podlapse/podlapse/lab/internal/bench"
+	"github.com/podlapse/podlapse/lab/internal/node"
+	"github.com/podlapse/podlapse/lab/internal/synthetic"
+)
+
+// Compare is the name of the scenario that wants another agent.
+const Compare = "compare"
+
+// The load, and how often it is played. What a garbage collector has not yet given back is a megabyte or two of an agent, so that it
+// takes many to see less.
+const (
+	compareRounds  = 4
+	comparePairs   = 4 // of agents at once, one of either program
+	comparePods    = 60
+	compareRate    = 10 // starts per second
+	compareCold    = 6  // pods with cold images, one after the other
+	compareSamples = 10 // of memory, a second apart
+	// moreMemory is how much more the one may have than the other, in bytes, and still be called the same. With 95 % confidence.
+	moreMemory = size(1 << 20)
+)
+
+// size is a number of bytes.
+type size int64
+
+func (s size) String() string { return fmt.Sprintf("%.2f MiB", float64(s)/(1<<20)) }
+
+// twin is one of the two programs.
+type twin struct{ account, program, kubeconfig string }
+
+// compare runs agents of two programs side by side on a node that has no kubelet, all with nothing but what every agent needs. They see
+// the same pods start, so that what one asks for, holds or shows beyond the other is its own.
+func compare(ctx context.Context, b *bench.Bench, v *Verdict) (err error) {
+	twins := []twin{{account: "before", program: b.Before}, {account: "now", program: b.Node.Agent()}}
+	for i := range twins {
+		if err := twins[i].prepare(ctx, b); err != nil {
+			return err
+		}
+	}
+	runtime := synthetic.NewRuntime()
+	stop, err := runtime.Serve(b.Node.GuestSocket())
+	if err != nil {
+		return err
+	}
+	defer stop()
+	if err := synthetic.Register(ctx, b.Kube, costNode); err != nil {
+		return err
+	}
+	defer func() {
+		err = errors.Join(err, synthetic.Unregister(context.WithoutCancel(ctx), b.Kube, costNode))
+	}()
+	living, end := context.WithCancel(ctx)
+	alive, living := errgroup.WithContext(living)
+	alive.Go(func() error { return synthetic.KeepAlive(living, b.Kube, costNode) })
+	defer func() { end(); err = errors.Join(err, alive.Wait()) }()
+	var whole, own []size
+	for round := range compareRounds {
+		c := compared{bench: b, runtime: runtime, twins: twins}
+		if err := c.play(living, round); err != nil {
+			return err
+		}
+		for pair := range comparePairs {
+			whole = append(whole, c.memory[2*pair+1]-c.memory[2*pair])
+			own = append(own, c.own[2*pair+1]-c.own[2*pair])
+		}
+		v.Note("round %d: resident, before and now in turn: %v; without the program's file: %v", round+1, c.memory, c.own)
+		judgeSeries(v, c.series[0], c.series[1])
+	}
+	judgeMemory(v, "resident memory", pair(whole))
+	judgeMemory(v, "memory without the program's file", pair(own))
+	return judgeRequests(b, v, twins)
+}
+
+// prepare gives it a name of its own in the API server's audit log.
+func (t *twin) prepare(ctx context.Context, b *bench.Bench) error {
+	err := b.CreateAccount(ctx, t.account,
+		rbacv1.PolicyRule{APIGroups: []string{""}, Resources: []string{"pods"}, Verbs: []string{"list", "watch"}},
+		rbacv1.PolicyRule{APIGroups: []string{""}, Resources: []string{"events"}, Verbs: []string{"watch"}})
+	if err != nil {
+		return err
+	}
+	token, err := b.Token(ctx, t.account, "")
+	if err != nil {
+		return err
+	}
+	t.kubeconfig, err = b.Node.TokenKubeconfig("scenario-"+t.account, token)
+	return err
+}
+
+// compared is one round: agents in turn of either program.
+type compared struct {
+	bench   *bench.Bench
+	runtime *synthetic.Runtime
+	twins   []twin
+
+	memory, own []size // of each agent
+	series      []map[string]bool
+}
+
+func (c *compared) play(ctx context.Context, round int) (err error) {
+	var agents []node.GuestAgent
+	for range comparePairs {
+		for _, t := range c.twins {
+			agents = append(agents, node.GuestAgent{Program: t.program, Kubeconfig: t.kubeconfig})
+		}
+	}
+	if err := c.bench.Node.StartGuestsOf(ctx, costNode, agents); err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, c.bench.Node.StopGuests()) }()
+	namespace := fmt.Sprintf("%s-%d", c.bench.Namespace, round+1)
+	if err := c.bench.Kube.CreateNamespace(ctx, c.bench.Node.Report, namespace, purpose); err != nil {
+		return err
+	}
+	defer func() {
+		err = errors.Join(err, c.bench.Kube.DeleteNamespace(context.WithoutCancel(ctx), c.bench.Node.Report, namespace))
+	}()
+	if err := c.start(ctx, namespace); err != nil {
+		return err
+	}
+	if err := sleep(ctx, 5*time.Second); err != nil { // for what waits for late Events
+		return err
+	}
+	c.memory, c.own = make([]size, len(agents)), make([]size, len(agents))
+	for range compareSamples {
+		for guest := range agents {
+			used, err := c.bench.Node.GuestUsage(guest)
+			if err != nil {
+				return err
+			}
+			c.memory[guest] += size(used.Memory / compareSamples)
+			c.own[guest] += size(used.Own / compareSamples)
+		}
+		if err := sleep(ctx, time.Second); err != nil {
+			return err
+		}
+	}
+	for guest := range c.twins {
+		text, err := c.bench.Node.Guest(guest).Metrics(ctx)
+		if err != nil {
+			return err
+		}
+		c.series = append(c.series, seriesOf(text))
+	}
+	return nil
+}
+
+// start starts pods with present images at a rate, then those with cold ones, one after the other: each wants a watch of Events of
+// its own.
+func (c *compared) start(ctx context.Context, namespace string) error {
+	kubelet := synthetic.Kubelet{Kube: c.bench.Kube, Runtime: c.runtime, Node: costNode, Pace: synthetic.Usual()}
+	images := func(pod string) []string {
+		return []string{"images.invalid/" + namespace + "/" + pod + "-a:1", "images.invalid/" + namespace + "/" + pod + "-b:1"}
+	}
+	present, together := errgroup.WithContext(ctx)
+	for i := range comparePods {
+		present.Go(func() error {
+			if err := sleep(together, time.Duration(i)*time.Second/compareRate); err != nil {
+				return err
+			}
+			for _, image := range images("present") {
+				c.runtime.AddImage(image)
+			}
+			_, err := kubelet.Start(together, namespace, fmt.Sprintf("present-%d", i+1), images("present"), false)
+			return err
+		})
+	}
+	if err := present.Wait(); err != nil {
+		return err
+	}
+	for i := range compareCold {
+		name := fmt.Sprintf("cold-%d", i+1)
+		if _, err := kubelet.Start(ctx, namespace, name, images(name), true); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// seriesOf are the names and labels of all samples. Which build it is differs.
+func seriesOf(text string) map[string]bool {
+	all := map[string]bool{}
+	for line := range strings.Lines(text) {
+		end := strings.LastIndexByte(line, ' ')
+		if end < 0 || strings.HasPrefix(line, "#") || strings.HasPrefix(line, "podlapse_build_info{") {
+			continue
+		}
+		all[line[:end]] = true
+	}
+	return all
+}
+
+// judgeSeries wants one agent to show what the other shows.
+func judgeSeries(v *Verdict, before, now map[string]bool) {
+	const most = 10 // to be told
+	v.Compared++
+	only := func(in, notIn map[string]bool) (names []string) {
+		for _, name := range slices.Sorted(maps.Keys(in)) {
+			if !notIn[name] {
+				names = append(names, name)
+			}
+		}
+		return names
+	}
+	if more := only(now, before); len(more) > 0 {
+		v.Problem("%d of %d series are new, such as %q", len(more), len(now), more[:min(most, len(more))])
+	}
+	if less := only(before, now); len(less) > 0 {
+		v.Problem("%d of %d series are gone, such as %q", len(less), len(before), less[:min(most, len(less))])
+	}
+	if len(now) == 0 {
+		v.Problem("no series were read")
+	}
+}
+
+// judgeMemory wants the agents to be the same for sure: a measurement that cannot tell is no proof.
+func judgeMemory(v *Verdict, what string, more paired[size]) {
+	v.Compared++
+	v.Note("%s: %v more now, standard error %v, so at most %v with 95 %% confidence (%d pairs)", what, more.mean, more.standardError, more.atMost(), more.pairs)
+	switch {
+	case more.mean > moreMemory:
+		v.Problem("%s: %v more now, which is more than %v", what, more.mean, moreMemory)
+	case more.atMost() > moreMemory:
+		v.Problem("%s: %v more now, but the agents differ too much to be sure that it is less than %v: run the scenario alone", what, more.mean, moreMemory)
+	}
+}
+
+// judgeRequests wants all agents of one program to have asked for what those of the other did.
+func judgeRequests(b *bench.Bench, v *Verdict, twins []twin) error {
+	var asked []map[string]int
+	for _, t := range twins {
+		requests, err := audit.Requests(b.Node.AuditLog(), "system:serviceaccount:"+b.Namespace+":"+t.account)
+		if err != nil {
+			return err
+		}
+		asked = append(asked, requests)
+	}
+	v.Compared++
+	v.Note("requests of %d agents each, by the API server's audit log: before %v, now %v", compareRounds*comparePairs, asked[0], asked[1])
+	if !maps.Equal(asked[0], asked[1]) || len(asked[0]) == 0 {
+		v.Problem("requests differ: before %v, now %v", asked[0], asked[1])
+	}
+	return nil
+}

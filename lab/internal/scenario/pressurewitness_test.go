@@ -1,0 +1,63 @@
+package scenario
+
+import (
+	"os"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/podlapse/podlapse/lab/internal/agent"
+)
+
+// What the witness saw is 90 % of four seconds; the agent tells so of the phase, or it is wrong.
+func TestPressureVerdict(t *testing.T) {
+	at := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
+	witness := func(resource string) *pressureWitness {
+		w := &pressureWitness{resource: resource, measured: true}
+		for i := range 5 {
+			w.at, w.stalled = append(w.at, at.Add(time.Duration(i)*time.Second)), append(w.stalled, time.Duration(i)*900*time.Millisecond)
+		}
+		return w
+	}
+	told := func(phase, verdict string, p *agent.Pressure) agent.Timeline {
+		return agent.Timeline{Verdict: verdict, Phases: []agent.Phase{{Phase: phase, StartAt: at, EndAt: at.Add(4 * time.Second), Pressure: p}}}
+	}
+	for name, test := range map[string]struct {
+		resource string
+		told     agent.Timeline
+		problems int
+	}{
+		"right":                {"io", told("unpack", "4.0 s unpacking while io pressure was 90 %", &agent.Pressure{IO: 0.9}), 0},
+		"right, of cpu":        {"cpu", told("unpack", "while cpu pressure was 90 %", &agent.Pressure{CPU: 0.9}), 0},
+		"the other's":          {"io", told("unpack", "while cpu pressure was 90 %", &agent.Pressure{CPU: 0.9}), 2},
+		"too little":           {"io", told("unpack", "while io pressure was 70 %", &agent.Pressure{IO: 0.7}), 2},
+		"none":                 {"io", told("unpack", "4.0 s unpacking", nil), 2},
+		"in another phase":     {"io", told("pull", "while io pressure was 90 %", &agent.Pressure{IO: 0.9}), 1},
+		"not in the verdict":   {"io", told("unpack", "4.0 s unpacking", &agent.Pressure{IO: 0.9}), 1},
+		"no phase of a second": {"io", agent.Timeline{Verdict: "while io pressure was 90 %"}, 1},
+	} {
+		var v Verdict
+		witness(test.resource).judge(test.told, &v, "unpack")
+		if len(v.Problems) != test.problems || v.Compared == 0 {
+			t.Errorf("%s: %q", name, v.Problems)
+		}
+	}
+}
+
+func TestBusyDisk(t *testing.T) {
+	dir := t.TempDir()
+	rest, err := busyDisk(dir, 2)
+	if err != nil && strings.Contains(err.Error(), "invalid argument") {
+		t.Skip("this file system has no direct reads")
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	time.Sleep(10 * time.Millisecond)
+	if err := rest(); err != nil {
+		t.Error(err)
+	}
+	if left, err := os.ReadDir(dir); err != nil || len(left) > 0 {
+		t.Errorf("left %v, %v", left, err)
+	}
+}

@@ -1,0 +1,193 @@
+package annotate
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/testutil"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/rest"
+
+	"github.com/podlapse/podlapse/pkg/podwatch"
+	"github.com/podlapse/podlapse/pkg/timeline"
+)
+
+// answers is an API server whose time passes at once, and when it was asked.
+type answers struct {
+	agent *Annotator
+	asked []time.Duration // since the beginning; of the goroutine that asks
+}
+
+type roundTripper func(*http.Request) (*http.Response, error)
+
+// RoundTrip implements http.RoundTripper.
+func (f roundTripper) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }
+
+// inTime runs an agent for so long, in a bubble.
+func inTime(t *testing.T, length time.Duration, answer func(a *answers, r *http.Request) (*http.Response, error), begin func(a *answers), judge func(a *answers)) {
+	t.Helper()
+	synctest.Test(t, func(t *testing.T) {
+		a, begunAt := &answers{}, time.Now()
+		client, err := podwatch.NewRESTClient(&rest.Config{Host: "http://server", Transport: roundTripper(func(r *http.Request) (*http.Response, error) {
+			a.asked = append(a.asked, time.Since(begunAt))
+			return answer(a, r)
+		})})
+		if err != nil {
+			t.Fatal(err)
+		}
+		a.agent = New(Config{
+			Client: client, NodeName: nodeName, Now: time.Now, Report: func(bool, string) {}, Registerer: prometheus.NewRegistry(),
+			Timelines: func(context.Context, []string) ([]timeline.Timeline, error) { return nil, nil },
+		})
+		ctx, stop := context.WithCancel(t.Context())
+		ended := make(chan error, 1)
+		go func() { ended <- a.agent.Run(ctx) }()
+		begin(a)
+		time.Sleep(length)
+		synctest.Wait()
+		judge(a)
+		stop()
+		if err := <-ended; err != nil {
+			t.Error(err)
+		}
+	})
+}
+
+// written is the API server's answer to what it took.
+func written() (*http.Response, error) {
+	recorder := httptest.NewRecorder()
+	recorder.Header().Set("Content-Type", "application/json")
+	fmt.Fprint(recorder, `{"kind":"Pod","apiVersion":"v1"}`)
+	return recorder.Result(), nil
+}
+
+// busy is what API priority and fairness has for whom it turns away.
+func busy(retryAfter string) (*http.Response, error) {
+	recorder := httptest.NewRecorder()
+	recorder.Header().Set("Retry-After", retryAfter)
+	http.Error(recorder, "Too many requests, please try again later.", http.StatusTooManyRequests)
+	return recorder.Result(), nil
+}
+
+func (a *answers) count(result string) float64 {
+	return testutil.ToFloat64(a.agent.metrics.requests.WithLabelValues(result))
+}
+
+// A node that restarts has all its pods to annotate: ten at once, then five a second.
+func TestRequestsAreLimited(t *testing.T) {
+	const pods = 40
+	inTime(t, 10*time.Second, func(*answers, *http.Request) (*http.Response, error) { return written() },
+		func(a *answers) {
+			for i := range pods {
+				a.agent.Seen(pod(fmt.Sprint("pod-", i), map[string]string{AskTime: ""}))
+			}
+		},
+		func(a *answers) {
+			if len(a.asked) != pods {
+				t.Fatalf("asked %d times", len(a.asked))
+			}
+			for i, at := range a.asked {
+				if soonest := time.Duration(max(0, i-burst)) * time.Second / perSecond; at < soonest || at > soonest+time.Second {
+					t.Errorf("request %d after %s, want %s", i, at, soonest)
+				}
+			}
+		})
+}
+
+// Whoever waits for its turn writes onto what the pod is by then.
+func TestWhatChangesMeanwhileIsLookedAt(t *testing.T) {
+	versions := []string{}
+	inTime(t, 5*time.Second, func(_ *answers, r *http.Request) (*http.Response, error) {
+		body := make([]byte, 4096)
+		n, _ := r.Body.Read(body)
+		versions = append(versions, string(body[:n]))
+		return written()
+	}, func(a *answers) {
+		for a.agent.limit.TryAccept() { // the next one goes in a fifth of a second
+		}
+		waits := pod("waits", map[string]string{AskTime: ""})
+		waits.ResourceVersion = "old"
+		goes := pod("goes", map[string]string{AskTime: ""})
+		a.agent.Seen(waits)
+		a.agent.Seen(goes)
+		synctest.Wait()
+		waits.ResourceVersion = "new"
+		a.agent.Seen(waits)
+		a.agent.Gone("uid-goes")
+	}, func(*answers) {
+		if len(versions) != 1 || !strings.Contains(versions[0], `"resourceVersion":"new"`) {
+			t.Errorf("wrote %q", versions)
+		}
+	})
+}
+
+// An API server that never answers holds up nothing for ever, and one that says when to come again is not asked before.
+func TestAnAPIServerThatIsBusy(t *testing.T) {
+	inTime(t, answerTimeout+time.Second, func(_ *answers, r *http.Request) (*http.Response, error) {
+		<-r.Context().Done()
+		return nil, r.Context().Err()
+	}, func(a *answers) { a.agent.Seen(pod("web", map[string]string{AskTime: ""})) },
+		func(a *answers) {
+			if a.count(resultFailed) != 1 {
+				t.Errorf("%v requests have failed, asked at %v", a.count(resultFailed), a.asked)
+			}
+		})
+	inTime(t, time.Minute, func(a *answers, _ *http.Request) (*http.Response, error) {
+		if len(a.asked) == 1 {
+			return busy("20")
+		}
+		return written()
+	}, func(a *answers) {
+		a.agent.Seen(pod("web", map[string]string{AskTime: ""}))
+		synctest.Wait()
+		a.agent.Seen(pod("web", map[string]string{AskTime: "", "changed": "x"})) // is no reason to come earlier
+	}, func(a *answers) {
+		if len(a.asked) != 2 || a.asked[1] < 20*time.Second || a.asked[1] > 25*time.Second || a.count(resultWritten) != 1 {
+			t.Errorf("asked at %v", a.asked)
+		}
+	})
+}
+
+// The watch may tell of a pod, which has lost what it had, before the API server's answer comes.
+func TestTheWatchMayBeFasterThanTheAnswer(t *testing.T) {
+	a := New(Config{Registerer: prometheus.NewRegistry()})
+	defer a.queue.ShutDown()
+	newer := asking{uid: "1", version: "2", time: true}
+	a.pods["1"] = &asked{asking: newer}
+	a.got("1", asking{uid: "1", version: "1", time: true}, map[string]string{Time: "now"})
+	if p, _, ok := a.pod("1"); !ok || !p.time || p.owned != nil {
+		t.Errorf("asks for %+v, %t", p, ok)
+	}
+	a.got("1", newer, map[string]string{Time: "now"})
+	if _, _, ok := a.pod("1"); ok {
+		t.Error("asks on")
+	}
+}
+
+// What somebody wrote under the same name in another way is not the agent's to apply.
+func TestOnlyWhatWasAppliedIsOwned(t *testing.T) {
+	for _, c := range []struct {
+		manager   string
+		operation metav1.ManagedFieldsOperationType
+		fields    string
+		want      bool
+	}{
+		{Manager, metav1.ManagedFieldsOperationApply, `{"f:metadata":{"f:annotations":{"f:timestamp":{}}}}`, true},
+		{Manager, metav1.ManagedFieldsOperationUpdate, `{"f:metadata":{"f:annotations":{"f:timestamp":{}}}}`, false},
+		{"somebody", metav1.ManagedFieldsOperationApply, `{"f:metadata":{"f:annotations":{"f:timestamp":{}}}}`, false},
+		{Manager, metav1.ManagedFieldsOperationApply, `{"f:metadata":{"f:annotations":{"f:timestamps":{}}}}`, false},
+	} {
+		p := pod("web", map[string]string{AskStartUp: "true", Time: "then"})
+		p.ManagedFields = []metav1.ManagedFieldsEntry{{Manager: c.manager, Operation: c.operation, FieldsV1: metav1.NewFieldsV1(c.fields)}}
+		if a, asks := read(p); !asks || (a.owned[Time] == "then") != c.want {
+			t.Errorf("%+v: owns %v, asks %t", c, a.owned, asks)
+		}
+	}
+}

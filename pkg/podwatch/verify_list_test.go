@@ -1,0 +1,203 @@
+package podwatch
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"net/url"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"k8s.io/client-go/rest"
+
+	"github.com/podlapse/podlapse/pkg/timeline"
+)
+
+// listed is a source that has been watching for long, and whose lists a test answers page by page.
+type listed struct {
+	pods *Pods
+	told []string // by comparisons
+
+	mu    sync.Mutex
+	asked []url.Values
+}
+
+// page is an answer to a list: with a status that is not 200 it is none.
+type page struct {
+	status  int
+	names   []string // of pods, which are their UIDs as well
+	version string   // of the list
+	more    bool     // there is a next page
+}
+
+func (p page) String() string {
+	if p.status != http.StatusOK {
+		return fmt.Sprintf(`{"kind":"Status","apiVersion":"v1","status":"Failure","message":"no page","code":%d}`, p.status)
+	}
+	var items []string
+	for _, name := range p.names {
+		items = append(items, fmt.Sprintf(`{"metadata":{"namespace":"ns","name":%q,"uid":%q,"resourceVersion":"5"}}`, name, name))
+	}
+	next := ""
+	if p.more {
+		next = "on"
+	}
+	return fmt.Sprintf(`{"kind":"PodList","apiVersion":"v1","metadata":{"resourceVersion":%q,"continue":%q},"items":[%s]}`, p.version, next, strings.Join(items, ","))
+}
+
+// roundTripper answers without a network, so that a bubble's time moves on.
+type roundTripper func(*http.Request) *http.Response
+
+// RoundTrip implements http.RoundTripper.
+func (f roundTripper) RoundTrip(r *http.Request) (*http.Response, error) { return f(r), nil }
+
+func answerLists(t *testing.T, answer func(asked int) page) *listed {
+	l := &listed{}
+	client, err := NewRESTClient(&rest.Config{Host: "http://lists", Transport: roundTripper(func(r *http.Request) *http.Response {
+		l.mu.Lock()
+		l.asked = append(l.asked, r.URL.Query())
+		asked := len(l.asked)
+		l.mu.Unlock()
+		p := answer(asked)
+		recorder := httptest.NewRecorder()
+		recorder.Header().Set("Content-Type", "application/json")
+		recorder.WriteHeader(p.status)
+		fmt.Fprint(recorder, p)
+		return recorder.Result()
+	})})
+	if err != nil {
+		t.Fatal(err)
+	}
+	now := begun()
+	l.pods = NewPods(Config{
+		Client: client, NodeName: nodeName, Observe: func(context.Context, timeline.Observation) {}, Report: func(bool, string) {},
+		Now:    func() time.Time { return now },
+		Verify: Verify{Interval: time.Hour, Report: func(up bool, detail string) { l.told = append(l.told, fmt.Sprint(up, " ", detail)) }},
+	})
+	l.pods.patience = time.Millisecond
+	first := pod("first", "first")
+	first.ResourceVersion = "5"
+	second := pod("second", "second")
+	second.ResourceVersion = "6"
+	if err := l.pods.store.Replace([]any{first, second}, "6"); err != nil {
+		t.Fatal(err)
+	}
+	l.pods.open.Store(true)
+	now = now.Add(time.Minute)
+	return l
+}
+
+// A list of which a page does not come tells nothing: what is on that page is not gone.
+func TestAListThatFailsMidwayTellsNothing(t *testing.T) {
+	for _, status := range []int{http.StatusInternalServerError, http.StatusGone} { // the latter of a page that was waited for too long
+		l := answerLists(t, func(asked int) page {
+			if asked%2 == 1 { // of a second list as well, if there is one
+				return page{status: http.StatusOK, names: []string{"first"}, version: "9", more: true}
+			}
+			return page{status: status}
+		})
+		l.pods.verifyOnce(t.Context())
+		if got := l.pods.Verification(); got != (Verification{Failed: 1}) || len(l.pods.store.seen) != 2 {
+			t.Errorf("%d: found %+v, and %d pods are left", status, got, len(l.pods.store.seen))
+		}
+		if len(l.told) != 1 || l.told[0][:5] != "false" {
+			t.Errorf("told %q", l.told)
+		}
+	}
+	// Nor does one that is asked for because the first has a difference.
+	l := answerLists(t, func(asked int) page {
+		if asked == 1 {
+			return page{status: http.StatusOK, names: []string{"first"}, version: "9"}
+		}
+		return page{status: http.StatusInternalServerError}
+	})
+	l.pods.verifyOnce(t.Context())
+	if got := l.pods.Verification(); got != (Verification{Failed: 1}) || len(l.pods.store.seen) != 2 {
+		t.Errorf("found %+v, and %d pods are left", got, len(l.pods.store.seen))
+	}
+}
+
+func TestAListWithoutAnEndIsGivenUp(t *testing.T) {
+	var l *listed
+	synctest.Test(t, func(t *testing.T) { // the client lets five requests a second pass
+		l = answerLists(t, func(int) page {
+			return page{status: http.StatusOK, names: []string{"first", "second"}, version: "9", more: true}
+		})
+		l.pods.verifyOnce(t.Context())
+	})
+	if got := l.pods.Verification(); got != (Verification{Failed: 1}) || len(l.asked) != verifyPages {
+		t.Errorf("found %+v after %d pages", got, len(l.asked))
+	}
+	for i, asked := range l.asked {
+		// Without a version the API server looks whether its cache is behind; with one, 0 included, it does not.
+		if asked.Has("resourceVersion") || asked.Get("limit") != fmt.Sprint(verifyPage) || asked.Get("fieldSelector") != "spec.nodeName="+nodeName ||
+			(asked.Get("continue") == "on") != (i > 0) {
+			t.Errorf("asked %v", asked)
+		}
+	}
+}
+
+// A watch that ends while it is waited for cannot be judged.
+func TestAWatchThatEndsWhileItIsComparedIsNotWrong(t *testing.T) {
+	var l *listed
+	l = answerLists(t, func(int) page {
+		l.pods.open.Store(false)
+		return page{status: http.StatusOK, names: []string{"first"}, version: "9"}
+	})
+	l.pods.verifyOnce(t.Context())
+	if got := l.pods.Verification(); got != (Verification{Skipped: 1}) || len(l.asked) != 1 {
+		t.Errorf("found %+v after %d lists", got, len(l.asked))
+	}
+}
+
+// The first comparison comes some time within the interval, the next ones at the interval give or take a tenth.
+func TestComparisonsAreSpread(t *testing.T) {
+	first := map[time.Duration]bool{}
+	for range 20 {
+		synctest.Test(t, func(t *testing.T) {
+			const interval = 10 * time.Minute
+			pods := NewPods(Config{NodeName: nodeName, Observe: func(context.Context, timeline.Observation) {}, Report: func(bool, string) {}, Now: time.Now,
+				Verify: Verify{Interval: interval, Report: func(bool, string) {}}})
+			ctx, stop := context.WithCancel(t.Context())
+			ended := make(chan struct{})
+			begunAt := time.Now()
+			go func() { defer close(ended); pods.verify(ctx) }()
+			var at []time.Duration // each is skipped, there is no watch
+			for len(at) < 4 && time.Since(begunAt) < 5*interval {
+				time.Sleep(time.Second)
+				synctest.Wait()
+				if pods.Verification().Skipped > uint64(len(at)) {
+					at = append(at, time.Since(begunAt))
+				}
+			}
+			stop()
+			<-ended
+			if len(at) < 4 || at[0] > interval+time.Second {
+				t.Fatalf("compared after %v", at)
+			}
+			first[at[0]] = true
+			for i := range 3 {
+				if pause := at[i+1] - at[i]; pause < interval*9/10-time.Second || pause > interval*11/10+time.Second {
+					t.Errorf("compared %s after the time before", pause)
+				}
+			}
+		})
+	}
+	if len(first) < 10 {
+		t.Errorf("of 20 agents the first comparisons come after %v", first)
+	}
+}
+
+func TestTheDeadAreNotRememberedForEver(t *testing.T) {
+	l := &ledger{versions: map[string]string{}}
+	for i := range 2 * maxBuried {
+		l.bury(fmt.Sprint(i))
+	}
+	if len(l.buried) != maxBuried || l.older(fmt.Sprint(maxBuried-1), "1") || !l.older(fmt.Sprint(maxBuried), "1") {
+		t.Errorf("%d are buried, the first of them %s", len(l.buried), l.buried[0])
+	}
+}

@@ -1,0 +1,87 @@
+package probe
+
+import (
+	"context"
+	"reflect"
+	"slices"
+)
+
+// asked is what is asked at the moment. Its owner is the goroutine of Run.
+type asked struct {
+	runner     *Runner
+	config     Config
+	probes     map[string]*task // by name
+	registries *task            // nil for none
+}
+
+// task is a goroutine that asks.
+type task struct {
+	cancel context.CancelFunc
+	ended  chan struct{}
+}
+
+func begin(ctx context.Context, ask func(context.Context)) *task {
+	ctx, cancel := context.WithCancel(ctx)
+	t := &task{cancel, make(chan struct{})}
+	go func() {
+		defer close(t.ended)
+		ask(ctx)
+	}()
+	return t
+}
+
+// stop returns when it has ended. What it asks for at the moment is let go.
+func (t *task) stop() {
+	t.cancel()
+	<-t.ended
+}
+
+func (r *Runner) ask(ctx context.Context, config Config) *asked {
+	a := &asked{runner: r, probes: map[string]*task{}}
+	a.become(ctx, config)
+	return a
+}
+
+// become leaves alone what is asked as before. Of what is not, or no longer, the series go.
+func (a *asked) become(ctx context.Context, config Config) {
+	for _, was := range a.config.Probes {
+		if !slices.ContainsFunc(config.Probes, func(p Probe) bool { return reflect.DeepEqual(p, was) }) {
+			a.probes[was.Name].stop()
+			delete(a.probes, was.Name)
+			a.runner.config.Recorder.Forget(was.Name)
+		}
+	}
+	if a.registries != nil && !reflect.DeepEqual(a.config.Registries, config.Registries) {
+		a.registries.stop()
+		a.registries = nil
+	}
+	for _, p := range config.Probes {
+		if a.probes[p.Name] == nil {
+			a.probes[p.Name] = begin(ctx, func(ctx context.Context) { a.runner.repeat(ctx, p) })
+		}
+	}
+	if a.registries == nil && config.Registries.Top > 0 {
+		a.registries = begin(ctx, func(asking context.Context) {
+			names := a.runner.followRegistries(asking, config.Registries)
+			if ctx.Err() == nil { // else the agent ends, and tells once more what there was
+				for _, name := range names {
+					a.runner.config.Recorder.Forget(name)
+				}
+			}
+		})
+	}
+	a.config = config
+}
+
+// stop returns when nothing is asked.
+func (a *asked) stop() {
+	for _, t := range a.probes {
+		t.cancel()
+	}
+	for _, t := range a.probes {
+		t.stop()
+	}
+	if a.registries != nil {
+		a.registries.stop()
+	}
+}

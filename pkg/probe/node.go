@@ -1,0 +1,45 @@
+package probe
+
+import (
+	"errors"
+	"fmt"
+	"net/netip"
+	"regexp"
+)
+
+// Node is what targets can name as $(NODE_NAME) and $(NODE_ADDRESS), as in a pod's arguments: one file serves many nodes.
+type Node struct {
+	Name    string
+	Address netip.Addr // the zero one where nobody told
+}
+
+var variable = regexp.MustCompile(`\$\([^()]*\)`)
+
+// resolve puts the node into the fields that may name it.
+func (p *Probe) resolve(node Node) (problems []error) {
+	for _, field := range []struct {
+		name string
+		text *string
+	}{{"target", &p.Target}, {"server", &p.Server}} {
+		var err error
+		*field.text = variable.ReplaceAllStringFunc(*field.text, func(name string) string {
+			switch {
+			case name == "$(NODE_NAME)":
+				return node.Name
+			case name != "$(NODE_ADDRESS)":
+				err = fmt.Errorf("%.40q is not known: want $(NODE_NAME) or $(NODE_ADDRESS)", name)
+			case !node.Address.IsValid():
+				err = errors.New("names $(NODE_ADDRESS), which nobody told: give --node-address, or set NODE_ADDRESS from the pod's field status.hostIP")
+			case node.Address.Is6():
+				return "[" + node.Address.String() + "]" // as before a port and in a URL
+			default:
+				return node.Address.String()
+			}
+			return "0.0.0.0" // so that the rest can be checked
+		})
+		if err != nil {
+			problems = append(problems, fmt.Errorf("%s: %w", field.name, err))
+		}
+	}
+	return problems
+}

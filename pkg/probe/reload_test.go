@@ -1,0 +1,157 @@
+package probe
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"go.uber.org/zap"
+)
+
+// nobodyThere is a registry that refuses connections.
+const nobodyThere = "127.0.0.1:1"
+
+// rewritten is a file that a test writes anew.
+type rewritten struct {
+	mu   sync.Mutex
+	text string
+}
+
+func (f *rewritten) write(text string) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.text = text
+}
+
+func (f *rewritten) load() (Config, error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return Parse([]byte(f.text), Node{})
+}
+
+// running is a Runner over such a file. Round trips succeed and no registry is there.
+type running struct {
+	file rewritten
+	book notebook
+	mu   sync.Mutex
+	told []string
+	stop func()
+}
+
+func runFile(t *testing.T, text string) *running {
+	r := &running{file: rewritten{text: text}}
+	config, err := r.file.load()
+	if err != nil {
+		t.Fatal(err)
+	}
+	well := func(context.Context) error { return nil }
+	runner := NewRunner(RunnerConfig{
+		Config: config, Load: r.file.load, Recorder: &r.book, Runtime: well, APIServer: well, Logger: zap.NewNop(),
+		Pulled: func(context.Context) []string { return []string{nobodyThere} },
+		Report: func(up bool, detail string) {
+			r.mu.Lock()
+			defer r.mu.Unlock()
+			if line := fmt.Sprint(up, " ", detail); len(r.told) == 0 || r.told[len(r.told)-1] != line {
+				r.told = append(r.told, line)
+			}
+		},
+	})
+	ctx, cancel := context.WithCancel(t.Context())
+	ended := make(chan error, 1)
+	go func() { ended <- runner.Run(ctx) }()
+	r.stop = func() {
+		cancel()
+		if err := <-ended; err != nil {
+			t.Error(err)
+		}
+	}
+	return r
+}
+
+// after is what is recorded within a time, each kind of line once.
+func (r *running) after(d time.Duration) []string {
+	synctest.Wait()
+	r.book.take()
+	time.Sleep(d)
+	synctest.Wait()
+	return r.book.take()
+}
+
+func TestTheFileIsReadAgain(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		pace := "interval: 2s, jitter: 0s"
+		r := runFile(t, "probes: [{name: stays, kind: cri, "+pace+"}, {name: changes, kind: cri, "+pace+"}, {name: goes, kind: apiserver, "+pace+"}]")
+		expect := func(what string, want ...string) {
+			t.Helper()
+			got := r.after(lookEvery + 3*time.Second)
+			if !slices.Equal(got, want) {
+				t.Errorf("%s: %q, want %q", what, got, want)
+			}
+		}
+		expect("at first", "changes ok", "goes ok", "stays ok")
+		expect("unchanged", "changes ok", "goes ok", "stays ok")
+		r.file.write("probes: [{name: stays, kind: cri, " + pace + "}, {name: changes, kind: apiserver, " + pace + "}, {name: comes, kind: cri, " + pace + "}]")
+		time.Sleep(lookEvery)
+		got := r.book.take()
+		for _, name := range []string{"changes", "goes"} {
+			if !slices.Contains(got, name+" forgotten") {
+				t.Errorf("%s is not forgotten: %q", name, got)
+			}
+		}
+		if slices.Contains(got, "stays forgotten") {
+			t.Error("what stays is begun anew")
+		}
+		expect("written anew", "changes ok", "comes ok", "stays ok")
+		r.file.write("probes: [{name: broken, kind: cri, interval: 500ms, timeout: 100ms, jitter: 0s}]")
+		expect("broken", "changes ok", "comes ok", "stays ok")
+		r.file.write("registries: {top: 1, interval: 1s, timeout: 1s, jitter: 0s}")
+		time.Sleep(lookEvery)
+		r.book.take()
+		if got := r.after(5 * time.Second); len(got) != 1 || !strings.HasPrefix(got[0], "registry:"+nobodyThere+" ") {
+			t.Errorf("with registries alone: %q", got)
+		}
+		r.file.write("probes: [{name: last, kind: cri, " + pace + "}]")
+		time.Sleep(lookEvery)
+		if got := r.book.take(); !slices.Contains(got, "registry:"+nobodyThere+" forgotten") {
+			t.Errorf("the registry is not forgotten: %q", got)
+		}
+		expect("at last", "last ok")
+		r.stop()
+		if got := r.book.take(); slices.Contains(got, "last forgotten") {
+			t.Error("the end of the agent takes away what it tells last")
+		}
+		want := []string{"true 3 are listed", "false goes by what the file said before: probes[0] (broken): interval: 500ms is not between 1s and 24h0m0s",
+			"true 0 are listed, and up to 1 registries that pods are pulled from", "true 1 are listed"}
+		if !slices.Equal(r.told, want) {
+			t.Errorf("told %q, want %q", r.told, want)
+		}
+	})
+}
+
+// A stop while something is asked waits for nothing.
+func TestRunnerStopsAtOnce(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		config, err := Parse([]byte("probes: [{name: a, kind: cri, interval: 1m, timeout: 1m, jitter: 0s}, {name: b, kind: cri, interval: 1m, timeout: 1m, jitter: 0s}]"), Node{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		var book notebook
+		r := NewRunner(RunnerConfig{Config: config, Load: func() (Config, error) { return Config{}, errors.New("gone") }, Report: ignore, Recorder: &book, Logger: zap.NewNop(),
+			Runtime: func(ctx context.Context) error { <-ctx.Done(); return ctx.Err() }})
+		ctx, stop := context.WithCancel(t.Context())
+		ended := make(chan error, 1)
+		go func() { ended <- r.Run(ctx) }()
+		time.Sleep(61 * time.Second) // both are under way, or one is again
+		stoppedAt := time.Now()
+		stop()
+		if err := <-ended; err != nil || time.Since(stoppedAt) > 0 {
+			t.Errorf("ended %s later: %v", time.Since(stoppedAt), err)
+		}
+	})
+}

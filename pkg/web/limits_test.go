@@ -1,0 +1,108 @@
+package web
+
+import (
+	"fmt"
+	"io"
+	"log"
+	"net/http"
+	"net/http/httptest"
+	"sync"
+	"testing"
+	"time"
+
+	dto "github.com/prometheus/client_model/go"
+)
+
+// askedFrom answers a request of a client.
+func askedFrom(t *testing.T, handler http.Handler, client, path string) int {
+	t.Helper()
+	answer := httptest.NewRecorder()
+	request := httptest.NewRequestWithContext(t.Context(), http.MethodGet, path, nil)
+	request.RemoteAddr = client
+	handler.ServeHTTP(answer, request)
+	return answer.Code
+}
+
+// TestServerKeepsWhatIsPromised holds the limits of docs/security.md that no test waits for.
+func TestServerKeepsWhatIsPromised(t *testing.T) {
+	server := newServer(t.Context(), nil, log.New(io.Discard, "", 0))
+	for name, limit := range map[string]struct{ got, want time.Duration }{
+		"a header": {server.ReadHeaderTimeout, 5 * time.Second}, "a request": {server.ReadTimeout, 10 * time.Second},
+		"an answer": {server.WriteTimeout, 30 * time.Second}, "an idle connection": {server.IdleTimeout, 2 * time.Minute},
+	} {
+		if limit.got != limit.want {
+			t.Errorf("%s may take %s, want %s", name, limit.got, limit.want)
+		}
+	}
+	if server.MaxHeaderBytes != 16<<10 || server.HTTP2.MaxConcurrentStreams != 32 {
+		t.Errorf("headers of %d bytes, %d requests at once", server.MaxHeaderBytes, server.HTTP2.MaxConcurrentStreams)
+	}
+}
+
+// TestAFloodOfManyClients: none of them asks too often, all together do.
+func TestAFloodOfManyClients(t *testing.T) {
+	handler := newLimits().hold(http.NotFoundHandler())
+	began, counts := time.Now(), map[int]int{}
+	const asked = 3 * serverBurst
+	for i := range asked {
+		counts[askedFrom(t, handler, fmt.Sprintf("10.%d.%d.1:999", i/256, i%256), "/")]++
+	}
+	most := serverBurst + int(time.Since(began).Seconds()*serverRate) + 1
+	if counts[http.StatusNotFound] < serverBurst || counts[http.StatusNotFound] > most || counts[http.StatusNotFound]+counts[http.StatusTooManyRequests] != asked {
+		t.Errorf("answers %v, want from %d to %d, else 429", counts, serverBurst, most)
+	}
+}
+
+// held is asked until it is full, and then once more.
+func held(t *testing.T, handler http.Handler, path string, entered <-chan struct{}, release chan struct{}, places int) {
+	t.Helper()
+	var asking sync.WaitGroup
+	for i := range places {
+		asking.Go(func() {
+			if code := askedFrom(t, handler, fmt.Sprintf("10.0.0.%d:999", i), path); code != http.StatusOK {
+				t.Errorf("one of those that have a place: %d", code)
+			}
+		})
+	}
+	for range places {
+		<-entered
+	}
+	free := sync.OnceFunc(func() { close(release) })
+	asking.Go(func() {
+		if code := askedFrom(t, handler, "10.0.1.1:999", path); code != http.StatusServiceUnavailable {
+			t.Errorf("one more than %d: %d", places, code)
+		}
+		free()
+	})
+	select {
+	case <-release:
+	case <-entered:
+		t.Errorf("one more than %d has a place", places)
+		free()
+	}
+	asking.Wait()
+}
+
+func TestRequestsAtOnce(t *testing.T) {
+	entered, release := make(chan struct{}, requestsAtOnce+1), make(chan struct{})
+	held(t, newLimits().hold(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {
+		entered <- struct{}{}
+		<-release
+	})), "/", entered, release, 64)
+}
+
+// gatherer is a registry that answers when it may.
+type gatherer func() ([]*dto.MetricFamily, error)
+
+func (g gatherer) Gather() ([]*dto.MetricFamily, error) { return g() }
+
+func TestScrapesAtOnce(t *testing.T) {
+	entered, release := make(chan struct{}, scrapesAtOnce+1), make(chan struct{})
+	config := (&fake{}).config()
+	config.Gatherer = gatherer(func() ([]*dto.MetricFamily, error) {
+		entered <- struct{}{}
+		<-release
+		return nil, nil
+	})
+	held(t, handlerOf(config), "/metrics", entered, release, 4)
+}

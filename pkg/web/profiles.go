@@ -1,0 +1,93 @@
+package web
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"runtime/pprof"
+	"strconv"
+	"time"
+
+	"go.uber.org/zap"
+)
+
+// How long a profile of processor time may take, in seconds.
+const (
+	defaultProfile = 10
+	maxProfile     = 60
+)
+
+// profiles answers with profiles of the agent itself, as go tool pprof reads them.
+type profiles struct {
+	on     bool
+	one    chan struct{} // capacity 1: they are made one at a time
+	logger *zap.Logger
+}
+
+func newProfiles(config Config) profiles {
+	return profiles{config.Profiles, make(chan struct{}, 1), config.Logger}
+}
+
+func (h profiles) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	name := r.PathValue("profile")
+	kept := pprof.Lookup(name)
+	switch {
+	case !h.on:
+		writeError(w, http.StatusNotFound, "not_found", "the agent makes no profiles: start it with --debug-profiles=on")
+		return
+	case name != "profile" && name != "heap" && name != "allocs" && name != "goroutine":
+		writeError(w, http.StatusNotFound, "not_found", fmt.Sprintf("no profile %.40q: want heap, allocs, goroutine or profile", name))
+		return
+	}
+	length, err := profileLength(r.URL.Query().Get("seconds"))
+	if err != nil {
+		badRequest(w, err.Error())
+		return
+	}
+	select {
+	case h.one <- struct{}{}:
+		defer func() { <-h.one }()
+	default:
+		writeRetry(w, http.StatusServiceUnavailable, "unavailable", "another profile is being made; try again")
+		return
+	}
+	w.Header().Set("Content-Type", "application/octet-stream")
+	if kept != nil {
+		err = kept.WriteTo(w, 0)
+	} else {
+		err = profileProcessor(r.Context(), w, length)
+	}
+	if err != nil {
+		h.logger.Debug("profile not told to the end", zap.Error(err))
+	}
+}
+
+func profileLength(given string) (time.Duration, error) {
+	if given == "" {
+		return defaultProfile * time.Second, nil
+	}
+	seconds, err := strconv.Atoi(given)
+	if err != nil || seconds < 1 || seconds > maxProfile {
+		return 0, fmt.Errorf("seconds %.40q is not known: want a number from 1 to %d", given, maxProfile)
+	}
+	return time.Duration(seconds) * time.Second, nil
+}
+
+// profileProcessor writes when the time is over, or who asked has gone.
+func profileProcessor(ctx context.Context, w http.ResponseWriter, length time.Duration) error {
+	// Where the writer cannot, as in tests, there is no deadline to move.
+	if err := http.NewResponseController(w).SetWriteDeadline(time.Now().Add(length + writeTimeout)); err != nil && !errors.Is(err, http.ErrNotSupported) {
+		return err
+	}
+	if err := pprof.StartCPUProfile(w); err != nil {
+		writeRetry(w, http.StatusServiceUnavailable, "unavailable", err.Error())
+		return err
+	}
+	defer pprof.StopCPUProfile()
+	select {
+	case <-ctx.Done():
+	case <-time.After(length):
+	}
+	return nil
+}

@@ -1,0 +1,50 @@
+package main
+
+import (
+	"time"
+
+	"github.com/podlapse/podlapse/pkg/export"
+	"github.com/podlapse/podlapse/pkg/imagepull"
+	"github.com/podlapse/podlapse/pkg/timeline"
+)
+
+// pullsSince has one image unpacked, one of which a quarter has come, one that waits in the queue, and one that nobody on the node
+// asked for. They go on for ever.
+func pullsSince(began time.Time) func() export.LivePulls {
+	const registry, mebibyte = "registry.example", 1 << 20
+	var starting []timeline.Timeline
+	for i, name := range []string{"unpacked", "half-way", "waiting"} {
+		starting = append(starting, timeline.Timeline{
+			Namespace: "queue", Name: name, UID: name, State: timeline.StateStarting, CreatedAt: began,
+			Pulls: []timeline.Pull{{
+				Container: "app", Kind: timeline.KindMain, Image: registry + "/team/" + name + ":1", Registry: registry,
+				Outcome: imagepull.OutcomePulling, RequestedAt: began.Add(-time.Duration(30-i) * time.Second),
+			}},
+		})
+	}
+	download := func(repository string, done int64) imagepull.Download {
+		return imagepull.Download{
+			Registry: registry, Repository: "team/" + repository, Digest: "sha256:" + repository, DoneBytes: done * mebibyte, TotalBytes: 20 * mebibyte,
+			StartedAt: began.Add(-28 * time.Second), Blobs: 1,
+		}
+	}
+	unpacked := download("unpacked", 20)
+	unpacked.Complete, unpacked.Blobs = true, 0
+	downloads := []imagepull.Download{unpacked, download("half-way", 5), download("preloaded", 10)}
+	return func() export.LivePulls {
+		return export.LivePulls{Starting: starting, Downloads: downloads, Now: time.Now()}
+	}
+}
+
+// hostilePulls has each attack in all that is told of a pull.
+func hostilePulls() func() export.LivePulls {
+	starting := hostileStartUps()
+	for i := range starting {
+		for j := range starting[i].Pulls {
+			starting[i].Pulls[j].Outcome = imagepull.OutcomePulling
+		}
+	}
+	return func() export.LivePulls {
+		return export.LivePulls{Starting: starting, Downloads: []imagepull.Download{}, Now: time.Now()}
+	}
+}
