@@ -18,7 +18,7 @@ FUZZTIME ?= 20000x
 # The scenarios that `make test` runs on the real node: first those for which the agent is the DaemonSet, so that it changes
 # only once.
 SCENARIOS := rollout install command-line alerts first-light network-failure serial-queue accuracy restart pulls \
-	lost-events unpack no-watch prometheus otlp termination rollout-trace node-impersonation metrics-auth node-health probes annotations stream-truth page
+	lost-events unpack no-watch prometheus otlp termination rollout-trace life-trace node-impersonation metrics-auth node-health probes annotations stream-truth page
 
 .DEFAULT_GOAL := help
 .PHONY: FORCE help build image lab up down status list scenario test check unit fuzz image-test page-test node-test compare bench clean

@@ -164,12 +164,12 @@ func keysOf(path string, value any) (keys []string) {
 	return keys
 }
 
-// TestTerminationAndRolloutsCostNothingWhileTheyAreOff holds an agent as it is by default against one that has both: apart from what they
+// TestTerminationAndRolloutsCostNothingWhileTheyAreOff holds an agent as it is by default against one that has both, and --life-traces: apart from what they
 // are for, a line, spans, and questions to the local runtime, all is the same.
 func TestTerminationAndRolloutsCostNothingWhileTheyAreOff(t *testing.T) {
 	var off, on shown
 	t.Run("off", func(t *testing.T) { off = showLife(t) })
-	t.Run("on", func(t *testing.T) { on = showLife(t, "--termination", "--rollout-traces") })
+	t.Run("on", func(t *testing.T) { on = showLife(t, "--termination", "--rollout-traces", "--life-traces") })
 	if off.afterwards != 0 || on.afterwards == 0 {
 		t.Errorf("since the deletion the runtime was asked %d times, with --termination %d times", off.afterwards, on.afterwards)
 	}

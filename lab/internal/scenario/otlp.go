@@ -22,13 +22,7 @@ import (
 
 // traces has the OpenTelemetry collector's receiver take what the agent sends, over HTTP first and then over gRPC.
 func traces(ctx context.Context, b *bench.Bench, v *Verdict) error {
-	if err := startReceiver(ctx, b); err != nil {
-		return err
-	}
-	if err := b.Node.RestartAgentWith(ctx, node.AgentChange{Environment: sendingOverHTTP()}); err != nil {
-		return err
-	}
-	if err := settleAgent(ctx, b); err != nil {
+	if _, err := startSending(ctx, b); err != nil {
 		return err
 	}
 	t := &tracedRun{bench: b, verdict: v}

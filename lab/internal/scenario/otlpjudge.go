@@ -60,9 +60,9 @@ func (v *Verdict) rollout(root otlp.Span, t agent.Timeline) {
 	}
 }
 
-// rightUnder lists for each kind of span the kinds that it may be right under. A start-up may be a root as well.
+// rightUnder lists for each kind of span the kinds that it may be right under, empty for none.
 var rightUnder = map[string][]string{
-	"rollout": {""}, "startup": {"rollout"}, "termination": {"startup"}, "phase": {"startup", "termination"}, "container": {"startup"},
+	"rollout": {""}, "startup": {"", "rollout"}, "run": {"startup"}, "event": {"startup"}, "termination": {"startup"}, "phase": {"startup", "termination"}, "container": {"startup"},
 	"pull": {"startup"}, "stop": {"termination"}, "queue": {"pull"}, "download": {"pull"}, "unpack": {"pull"}, "layer": {"pull"},
 }
 
@@ -89,7 +89,7 @@ func (v *Verdict) tree(r otlp.Report) {
 		kind := s.Attributes["podlapse.kind"]
 		if above, known := rightUnder[kind]; !known {
 			v.Problem("trace of %s: span %s is of no kind: %q", r.Pod, s.Name, kind)
-		} else if kind != "startup" && !slices.Contains(above, parent) {
+		} else if !slices.Contains(above, parent) {
 			v.Problem("trace of %s: %s %s is under %q", r.Pod, kind, s.Name, parent)
 		}
 	}

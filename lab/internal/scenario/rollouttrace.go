@@ -2,7 +2,6 @@ package scenario
 
 import (
 	"context"
-	"fmt"
 	"slices"
 	"strings"
 	"time"
@@ -10,21 +9,13 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/podlapse/podlapse/lab/internal/bench"
-	"github.com/podlapse/podlapse/lab/internal/node"
 	"github.com/podlapse/podlapse/lab/internal/otlp"
 )
 
 // rolloutAsOneTrace has the collector's receiver take the rollout of a Deployment of three pods, and the end of one of them, whose place
 // a fourth takes: all of it has to be one tree.
 func rolloutAsOneTrace(ctx context.Context, b *bench.Bench, v *Verdict) error {
-	if err := startReceiver(ctx, b); err != nil {
-		return err
-	}
-	change := node.AgentChange{Flags: []string{"--rollout-traces", "--termination"}, Environment: sendingOverHTTP()}
-	if err := b.Node.RestartAgentWith(ctx, change); err != nil {
-		return err
-	}
-	if err := settleAgent(ctx, b); err != nil {
+	if _, err := startSending(ctx, b, "--rollout-traces", "--termination"); err != nil {
 		return err
 	}
 	const deployment, replicas = "rolled", 3
@@ -41,16 +32,7 @@ func rolloutAsOneTrace(ctx context.Context, b *bench.Bench, v *Verdict) error {
 	if err := b.DeletePod(ctx, pods[0]); err != nil {
 		return err
 	}
-	var spans []otlp.Span
-	err = b.Node.Report.Wait(ctx, "the trace of the rollout", 20*time.Second, 100*time.Millisecond, func(context.Context) (err error) {
-		if spans, err = spansSent(b); err != nil {
-			return err
-		}
-		if starts, ends := countOf(spans, "startup"), countOf(spans, "termination"); starts < replicas+1 || ends < 1 {
-			return fmt.Errorf("%d start-ups and %d ends came", starts, ends)
-		}
-		return nil
-	})
+	spans, err := awaitSpans(ctx, b, map[string]int{"startup": replicas + 1, "termination": 1})
 	if err != nil {
 		return err
 	}
@@ -83,8 +65,7 @@ func countOf(spans []otlp.Span, kind string) (count int) {
 	return count
 }
 
-// oneTree wants all spans in one trace, each once, under one root, which is the rollout's, and each other one under one that is there
-// and of the right kind.
+// oneTree wants all spans in one trace, each once, under one root, and each other one under one that is there and of the right kind.
 func (v *Verdict) oneTree(spans []otlp.Span, trace string) {
 	byID := make(map[string]otlp.Span)
 	for _, s := range spans {
@@ -97,7 +78,7 @@ func (v *Verdict) oneTree(spans []otlp.Span, trace string) {
 	for _, s := range spans {
 		v.Compared++
 		if s.TraceID != trace {
-			v.Problem("span %s is in trace %s, not in the rollout's, %s", s.Name, s.TraceID, trace)
+			v.Problem("span %s is in trace %s, not in %s", s.Name, s.TraceID, trace)
 		}
 		if s.Parent == "" {
 			roots++

@@ -55,6 +55,7 @@ func Table() []Scenario {
 		{"otlp", "the collector's receiver takes traces: trees, IDs, times, failures, parents; restarts and a receiver that is gone", traces, false},
 		{"termination", "pods that are deleted: one that ignores its signal, a hook, a sidecar: how each container stopped, and when", termination, false},
 		{"rollout-trace", "a Deployment's pods, and the end of one, as one connected trace in the collector's receiver", rolloutAsOneTrace, false},
+		{"life-trace", "a container that crashes again and again, an agent that is killed, and the end: runs and Events in the pod's trace, each once", lifeTrace, false},
 		{"node-impersonation", "an agent that asks as its node: its own pods and no other's, no secrets", nodeImpersonation, false},
 		{"metrics-auth", "metrics for whom the API server lets read them, and nobody else; hostile requests refused at little cost", metricsAuth, false},
 		{"annotations", "pods that ask to be annotated while the agent is killed and others write: each once, and what the policy refuses", annotations, false},

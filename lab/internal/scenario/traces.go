@@ -10,6 +10,7 @@ import (
 
 	"github.com/podlapse/podlapse/lab/internal/bench"
 	"github.com/podlapse/podlapse/lab/internal/layout"
+	"github.com/podlapse/podlapse/lab/internal/node"
 	"github.com/podlapse/podlapse/lab/internal/otlp"
 )
 
@@ -40,6 +41,18 @@ func startReceiver(ctx context.Context, b *bench.Bench) error {
 		return err
 	}
 	return b.Node.StartReceiver(ctx)
+}
+
+// startSending starts the receiver with an empty file, and the agent anew, with flags, to send to it over HTTP.
+func startSending(ctx context.Context, b *bench.Bench, flags ...string) (node.AgentChange, error) {
+	change := node.AgentChange{Flags: flags, Environment: sendingOverHTTP()}
+	if err := startReceiver(ctx, b); err != nil {
+		return change, err
+	}
+	if err := b.Node.RestartAgentWith(ctx, change); err != nil {
+		return change, err
+	}
+	return change, settleAgent(ctx, b)
 }
 
 // awaitTrace waits until the start-up of a pod was sent so often, and returns the last time.
