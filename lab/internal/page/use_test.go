@@ -267,6 +267,32 @@ func TestPressure(t *testing.T) {
 	}
 }
 
+// TestTermination shows how a pod ends, of one that ends.
+func TestTermination(t *testing.T) {
+	s := standIn(t, "--pods=1")
+	tab := open(t, wide)
+	must(t, tab.Go("http://"+s.address+"/"))
+	told := ask[[]string](t, tab, `(async () => {
+		const { Ending } = `+module("ending.js")+`;
+		const ending = new Ending();
+		document.querySelector('main').append(ending.root);
+		ending.draw({ verdict: 'gone after 30.5 s: app ignored its stop signal', phases: [
+			{ phase: 'grace', cause: 'app', container: 'app', seconds: 30, error_seconds: 0.001 },
+			{ phase: 'unattributed', cause: 'unknown', seconds: 0.5, error_seconds: 0.25, merged_with: ['kill', 'sandbox_stop'] }],
+			containers: [{ container: 'app', how: 'killed', exit_code: 137, reason: 'Error', grace_used_seconds: 30.012, error_seconds: 0.002 }, { container: 'side', how: 'running' }] });
+		const shown = ending.root.innerText;
+		ending.draw(undefined);
+		return [shown, ending.root.checkVisibility() ? 'shown' : '']; })()`)
+	for _, want := range []string{"ignored its stop signal", "30.000 s", "±0.001 s", "the application", "or kill, sandbox stop", "137 Error", "30.012 s", "running"} {
+		if !strings.Contains(told[0], want) {
+			t.Errorf("no %q in %q", want, told[0])
+		}
+	}
+	if told[1] != "" {
+		t.Errorf("of one that does not end it is %s", told[1])
+	}
+}
+
 // TestAPodThatGoesWhileTheListComes is in the list, as one that is gone.
 func TestAPodThatGoesWhileTheListComes(t *testing.T) {
 	s := standIn(t, "--pods=1")

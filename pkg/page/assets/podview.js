@@ -4,6 +4,7 @@ import { ask, Refusal } from './ask.js';
 import { chartOf } from './chart.js';
 import { Detail } from './detail.js';
 import { element, lay, mark, restyle, say, sync } from './dom.js';
+import { Ending } from './ending.js';
 import { brief, bytes, clock, exact, exactError, percent, rate, running, stamp } from './format.js';
 import { perFrame } from './frame.js';
 import { blame, startUpOf, stuckIn, stuckText } from './startup.js';
@@ -22,6 +23,7 @@ export class PodView {
   #asking = null;
   #detail = new Detail();
   #waterfall = new Waterfall(this.#detail, () => this.changed());
+  #ending = new Ending();
   #name = element('h1');
   #space = element('small');
   #state = element('span', 'badge');
@@ -55,7 +57,7 @@ export class PodView {
     this.#body.append(
       element('div', 'pod-head', element('div', 'pod-title', this.#space, this.#name), this.#state, element('span', 'pod-links', this.#copy, this.#links.trace, this.#links.json)),
       this.#verdict, this.#facts, this.#notes,
-      element('div', 'panel', this.#blame, this.#legend), element('div', 'panel', this.#waterfall.root),
+      element('div', 'panel', this.#blame, this.#legend), element('div', 'panel', this.#waterfall.root), this.#ending.root,
       section('Images', table(['Container', 'Image', 'Outcome', 'Queue', 'Pull', 'Error', 'Size', 'Speed'], this.#images)),
       section('Events', this.#events), section('What the evidence lacks', this.#gaps),
       folded('Evidence of each mark', table(['Mark', 'Container', 'Earliest', 'Latest', 'Within', 'From'], this.#marks)));
@@ -137,6 +139,7 @@ export class PodView {
     this.#drawHead(r, chart, going);
     this.#drawBlame(r, grown, chart.total);
     this.#waterfall.draw(chart);
+    this.#ending.draw(r.termination);
     this.#drawImages(chart.pulls);
     this.#drawEvents(chart);
     this.#drawEvidence(r, chart);

@@ -71,7 +71,17 @@ func hostileStartUps() []timeline.Timeline {
 				At: t.CreatedAt.Add(time.Duration(i) * time.Second), Container: attack, Reason: attack, Message: megabyte(attack),
 			})
 		}
+		t.Termination = hostileEnd(t, attack)
 		all = append(all, t)
 	}
 	return all
+}
+
+func hostileEnd(t timeline.Timeline, attack string) *timeline.Termination {
+	return &timeline.Termination{
+		RequestedAt: t.CreatedAt.Add(time.Minute), GoneAt: t.CreatedAt.Add(2 * time.Minute), Total: time.Minute, Reason: attack,
+		Phases: []timeline.Span{{Phase: timeline.Phase(attack), Cause: timeline.Cause(attack), Container: attack,
+			StartAt: t.CreatedAt.Add(time.Minute), EndAt: t.CreatedAt.Add(2 * time.Minute), MergedWith: []timeline.Phase{timeline.Phase(attack)}}},
+		Stops: []timeline.Stop{{Container: attack, How: timeline.How(attack), Exited: true, ExitCode: 1, Reason: attack}},
+	}
 }
