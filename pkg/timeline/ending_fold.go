@@ -317,7 +317,7 @@ func (f *endFold) steps() []endStep {
 	steps = append(steps, endStep{phase: PhaseSandboxStop, end: down, known: f.sandboxDown != 0, mark: "sandbox_stopped"})
 	gone := f.gone
 	gone.earliest = min(max(gone.earliest, down.earliest, f.sandboxReady), gone.latest)
-	if f.grace > 0 && f.held && f.released <= f.gone.latest {
+	if f.held && f.released <= f.gone.latest {
 		let := bound{earliest: gone.earliest, latest: f.released, lean: leanLatest, origins: origins(0).with(originArrival)}
 		let.earliest = min(let.earliest, let.latest)
 		steps = append(steps, endStep{phase: PhaseObjectDeletion, end: let, known: true, mark: "released"})
