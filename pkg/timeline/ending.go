@@ -120,7 +120,7 @@ func (e *Ending) podSeen(o PodSeen) (news bool) {
 		news = e.first(&e.observed, &e.observedNow, o.ArrivedAt, o.Live) || news
 	}
 	for _, c := range o.Pod.Containers {
-		if c.Kind != KindImageVolume && c.Kind != KindEphemeral {
+		if c.Kind != KindImageVolume {
 			news = e.statusOf(c, o, latest) || news
 		}
 	}
