@@ -64,6 +64,9 @@ func (f *endFold) request() bound {
 		b.earliest, b.latest = min(b.earliest, f.heard), f.heard
 		b.origins = origins(0).with(originArrival)
 	}
+	if !f.live && f.grace == 0 && f.observed != 0 { // kubelet has let go of the object, which moved the stamp
+		b.earliest, b.notBefore = min(b.earliest, f.created), b.earliest
+	}
 	if f.heard <= b.latest+liveSlack {
 		b.latest = min(b.latest, f.heard)
 		b.origins = b.origins.with(originArrival)
