@@ -330,15 +330,15 @@ func (f *endFold) steps() []endStep {
 }
 
 // stopSteps is what a container did until it stopped. When it was out of time is known if that was when the grace period of all was
-// over, and if nobody shortened it: it begins anew then.
+// over, and if nobody shortened it: it begins anew then. Of too many containers another may be the last.
 func (f *endFold) stopSteps(steps []endStep, s stopBound) []endStep {
 	stop := f.t.Stops[s.index]
-	step := endStep{phase: PhaseGrace, container: stop.Container, end: s.bound, known: s.known, mark: "stopped"}
+	step := endStep{phase: PhaseGrace, container: stop.Container, end: s.bound, known: s.known && !f.overflow, mark: "stopped"}
 	if stop.PreStopHook {
 		step.phase, step.also = PhasePreStopHook, []Phase{PhaseGrace}
 		return append(steps, step)
 	}
-	if stop.How == HowKilled && f.begunKnown && !f.shortened && f.punctual(stop.Container) {
+	if stop.How == HowKilled && f.begunKnown && !f.shortened && !f.overflow && f.punctual(stop.Container) {
 		due := f.begun
 		due.earliest, due.latest = due.earliest+instant(f.given()), due.latest+instant(f.given())
 		if due.notAfter != 0 {
