@@ -170,6 +170,10 @@ func TestAnEndAcrossARestart(t *testing.T) {
 			c.Restored = Restored{Reported: []string{"uid-1"}, Ends: left}
 		})
 		defer stop()
+		synctest.Wait()
+		if len(left) != 3 {
+			t.Errorf("what was kept is kept %d times more", len(left)-3)
+		}
 		observe(timeline.PodGone{UID: "uid-1", ArrivedAt: time.Now()}) // as the first list tells
 		if len(ended) != 1 {
 			t.Fatalf("told %d ends", len(ended))
