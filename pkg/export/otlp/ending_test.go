@@ -197,6 +197,29 @@ func TestTheAnnotationGoesBeforeTheRollout(t *testing.T) {
 	}
 }
 
+// The static pods of a node are no rollout, though their mirrors have one owner.
+func TestStaticPodsAreNoRollout(t *testing.T) {
+	var collector receiver
+	collector.overHTTP(t)
+	sink := runWith(t, func(c *TracesConfig) { c.Rollouts = true })
+	for _, uid := range []string{"a", "b"} {
+		static := replica(uid, "")
+		static.Owner = timeline.Owner{Kind: "Node", Name: "node-a"}
+		sink.Offer(static)
+	}
+	sink.wait(t, 2)
+	traces := map[string]bool{}
+	for _, s := range collector.spans() {
+		traces[string(s.TraceId)] = true
+		if strings.HasPrefix(s.Name, "rollout ") || len(s.Links) > 0 {
+			t.Errorf("%s, links %v", s.Name, s.Links)
+		}
+	}
+	if len(traces) != 2 {
+		t.Errorf("%d traces, want one each", len(traces))
+	}
+}
+
 // The end of a pod that finds no room is no start-up that somebody is through with: its pod is gone.
 func TestAnEndThatFindsNoRoom(t *testing.T) {
 	var collector receiver
