@@ -274,7 +274,7 @@ func (f *endFold) how(s Stop, end bound) How {
 	switch {
 	case s.Reason == reasonOutOfMemory:
 		return HowOutOfMemory
-	case s.Signal == signalKill && end.latest.sub(f.requested.earliest) < f.grace:
+	case s.Signal == signalKill && end.latest.sub(f.requested.earliest) < f.given():
 		return HowKilledEarly
 	case s.Signal == signalKill:
 		return HowKilled
