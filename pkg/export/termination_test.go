@@ -87,6 +87,36 @@ func TestJSONLinesOfAnEnd(t *testing.T) {
 	exporttest.TerminationSchema(t).Check(t, lines[1])
 }
 
+// The end of a pod that finds no room is no start-up that somebody is through with: its pod is gone.
+func TestJSONLinesOfAnEndThatFindsNoRoom(t *testing.T) {
+	var done int
+	sink := export.NewJSONLines(export.JSONLinesConfig{
+		Kinds: []export.Lines{export.TimelineLines}, Now: time.Now, Registerer: prometheus.NewRegistry(), Logger: zap.NewNop(),
+		Done: func(timeline.Timeline) { done++ },
+	})
+	for range 2000 {
+		sink.Offer(killed())
+	}
+	if done != 0 {
+		t.Errorf("%d ends are done as if they were start-ups", done)
+	}
+	if sink.Offer(export.Fixtures()[0]); done != 1 {
+		t.Errorf("%d start-ups are done that found no room, want 1", done)
+	}
+}
+
+// A grace period of 0 that was asked for is told, one that nobody saw is not.
+func TestTerminationWithoutAGracePeriod(t *testing.T) {
+	hurried, unseen := killed(), killed()
+	hurried.Termination.Grace, hurried.Termination.Hurried, unseen.Termination.Grace = 0, true, 0
+	if line := exporttest.Lines(t, export.TerminationLines, hurried, now)[0]; !bytes.Contains(line, []byte(`"grace_seconds":0`)) {
+		t.Errorf("no grace period in %s", line)
+	}
+	if line := exporttest.Lines(t, export.TerminationLines, unseen, now)[0]; bytes.Contains(line, []byte(`"grace_seconds"`)) {
+		t.Errorf("a grace period in %s", line)
+	}
+}
+
 func TestWaterfallOfAnEnd(t *testing.T) {
 	text := export.Waterfall(export.NewRecord(killed()), terminal.Page{Columns: 110})
 	for _, want := range []string{"gone after 31.0 s: app ignored its stop signal for 30.0 s, then was killed", "object_deletion", "GRACE USED",

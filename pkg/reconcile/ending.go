@@ -16,16 +16,8 @@ type ending struct {
 // observeEnding follows the end of a pod, from the first object that says that deletion was asked for. What the object says anew is
 // a reason to ask the runtime at once: kubelet removes soon what has stopped.
 func (r *Reconciler) observeEnding(p *pod, o timeline.Observation) {
-	if r.config.Terminated == nil {
-		return
-	}
-	news := false
-	if p.ending != nil {
-		news = p.ending.evidence.Apply(o)
-	} else if evidence := timeline.NewEnding(o); evidence != nil {
-		p.ending, news = &ending{evidence: evidence}, true
-		r.endings++
-	} else {
+	news := r.applyToEnding(p, o)
+	if p.ending == nil {
 		return
 	}
 	if news {
@@ -38,6 +30,23 @@ func (r *Reconciler) observeEnding(p *pod, o timeline.Observation) {
 		p.ending.askedAt = time.Time{}
 	}
 	r.advanceEnding(p)
+}
+
+// applyToEnding begins with the end of a pod, or goes on with it, and says whether an observation was news to it.
+func (r *Reconciler) applyToEnding(p *pod, o timeline.Observation) (news bool) {
+	if p.ending != nil {
+		return p.ending.evidence.Apply(o)
+	}
+	if r.config.Terminated == nil {
+		return false
+	}
+	evidence := timeline.NewEnding(o)
+	if evidence == nil {
+		return false
+	}
+	p.ending = &ending{evidence: evidence}
+	r.endings++
+	return true
 }
 
 // lasts says that an observation is worth keeping for the next agent: that something still runs that one can ask about itself.

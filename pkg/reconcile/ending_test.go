@@ -103,6 +103,51 @@ func TestEndOfAPodThatStarts(t *testing.T) {
 	})
 }
 
+// What the object says anew is a reason to ask at once, what it says again is none; and nobody is asked, nor does a clock tick, once all
+// pods are gone.
+func TestWhenAnEndIsAskedAbout(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		d := &desk{}
+		r, observe, stop := startWith(t, d, timeline.Scope{Runtime: true}, func(c *Config) { c.Terminated = func(timeline.Timeline) {} })
+		pod := longReady(d, observe)
+		pod.DeletedAt, pod.DeletionGrace = time.Now().Truncate(time.Second), 30*time.Second
+		observe(timeline.PodSeen{ArrivedAt: time.Now(), Live: true, Pod: pod})
+		expect(t, d, "ask runtime-1 []")
+		time.Sleep(100 * time.Millisecond)
+		observe(timeline.PodSeen{ArrivedAt: time.Now(), Live: true, Pod: pod})
+		expect(t, d)
+		pod.DeletionObserved = true
+		observe(timeline.PodSeen{ArrivedAt: time.Now(), Live: true, Pod: pod})
+		expect(t, d, "ask runtime-1 []")
+		observe(timeline.PodGone{UID: "uid-1", ArrivedAt: time.Now(), Live: true})
+		expect(t, d)
+		stop()
+		if r.endings != 0 || len(r.pods) != 0 {
+			t.Errorf("%d ends are followed of %d pods", r.endings, len(r.pods))
+		}
+	})
+}
+
+// While its start-up is in flight, what is seen of a pod is kept as of that, and not twice.
+func TestTheEndOfAPodThatStartsIsKeptOnce(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var starts, ends int
+		_, observe, stop := startWith(t, &desk{}, timeline.Scope{Runtime: true}, func(c *Config) {
+			c.Terminated = func(timeline.Timeline) {}
+			c.Keep = func(timeline.Observation, bool) { starts++ }
+			c.KeepEnd = func(timeline.Observation, bool) { ends++ }
+		})
+		defer stop()
+		pod := object()
+		observe(timeline.PodSeen{ArrivedAt: time.Now(), Live: true, Pod: pod})
+		pod.DeletedAt, pod.DeletionGrace = time.Now().Truncate(time.Second), 30*time.Second
+		observe(timeline.PodSeen{ArrivedAt: time.Now(), Live: true, Pod: pod})
+		if starts != 2 || ends != 0 {
+			t.Errorf("kept %d times of the start-up, %d times of the end", starts, ends)
+		}
+	})
+}
+
 // Unless ends are to be followed, a deletion makes nobody ask anything.
 func TestEndsThatNobodyFollows(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
@@ -170,6 +215,10 @@ func TestAnEndAcrossARestart(t *testing.T) {
 			c.Restored = Restored{Reported: []string{"uid-1"}, Ends: left}
 		})
 		defer stop()
+		synctest.Wait()
+		if len(left) != 3 {
+			t.Errorf("what was kept is kept %d times more", len(left)-3)
+		}
 		observe(timeline.PodGone{UID: "uid-1", ArrivedAt: time.Now()}) // as the first list tells
 		if len(ended) != 1 {
 			t.Fatalf("told %d ends", len(ended))

@@ -45,7 +45,7 @@ func (r *Reconciler) restore() {
 		}
 		r.clocks.Observe(o)
 		p.evidence.Apply(o)
-		r.observeEnding(p, o)
+		r.applyToEnding(p, o) // it is kept already
 		if event, ok := o.(timeline.EventSeen); ok {
 			events = append(events, event)
 		}
@@ -56,6 +56,7 @@ func (r *Reconciler) restore() {
 	r.config.Restored = Restored{} // it may be large
 	r.restorePulls(events)
 	for uid, p := range r.pods {
+		r.advanceEnding(p)
 		switch {
 		case gone[uid]:
 			r.forget(uid, p)

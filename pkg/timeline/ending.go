@@ -120,7 +120,7 @@ func (e *Ending) podSeen(o PodSeen) (news bool) {
 		news = e.first(&e.observed, &e.observedNow, o.ArrivedAt, o.Live) || news
 	}
 	for _, c := range o.Pod.Containers {
-		if c.Kind != KindImageVolume && c.Kind != KindEphemeral {
+		if c.Kind != KindImageVolume {
 			news = e.statusOf(c, o, latest) || news
 		}
 	}
@@ -155,7 +155,7 @@ func (s *stopEvidence) of(attempt int) bool {
 // statusOf takes what a pod object, the latest so far or not, says of a container.
 func (e *Ending) statusOf(c Container, o PodSeen, latest bool) bool {
 	s := e.stop(c.Name)
-	if !s.of(c.Attempt) {
+	if c.lost() || !s.of(c.Attempt) {
 		return false
 	}
 	before := *s
@@ -170,6 +170,13 @@ func (e *Ending) statusOf(c Container, o PodSeen, latest bool) bool {
 		}
 	}
 	return *s != before
+}
+
+// lost says that kubelet had no status of the container and made one up, with an exit code of 137 that no process had, and one restart more if it
+// had run: so it does with each container that it does not find when a pod ends, such as those that had never started
+// (kubelet: status/status_manager.go, TerminatePod; kubelet_pods.go, convertToAPIContainerStatuses).
+func (c Container) lost() bool {
+	return c.State == StateTerminated && c.EndReason == "ContainerStatusUnknown" && c.FinishedAt.IsZero()
 }
 
 func (e *Ending) runtimeSeen(o RuntimeSeen) (news bool) {

@@ -64,6 +64,9 @@ func (f *endFold) request() bound {
 		b.earliest, b.latest = min(b.earliest, f.heard), f.heard
 		b.origins = origins(0).with(originArrival)
 	}
+	if !f.live && f.grace == 0 && f.observed != 0 { // kubelet has let go of the object, which moved the stamp
+		b.earliest, b.notBefore = min(b.earliest, f.created), b.earliest
+	}
 	if f.heard <= b.latest+liveSlack {
 		b.latest = min(b.latest, f.heard)
 		b.origins = b.origins.with(originArrival)
@@ -271,7 +274,7 @@ func (f *endFold) how(s Stop, end bound) How {
 	switch {
 	case s.Reason == reasonOutOfMemory:
 		return HowOutOfMemory
-	case s.Signal == signalKill && end.latest.sub(f.requested.earliest) < f.grace:
+	case s.Signal == signalKill && end.latest.sub(f.requested.earliest) < f.given():
 		return HowKilledEarly
 	case s.Signal == signalKill:
 		return HowKilled
@@ -317,7 +320,7 @@ func (f *endFold) steps() []endStep {
 	steps = append(steps, endStep{phase: PhaseSandboxStop, end: down, known: f.sandboxDown != 0, mark: "sandbox_stopped"})
 	gone := f.gone
 	gone.earliest = min(max(gone.earliest, down.earliest, f.sandboxReady), gone.latest)
-	if f.grace > 0 && f.held && f.released <= f.gone.latest {
+	if f.held && f.released <= f.gone.latest {
 		let := bound{earliest: gone.earliest, latest: f.released, lean: leanLatest, origins: origins(0).with(originArrival)}
 		let.earliest = min(let.earliest, let.latest)
 		steps = append(steps, endStep{phase: PhaseObjectDeletion, end: let, known: true, mark: "released"})
@@ -327,15 +330,15 @@ func (f *endFold) steps() []endStep {
 }
 
 // stopSteps is what a container did until it stopped. When it was out of time is known if that was when the grace period of all was
-// over, and if nobody shortened it: it begins anew then.
+// over, and if nobody shortened it: it begins anew then. Of too many containers another may be the last.
 func (f *endFold) stopSteps(steps []endStep, s stopBound) []endStep {
 	stop := f.t.Stops[s.index]
-	step := endStep{phase: PhaseGrace, container: stop.Container, end: s.bound, known: s.known, mark: "stopped"}
+	step := endStep{phase: PhaseGrace, container: stop.Container, end: s.bound, known: s.known && !f.overflow, mark: "stopped"}
 	if stop.PreStopHook {
 		step.phase, step.also = PhasePreStopHook, []Phase{PhaseGrace}
 		return append(steps, step)
 	}
-	if stop.How == HowKilled && f.begunKnown && !f.shortened && f.punctual(stop.Container) {
+	if stop.How == HowKilled && f.begunKnown && !f.shortened && !f.overflow && f.punctual(stop.Container) {
 		due := f.begun
 		due.earliest, due.latest = due.earliest+instant(f.given()), due.latest+instant(f.given())
 		if due.notAfter != 0 {

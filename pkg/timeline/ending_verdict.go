@@ -72,7 +72,7 @@ func (t Termination) wrong() (w struct{ container, text string }) {
 	if last == nil {
 		return w
 	}
-	used := " for its grace period of " + seconds(t.Grace)
+	used := " for its grace period of " + seconds(max(t.Grace, leastGrace))
 	if last.Timed {
 		used = " for " + seconds(last.Used)
 	}
@@ -83,7 +83,7 @@ func (t Termination) wrong() (w struct{ container, text string }) {
 			w.text = last.Container + " ran" + used + " after its pre-stop hook began, then was killed"
 		}
 	case HowKilledEarly:
-		w.text = last.Container + " was killed before its grace period of " + seconds(t.Grace) + " was over"
+		w.text = last.Container + " was killed before its grace period of " + seconds(max(t.Grace, leastGrace)) + " was over"
 	case HowOutOfMemory:
 		w.text = last.Container + " ran out of memory while it was to stop"
 	default:

@@ -32,7 +32,7 @@ var update = flag.Bool("update", false, "rewrite the expected part of the script
 //	    scheduled@S acknowledged@S containers_ready@S ready@S deleted@S phase=P reason=R
 //	    grace=S observed finalizers disruption=R (of a deletion)
 //	    unready@S (its readiness conditions are false since then)
-//	    NAME waiting|running@S|terminated@S-S [attempt=N] [exit=N] [died=R] [started] [ready] [last=S-S] [pullfailure=CLASS]
+//	    NAME waiting|running@S|terminated@S-S|lost [attempt=N] [exit=N] [died=R] [started] [ready] [last=S-S] [pullfailure=CLASS]
 //	AT gone                                        the pod object is gone
 //	AT watched                                     an Event watch has told all there is
 //	AT blind                                       that watch was lost
@@ -281,6 +281,8 @@ func containerChange(c *Container, words []string) error {
 		case w == "waiting":
 			c.State, c.StartedAt, c.FinishedAt, c.Started, c.Ready = StateWaiting, time.Time{}, time.Time{}, false, false
 			c.WaitingReason, c.PullFailure = "", ""
+		case w == "lost": // as kubelet writes it of a container that it does not find
+			c.State, c.StartedAt, c.FinishedAt, c.ExitCode, c.EndReason = StateTerminated, time.Time{}, time.Time{}, 137, "ContainerStatusUnknown"
 		case w == "started":
 			c.Started = true
 		case w == "ready":

@@ -110,6 +110,22 @@ func (b *Bench) AwaitReady(ctx context.Context, name string, limit time.Duration
 	})
 }
 
+// AwaitRunning waits until the API server says that a container runs.
+func (b *Bench) AwaitRunning(ctx context.Context, name, container string, limit time.Duration) error {
+	return b.Node.Report.Wait(ctx, "container "+container+" of pod "+name+" to run", limit, 200*time.Millisecond, func(ctx context.Context) error {
+		var pod corev1.Pod
+		if err := b.Kube.Get(ctx, b.PodPath(name), &pod); err != nil {
+			return err
+		}
+		for _, status := range pod.Status.ContainerStatuses {
+			if status.Name == container && status.State.Running != nil {
+				return nil
+			}
+		}
+		return errors.New(describe(pod))
+	})
+}
+
 // describe says in one line what a pod is waiting for.
 func describe(pod corev1.Pod) string {
 	text := "it is " + string(pod.Status.Phase)

@@ -175,9 +175,7 @@ func coloured(t *testing.T, tab *browser.Tab, selectors ...string) {
 
 // TestErrorBars holds the bar of each error against the record's: so far before the end of the phase, and so far behind.
 func TestErrorBars(t *testing.T) {
-	s := standIn(t, "--pods=1")
-	tab := open(t, wide)
-	must(t, tab.Go("http://"+s.address+"/"))
+	tab := modules(t)
 	must(t, tab.Await("a row", `document.querySelector('.row')`, soon))
 	ask[int](t, tab, `(document.querySelector('.row').click(), 0)`)
 	must(t, tab.Await("the waterfall", `document.querySelectorAll('.wf-phase').length > 5`, soon))
@@ -235,9 +233,7 @@ func TestPodsThatGo(t *testing.T) {
 
 // TestWhatGoesOnGrows by the browser's clock until it is told of again.
 func TestWhatGoesOnGrows(t *testing.T) {
-	s := standIn(t, "--pods=1")
-	tab := open(t, wide)
-	must(t, tab.Go("http://"+s.address+"/"))
+	tab := modules(t)
 	got := ask[[]float64](t, tab, `(async () => {
 		const { age, startUpOf, stuckIn } = `+module("startup.js")+`;
 		const record = { ...(await (await fetch('api/v1/pods')).json()).items[0], total_seconds: 10 };
@@ -250,9 +246,7 @@ func TestWhatGoesOnGrows(t *testing.T) {
 
 // TestPressure shows for how much of a phase the node waited.
 func TestPressure(t *testing.T) {
-	s := standIn(t, "--pods=1")
-	tab := open(t, wide)
-	must(t, tab.Go("http://"+s.address+"/"))
+	tab := modules(t)
 	told := ask[string](t, tab, `(async () => {
 		const { chartOf } = `+module("chart.js")+`, { Detail } = `+module("detail.js")+`, { Waterfall } = `+module("waterfall.js")+`;
 		const record = (await (await fetch('api/v1/pods')).json()).items[0];
@@ -269,9 +263,7 @@ func TestPressure(t *testing.T) {
 
 // TestTermination shows how a pod ends, of one that ends.
 func TestTermination(t *testing.T) {
-	s := standIn(t, "--pods=1")
-	tab := open(t, wide)
-	must(t, tab.Go("http://"+s.address+"/"))
+	tab := modules(t)
 	told := ask[[]string](t, tab, `(async () => {
 		const { Ending } = `+module("ending.js")+`;
 		const ending = new Ending();
@@ -295,9 +287,7 @@ func TestTermination(t *testing.T) {
 
 // TestAPodThatGoesWhileTheListComes is in the list, as one that is gone.
 func TestAPodThatGoesWhileTheListComes(t *testing.T) {
-	s := standIn(t, "--pods=1")
-	tab := open(t, wide)
-	must(t, tab.Go("http://"+s.address+"/"))
+	tab := modules(t)
 	if gone := ask[bool](t, tab, `(async () => {
 		const { Known } = `+module("known.js")+`;
 		const record = (await (await fetch('api/v1/pods')).json()).items[0];
@@ -313,9 +303,7 @@ func TestAPodThatGoesWhileTheListComes(t *testing.T) {
 
 // TestAPageLeftOpenDoesNotGrow forgets those that have been gone the longest.
 func TestAPageLeftOpenDoesNotGrow(t *testing.T) {
-	s := standIn(t, "--pods=1")
-	tab := open(t, wide)
-	must(t, tab.Go("http://"+s.address+"/"))
+	tab := modules(t)
 	got := ask[[]string](t, tab, `(async () => {
 		const { Known } = `+module("known.js")+`;
 		const record = (await (await fetch('api/v1/pods')).json()).items[0];
@@ -331,9 +319,7 @@ func TestAPageLeftOpenDoesNotGrow(t *testing.T) {
 
 // TestAskAgain asks an agent that has too much to do again, later each time.
 func TestAskAgain(t *testing.T) {
-	s := standIn(t, "--pods=1")
-	tab := open(t, wide)
-	must(t, tab.Go("http://"+s.address+"/"))
+	tab := modules(t)
 	got := ask[[]float64](t, tab, `(async () => {
 		const { ask } = `+module("ask.js")+`, began = performance.now(), usual = window.fetch;
 		let asked = 0;
@@ -345,6 +331,15 @@ func TestAskAgain(t *testing.T) {
 	}
 }
 
+// modules opens the page, for who uses its modules alone.
+func modules(t *testing.T) *browser.Tab {
+	t.Helper()
+	s := standIn(t, "--pods=1")
+	tab := open(t, wide)
+	must(t, tab.Go("http://"+s.address+"/"))
+	return tab
+}
+
 // module is an expression for what a module of the page exports.
 func module(name string) string {
 	return `(await import(document.querySelector('script[type=module]').src.replace('main.js', '` + name + `')))`
@@ -352,9 +347,7 @@ func module(name string) string {
 
 // TestVisible runs the module that makes others' texts fit to be shown.
 func TestVisible(t *testing.T) {
-	s := standIn(t, "--pods=1")
-	tab := open(t, wide)
-	must(t, tab.Go("http://"+s.address+"/"))
+	tab := modules(t)
 	for text, want := range map[string]string{
 		"web-0":                                 "web-0",
 		"":                                      "",
@@ -377,9 +370,7 @@ func TestVisible(t *testing.T) {
 
 // TestBursts runs the module that says which pulls belong together, and how many went on at once.
 func TestBursts(t *testing.T) {
-	s := standIn(t, "--pods=1")
-	tab := open(t, wide)
-	must(t, tab.Go("http://"+s.address+"/"))
+	tab := modules(t)
 	// Two pulls in a row, a third that waits for them, one an hour before, and one of which nobody knows the end.
 	const pulls = `[{key: 'old', from: 0, startedAt: 0, to: 5000}, {key: 'a', from: 3600000, startedAt: 3600000, to: 3605000}, {key: 'b', from: 3600100, startedAt: 3605000, to: 3610000},
 		{key: 'c', from: 3600200, startedAt: NaN, to: 3612000}, {key: 'endless', from: 3600000, startedAt: 3600000, to: NaN}]`

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"golang.org/x/sync/errgroup"
@@ -13,11 +14,13 @@ import (
 	"github.com/podlapse/podlapse/lab/internal/node"
 )
 
-// ended is how one container is to end.
+// ended is how one container is to end; one that never starts is not told of, whatever kubelet makes up: its code is -1 and it has no how.
 type ended struct {
 	container, how string
 	code, signal   int
 }
+
+func (e ended) never() bool { return e.how == "" }
 
 // endingPod is a pod that is deleted, and how it is to end.
 type endingPod struct {
@@ -46,6 +49,8 @@ func endingPods(b *bench.Bench) []endingPod {
 			Containers:     []corev1.Container{bench.WithStop(container("main"), slower, 143), container("quick")},
 		}, []ended{{"proxy", "exited", 0, 0}, {"main", "signalled", 143, 15}, {"quick", "exited", 0, 0}},
 			[]string{"kubelet_pickup", "grace", "grace", "sandbox_stop", "object_deletion"}, "until main stopped"},
+		{"beside", 30, corev1.PodSpec{Containers: []corev1.Container{bench.WithStop(container(mainName), slow, 0), {Name: "never", Image: b.BaseImage + "-never"}}},
+			[]ended{{mainName, "exited", 0, 0}, {"never", "", -1, 0}}, usual, "until main stopped"},
 	}
 }
 
@@ -63,6 +68,9 @@ func termination(ctx context.Context, b *bench.Bench, v *Verdict) error {
 			p.spec.TerminationGracePeriodSeconds = &p.grace
 			if err := b.CreatePod(together, p.name, p.spec); err != nil {
 				return err
+			}
+			if slices.ContainsFunc(p.ends, ended.never) {
+				return b.AwaitRunning(together, p.name, mainName, startLimit)
 			}
 			return b.AwaitReady(together, p.name, startLimit)
 		})

@@ -50,7 +50,9 @@ func (v *Verdict) end(p endingPod, end agent.End, w endWitness) {
 		if v.Compared++; stop.How != e.how || code != e.code || stop.Signal != e.signal {
 			v.Problem("end of pod %s: %s is told as %s, exit code %d, signal %d, want %+v", p.name, e.container, stop.How, code, stop.Signal, e)
 		}
-		instant(e.container+" stopped", w.runtime.ExitedAt[e.container], stop.StoppedAt, endLimit)
+		if !e.never() {
+			instant(e.container+" stopped", w.runtime.ExitedAt[e.container], stop.StoppedAt, endLimit)
+		}
 	}
 	// Nobody stamps this: it is between two answers of the runtime, as far apart as the agent says.
 	down := phaseOf(told.Phases, "sandbox_stop")

@@ -3,12 +3,17 @@ package otlp
 import (
 	"encoding/hex"
 	"fmt"
+	"net/http"
+	"os"
+	"strings"
 	"testing"
 	"time"
 
+	"github.com/prometheus/client_golang/prometheus"
 	"go.opentelemetry.io/otel/sdk/resource"
 	sdktrace "go.opentelemetry.io/otel/sdk/trace"
 	tracepb "go.opentelemetry.io/proto/otlp/trace/v1"
+	"go.uber.org/zap"
 
 	"github.com/podlapse/podlapse/pkg/timeline"
 )
@@ -135,5 +140,109 @@ func TestOneRolloutIsOneTrace(t *testing.T) {
 	}
 	if got := NewTraceOf(true)(replica("b", "7d4b")); got != rollout {
 		t.Errorf("the trace goes by the name of %s, want %s", got, rollout)
+	}
+}
+
+// A collector that takes nothing takes no span of a rollout, either: the next start-up brings it. One that loses the rest does not
+// bring it again.
+func TestTheSpanOfARolloutIsBroughtAgain(t *testing.T) {
+	collector := receiver{answer: http.StatusBadRequest}
+	collector.overHTTP(t)
+	sink := runWith(t, func(c *TracesConfig) { c.Rollouts = true })
+	answer := func(startups float64, next int) {
+		t.Helper()
+		eventually(t, "it is counted", func() bool {
+			got := sink.counts(t)
+			return got["podlapse_sink_sent_total otlp"]+got["podlapse_sink_dropped_total otlp"] == startups
+		})
+		collector.mu.Lock()
+		collector.answer = next
+		collector.mu.Unlock()
+	}
+	sink.Offer(replica("a", "7d4b"))
+	answer(1, 0)
+	sink.Offer(replica("b", "7d4b"))
+	answer(2, http.StatusBadRequest)
+	sink.Offer(replica("c", "7d4b"))
+	answer(3, 0)
+	sink.Offer(replica("d", "7d4b"))
+	sink.wait(t, 4)
+	var told []string
+	for _, s := range collector.spans() {
+		if strings.HasPrefix(s.Name, "rollout ") {
+			told = append(told, s.Name)
+		}
+	}
+	if len(told) != 1 {
+		t.Errorf("the span of the rollout came as %q, want it with the second start-up, once", told)
+	}
+}
+
+// Who wrote an annotation knows where the start-up belongs, whatever else it is of.
+func TestTheAnnotationGoesBeforeTheRollout(t *testing.T) {
+	var collector receiver
+	collector.overHTTP(t)
+	sink := runWith(t, func(c *TracesConfig) { c.Rollouts = true })
+	one := replica("a", "7d4b")
+	one.TraceParent = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"
+	sink.Offer(one)
+	sink.wait(t, 1)
+	for _, s := range collector.spans() {
+		if hex.EncodeToString(s.TraceId) != "0af7651916cd43dd8448eb211c80319c" || strings.HasPrefix(s.Name, "rollout ") {
+			t.Errorf("%s is in trace %x", s.Name, s.TraceId)
+		}
+		if s.Name == "pod startup shop/web-7d4b-x" && hex.EncodeToString(s.ParentSpanId) != "b7ad6b7169203331" {
+			t.Errorf("%s is under %x", s.Name, s.ParentSpanId)
+		}
+	}
+}
+
+// The static pods of a node are no rollout, though their mirrors have one owner.
+func TestStaticPodsAreNoRollout(t *testing.T) {
+	var collector receiver
+	collector.overHTTP(t)
+	sink := runWith(t, func(c *TracesConfig) { c.Rollouts = true })
+	for _, uid := range []string{"a", "b"} {
+		static := replica(uid, "")
+		static.Owner = timeline.Owner{Kind: "Node", Name: "node-a"}
+		sink.Offer(static)
+	}
+	sink.wait(t, 2)
+	traces := map[string]bool{}
+	for _, s := range collector.spans() {
+		traces[string(s.TraceId)] = true
+		if strings.HasPrefix(s.Name, "rollout ") || len(s.Links) > 0 {
+			t.Errorf("%s, links %v", s.Name, s.Links)
+		}
+	}
+	if len(traces) != 2 {
+		t.Errorf("%d traces, want one each", len(traces))
+	}
+}
+
+// The end of a pod that finds no room is no start-up that somebody is through with: its pod is gone.
+func TestAnEndThatFindsNoRoom(t *testing.T) {
+	var collector receiver
+	collector.overHTTP(t)
+	settings, err := FromEnvironment(os.Getenv)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var done int
+	sink, err := NewTraces(t.Context(), TracesConfig{
+		Signal: settings.Traces, Node: "node-a", Registerer: prometheus.NewRegistry(), Logger: zap.NewNop(),
+		Report: func(bool, string) {}, Done: func(timeline.Timeline) { done++ },
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for range tracesQueue + 5 {
+		sink.Offer(killed())
+	}
+	if done != 0 {
+		t.Errorf("%d ends are done as if they were start-ups", done)
+	}
+	if sink.Offer(coldStart()); done != 1 {
+		t.Errorf("%d start-ups are done that found no room, want 1", done)
 	}
 }

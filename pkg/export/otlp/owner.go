@@ -31,8 +31,10 @@ func ownerOf(t timeline.Timeline) []attribute.KeyValue {
 		text(keyOwnerKind, t.Owner.Kind),
 		text(keyOwnerName, t.Owner.Name),
 		text(keyRevision, t.Revision),
-		text(keyRollout, rolloutOf(t).TraceID().String()),
 	)
+	if rollout := rolloutOf(t); rollout.IsValid() {
+		attributes = append(attributes, text(keyRollout, rollout.TraceID().String()))
+	}
 	if key, ok := ownerKeys[t.Owner.Kind]; ok {
 		attributes = append(attributes, text(string(key), t.Owner.Name))
 	}
@@ -40,9 +42,10 @@ func ownerOf(t timeline.Timeline) []attribute.KeyValue {
 }
 
 // rolloutOf is what the pods of one version of an owner have in common: a trace that nobody sends, whose ID is in a
-// link of each of theirs. It is invalid for a bare pod.
+// link of each of theirs. It is invalid for a bare pod, and for a static one, whose mirror its node owns: those of a node are no rollout
+// (kubelet: pod/mirror_client.go, CreateMirrorPod).
 func rolloutOf(t timeline.Timeline) trace.SpanContext {
-	if t.Owner.Kind == "" {
+	if t.Owner.Kind == "" || t.Owner.Kind == "Node" {
 		return trace.SpanContext{}
 	}
 	name := "podlapse owner " + t.Namespace + "/" + t.Owner.Kind + "/" + t.Owner.Name
