@@ -14,7 +14,7 @@ RACE    := $(if $(shell command -v gcc),-race)
 NODE    := $(shell [ "$$(uname -s)" = Linux ] && [ "$$(id -u)" = 0 ] && echo yes)
 # How many inputs `make test` tries to break each parser and the fold with; more finds more. Not a time: until Go 1.27 a
 # run that its time ends may fail with "context deadline exceeded" (golang/go#75804).
-FUZZTIME ?= 20000x
+FUZZTIME ?= 10000x
 # The scenarios that `make test` runs on the real node: first those for which the agent is the DaemonSet, so that it changes
 # only once.
 SCENARIOS := rollout install command-line alerts first-light network-failure serial-queue accuracy restart pulls \
