@@ -100,10 +100,31 @@ func (n Node) ReachPodsThrough(ctx context.Context, socket string) error {
 
 // restartAPIServer starts the API server anew unless it runs with just these flags.
 func (n Node) restartAPIServer(ctx context.Context, flags ...string) error {
+	before, _ := n.table().Get(apiServerName)
 	if err := n.ensure(n.apiServer(flags...)); err != nil {
 		return err
 	}
-	return n.await(ctx, n.apiServer(flags...))
+	if err := n.await(ctx, n.apiServer(flags...)); err != nil {
+		return err
+	}
+	if now, _ := n.table().Get(apiServerName); now.PID == before.PID {
+		return nil
+	}
+	return n.Reconnect(ctx)
+}
+
+// Reconnect starts the cluster's other parts anew after an API server that was away: they would try it again after up to half a
+// minute, which scenarios would have to wait for.
+func (n Node) Reconnect(ctx context.Context) error {
+	if err := n.stop(5*time.Second, kubeletName, controllerName, schedulerName); err != nil {
+		return err
+	}
+	client, err := n.Kube()
+	if err != nil {
+		return err
+	}
+	defer client.Close()
+	return n.startClients(ctx, client)
 }
 
 func (n Node) controllerManager() component {

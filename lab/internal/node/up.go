@@ -118,12 +118,6 @@ func (n Node) start(ctx context.Context, agent Agent) error {
 
 // startNode starts what needs a serving API server.
 func (n Node) startNode(ctx context.Context, agent Agent) error {
-	clients := []component{n.kubelet(), n.controllerManager(), n.scheduler()}
-	for _, c := range clients {
-		if err := n.ensure(c); err != nil {
-			return err
-		}
-	}
 	client, err := n.Kube()
 	if err != nil {
 		return err
@@ -132,12 +126,7 @@ func (n Node) startNode(ctx context.Context, agent Agent) error {
 	if err := grantAgent(ctx, client); err != nil {
 		return err
 	}
-	for _, c := range clients {
-		if err := n.await(ctx, c); err != nil {
-			return err
-		}
-	}
-	if err := n.awaitNode(ctx, client); err != nil {
+	if err := n.startClients(ctx, client); err != nil {
 		return err
 	}
 	if err := n.bringAgent(ctx, client, agent); err != nil {
@@ -147,6 +136,22 @@ func (n Node) startNode(ctx context.Context, agent Agent) error {
 		return fmt.Errorf("note that the node is up: %w", err)
 	}
 	return nil
+}
+
+// startClients starts what has the API server's objects come true, unless it runs, and waits until pods would start.
+func (n Node) startClients(ctx context.Context, client *kube.Client) error {
+	clients := []component{n.kubelet(), n.controllerManager(), n.scheduler()}
+	for _, c := range clients {
+		if err := n.ensure(c); err != nil {
+			return err
+		}
+	}
+	for _, c := range clients {
+		if err := n.await(ctx, c); err != nil {
+			return err
+		}
+	}
+	return n.awaitNode(ctx, client)
 }
 
 // Restore takes back what a scenario changed in how API server, kubelet and agent run, and ends what it started; where it changed

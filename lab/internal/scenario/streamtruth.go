@@ -371,7 +371,7 @@ func sitOutAnOutage(ctx context.Context, b *bench.Bench, v *Verdict) error {
 		v.Problem("no pod came, and %v are told to have come late", after.boundCount)
 	}
 	v.Note("over an outage of %s: %+v", outage, after)
-	return nil
+	return b.Node.Reconnect(ctx)
 }
 
 // truth is what the agent counts of its watch.
