@@ -147,6 +147,18 @@ func (c *console) settings() unix.Termios {
 	return *settings
 }
 
+// topOfAnIdleNode shows an agent without pods on a real terminal, which was set as before.
+func topOfAnIdleNode(t *testing.T) (cluster *podwatchtest.Server, agent *process, c *console, before unix.Termios) {
+	t.Helper()
+	cluster = podwatchtest.Start(t)
+	agent = start(t, "--kubeconfig", kubeconfig(t, cluster.URL()), "--cri-endpoint", "off", "--events", "off")
+	agent.poll("/readyz?verbose", "[+]pod_watch ok")
+	c = onConsole(t, "top", "--server", agent.base)
+	before = c.settings()
+	c.awaitText("no pod starts now")
+	return cluster, agent, c, before
+}
+
 // TestTopOnATerminal follows a pod on a real terminal, which is made narrower, and gets it back as it was, however top ends.
 func TestTopOnATerminal(t *testing.T) {
 	for name, end := range map[string]func(*console) error{
@@ -156,12 +168,7 @@ func TestTopOnATerminal(t *testing.T) {
 		"SIGTERM": func(c *console) error { return c.cmd.Process.Signal(syscall.SIGTERM) },
 	} {
 		t.Run(name, func(t *testing.T) {
-			cluster := podwatchtest.Start(t)
-			agent := start(t, "--kubeconfig", kubeconfig(t, cluster.URL()), "--cri-endpoint", "off", "--events", "off")
-			agent.poll("/readyz?verbose", "[+]pod_watch ok")
-			c := onConsole(t, "top", "--server", agent.base)
-			before := c.settings()
-			c.awaitText("no pod starts now")
+			cluster, agent, c, before := topOfAnIdleNode(t)
 			if c.settings().Lflag&unix.ECHO != 0 {
 				t.Error("what is typed can be seen")
 			}
@@ -203,12 +210,7 @@ func TestTopOnATerminal(t *testing.T) {
 // TestTopOnATerminalThatIsHeldUp gives it back at the second signal, though it takes no more text; and shows what was on it before, if it
 // does.
 func TestTopOnATerminalThatIsHeldUp(t *testing.T) {
-	cluster := podwatchtest.Start(t)
-	agent := start(t, "--kubeconfig", kubeconfig(t, cluster.URL()), "--cri-endpoint", "off", "--events", "off")
-	agent.poll("/readyz?verbose", "[+]pod_watch ok")
-	c := onConsole(t, "top", "--server", agent.base)
-	before := c.settings()
-	c.awaitText("no pod starts now")
+	_, agent, c, before := topOfAnIdleNode(t)
 	hold := func(how int) {
 		t.Helper()
 		if err := unix.IoctlSetInt(int(c.slave.Fd()), unix.TCXONC, how); err != nil {
