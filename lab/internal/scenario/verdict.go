@@ -75,7 +75,7 @@ func (v *Verdict) ContractOf(timeline agent.Timeline, states ...string) {
 	}
 }
 
-// Include adds what was found about one of several agents.
+// Include adds what was found about one of several agents, each of which is to be judged.
 func (v *Verdict) Include(agent string, found *Verdict) {
 	for _, row := range found.Rows {
 		row.What = agent + ": " + row.What
@@ -87,6 +87,9 @@ func (v *Verdict) Include(agent string, found *Verdict) {
 	}
 	for _, note := range found.Notes {
 		v.Note("%s: %s", agent, note)
+	}
+	if len(found.Rows)+found.Compared == 0 {
+		v.Problem("%s: nothing was compared", agent)
 	}
 }
 

@@ -1,0 +1,35 @@
+package scenario
+
+import (
+	"testing"
+	"time"
+)
+
+func TestEachOfSeveralAgentsCounts(t *testing.T) {
+	right := func() *Verdict {
+		v := &Verdict{}
+		v.Compare("pull", time.Second, time.Second, time.Second, true, exact)
+		return v
+	}
+	for name, test := range map[string]struct {
+		other func(*Verdict)
+		fails bool
+	}{
+		"both right":       {func(v *Verdict) { v.Compared++ }, false},
+		"one not compared": {func(v *Verdict) { v.Note("nothing") }, true},
+		"one wrong in words": {func(v *Verdict) {
+			v.Compared++
+			v.Problem("wrong")
+		}, true},
+		"one wrong by a number": {func(v *Verdict) { v.Compare("pull", time.Second, time.Second, 2*time.Second, true, exact) }, true},
+	} {
+		other := &Verdict{}
+		test.other(other)
+		all := &Verdict{}
+		all.Include("seeing all", right())
+		all.Include("without Events", other)
+		if all.Failed() != test.fails {
+			t.Errorf("%s: failed %v", name, all.Failed())
+		}
+	}
+}
