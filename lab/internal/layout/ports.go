@@ -19,6 +19,8 @@ const (
 	EtcdPeerPort   = 23800
 	RegistryPort   = 25000
 	ControlPort    = 25001
+	MirrorPort     = 25002 // of a second registry, in the process of the scenario that wants one
+	MirrorControl  = 25003
 	KubeletHealth  = 26248
 	KubeletPort    = 26250
 	ControllerPort = 26257

@@ -37,8 +37,8 @@ func (n Node) containerd() component {
 const OtherRegistry = "other.registry.invalid"
 
 // writeContainerdConfig writes containerd's configuration, the address of its one registry under both of its names, and the
-// network's.
-func (n Node) writeContainerdConfig(baseImage string) error {
+// network's. Sandboxes are of the image.
+func (n Node) writeContainerdConfig(pauseImage string) error {
 	server := "http://" + layout.Address(layout.RegistryPort)
 	for _, name := range []string{layout.Address(layout.RegistryPort), OtherRegistry} {
 		hosts := n.In("registry-hosts", name)
@@ -50,8 +50,17 @@ func (n Node) writeContainerdConfig(baseImage string) error {
 			return err
 		}
 	}
-	network := n.In("cni", "net.d")
-	if err := os.MkdirAll(network, 0o700); err != nil {
+	if err := n.writeNetworkConfig(); err != nil {
+		return err
+	}
+	return writeFile(n.In("containerd.toml"), n.containerdConfig(pauseImage))
+}
+
+// networkConfig is the file that says which network plugin the runtime uses.
+func (n Node) networkConfig() string { return n.In("cni", "net.d", "10-podlapse-lab.conflist") }
+
+func (n Node) writeNetworkConfig() error {
+	if err := os.MkdirAll(filepath.Dir(n.networkConfig()), 0o700); err != nil {
 		return fmt.Errorf("create configuration directory: %w", err)
 	}
 	conflist, err := json.MarshalIndent(map[string]any{
@@ -62,18 +71,15 @@ func (n Node) writeContainerdConfig(baseImage string) error {
 	if err != nil {
 		return fmt.Errorf("encode network configuration: %w", err)
 	}
-	if err := writeFile(filepath.Join(network, "10-podlapse-lab.conflist"), string(conflist)+"\n"); err != nil {
-		return err
-	}
-	return writeFile(n.In("containerd.toml"), n.containerdConfig(baseImage))
+	return writeFile(n.networkConfig(), string(conflist)+"\n")
 }
 
-func (n Node) containerdConfig(baseImage string) string {
+func (n Node) containerdConfig(pauseImage string) string {
 	replace := strings.NewReplacer(
 		"@root@", n.In("containerd"), "@state@", n.ContainerdState(), "@socket@", n.ContainerdSocket(),
-		"@opt@", n.In("containerd-opt"), "@shims@", n.ShimSockets(), "@image@", baseImage,
+		"@opt@", n.In("containerd-opt"), "@shims@", n.ShimSockets(), "@image@", pauseImage,
 		"@snapshotter@", n.snapshotter(), "@hosts@", n.In("registry-hosts"),
-		"@runc@", n.Programs.Tool("runc"), "@runcroot@", n.RuncRoot(), "@bin@", n.Programs.Payload, "@net@", n.In("cni", "net.d"),
+		"@runc@", n.Programs.Tool("runc"), "@fragile@", n.fragileProgram(), "@runcroot@", n.RuncRoot(), "@bin@", n.Programs.Payload, "@net@", n.In("cni", "net.d"),
 	)
 	return replace.Replace(`version = 3
 root = "@root@"
@@ -112,6 +118,13 @@ disabled_plugins = ["io.containerd.nri.v1.nri", "io.containerd.image-verifier.v1
       runtime_type = "io.containerd.runc.v2"
       [plugins."io.containerd.cri.v1.runtime".containerd.runtimes.runc.options]
         BinaryName = "@runc@"
+        Root = "@runcroot@"
+        SystemdCgroup = false
+      # Its program is missing until a scenario puts it there.
+      [plugins."io.containerd.cri.v1.runtime".containerd.runtimes.fragile]
+        runtime_type = "io.containerd.runc.v2"
+      [plugins."io.containerd.cri.v1.runtime".containerd.runtimes.fragile.options]
+        BinaryName = "@fragile@"
         Root = "@runcroot@"
         SystemdCgroup = false
   [plugins."io.containerd.cri.v1.runtime".cni]

@@ -78,6 +78,9 @@ func (n Node) start(ctx context.Context, agent Agent) error {
 	if err := n.Create(); err != nil { // again: a repair may have to bring back a directory
 		return err
 	}
+	if err := errors.Join(n.Thaw(), n.BreakFragile()); err != nil { // a scenario that was killed
+		return err
+	}
 	base, err := n.BaseImage()
 	if err != nil {
 		return err
@@ -157,7 +160,8 @@ func (n Node) startClients(ctx context.Context, client *kube.Client) error {
 // Restore takes back what a scenario changed in how API server, kubelet and agent run, and ends what it started; where it changed
 // nothing, it does nothing. Up does the same for what a killed scenario left.
 func (n Node) Restore(ctx context.Context) error {
-	return errors.Join(n.StopGuests(), n.StopReceiver(), n.StopPrometheus(), n.ListAtOnce(ctx), n.PullSerially(ctx), n.RestoreAgent(ctx))
+	return errors.Join(n.Thaw(), n.BreakFragile(), n.UseOwnPauseImage(ctx), n.StopGuests(), n.StopReceiver(), n.StopPrometheus(),
+		n.ListAtOnce(ctx), n.PullSerially(ctx), n.RestoreAgent(ctx))
 }
 
 // awaitNode waits until pods would be scheduled and would start at the first try.

@@ -16,6 +16,7 @@ type faulty struct {
 	http.ResponseWriter
 	request *http.Request
 	rule    Rule
+	link    *link // of a shared rule
 
 	status  int
 	sent    int64
@@ -124,6 +125,9 @@ func (f *faulty) fault() error {
 func (f *faulty) pace(n int64) error {
 	if f.rule.BytesPerSecond == 0 {
 		return nil
+	}
+	if f.link != nil {
+		return f.sleep(time.Until(f.link.pass(n, f.rule.BytesPerSecond, time.Now())))
 	}
 	due := time.Duration(float64(f.sent+n) / float64(f.rule.BytesPerSecond) * float64(time.Second))
 	return f.sleep(time.Until(f.startAt.Add(due)))

@@ -66,3 +66,29 @@ func TestStallDelaysWithoutABurst(t *testing.T) {
 		}
 	})
 }
+
+func TestSharedLinkIsOneForAll(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var all rules
+		if err := all.replace([]Rule{{Repository: "*/*", BytesPerSecond: 1 << 20, Shared: true}}); err != nil {
+			t.Fatal(err)
+		}
+		startedAt := time.Now()
+		done := make(chan time.Duration)
+		for range 4 {
+			go func() {
+				writer := &faulty{ResponseWriter: httptest.NewRecorder(), request: httptest.NewRequestWithContext(t.Context(), http.MethodGet, "/", nil)}
+				writer.rule, writer.link = all.take("a/b", KindBlob)
+				_, _ = io.Copy(writer, bytes.NewReader(make([]byte, 1<<20)))
+				done <- time.Since(startedAt)
+			}()
+		}
+		var last time.Duration
+		for range 4 {
+			last = max(last, <-done)
+		}
+		if off := (last - 4*time.Second).Abs(); off > 10*time.Millisecond {
+			t.Errorf("four bodies of a second each took %s", last)
+		}
+	})
+}

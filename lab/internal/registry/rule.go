@@ -27,6 +27,7 @@ type Rule struct {
 
 	Status          int      `json:"status,omitempty"`            // answer with this status instead
 	BytesPerSecond  int64    `json:"bytes_per_second,omitempty"`  // of each response body
+	Shared          bool     `json:"shared,omitempty"`            // all bodies together, as over one link
 	Stall           Duration `json:"stall,omitzero"`              // pause once …
 	StallAfterBytes int64    `json:"stall_after_bytes,omitempty"` // … after this many bytes of the body
 	ResetAfterBytes int64    `json:"reset_after_bytes,omitempty"` // reset the connection after this many bytes
@@ -47,6 +48,9 @@ func (r Rule) Validate() error {
 	}
 	if min(int64(r.Times), r.BytesPerSecond, int64(r.Stall.Duration), r.StallAfterBytes, r.ResetAfterBytes) < 0 {
 		return fmt.Errorf("rule for %q has a negative number", r.Repository)
+	}
+	if r.Shared && r.BytesPerSecond == 0 {
+		return fmt.Errorf("rule for %q shares a link without a rate: give bytes_per_second", r.Repository)
 	}
 	if r.StallAfterBytes > 0 && r.Stall.Duration == 0 {
 		return fmt.Errorf("rule for %q stalls after %d bytes for no time: give stall", r.Repository, r.StallAfterBytes)

@@ -4,13 +4,32 @@ import (
 	"fmt"
 	"slices"
 	"sync"
+	"time"
 )
+
+// link is what all bodies of a shared rule go over. Safe for concurrent use.
+type link struct {
+	mu   sync.Mutex
+	free time.Time // when all that was let through before has passed
+}
+
+// pass returns when so many bytes will have passed at this rate.
+func (l *link) pass(bytes, bytesPerSecond int64, now time.Time) time.Time {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.free.Before(now) {
+		l.free = now
+	}
+	l.free = l.free.Add(time.Duration(float64(bytes) / float64(bytesPerSecond) * float64(time.Second)))
+	return l.free
+}
 
 // rules are the faults in force. Safe for concurrent use.
 type rules struct {
 	mu      sync.Mutex
 	current []Rule
 	used    []int // how often each rule was applied
+	links   map[Rule]*link
 }
 
 // replace puts a whole new set in force, or none if one of them is wrong. A rule that was in force before
@@ -29,7 +48,16 @@ func (s *rules) replace(next []Rule) error {
 			used[i] = s.used[before]
 		}
 	}
-	s.current, s.used = next, used
+	links := make(map[Rule]*link)
+	for _, rule := range next {
+		if !rule.Shared {
+			continue
+		}
+		if links[rule] = s.links[rule]; links[rule] == nil {
+			links[rule] = &link{}
+		}
+	}
+	s.current, s.used, s.links = next, used, links
 	return nil
 }
 
@@ -39,8 +67,8 @@ func (s *rules) list() []Rule {
 	return append([]Rule{}, s.current...)
 }
 
-// take returns the rule for a request and counts it; the zero rule does nothing.
-func (s *rules) take(repository, kind string) Rule {
+// take returns the rule for a request, with the link of a shared one, and counts it; the zero rule does nothing.
+func (s *rules) take(repository, kind string) (Rule, *link) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for i, rule := range s.current {
@@ -48,7 +76,7 @@ func (s *rules) take(repository, kind string) Rule {
 			continue
 		}
 		s.used[i]++
-		return rule
+		return rule, s.links[rule]
 	}
-	return Rule{}
+	return Rule{}, nil
 }

@@ -41,7 +41,7 @@ func (s *Server) Images(response http.ResponseWriter, request *http.Request) {
 		Client: request.UserAgent(), Range: request.Header.Get("Range"), StartAt: time.Now()}
 	writer := &faulty{ResponseWriter: response, request: request}
 	if kind != KindOther && (request.Method == http.MethodGet || request.Method == http.MethodHead) {
-		writer.rule = s.rules.take(repository, kind)
+		writer.rule, writer.link = s.rules.take(repository, kind)
 	}
 	s.answer(writer, request, kind, reference)
 	access.Status, access.Bytes, access.Failure = writer.status, writer.sent, writer.failure

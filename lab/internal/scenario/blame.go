@@ -12,6 +12,7 @@ import (
 	"github.com/podlapse/podlapse/lab/internal/agent"
 	"github.com/podlapse/podlapse/lab/internal/bench"
 	"github.com/podlapse/podlapse/lab/internal/blame"
+	"github.com/podlapse/podlapse/lab/internal/registry"
 )
 
 // examRow is one start-up with a known culprit. Its pod has the name of the row.
@@ -37,6 +38,8 @@ type exam struct {
 	events  *bench.EventLog
 	network *bench.NetworkFaults
 	watched *bench.Sightings
+
+	registries []registry.Client // that of the lab, and a second one while there is one
 
 	mu      sync.Mutex
 	stopped []blame.Span // containerd was stopped
@@ -91,7 +94,8 @@ func openExam(ctx context.Context, b *bench.Bench) (*exam, func() error, error) 
 		return nil, nil, err
 	}
 	watched, stop := b.Watch(ctx)
-	return &exam{bench: b, calls: calls, pulls: pulls, events: events, network: b.NetworkFaults(), watched: watched}, stop, nil
+	return &exam{bench: b, calls: calls, pulls: pulls, events: events, network: b.NetworkFaults(), watched: watched,
+		registries: []registry.Client{b.Registry}}, stop, nil
 }
 
 // play plays the rows of a stage side by side. A row that cannot be carried out is part of the result and ends no other one.

@@ -18,6 +18,8 @@ func examStages(seed uint64) []examStage {
 	return []examStage{
 		{name: "placement", rows: placementRows(long)},
 		{name: "present", rows: append(configRows(long), appRows(long)...)},
+		{name: "pulls", set: pullInParallel, rows: pullRows(long)},
+		{name: "link", set: shareLink, rows: linkRows(), apart: 20 * time.Millisecond},
 	}
 }
 

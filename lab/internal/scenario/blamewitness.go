@@ -14,7 +14,6 @@ import (
 	"github.com/podlapse/podlapse/lab/internal/blame"
 	"github.com/podlapse/podlapse/lab/internal/cni"
 	"github.com/podlapse/podlapse/lab/internal/image"
-	"github.com/podlapse/podlapse/lab/internal/layout"
 	"github.com/podlapse/podlapse/lab/internal/registry"
 	"github.com/podlapse/podlapse/lab/internal/workload"
 )
@@ -37,9 +36,11 @@ func (x *examPod) account(ctx context.Context, timeline agent.Timeline) (blame.A
 	if err != nil {
 		return a, err
 	}
-	pauses, err := x.accesses(ctx, x.pauseImage)
-	if err != nil {
-		return a, err
+	var pauses []registry.Access
+	if x.pauseImage != "" {
+		if pauses, err = x.accesses(ctx, x.pauseImage); err != nil {
+			return a, err
+		}
 	}
 	for _, call := range calls {
 		a.Calls = append(a.Calls, x.call(call, networks, pauses))
@@ -157,27 +158,28 @@ func (x *examPod) addPulls(ctx context.Context, a *blame.Account) error {
 // logRounding is how much a stamp of containerd's log may be late.
 const logRounding = 2 * time.Millisecond
 
-// accesses are the node's requests for what a repository holds.
+// accesses are the node's requests for what a repository holds, of whichever registry.
 func (x *examPod) accesses(ctx context.Context, repository string) ([]registry.Access, error) {
-	if repository == "" {
-		return nil, nil
+	var all []registry.Access
+	for _, client := range x.exam.registries {
+		log, err := client.Log(ctx, repository)
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, log...)
 	}
-	log, err := x.bench().Registry.Log(ctx, repository)
-	if err != nil {
-		return nil, err
-	}
-	return slices.DeleteFunc(log, func(a registry.Access) bool {
+	return slices.DeleteFunc(all, func(a registry.Access) bool {
 		return strings.HasPrefix(a.Client, image.Pusher) || a.Method != http.MethodGet && a.Method != http.MethodHead
 	}), nil
 }
 
-// repository is that of a reference to an image of the lab's registry; empty for any other one.
+// repository is that of a reference.
 func repository(reference string) string {
-	rest, ours := strings.CutPrefix(reference, layout.Address(layout.RegistryPort)+"/")
-	if !ours {
-		return ""
+	_, rest, _ := strings.Cut(reference, "/")
+	if end := strings.IndexAny(rest, ":@"); end >= 0 {
+		rest = rest[:end]
 	}
-	return rest[:strings.IndexAny(rest, ":@")]
+	return rest
 }
 
 // stoppages are when containerd was stopped.

@@ -1,0 +1,67 @@
+package bench
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+
+	"github.com/podlapse/podlapse/lab/internal/cri"
+	"github.com/podlapse/podlapse/lab/internal/image"
+)
+
+// Host is the name of a registry that only this bench uses.
+func (b *Bench) Host(name string) string { return name + "." + b.Namespace + ".invalid" }
+
+// hosts is where the runtime reads how to reach registries.
+func (b *Bench) hosts(name string) string { return b.Node.In("registry-hosts", b.Host(name)) }
+
+// ReachHost tells the runtime how to reach a registry of the bench's: first through the mirrors, in this order, then the server itself.
+func (b *Bench) ReachHost(name, server string, mirrors ...string) error {
+	text := fmt.Sprintf("server = %q\n", server)
+	for _, mirror := range mirrors {
+		text += fmt.Sprintf("[host.%q]\n  capabilities = [\"pull\", \"resolve\"]\n", mirror)
+	}
+	if err := os.MkdirAll(b.hosts(name), 0o700); err != nil {
+		return fmt.Errorf("make registry %s known: %w", name, err)
+	}
+	if err := os.WriteFile(filepath.Join(b.hosts(name), "hosts.toml"), []byte(text), 0o600); err != nil {
+		return fmt.Errorf("make registry %s known: %w", name, err)
+	}
+	return nil
+}
+
+// forgetHosts takes ReachHost back, and removes what came from these registries.
+func (b *Bench) forgetHosts(ctx context.Context, runtime *cri.Client) error {
+	found, err := filepath.Glob(b.hosts("*"))
+	if err != nil {
+		return err
+	}
+	for _, path := range found {
+		if err := runtime.RemoveImages(ctx, filepath.Base(path)+"/"); err != nil {
+			return err
+		}
+		if err := os.RemoveAll(path); err != nil {
+			return fmt.Errorf("forget registries: %w", err)
+		}
+	}
+	return nil
+}
+
+// PushTo pushes an image that no node has seen to registries at these addresses, under one name.
+func (b *Bench) PushTo(ctx context.Context, name string, size int, addresses ...string) error {
+	layers, err := image.RandomLayers(size)
+	if err != nil {
+		return err
+	}
+	built, err := image.WithLayers(b.base, layers...)
+	if err != nil {
+		return err
+	}
+	for _, address := range addresses {
+		if err := image.Push(ctx, address+"/"+b.Namespace+"/"+name+":1", built); err != nil {
+			return err
+		}
+	}
+	return nil
+}

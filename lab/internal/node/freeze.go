@@ -1,0 +1,35 @@
+package node
+
+import (
+	"errors"
+	"fmt"
+	"syscall"
+)
+
+// Components that can be frozen.
+const (
+	Kubelet    = kubeletName
+	Containerd = containerdName
+	APIServer  = apiServerName
+	Scheduler  = schedulerName
+)
+
+// Freeze stops a component with SIGSTOP: it keeps its connections and does nothing. Thaw, Restore, or the next Up ends that.
+func (n Node) Freeze(component string) error {
+	record, ok := n.table().Get(component)
+	if !ok {
+		return fmt.Errorf("freeze %s: it was never started", component)
+	}
+	return record.Signal(syscall.SIGSTOP)
+}
+
+// Thaw lets every component go on that Freeze stopped.
+func (n Node) Thaw() error {
+	var failures []error
+	for _, component := range []string{Kubelet, Containerd, APIServer, Scheduler} {
+		if record, ok := n.table().Get(component); ok && record.Alive() {
+			failures = append(failures, record.Signal(syscall.SIGCONT))
+		}
+	}
+	return errors.Join(failures...)
+}

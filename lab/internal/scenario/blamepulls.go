@@ -1,0 +1,140 @@
+package scenario
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/podlapse/podlapse/lab/internal/layout"
+	"github.com/podlapse/podlapse/lab/internal/registry"
+)
+
+// How large the cold images are, and how fast a slow registry sends them.
+const (
+	examLayer = 1 << 20   // bytes
+	examRate  = 256 << 10 // bytes per second
+)
+
+// pullInParallel is for rows that do not wait for each other's images. It brings a second registry, too, until the exam ends.
+func pullInParallel(ctx context.Context, e *exam) error {
+	images, control := layout.Address(layout.MirrorPort), layout.Address(layout.MirrorControl)
+	mirror := registry.Client{Address: control}
+	go func() { // until the scenario ends, or the context of it
+		_ = registry.Serve(ctx, images, control, e.bench.Node.In("mirror"))
+	}()
+	err := e.bench.Node.Report.Wait(ctx, "the second registry", 10*time.Second, 50*time.Millisecond, mirror.Healthy)
+	e.registries = append(e.registries, mirror)
+	return errors.Join(err, e.bench.Node.PullInParallel(ctx, parallelPulls))
+}
+
+// pullRows are pods whose images are slow to come, or do not come at first.
+func pullRows(long func() time.Duration) []examRow {
+	slow := func(rule registry.Rule) func(context.Context, *examPod) error {
+		return func(ctx context.Context, x *examPod) error {
+			image, err := x.cold(ctx, mainName, examLayer)
+			return errors.Join(err, x.bench().Break(ctx, x.image(mainName), rule), x.start(ctx, one(image, readySoon)))
+		}
+	}
+	refused := func(status int) func(context.Context, *examPod) error {
+		return func(ctx context.Context, x *examPod) error {
+			image, err := x.cold(ctx, mainName, examLayer)
+			err = errors.Join(err, x.bench().Break(ctx, x.image(mainName), registry.Rule{Status: status}),
+				x.create(ctx, one(image, readySoon)), x.pulling(ctx, mainName, 1), sleep(ctx, long()))
+			return errors.Join(err, x.bench().Mend(ctx, x.image(mainName)), x.ready(ctx))
+		}
+	}
+	hopeless := func(reference func(x *examPod) (string, error)) func(context.Context, *examPod) error {
+		return func(ctx context.Context, x *examPod) error {
+			image, err := reference(x)
+			x.images[mainName] = image
+			err = errors.Join(err, x.create(ctx, one(image, readySoon)), x.pulling(ctx, mainName, 2), sleep(ctx, long()))
+			x.giveUp()
+			return err
+		}
+	}
+	return []examRow{
+		{"slow-registry", "the registry is slow: registry", slow(registry.Rule{BytesPerSecond: examRate})},
+		{"stalling-registry", "the registry stalls in the middle: registry", slow(registry.Rule{Kind: registry.KindBlob,
+			Stall: registry.Duration{Duration: long()}, StallAfterBytes: examLayer / 2, Times: configAndLayer})},
+		{"late-manifest", "the registry answers late: registry", slow(registry.Rule{Kind: registry.KindManifest,
+			Stall: registry.Duration{Duration: long()}, Times: 1})},
+		{"cut-off", "the registry cuts a download off once: registry, then back-off", slow(registry.Rule{Kind: registry.KindBlob,
+			ResetAfterBytes: examLayer / 4 * 3, Times: configAndLayer})},
+		{"quota", "the registry answers 429 at first: registry, then back-off", refused(http.StatusTooManyRequests)},
+		{"server-error", "the registry answers 500 at first: registry, then back-off", refused(http.StatusInternalServerError)},
+		{"unauthorized", "the registry answers 401 at first: registry, then back-off", refused(http.StatusUnauthorized)},
+		{"forbidden", "the registry answers 403 at first: registry, then back-off", refused(http.StatusForbidden)},
+		{"not-found", "the registry answers 404 at first: registry, then back-off", refused(http.StatusNotFound)},
+		{"tls", "the certificate of the registry is of an unknown authority: registry, then back-off", hopeless(func(x *examPod) (string, error) {
+			return x.bench().Host(x.name) + "/image:1", x.bench().ReachHost(x.name, "https://"+layout.Address(layout.APIServerPort))
+		})},
+		{"dns", "the name of the registry cannot be resolved: registry, then back-off", hopeless(func(*examPod) (string, error) {
+			return unresolvable + "/image:1", nil
+		})},
+		{"connection-refused", "the registry does not listen: registry, then back-off", hopeless(func(*examPod) (string, error) {
+			return "127.0.0.1:1/image:1", nil
+		})},
+		{"mirror", "the image comes from a slow mirror of a registry that is away: registry", fromMirror(true)},
+		{"broken-mirror", "the mirror lacks the image, the registry behind it is slow: registry", fromMirror(false)},
+		{"twelve-containers", "twelve containers with cold images: registry", twelveContainers},
+	}
+}
+
+// unresolvable is a host with a label that is too long: the resolver says so without asking a server, which the lab lacks.
+const unresolvable = "nowherenowherenowherenowherenowherenowherenowherenowherenowherenowhere.invalid"
+
+// fromMirror pulls an image through a second registry, which has it, or has not.
+func fromMirror(has bool) func(ctx context.Context, x *examPod) error {
+	return func(ctx context.Context, x *examPod) error {
+		b := x.bench()
+		lab, mirror := layout.Address(layout.RegistryPort), layout.Address(layout.MirrorPort)
+		name, rule := x.image(mainName), registry.Rule{Repository: b.Namespace + "/" + x.image(mainName), BytesPerSecond: examRate}
+		x.images[mainName] = b.Host(x.name) + "/" + b.Namespace + "/" + name + ":1"
+		spec := one(x.images[mainName], readySoon)
+		if has {
+			return errors.Join(b.PushTo(ctx, name, examLayer, mirror), x.exam.registries[1].SetRules(ctx, rule),
+				b.ReachHost(x.name, "http://127.0.0.1:1", "http://"+mirror), x.start(ctx, spec))
+		}
+		return errors.Join(b.PushTo(ctx, name, examLayer, lab), b.Break(ctx, name, rule),
+			b.ReachHost(x.name, "http://"+lab, "http://"+mirror), x.start(ctx, spec))
+	}
+}
+
+func twelveContainers(ctx context.Context, x *examPod) error {
+	const count, layer = 12, 128 << 10
+	var spec corev1.PodSpec
+	for i := range count {
+		name := fmt.Sprintf("c%d", i+1)
+		image, err := x.cold(ctx, name, layer)
+		if err := errors.Join(err, x.bench().Break(ctx, x.image(name), registry.Rule{BytesPerSecond: examRate})); err != nil {
+			return err
+		}
+		spec.Containers = append(spec.Containers, corev1.Container{Name: name, Image: image})
+	}
+	return x.start(ctx, spec)
+}
+
+// linkedPulls is how many images come over one link at once.
+const linkedPulls = 8
+
+// shareLink throttles all images of the rows together.
+func shareLink(ctx context.Context, e *exam) error {
+	return e.bench.Break(ctx, "linked-*", registry.Rule{BytesPerSecond: 1 << 20, Shared: true})
+}
+
+// linkRows are pods whose images come over one slow link at once.
+func linkRows() []examRow {
+	var rows []examRow
+	for i := range linkedPulls {
+		rows = append(rows, examRow{fmt.Sprintf("linked-%d", i+1), "eight images come over one slow link at once: registry",
+			func(ctx context.Context, x *examPod) error {
+				image, err := x.cold(ctx, mainName, examLayer)
+				return errors.Join(err, x.start(ctx, one(image, readySoon)))
+			}})
+	}
+	return rows
+}
