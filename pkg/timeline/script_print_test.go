@@ -19,6 +19,9 @@ func (s *script) print(t testing.TB) string {
 	}
 	checkPartition(t, tl)
 	var out strings.Builder
+	if s.verdict {
+		out.WriteString(tl.Verdict() + "\n")
+	}
 	fmt.Fprintf(&out, "%s total %s ±%s", tl.State, lengthText(tl.Total), lengthText(tl.TotalError))
 	if tl.Reason != "" {
 		out.WriteString(" " + tl.Reason)
