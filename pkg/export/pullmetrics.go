@@ -15,6 +15,8 @@ type pullMetrics struct {
 	pull, queue *prometheus.HistogramVec
 	unpack      prometheus.Histogram
 	bytes       *prometheus.CounterVec
+	busy        prometheus.Counter
+	busyTime    busyTime
 	failures    *prometheus.CounterVec
 	lost        *prometheus.CounterVec
 	registries  *registryLabels
@@ -46,6 +48,11 @@ func newPullMetrics(registerer prometheus.Registerer) *pullMetrics {
 			Help: "Bytes of the layers that pulls brought, as the registry has them; a layer that several pulls share " +
 				"counts once.",
 		}, []string{"registry"}),
+		busy: prometheus.NewCounter(prometheus.CounterOpts{
+			Name: "podlapse_image_pull_busy_seconds_total",
+			Help: "Time in which at least one of the pulls in podlapse_image_pull_bytes_total received content. Pulls that run at the same " +
+				"time count once, so that the bytes of all registries divided by this time are the rate of the node.",
+		}),
 		failures: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "podlapse_image_pull_failures_total",
 			Help: "Attempts to pull an image that failed, by the reason in the runtime's error.",
@@ -65,7 +72,7 @@ func newPullMetrics(registerer prometheus.Registerer) *pullMetrics {
 	for _, reason := range []string{"Pulling", "Pulled"} {
 		m.lost.WithLabelValues(reason)
 	}
-	registerer.MustRegister(m.ended, m.pull, m.queue, m.unpack, m.bytes, m.failures, m.lost)
+	registerer.MustRegister(m.ended, m.pull, m.queue, m.unpack, m.bytes, m.busy, m.failures, m.lost)
 	return m
 }
 
@@ -96,6 +103,9 @@ func (m *pullMetrics) observePull(t timeline.Timeline, p timeline.Pull, trace Tr
 	}
 	if bytes := p.Bytes(); bytes > 0 {
 		m.bytes.WithLabelValues(registry).Add(float64(bytes))
+		if !p.StartedAt.IsZero() {
+			m.busy.Add(m.busyTime.add(p.StartedAt, p.DownloadedAt).Seconds())
+		}
 	}
 	if _, _, busy := p.Unpacking(); busy > 0 {
 		trace.observe(m.unpack, t, busy)

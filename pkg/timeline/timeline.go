@@ -160,9 +160,15 @@ type Pull struct {
 	Shared  []bool
 	Sources []Source
 
-	// BlockedBy is the pull that this one waited for the longest in the node's queue; nil when none is known.
+	// BlockedBy is the pull that this one waited for the longest in the node's queue; nil when none is known, and unless
+	// evidence shows that the node pulls one image after the other. Ahead is how many pulls of the node are known to have been
+	// before this one in the queue, those that went on included; 0 when not known.
 	BlockedBy *Blocker
+	Ahead     int
+	// Beside is how many other pulls of the node went on at once, at most, while this one did: they shared the node's link.
+	Beside int
 
+	early    bool    // some of its bytes may have come before it began, with another pull
 	absentAt instant // when the runtime was asked and did not have the image; zero if it did, or nobody asked
 }
 

@@ -3,6 +3,7 @@ package timeline
 import (
 	"cmp"
 	"fmt"
+	"math"
 	"slices"
 	"strings"
 	"time"
@@ -110,7 +111,7 @@ func (t Timeline) words(spans []Span) string {
 	if first.Phase != PhaseUnattributed || len(first.MergedWith) == 0 {
 		words := t.wordsOf(first.Phase, spans)
 		if first.Phase == PhasePull {
-			words += t.rateOf(spans)
+			words += t.rateOf(spans) + t.besideOf(spans)
 		}
 		return words
 	}
@@ -127,6 +128,9 @@ func (t Timeline) wordsOf(phase Phase, spans []Span) string {
 	if phase == PhasePullQueue {
 		if image := t.blockerOf(spans); image != "" {
 			return "queued behind " + image + " on this node"
+		}
+		if n := t.aheadOf(spans); n > 1 {
+			return fmt.Sprintf("queued behind %d pulls on this node", n)
 		}
 	}
 	switch row.about {
@@ -209,9 +213,61 @@ func (t Timeline) rateOf(spans []Span) string {
 	return fmt.Sprintf(" at %.1f MiB/s", float64(bytes)/(1<<20)/took.Seconds())
 }
 
+// besideOf says how many other pulls shared the node's link with those in spans, in words; empty if none is known.
+func (t Timeline) besideOf(spans []Span) string {
+	least, most := math.MaxInt, 0
+	for _, s := range spans {
+		beside := 0
+		for _, p := range t.Pulls {
+			if p.Container == s.Container && p.Attempt == s.Attempt {
+				beside = p.Beside
+			}
+		}
+		least, most = min(least, beside), max(most, beside)
+	}
+	switch {
+	case most == 0:
+		return ""
+	case least < most:
+		return fmt.Sprintf(" beside up to %d other pulls", most)
+	case most == 1:
+		return " beside 1 other pull"
+	}
+	return fmt.Sprintf(" beside %d other pulls", most)
+}
+
+// aheadOf is how many pulls were before those in spans in the node's queue; 0 if they are not the same for all that waited.
+func (t Timeline) aheadOf(spans []Span) (ahead int) {
+	waiting := 0
+	for _, s := range spans {
+		if s.Duration() < leastBlocked {
+			continue
+		}
+		waiting++
+		for _, p := range t.Pulls {
+			if p.Container == s.Container && p.Attempt == s.Attempt {
+				ahead = p.Ahead
+			}
+		}
+	}
+	if waiting > 1 {
+		return 0
+	}
+	return ahead
+}
+
+// Rate is how many bytes of the pull came in a second, from StartedAt until DownloadedAt; 0 when it is not known that all of them
+// came in that time, and count at this pull.
+func (p Pull) Rate() float64 {
+	if !p.rated() {
+		return 0
+	}
+	return float64(p.Bytes()) / p.DownloadedAt.Sub(p.StartedAt).Seconds()
+}
+
 // rated says that all bytes of a pull are known to have come between StartedAt and DownloadedAt.
 func (p Pull) rated() bool {
-	return p.Bytes() > 0 && !p.StartedAt.IsZero() && p.DownloadedAt.After(p.StartedAt) && !slices.Contains(p.Shared, true)
+	return p.Bytes() > 0 && !p.StartedAt.IsZero() && p.DownloadedAt.After(p.StartedAt) && !p.early && !slices.Contains(p.Shared, true)
 }
 
 func (t Timeline) registryOf(container string) string {

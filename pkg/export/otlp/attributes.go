@@ -39,6 +39,8 @@ const (
 	keyBusy         = "podlapse.busy_seconds"
 	keyBlockedBy    = "podlapse.blocked_by"
 	keyBlockedFor   = "podlapse.blocked_seconds"
+	keyAhead        = "podlapse.pulls_ahead"
+	keyBeside       = "podlapse.pulls_beside"
 	keyReason       = "podlapse.reason"
 	keyGrace        = "podlapse.grace_seconds"
 	keyGraceUsed    = "podlapse.grace_used_seconds"
