@@ -88,6 +88,7 @@ func pullRecord(p timeline.Pull) PullRecord {
 		SizeBytes:    p.SizeBytes,
 		Sources:      convert(p.Sources, same),
 		Attempt:      p.Attempt,
+		Resumed:      p.Resumed,
 		PullsAhead:   p.Ahead,
 		PullsBeside:  p.Beside,
 	}

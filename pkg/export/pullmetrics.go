@@ -31,8 +31,8 @@ func newPullMetrics(registerer prometheus.Registerer) *pullMetrics {
 		}, []string{"kind", "outcome"}),
 		pull: prometheus.NewHistogramVec(histogram("podlapse_image_pull_duration_seconds",
 			"Time from the request to the runtime to pull an image until it answered, without "+
-				"the wait in the node's pull queue. Images found on the node and pulls that nobody "+
-				"timed are not counted.",
+				"the wait in the node's pull queue. Images found on the node, pulls that nobody "+
+				"timed and pulls that resumed an attempt which was broken off are not counted.",
 			pullBuckets), []string{"registry", "outcome"}),
 		queue: prometheus.NewHistogramVec(histogram("podlapse_image_pull_queue_seconds",
 			"Time from the moment kubelet wanted an image pulled until the runtime was asked to: "+
@@ -46,7 +46,7 @@ func newPullMetrics(registerer prometheus.Registerer) *pullMetrics {
 		bytes: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "podlapse_image_pull_bytes_total",
 			Help: "Bytes of the layers that pulls brought, as the registry has them; a layer that several pulls share " +
-				"counts once.",
+				"counts once. Pulls that resumed an attempt which was broken off are not counted.",
 		}, []string{"registry"}),
 		busy: prometheus.NewCounter(prometheus.CounterOpts{
 			Name: "podlapse_image_pull_busy_seconds_total",
@@ -101,7 +101,7 @@ func (m *pullMetrics) observePull(t timeline.Timeline, p timeline.Pull, trace Tr
 		}
 		m.failures.WithLabelValues(registry, string(reason)).Inc()
 	}
-	if bytes := p.Bytes(); bytes > 0 {
+	if bytes := p.Bytes(); bytes > 0 && !p.Resumed {
 		m.bytes.WithLabelValues(registry).Add(float64(bytes))
 		if !p.StartedAt.IsZero() {
 			m.busy.Add(m.busyTime.add(p.StartedAt, p.DownloadedAt).Seconds())
@@ -110,7 +110,7 @@ func (m *pullMetrics) observePull(t timeline.Timeline, p timeline.Pull, trace Tr
 	if _, _, busy := p.Unpacking(); busy > 0 {
 		trace.observe(m.unpack, t, busy)
 	}
-	if !p.Timed || p.Outcome == imagepull.OutcomePulling {
+	if !p.Timed || p.Outcome == imagepull.OutcomePulling || p.Resumed {
 		return
 	}
 	trace.observe(m.pull.WithLabelValues(registry, string(p.Outcome)), t, p.Pull)

@@ -105,6 +105,8 @@ type PullRecord struct {
 	Download *DownloadRecord `json:"download,omitempty"`
 	Unpack   *UnpackRecord   `json:"unpack,omitempty"`
 	Layers   []LayerRecord   `json:"layers,omitempty"`
+	// Resumed says that an attempt which was broken off may have brought a part of the layers.
+	Resumed bool `json:"resumed,omitempty"`
 	// BlockedBy is the pull of another pod that this one waited for the longest in the node's queue.
 	BlockedBy *BlockerRecord `json:"blocked_by,omitempty"`
 	// PullsAhead are the pulls of the node that were before this one in its queue; PullsBeside are the other pulls that went on

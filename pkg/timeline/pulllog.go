@@ -200,6 +200,9 @@ func (l *PullLog) complete(p *Pull, uid string) {
 	m := l.manner(p, uid)
 	l.queued(p, uid, m)
 	p.Beside, p.early = l.beside(p, uid, m), l.sharesEarlier(p, uid, m)
+	if p.Resumed && l.joins(p, uid) {
+		p.Resumed, p.early = false, true
+	}
 	var image string // of p, once it is needed
 	for i := range l.pulls {
 		o := &l.pulls[i]

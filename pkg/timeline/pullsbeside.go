@@ -228,6 +228,15 @@ func (l *PullLog) sharesEarlier(p *Pull, uid string, m manner) bool {
 	})
 }
 
+// joins says that another pull of the same image went on when this one began: the manifest that this one found is that one's, and
+// no attempt was broken off.
+func (l *PullLog) joins(p *Pull, uid string) bool {
+	image := normalized(p.Image)
+	return slices.ContainsFunc(l.pulls, func(o loggedPull) bool {
+		return o.uid != uid && !o.failed && o.image == image && o.from.Before(p.StartedAt) && o.until.After(p.StartedAt)
+	})
+}
+
 // mayShare says that a pull may have brought layers of another one. All that one brought which went well had come when it ended.
 func (o *loggedPull) mayShare(p *Pull) bool {
 	return slices.ContainsFunc(p.Layers, func(layer Layer) bool {

@@ -161,3 +161,26 @@ func TestRateWithoutWhatCameBefore(t *testing.T) {
 		})
 	}
 }
+
+// The manifest was there before the pull began: an attempt was broken off, unless another pull of the image went on.
+func TestResumedUnlessAnotherPullWentOn(t *testing.T) {
+	layer := Layer{Digest: "sha256:a", SizeBytes: 1 << 20, DownloadedAt: base.Add(12 * time.Second)}
+	for name, test := range map[string]struct {
+		other   nodePull
+		resumed bool
+	}{
+		"of the same image, at the same time": {nodePull{0, 0.01, 11}, false},
+		"one that failed":                     {nodePull{0, 0, 11}, true},
+		"one that was over":                   {nodePull{0, 0.01, 8}, true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			log := nodeLog(map[string]nodePull{"image": test.other})
+			tl := nodePull{9, 9.01, 20}.of("me", layer)
+			tl.Pulls[0].Image, tl.Pulls[0].Resumed = "image", true
+			log.Complete(tl)
+			if p := tl.Pulls[0]; p.Resumed != test.resumed || p.Rate() != 0 {
+				t.Errorf("resumed %t, want %t; %.0f bytes a second", p.Resumed, test.resumed, p.Rate())
+			}
+		})
+	}
+}

@@ -53,6 +53,9 @@ func (s *script) print(t testing.TB) string {
 			_, _, busy := p.Unpacking()
 			fmt.Fprintf(&out, " downloaded %s %d bytes, unpacking %s", instantText(p.DownloadedAt), p.Bytes(), lengthText(busy))
 		}
+		if p.Resumed {
+			out.WriteString(" resumed")
+		}
 		fmt.Fprintf(&out, " finished %s", instantText(p.FinishedAt))
 		if p.QueueTimed {
 			fmt.Fprintf(&out, " queue %s", lengthText(p.Queue))

@@ -160,6 +160,10 @@ type Pull struct {
 	Shared  []bool
 	Sources []Source
 
+	// Resumed says that the image's manifest was on the node before this pull began, so that an attempt which was broken off may have
+	// brought a part of the layers: containerd goes on where that one ended. How much came with this pull is not known then.
+	Resumed bool
+
 	// BlockedBy is the pull that this one waited for the longest in the node's queue; nil when none is known, and unless
 	// evidence shows that the node pulls one image after the other. Ahead is how many pulls of the node are known to have been
 	// before this one in the queue, those that went on included; 0 when not known.

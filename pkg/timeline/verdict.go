@@ -267,7 +267,7 @@ func (p Pull) Rate() float64 {
 
 // rated says that all bytes of a pull are known to have come between StartedAt and DownloadedAt.
 func (p Pull) rated() bool {
-	return p.Bytes() > 0 && !p.StartedAt.IsZero() && p.DownloadedAt.After(p.StartedAt) && !p.early && !slices.Contains(p.Shared, true)
+	return p.Bytes() > 0 && !p.StartedAt.IsZero() && p.DownloadedAt.After(p.StartedAt) && !p.early && !p.Resumed && !slices.Contains(p.Shared, true)
 }
 
 func (t Timeline) registryOf(container string) string {

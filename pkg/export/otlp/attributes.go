@@ -39,6 +39,7 @@ const (
 	keyBusy         = "podlapse.busy_seconds"
 	keyBlockedBy    = "podlapse.blocked_by"
 	keyBlockedFor   = "podlapse.blocked_seconds"
+	keyResumed      = "podlapse.resumed"
 	keyAhead        = "podlapse.pulls_ahead"
 	keyBeside       = "podlapse.pulls_beside"
 	keyReason       = "podlapse.reason"

@@ -171,7 +171,7 @@ function explain(about, chart) {
 function pullFacts(p) {
   if (!p) return [];
   return [['image', p.image], ['outcome', p.outcome + (p.failure ? ': ' + p.failure.replaceAll('_', ' ') : '')], ['size', p.size > 0 ? bytes(p.size) : ''],
-    ['speed', p.speed > 0 ? rate(p.speed, 1) : ''], ['beside', p.beside > 0 ? count(p.beside, 'other pull', 'other pulls') + ' of this node' : ''],
+    ['speed', p.speed > 0 ? rate(p.speed, 1) : p.resumed ? 'not known: it resumed an attempt that was broken off' : ''], ['beside', p.beside > 0 ? count(p.beside, 'other pull', 'other pulls') + ' of this node' : ''],
     ['waited behind', p.blocker ? p.blocker.pod + ', ' + exact(p.blocker.seconds) : p.ahead > 1 ? p.ahead + ' pulls' : '']];
 }
 
