@@ -22,6 +22,9 @@ type pullMetrics struct {
 	registries  *registryLabels
 }
 
+// ofRegistry is added to the help of what has the label registry.
+const ofRegistry = " The registry is the host in the image's reference; the content may have come from its mirror."
+
 func newPullMetrics(registerer prometheus.Registerer) *pullMetrics {
 	m := &pullMetrics{
 		ended: prometheus.NewCounterVec(prometheus.CounterOpts{
@@ -32,12 +35,12 @@ func newPullMetrics(registerer prometheus.Registerer) *pullMetrics {
 		pull: prometheus.NewHistogramVec(histogram("podlapse_image_pull_duration_seconds",
 			"Time from the request to the runtime to pull an image until it answered, without "+
 				"the wait in the node's pull queue. Images found on the node, pulls that nobody "+
-				"timed and pulls that resumed an attempt which was broken off are not counted.",
+				"timed and pulls that resumed an attempt which was broken off are not counted."+ofRegistry,
 			pullBuckets), []string{"registry", "outcome"}),
 		queue: prometheus.NewHistogramVec(histogram("podlapse_image_pull_queue_seconds",
 			"Time from the moment kubelet wanted an image pulled until the runtime was asked to: "+
 				"the wait in the node's pull queue; of the pulls in podlapse_image_pull_duration_seconds whose "+
-				"wait is known.",
+				"wait is known."+ofRegistry,
 			pullBuckets), []string{"registry"}),
 		unpack: prometheus.NewHistogram(histogram("podlapse_image_unpack_duration_seconds",
 			"Time that the runtime spent unpacking the layers of one pull, while others still came or after; "+
@@ -46,7 +49,7 @@ func newPullMetrics(registerer prometheus.Registerer) *pullMetrics {
 		bytes: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "podlapse_image_pull_bytes_total",
 			Help: "Bytes of the layers that pulls brought, as the registry has them; a layer that several pulls share " +
-				"counts once. Pulls that resumed an attempt which was broken off are not counted.",
+				"counts once. Pulls that resumed an attempt which was broken off are not counted." + ofRegistry,
 		}, []string{"registry"}),
 		busy: prometheus.NewCounter(prometheus.CounterOpts{
 			Name: "podlapse_image_pull_busy_seconds_total",
@@ -55,7 +58,7 @@ func newPullMetrics(registerer prometheus.Registerer) *pullMetrics {
 		}),
 		failures: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "podlapse_image_pull_failures_total",
-			Help: "Attempts to pull an image that failed, by the reason in the runtime's error.",
+			Help: "Attempts to pull an image that failed, by the reason in the runtime's error." + ofRegistry,
 		}, []string{"registry", "reason"}),
 		lost: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "podlapse_events_lost_total",

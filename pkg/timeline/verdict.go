@@ -270,13 +270,17 @@ func (p Pull) rated() bool {
 	return p.Bytes() > 0 && !p.StartedAt.IsZero() && p.DownloadedAt.After(p.StartedAt) && !p.early && !p.Resumed && !slices.Contains(p.Shared, true)
 }
 
+// registryOf is where a container's image came from. The reference names the registry's host; the runtime may have asked a mirror or
+// a pull-through cache in its place, and does not tell.
 func (t Timeline) registryOf(container string) string {
+	registry := "its registry"
 	for _, p := range t.Pulls {
 		if p.Container == container {
-			return p.Registry
+			registry = p.Registry
+			break
 		}
 	}
-	return "its registry"
+	return registry + " or its mirror"
 }
 
 func seconds(d time.Duration) string { return fmt.Sprintf("%.1f s", d.Seconds()) }
