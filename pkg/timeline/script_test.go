@@ -48,6 +48,7 @@ var update = flag.Bool("update", false, "rewrite the expected part of the script
 //	    NAME created@S started@S finished@S [attempt=N] [exit=N] [died=R]
 //	    image REF absent|present [first@S] [pulled@S] [digest=D] [size=N] [resolved@S] [layers] [untold] [LAYER,SIZE,DOWNLOADED,UNPACKED]…
 //	at AT                                          fold as of
+//	verdict                                        the expectations begin with the verdict
 func TestScripts(t *testing.T) { runScripts(t, "testdata/*.script", (*script).print) }
 
 // runScripts folds scripts and compares what is printed of each with the part below "---".
@@ -97,6 +98,7 @@ type script struct {
 	observations []Observation
 	asOf         time.Time
 	skew         Skew
+	verdict      bool
 }
 
 func parseScript(t testing.TB, input []byte) *script {
@@ -145,6 +147,9 @@ func (s *script) line(line string) error {
 		at, err := moment(rest)
 		s.pod.CreatedAt = at
 		return err
+	case "verdict":
+		s.verdict = true
+		return nil
 	case "gates":
 		s.pod.ReadinessGates = true
 		return nil
