@@ -3,7 +3,9 @@ package bench
 import (
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
+	"path/filepath"
 	"strings"
 	"time"
 
@@ -36,4 +38,17 @@ func saidFirst(log string) map[string]time.Time {
 		}
 	}
 	return happened
+}
+
+// SaidBy is what WorkloadLog reads, of any run of a container, counted from 0. What was not said yet is missing.
+func (b *Bench) SaidBy(pod, uid, container string, run int) (map[string]time.Time, error) {
+	path := filepath.Join(b.Node.ContainerLogs(b.Namespace, pod, uid, container), fmt.Sprintf("%d.log", run))
+	data, err := os.ReadFile(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, fmt.Errorf("read what container %s of pod %s says: %w", container, pod, err)
+	}
+	return saidFirst(string(data)), nil
 }

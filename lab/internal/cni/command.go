@@ -85,11 +85,10 @@ func (c command) attach(leases leases, id, sandbox, device string, entry Entry) 
 	if err != nil {
 		return nil, fail(codeInput, "%v", err)
 	}
-	if faults.matches(entry.Namespace, entry.Pod) {
-		time.Sleep(faults.Delay.Duration)
-		if faults.Fail != "" {
-			return nil, fail(codeInjected, "%s", faults.Fail)
-		}
+	fault := faults.of(entry.Namespace, entry.Pod)
+	time.Sleep(fault.Delay.Duration)
+	if fault.Fail != "" {
+		return nil, fail(codeInjected, "%s", fault.Fail)
 	}
 	ip, err := leases.take(id)
 	if err != nil {

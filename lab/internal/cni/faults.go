@@ -16,6 +16,20 @@ type Faults struct {
 	Pods      []string `json:"pods,omitempty"`      // only pods of these names; empty: all
 	Delay     Duration `json:"delay,omitzero"`      // before anything else
 	Fail      string   `json:"fail,omitempty"`      // the error to answer with, after the delay
+	More      []Faults `json:"more,omitempty"`      // faults of other pods; the first that matches counts
+}
+
+// of is the fault that is in force for a pod.
+func (f Faults) of(namespace, pod string) Faults {
+	if f.matches(namespace, pod) && (f.Delay.Duration > 0 || f.Fail != "") {
+		return f
+	}
+	for _, other := range f.More {
+		if found := other.of(namespace, pod); found.Delay.Duration > 0 || found.Fail != "" {
+			return found
+		}
+	}
+	return Faults{}
 }
 
 func (f Faults) matches(namespace, pod string) bool {

@@ -32,6 +32,7 @@ type Verdict struct {
 	Compared int      // numbers that were compared without a row of their own
 	Problems []string // what is wrong besides numbers
 	Notes    []string // what a reader should know in addition
+	Text     string   // tables of the scenario's own, printed first
 }
 
 // Compare adds a row. measured comes as the agent's API gives it: with whether it is there.
@@ -105,6 +106,7 @@ func (v *Verdict) Failed() bool {
 
 // Print writes the table and what else there is to say.
 func (v *Verdict) Print(out io.Writer) {
+	fmt.Fprint(out, v.Text)
 	width := 0
 	for _, row := range v.Rows {
 		width = max(width, len(row.What))

@@ -1,0 +1,138 @@
+package bench
+
+import (
+	"bytes"
+	"fmt"
+	"regexp"
+	"slices"
+	"strconv"
+	"sync"
+	"time"
+)
+
+// Kinds of calls of the runtime.
+const (
+	CallSandbox = "sandbox"
+	CallCreate  = "create"
+	CallStart   = "start"
+)
+
+// RuntimeCall is one call of the runtime for a pod, as containerd's own log dates it.
+type RuntimeCall struct {
+	Span      // EndAt is zero while it goes on, and where containerd did not live to end it
+	Kind      string
+	Container string
+	Attempt   int
+	Failed    bool
+
+	ExitedAt time.Time // of a start: when the container's process ended; zero while it runs
+	HeardAt  time.Time // of a start: when containerd was told that
+
+	sandbox, container string // their IDs
+}
+
+// CallLog reads the calls for pods in containerd's log, from where it ended when the log was opened. It reads each line once.
+// Safe for concurrent use.
+type CallLog struct {
+	mu    sync.Mutex
+	file  tail
+	calls map[string][]*RuntimeCall // by the pod's UID, in the order in which they began
+	pod   map[string]string         // the pod's UID by the sandbox' ID
+	named map[string]*RuntimeCall   // the call that created a container, by the container's ID
+}
+
+// OpenCallLog starts to read the calls that come from now on.
+func (b *Bench) OpenCallLog() (*CallLog, error) {
+	file, err := tailOf(b.Node.ContainerdLog())
+	if err != nil {
+		return nil, fmt.Errorf("read containerd's log: %w", err)
+	}
+	return &CallLog{file: file, calls: make(map[string][]*RuntimeCall), pod: make(map[string]string),
+		named: make(map[string]*RuntimeCall)}, nil
+}
+
+// Of returns the calls for a pod so far.
+func (l *CallLog) Of(uid string) ([]RuntimeCall, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if err := l.file.read(l.take); err != nil {
+		return nil, fmt.Errorf("read containerd's log: %w", err)
+	}
+	var calls []RuntimeCall
+	for _, call := range l.calls[uid] {
+		calls = append(calls, *call)
+	}
+	slices.SortStableFunc(calls, func(a, b RuntimeCall) int { return a.StartAt.Compare(b.StartAt) })
+	return calls, nil
+}
+
+var (
+	sandboxCall   = regexp.MustCompile(`^RunPodSandbox for (.*?)( returns sandbox id "([^"]+)"| failed, error)?$`)
+	createCall    = regexp.MustCompile(`^CreateContainer within sandbox "([^"]+)" for (container )?(.*?)( returns container id "([^"]+)"| failed)?$`)
+	startCall     = regexp.MustCompile(`^StartContainer for "([^"]+)"( returns successfully| failed)?$`)
+	containerGone = regexp.MustCompile(`^received container exit event container_id:"([^"]+)".* exited_at:\{seconds:(\d+)(?: +nanos:(\d+))?\}`)
+	metadataUID   = regexp.MustCompile(`uid:"([^"]+)"`)
+	metadataName  = regexp.MustCompile(`\bname:"([^"]+)"`)
+	metadataTry   = regexp.MustCompile(`attempt:(\d+)`)
+)
+
+func (l *CallLog) take(line []byte) {
+	if !bytes.Contains(line, []byte("Sandbox for")) && !bytes.Contains(line, []byte("Container ")) &&
+		!bytes.Contains(line, []byte("container exit event")) {
+		return
+	}
+	at, message, ok := readRuntimeLine(string(line))
+	if !ok {
+		return
+	}
+	if m := sandboxCall.FindStringSubmatch(message); m != nil {
+		uid := inMetadata(metadataUID, m[1])
+		l.record(uid, RuntimeCall{Span: Span{StartAt: at}, Kind: CallSandbox}, at, m[2] != "", m[2] == " failed, error")
+		if m[3] != "" {
+			l.pod[m[3]] = uid
+		}
+	} else if m := createCall.FindStringSubmatch(message); m != nil {
+		try, _ := strconv.Atoi(inMetadata(metadataTry, m[3])) // absent for the first
+		call := RuntimeCall{Span: Span{StartAt: at}, Kind: CallCreate, Container: inMetadata(metadataName, m[3]), Attempt: try, sandbox: m[1]}
+		recorded := l.record(l.pod[m[1]], call, at, m[2] == "", m[4] == " failed")
+		if m[5] != "" {
+			l.named[m[5]] = recorded
+		}
+	} else if m := startCall.FindStringSubmatch(message); m != nil && l.named[m[1]] != nil {
+		created := l.named[m[1]]
+		call := RuntimeCall{Span: Span{StartAt: at}, Kind: CallStart, Container: created.Container, Attempt: created.Attempt,
+			sandbox: created.sandbox, container: m[1]}
+		l.record(l.pod[created.sandbox], call, at, m[2] != "", m[2] == " failed")
+	} else if m := containerGone.FindStringSubmatch(message); m != nil && l.named[m[1]] != nil {
+		seconds, _ := strconv.ParseInt(m[2], 10, 64) // the pattern has digits alone
+		nanoseconds, _ := strconv.ParseInt(m[3], 10, 64)
+		for _, call := range l.calls[l.pod[l.named[m[1]].sandbox]] {
+			if call.Kind == CallStart && call.container == m[1] {
+				first(&call.ExitedAt, time.Unix(seconds, nanoseconds))
+				first(&call.HeardAt, at)
+			}
+		}
+	}
+}
+
+// record notes that a call begins, or that the last one like it ended.
+func (l *CallLog) record(uid string, call RuntimeCall, at time.Time, ends, failed bool) *RuntimeCall {
+	if !ends {
+		l.calls[uid] = append(l.calls[uid], &call)
+		return &call
+	}
+	for _, known := range slices.Backward(l.calls[uid]) {
+		if known.Kind == call.Kind && known.Container == call.Container && known.Attempt == call.Attempt && known.EndAt.IsZero() {
+			known.EndAt, known.Failed = at, failed
+			return known
+		}
+	}
+	return &call // it began before the log was opened
+}
+
+func inMetadata(what *regexp.Regexp, metadata string) string {
+	if found := what.FindStringSubmatch(metadata); found != nil {
+		return found[1]
+	}
+	return ""
+}

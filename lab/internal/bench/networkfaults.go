@@ -1,0 +1,34 @@
+package bench
+
+import (
+	"maps"
+	"slices"
+	"sync"
+
+	"github.com/podlapse/podlapse/lab/internal/cni"
+)
+
+// NetworkFaults are faults of the network plugin, one for each pod that has one. Safe for concurrent use.
+type NetworkFaults struct {
+	bench *Bench
+	mu    sync.Mutex
+	pods  map[string]cni.Faults
+}
+
+// NetworkFaults starts without a fault.
+func (b *Bench) NetworkFaults() *NetworkFaults {
+	return &NetworkFaults{bench: b, pods: make(map[string]cni.Faults)}
+}
+
+// Set gives a pod of the bench a fault; one without delay and failure ends the pod's fault.
+func (f *NetworkFaults) Set(pod string, fault cni.Faults) error {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	fault.Namespace, fault.Pods = f.bench.Namespace, []string{pod}
+	f.pods[pod] = fault
+	var all cni.Faults
+	for _, pod := range slices.Sorted(maps.Keys(f.pods)) {
+		all.More = append(all.More, f.pods[pod])
+	}
+	return cni.WriteFaults(f.bench.Node.CNIFaults(), all)
+}

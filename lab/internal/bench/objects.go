@@ -1,0 +1,86 @@
+package bench
+
+import (
+	"context"
+	"fmt"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/podlapse/podlapse/lab/internal/layout"
+)
+
+// CreateConfigMap creates a ConfigMap with one key.
+func (b *Bench) CreateConfigMap(ctx context.Context, name string) error {
+	object := corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: name}, Data: map[string]string{"key": "value"}}
+	if err := b.Kube.Create(ctx, "/api/v1/namespaces/"+b.Namespace+"/configmaps", object); err != nil {
+		return fmt.Errorf("create ConfigMap: %w", err)
+	}
+	return nil
+}
+
+// ConfigMapVolume is a volume that cannot be mounted before the ConfigMap exists.
+func ConfigMapVolume(name string) corev1.Volume {
+	return corev1.Volume{Name: "config", VolumeSource: corev1.VolumeSource{ConfigMap: &corev1.ConfigMapVolumeSource{
+		LocalObjectReference: corev1.LocalObjectReference{Name: name}}}}
+}
+
+// ClaimVolume is a volume of a claim.
+func ClaimVolume(claim string) corev1.Volume {
+	return corev1.Volume{Name: "data", VolumeSource: corev1.VolumeSource{
+		PersistentVolumeClaim: &corev1.PersistentVolumeClaimVolumeSource{ClaimName: claim}}}
+}
+
+// CreateClaim creates a claim together with a volume for it, which is a directory of the node.
+func (b *Bench) CreateClaim(ctx context.Context, name string) error {
+	const class = "podlapse-lab"
+	volume := b.Namespace + "-" + name
+	document := fmt.Sprintf(`{apiVersion: v1, kind: PersistentVolume, metadata: {name: %s}, spec: {capacity: {storage: 1Mi},
+accessModes: [ReadWriteOnce], storageClassName: %s, persistentVolumeReclaimPolicy: Retain,
+claimRef: {namespace: %s, name: %s}, hostPath: {path: %s, type: DirectoryOrCreate}}}`, volume, class, b.Namespace, name,
+		b.Node.In("volumes", volume))
+	if err := b.ApplyOwned(ctx, []byte(document)); err != nil {
+		return err
+	}
+	storageClass := class
+	claim := corev1.PersistentVolumeClaim{ObjectMeta: metav1.ObjectMeta{Name: name}, Spec: corev1.PersistentVolumeClaimSpec{
+		AccessModes: []corev1.PersistentVolumeAccessMode{corev1.ReadWriteOnce}, StorageClassName: &storageClass, VolumeName: volume,
+		Resources: corev1.VolumeResourceRequirements{Requests: corev1.ResourceList{corev1.ResourceStorage: resource.MustParse("1Mi")}}}}
+	if err := b.Kube.Create(ctx, "/api/v1/namespaces/"+b.Namespace+"/persistentvolumeclaims", claim); err != nil {
+		return fmt.Errorf("create claim: %w", err)
+	}
+	return nil
+}
+
+const runtimeClasses = "/apis/node.k8s.io/v1/runtimeclasses"
+
+// RuntimeClass is the name of a RuntimeClass that only the bench uses.
+func (b *Bench) RuntimeClass(name string) string { return b.Namespace + "-" + name }
+
+// CreateRuntimeClass creates one for a handler of the runtime, or for one that it does not have. It goes with the bench.
+func (b *Bench) CreateRuntimeClass(ctx context.Context, name, handler string) error {
+	return b.ApplyOwned(ctx, []byte(fmt.Sprintf("{apiVersion: node.k8s.io/v1, kind: RuntimeClass, metadata: {name: %s}, handler: %s}",
+		b.RuntimeClass(name), handler)))
+}
+
+// DeleteRuntimeClass deletes it.
+func (b *Bench) DeleteRuntimeClass(ctx context.Context, name string) error {
+	return b.Kube.Delete(ctx, runtimeClasses+"/"+b.RuntimeClass(name))
+}
+
+// LabelNode gives the lab's node a label of the bench's; an empty value removes it.
+func (b *Bench) LabelNode(ctx context.Context, name, value string) error {
+	var label any
+	if value != "" {
+		label = value
+	}
+	change := map[string]any{"metadata": map[string]any{"labels": map[string]any{b.NodeLabel(name): label}}}
+	if err := b.Kube.Merge(ctx, "/api/v1/nodes/"+layout.NodeName, change); err != nil {
+		return fmt.Errorf("label the node: %w", err)
+	}
+	return nil
+}
+
+// NodeLabel is the key of such a label.
+func (b *Bench) NodeLabel(name string) string { return "podlapse-lab/" + b.Namespace + "-" + name }

@@ -1,0 +1,36 @@
+package blame
+
+// Cause is who is to blame for a stretch of time, as the agent's records call it.
+type Cause = string
+
+// All that the agent can blame.
+const (
+	Scheduler Cause = "scheduler"
+	Placement Cause = "placement" // no node fits, or something that the pod needs to be placed is missing
+	Gate      Cause = "gate"
+	Kubelet   Cause = "kubelet"
+	Config    Cause = "config"
+	Volumes   Cause = "volumes"
+	Device    Cause = "device"
+	Network   Cause = "network"
+	Runtime   Cause = "runtime"
+	PullQueue Cause = "pull_queue"
+	Registry  Cause = "registry"
+	Disk      Cause = "disk"
+	Backoff   Cause = "backoff"
+	App       Cause = "app"
+	Unknown   Cause = "unknown"
+)
+
+// causeOf is what each phase of the agent is charged to: the published table. A phase that the table lacks has no cause.
+var causeOf = map[string]Cause{
+	"scheduling": Scheduler, "scheduling_gate": Gate, "unschedulable": Placement,
+	"kubelet_pickup": Kubelet, "kubelet_sync": Kubelet,
+	"pod_config": Config, "container_config": Config, "volumes": Volumes, "device": Device,
+	"network": Network, "sandbox_image": Registry, "sandbox": Runtime, "sandbox_lost": Runtime,
+	"pull_queue": PullQueue, "pull": Registry, "unpack": Disk,
+	"container_create": Runtime, "container_start": Runtime,
+	"image_backoff": Backoff, "crash_backoff": Backoff,
+	"init_run": App, "post_start_hook": App, "failed_run": App, "startup_probe": App, "readiness_probe": App,
+	"readiness_gates": Gate, "unattributed": Unknown,
+}

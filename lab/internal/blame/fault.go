@@ -1,0 +1,47 @@
+package blame
+
+import "slices"
+
+// stopped charges the runtime with the time in which it was stopped, of what it was needed for. The registry may have been
+// slow at the same time: while it still sent, either is to blame.
+func (a Account) stopped(laid []Stretch) []Stretch {
+	all := slices.Clone(laid)
+	for _, away := range a.Stopped {
+		for _, s := range laid {
+			needed := s.Causes[0] == Runtime || s.Causes[0] == Disk || s.Causes[0] == Kubelet || slices.Contains(s.Causes, Runtime)
+			during := Span{later(s.From, away.From), earlier(s.To, away.To)}
+			over := Stretch{Span: during, Causes: []Cause{Runtime}, Slack: s.Slack, Witness: "scenario"}
+			switch {
+			case s.From.Before(a.TakenUpAt) || during.Length() == 0:
+			case s.Causes[0] == Registry:
+				over.Causes = []Cause{Registry, Runtime}
+				all = append(all, over)
+			case needed:
+				all = append(all, over)
+			}
+		}
+	}
+	return Lay(all...)
+}
+
+// over lays what the scenario knows over what witnesses say.
+func (f Fault) over(laid []Stretch) []Stretch {
+	all := slices.Clone(laid)
+	from := f.From
+	for _, s := range laid {
+		if s.From.After(f.FixedAt) || !s.To.After(f.FixedAt) {
+			continue
+		}
+		if f.From.IsZero() {
+			from = s.From
+		}
+		if len(f.Then) > 0 {
+			s.From, s.Causes = f.FixedAt, f.Then
+			all = append(all, s)
+		}
+	}
+	if !from.IsZero() && f.FixedAt.After(from) {
+		all = append(all, Stretch{Span: Span{from, f.FixedAt}, Causes: f.Causes, Slack: Slack, Witness: f.Witness})
+	}
+	return Lay(all...)
+}

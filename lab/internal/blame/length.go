@@ -1,0 +1,82 @@
+package blame
+
+import (
+	"fmt"
+	"slices"
+	"time"
+)
+
+// Length is the true length of one phase of the agent's.
+type Length struct {
+	Phase, Container string
+	Length           time.Duration
+	Slack            time.Duration
+}
+
+// Violation is a phase of which the truth lies outside of the stated error.
+type Violation struct {
+	Length
+	Told, Error time.Duration
+}
+
+func (v Violation) String() string {
+	return fmt.Sprintf("%s %s: the agent says %s, error %s; it was %s, to within %s", v.Phase, v.Container,
+		v.Told.Round(time.Millisecond), v.Error.Round(time.Millisecond), v.Length.Length.Round(time.Millisecond), v.Slack)
+}
+
+// Lengths are those that the account dates to the instant at both ends: of phases that happened once.
+func (a Account) Lengths() []Length {
+	var lengths []Length
+	add := func(phase, container string, s Span) {
+		if !s.From.IsZero() && s.To.After(s.From) {
+			lengths = append(lengths, Length{Phase: phase, Container: container, Length: s.Length(), Slack: 2 * Slack})
+		}
+	}
+	if len(a.Stopped) > 0 && slices.ContainsFunc(a.Stopped, func(s Span) bool { return s.overlap(Span{a.CreatedAt, a.Until}) > 0 }) {
+		return nil // nothing else was as usual
+	}
+	calls := a.closed()
+	times := make(map[string]int)
+	for _, c := range calls {
+		times[c.Kind+" "+c.Container]++
+	}
+	for _, c := range calls {
+		if c.Failed || times[c.Kind+" "+c.Container] > 1 {
+			continue
+		}
+		switch {
+		case c.Kind == Sandbox && len(c.Network) == 1:
+			add("network", "", Span{c.From, c.Network[0].To})
+		case c.Kind == Pull && !c.LastByteAt.IsZero():
+			add("pull", c.Container, Span{c.From, earlier(c.LastByteAt, c.To)})
+		case c.Kind == Start:
+			if i := a.runOf(c); i >= 0 && a.Runs[i].Init && !a.Runs[i].ExitedAt.IsZero() {
+				add("init_run", c.Container, Span{c.To, a.Runs[i].ExitedAt})
+			}
+		}
+	}
+	return lengths
+}
+
+// Compare holds what the agent tells of phases against their true lengths. A phase that it tells only as part of another is not
+// compared. It returns how many were.
+func Compare(told []Told, lengths []Length) (violations []Violation, compared int) {
+	for _, l := range lengths {
+		v, there := Violation{Length: l}, false
+		for _, t := range told {
+			if t.Phase == l.Phase && t.Container == l.Container {
+				v.Told, v.Error, there = v.Told+t.Length(), v.Error+t.Error, true
+			}
+		}
+		if !there || slices.ContainsFunc(told, func(t Told) bool {
+			return t.Cause == Unknown && slices.Contains(t.Candidates, causeOf[l.Phase])
+		}) {
+			continue
+		}
+		compared++
+		if (v.Told - l.Length).Abs() > v.Error+l.Slack {
+			violations = append(violations, v)
+		}
+	}
+	return violations, compared
+}

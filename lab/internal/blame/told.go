@@ -1,0 +1,39 @@
+package blame
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/podlapse/podlapse/lab/internal/agent"
+)
+
+// Told is a phase of the agent's timeline.
+type Told struct {
+	Span
+	Phase, Container string
+	Cause            Cause
+	Candidates       []Cause // of an unattributed stretch: those that the agent names
+	Error            time.Duration
+}
+
+// Read reads the phases of a timeline.
+func Read(timeline agent.Timeline) ([]Told, error) {
+	var told []Told
+	for _, p := range timeline.Phases {
+		stated, err := agent.Nanoseconds(p.Error)
+		if err != nil {
+			return nil, fmt.Errorf("error of phase %s: %w", p.Phase, err)
+		}
+		t := Told{Span: Span{p.StartAt, p.EndAt}, Phase: p.Phase, Container: p.Container, Cause: p.Cause, Error: stated}
+		if p.Phase == agent.Unattributed {
+			t.Cause = Unknown
+			for _, name := range p.MergedWith {
+				t.Candidates = append(t.Candidates, causeOf[name])
+			}
+		} else if known := causeOf[p.Phase]; known != p.Cause {
+			return nil, fmt.Errorf("phase %s is charged to %q, the table says %q", p.Phase, p.Cause, known)
+		}
+		told = append(told, t)
+	}
+	return told, nil
+}

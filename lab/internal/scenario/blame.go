@@ -1,0 +1,154 @@
+package scenario
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+
+	"github.com/podlapse/podlapse/lab/internal/agent"
+	"github.com/podlapse/podlapse/lab/internal/bench"
+	"github.com/podlapse/podlapse/lab/internal/blame"
+)
+
+// examRow is one start-up with a known culprit. Its pod has the name of the row.
+type examRow struct {
+	name    string
+	culprit string // what is wrong and who is to blame, for readers
+	play    func(ctx context.Context, x *examPod) error
+}
+
+// examStage is rows that are played side by side, with what is wrong with the node meanwhile.
+type examStage struct {
+	name  string
+	set   func(ctx context.Context, e *exam) error // puts the node in the state that the rows want; may be nil
+	rows  []examRow
+	apart time.Duration // between the beginnings of two rows; 0 means the usual time
+}
+
+// exam is one run of the scenario.
+type exam struct {
+	bench   *bench.Bench
+	calls   *bench.CallLog
+	pulls   *bench.PullLog
+	events  *bench.EventLog
+	network *bench.NetworkFaults
+	watched *bench.Sightings
+
+	mu      sync.Mutex
+	stopped []blame.Span // containerd was stopped
+	results []examResult
+}
+
+// examResult is how one row was judged.
+type examResult struct {
+	stage, name, culprit string
+	failed               error // the row could not be carried out
+	timeline             agent.Timeline
+	told                 []blame.Told
+	truth                []blame.Stretch
+	score                blame.Score
+	lengths              []blame.Violation
+	compared             int // phases whose true length is known
+}
+
+// blameExam plays every row on the real node and judges whom the agent blames for each second.
+func blameExam(ctx context.Context, b *bench.Bench, v *Verdict) error {
+	return playExam(ctx, b, v, examStages(b.Seed))
+}
+
+func playExam(ctx context.Context, b *bench.Bench, v *Verdict, stages []examStage) (err error) {
+	e, stop, err := openExam(ctx, b)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, stop()) }()
+	if err := settleAgent(ctx, b); err != nil {
+		return err
+	}
+	for _, stage := range stages {
+		if err := e.play(ctx, stage); err != nil {
+			return fmt.Errorf("stage %s: %w", stage.name, err)
+		}
+	}
+	return e.report(v)
+}
+
+func openExam(ctx context.Context, b *bench.Bench) (*exam, func() error, error) {
+	calls, err := b.OpenCallLog()
+	if err != nil {
+		return nil, nil, err
+	}
+	pulls, err := b.OpenPullLog()
+	if err != nil {
+		return nil, nil, err
+	}
+	events, err := b.OpenEventLog()
+	if err != nil {
+		return nil, nil, err
+	}
+	watched, stop := b.Watch(ctx)
+	return &exam{bench: b, calls: calls, pulls: pulls, events: events, network: b.NetworkFaults(), watched: watched}, stop, nil
+}
+
+// play plays the rows of a stage side by side. A row that cannot be carried out is part of the result and ends no other one.
+func (e *exam) play(ctx context.Context, stage examStage) error {
+	e.bench.Node.Report.Say("stage %s: %d rows", stage.name, len(stage.rows))
+	if stage.set != nil {
+		if err := stage.set(ctx, e); err != nil {
+			return err
+		}
+	}
+	apart := stage.apart
+	if apart == 0 {
+		apart = 300 * time.Millisecond
+	}
+	var rows errgroup.Group
+	for i, row := range stage.rows {
+		rows.Go(func() error {
+			if err := sleep(ctx, time.Duration(i)*apart); err != nil {
+				return err
+			}
+			result := e.judge(ctx, row)
+			result.stage = stage.name
+			e.mu.Lock()
+			defer e.mu.Unlock()
+			e.results = append(e.results, result)
+			return ctx.Err()
+		})
+	}
+	return rows.Wait()
+}
+
+// judge plays one row and compares what the agent tells with what the witnesses do. The pod goes when that is done.
+func (e *exam) judge(ctx context.Context, row examRow) (result examResult) {
+	result = examResult{name: row.name, culprit: row.culprit}
+	x := &examPod{exam: e, name: row.name, images: make(map[string]string)}
+	if result.failed = row.play(ctx, x); result.failed != nil {
+		return result
+	}
+	if result.timeline, result.failed = x.timeline(ctx); result.failed != nil {
+		return result
+	}
+	if result.failed = keep(e.bench, result.timeline); result.failed != nil {
+		return result
+	}
+	account, err := x.account(ctx, result.timeline)
+	if err != nil {
+		result.failed = err
+		return result
+	}
+	if result.told, result.failed = blame.Read(result.timeline); result.failed != nil {
+		return result
+	}
+	result.truth = account.Stretches()
+	result.score = blame.Judge(result.told, result.truth)
+	result.lengths, result.compared = blame.Compare(result.told, account.Lengths())
+	if err := e.bench.DeletePod(ctx, x.name); err != nil && ctx.Err() == nil {
+		result.failed = err
+	}
+	return result
+}

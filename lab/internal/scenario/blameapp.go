@@ -1,0 +1,101 @@
+package scenario
+
+import (
+	"context"
+	"errors"
+	"strconv"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/podlapse/podlapse/lab/internal/bench"
+	"github.com/podlapse/podlapse/lab/internal/blame"
+	"github.com/podlapse/podlapse/lab/internal/workload"
+)
+
+// appRows are pods whose own containers take their time, or fail.
+func appRows(long func() time.Duration) []examRow {
+	started := func(spec func(image string) corev1.PodSpec) func(context.Context, *examPod) error {
+		return func(ctx context.Context, x *examPod) error { return x.start(ctx, spec(x.bench().BaseImage)) }
+	}
+	return []examRow{
+		{"exits-with-0", "a container ends with code 0 again and again: back-off", func(ctx context.Context, x *examPod) error {
+			spec := one(x.bench().BaseImage, time.Minute)
+			spec.Containers[0].Env = append(spec.Containers[0].Env, corev1.EnvVar{Name: workload.RunFor, Value: "1500ms"})
+			return errors.Join(x.create(ctx, spec), x.endless(ctx, mainName, 3))
+		}},
+		{"exits-with-1", "a container fails again and again: back-off", func(ctx context.Context, x *examPod) error {
+			spec := one(x.bench().BaseImage, time.Minute)
+			crash(&spec.Containers[0], 2*time.Second)
+			return errors.Join(x.create(ctx, spec), x.endless(ctx, mainName, 3))
+		}},
+		{"init-fails", "an init container fails again and again: back-off", func(ctx context.Context, x *examPod) error {
+			spec := one(x.bench().BaseImage, readySoon)
+			init := corev1.Container{Name: initName, Image: x.bench().BaseImage}
+			crash(&init, 1500*time.Millisecond)
+			spec.InitContainers = []corev1.Container{init}
+			return errors.Join(x.create(ctx, spec), x.endless(ctx, initName, 3))
+		}},
+		{"liveness-kills", "a liveness probe fails and kubelet kills the container: application", func(ctx context.Context, x *examPod) error {
+			spec := one(x.bench().BaseImage, time.Minute)
+			spec.Containers[0].LivenessProbe = &corev1.Probe{ProbeHandler: corev1.ProbeHandler{Exec: &corev1.ExecAction{
+				Command: []string{workload.Path, "fail"}}}, PeriodSeconds: 2, FailureThreshold: 2, InitialDelaySeconds: 2}
+			return errors.Join(x.create(ctx, spec), x.endless(ctx, mainName, 2))
+		}},
+		{"slow-init", "an init container is slow: application", started(func(image string) corev1.PodSpec {
+			spec := one(image, readySoon)
+			spec.InitContainers = []corev1.Container{bench.InitContainer(initName, image, long())}
+			return spec
+		})},
+		{"hook", "a post-start hook is slow: application", started(func(image string) corev1.PodSpec {
+			spec := one(image, readySoon)
+			hooked := bench.WithHook(corev1.Container{Name: hookedName, Image: image}, long())
+			spec.Containers = append([]corev1.Container{hooked}, spec.Containers...)
+			return spec
+		})},
+		{"startup-probe", "a startup probe passes late: application", started(func(image string) corev1.PodSpec {
+			after := long()
+			spec := one(image, after+time.Second)
+			spec.Containers[0] = bench.WithStartupProbe(spec.Containers[0], after)
+			return spec
+		})},
+		{"readiness-probe", "a readiness probe passes late: application", started(func(image string) corev1.PodSpec { return one(image, long()) })},
+		{"readiness-gate", "a readiness gate passes late: gate", func(ctx context.Context, x *examPod) error {
+			spec := one(x.bench().BaseImage, readySoon)
+			spec.ReadinessGates = []corev1.PodReadinessGate{{ConditionType: bench.ReadinessGate}}
+			return errors.Join(x.create(ctx, spec), x.approveLate(ctx, long()), x.ready(ctx))
+		}},
+	}
+}
+
+// endless waits until a container has ended so often, and until its next run is due.
+func (x *examPod) endless(ctx context.Context, container string, ends int) error {
+	err := errors.Join(x.exited(ctx, container, ends), sleep(ctx, 4*time.Second))
+	x.giveUp()
+	return err
+}
+
+// crash has a container fail a time after it started.
+func crash(c *corev1.Container, after time.Duration) {
+	c.Env = append(c.Env, corev1.EnvVar{Name: workload.CrashAfter, Value: after.String()},
+		corev1.EnvVar{Name: workload.ExitCode, Value: strconv.Itoa(1)})
+}
+
+// approveLate passes the readiness gate so long after all else was ready.
+func (x *examPod) approveLate(ctx context.Context, late time.Duration) error {
+	err := x.await(ctx, "readiness but for the gate", func() (bool, error) {
+		return !x.exam.watched.Of(x.name).ContainersReadyAt.IsZero(), nil
+	})
+	if err := errors.Join(err, sleep(ctx, late)); err != nil {
+		return err
+	}
+	approved, err := bench.Dated(func() error { return x.bench().PassReadinessGate(ctx, x.name) })
+	x.faults = append(x.faults, blame.Fault{Causes: only(blame.Gate), From: x.exam.watched.Of(x.name).ContainersReadyAt,
+		FixedAt: approved.StartAt, Witness: "scenario"})
+	return err
+}
+
+// takenUp waits until kubelet has given the pod its first status.
+func (x *examPod) takenUp(ctx context.Context) error {
+	return x.await(ctx, "first status", func() (bool, error) { return !x.exam.watched.Of(x.name).AcknowledgedAt.IsZero(), nil })
+}

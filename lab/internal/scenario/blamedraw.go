@@ -1,0 +1,18 @@
+package scenario
+
+import (
+	"math/rand/v2"
+	"sync"
+	"time"
+)
+
+// lengths draws how long faults last: from three to six seconds. Safe for concurrent use.
+func lengths(seed uint64) func() time.Duration {
+	random := rand.New(rand.NewPCG(seed, 1))
+	var mu sync.Mutex
+	return func() time.Duration {
+		mu.Lock()
+		defer mu.Unlock()
+		return 3*time.Second + time.Duration(random.Int64N(int64(3*time.Second))).Round(time.Millisecond)
+	}
+}

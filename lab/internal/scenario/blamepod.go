@@ -1,0 +1,144 @@
+package scenario
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/podlapse/podlapse/lab/internal/agent"
+	"github.com/podlapse/podlapse/lab/internal/bench"
+	"github.com/podlapse/podlapse/lab/internal/blame"
+)
+
+// rowLimit is the longest that anything in a row may take.
+const rowLimit = 2 * time.Minute
+
+// examPod is the pod of a row, and what the row knows of its start-up besides the witnesses.
+type examPod struct {
+	exam *exam
+	name string
+	spec corev1.PodSpec
+
+	createdAt    time.Time
+	until        time.Time // for an unfinished start-up: what came later is not judged
+	unfinished   bool
+	images       map[string]string // reference of the cold image of each container
+	sandboxFault []blame.Cause
+	pauseImage   string // the repository of the pause image that the node lacks
+	faults       []blame.Fault
+}
+
+func (x *examPod) bench() *bench.Bench { return x.exam.bench }
+
+// create creates the pod.
+func (x *examPod) create(ctx context.Context, spec corev1.PodSpec) error {
+	x.spec = spec
+	x.createdAt = time.Now()
+	return x.bench().CreatePod(ctx, x.name, spec)
+}
+
+// ready waits for the end of the start-up.
+func (x *examPod) ready(ctx context.Context) error {
+	return x.bench().AwaitReady(ctx, x.name, rowLimit)
+}
+
+// start creates the pod and waits for the end of its start-up.
+func (x *examPod) start(ctx context.Context, spec corev1.PodSpec) error {
+	return errors.Join(x.create(ctx, spec), x.ready(ctx))
+}
+
+// blames says who was to blame until what was wrong is put right by this call, and afterwards until the stretch of time is over
+// that the witnesses see.
+func (x *examPod) blames(causes, then []blame.Cause, put func() error) error {
+	fixed, err := bench.Dated(put)
+	x.faults = append(x.faults, blame.Fault{Causes: causes, FixedAt: fixed.StartAt, Then: then, Witness: "scenario"})
+	return err
+}
+
+// giveUp ends the judging of a start-up that is not going to end.
+func (x *examPod) giveUp() { x.unfinished, x.until = true, time.Now() }
+
+// cold makes an image for a container that the node has not seen.
+func (x *examPod) cold(ctx context.Context, container string, size int) (string, error) {
+	reference, err := x.bench().Image(ctx, x.image(container), size)
+	x.images[container] = reference
+	return reference, err
+}
+
+// image is the name of a container's cold image.
+func (x *examPod) image(container string) string { return x.name + "-" + container }
+
+// uid is the pod's, once a watch has brought it.
+func (x *examPod) uid() string { return x.exam.watched.Of(x.name).UID }
+
+// await waits until something is so.
+func (x *examPod) await(ctx context.Context, what string, so func() (bool, error)) error {
+	return x.bench().Node.Report.Wait(ctx, what+" of pod "+x.name, rowLimit, 20*time.Millisecond, func(context.Context) error {
+		yes, err := so()
+		if err == nil && !yes {
+			err = errors.New("it has not come")
+		}
+		return err
+	})
+}
+
+// said waits until kubelet has made so many Events of a reason about the pod.
+func (x *examPod) said(ctx context.Context, reason string, times int) error {
+	return x.await(ctx, "an Event "+reason, func() (bool, error) {
+		events, err := x.exam.events.All()
+		count := 0
+		for _, event := range events {
+			if event.Pod == x.name && event.Reason == reason {
+				count++
+			}
+		}
+		return count >= times, err
+	})
+}
+
+// called waits until the runtime has been called so often in a way for a container.
+func (x *examPod) called(ctx context.Context, kind, container string, times int) error {
+	return x.await(ctx, "call "+kind, func() (bool, error) {
+		calls, err := x.exam.calls.Of(x.uid())
+		count := 0
+		for _, call := range calls {
+			if call.Kind == kind && call.Container == container {
+				count++
+			}
+		}
+		return count >= times, err
+	})
+}
+
+// exited waits until a container has ended so often.
+func (x *examPod) exited(ctx context.Context, container string, times int) error {
+	return x.await(ctx, fmt.Sprintf("end %d of container %s", times, container), func() (bool, error) {
+		calls, err := x.exam.calls.Of(x.uid())
+		count := 0
+		for _, call := range calls {
+			if call.Container == container && !call.ExitedAt.IsZero() {
+				count++
+			}
+		}
+		return count >= times, err
+	})
+}
+
+// pulling waits until the runtime was asked so often to pull a container's image.
+func (x *examPod) pulling(ctx context.Context, container string, times int) error {
+	return x.await(ctx, "pull", func() (bool, error) {
+		calls, err := x.exam.pulls.Of(x.images[container])
+		return len(calls) >= times, err
+	})
+}
+
+// timeline is what the agent tells of the pod.
+func (x *examPod) timeline(ctx context.Context) (agent.Timeline, error) {
+	if x.unfinished {
+		return x.bench().Agent.Timeline(ctx, x.bench().Namespace, x.name)
+	}
+	return x.bench().AwaitSettled(ctx, x.name)
+}

@@ -1,0 +1,86 @@
+package scenario
+
+import (
+	"cmp"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/podlapse/podlapse/lab/internal/blame"
+)
+
+// What the exam wants of an agent.
+const (
+	mostUnattributed = 0.10 // of the judged time
+	mostUnjudged     = 0.15 // of all time, of the lab itself
+)
+
+// report prints the results and puts what is wrong into the verdict.
+func (e *exam) report(v *Verdict) error {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	slices.SortStableFunc(e.results, func(a, b examResult) int { return cmp.Compare(a.stage, b.stage) })
+	var sum blame.Score
+	var text strings.Builder
+	fmt.Fprintf(&text, "%-14s %-26s %8s %8s %8s %8s\n", "STAGE", "ROW", "RIGHT", "UNATTR", "WRONG", "UNJUDGED")
+	compared := 0
+	for _, r := range e.results {
+		if r.failed != nil {
+			v.Problem("row %s could not be carried out: %v", r.name, r.failed)
+			continue
+		}
+		v.Compared++
+		sum.Add(r.score)
+		compared += r.compared
+		r.print(&text)
+		for _, violation := range r.lengths {
+			v.Problem("row %s: outside the stated error: %s", r.name, violation)
+		}
+		if r.score.Wrong > 0 {
+			v.Problem("row %s: %s s are blamed wrong", r.name, seconds(r.score.Wrong))
+		}
+	}
+	fmt.Fprintln(&text)
+	sum.Cells.Print(&text)
+	share := func(part, of time.Duration) float64 { return part.Seconds() / max(of.Seconds(), 0.001) }
+	unattributed, unjudged := share(sum.Unattributed, sum.Judged()), share(sum.Unjudged, sum.Judged()+sum.Unjudged)
+	fmt.Fprintf(&text, "\nright %s s, unattributed %s s (%.1f %%), wrong %s s; not judged %s s (%.1f %% of all)\n", seconds(sum.Right),
+		seconds(sum.Unattributed), 100*unattributed, seconds(sum.Wrong), seconds(sum.Unjudged), 100*unjudged)
+	fmt.Fprintf(&text, "%d phases of known length were compared with the stated error\n", compared)
+	if unattributed > mostUnattributed {
+		v.Problem("%.1f %% of the judged time is unattributed, more than %.0f %%", 100*unattributed, 100*mostUnattributed)
+	}
+	if unjudged > mostUnjudged {
+		v.Problem("%.1f %% of all time was not judged, more than %.0f %%: the exam proves too little", 100*unjudged, 100*mostUnjudged)
+	}
+	v.Text = text.String()
+	return nil
+}
+
+// print writes a line about the row, and beside it, where anything is not right, whom each side blames for what.
+func (r examResult) print(out io.Writer) {
+	fmt.Fprintf(out, "%-14s %-26s %8s %8s %8s %8s\n", r.stage, r.name, seconds(r.score.Right), seconds(r.score.Unattributed),
+		seconds(r.score.Wrong), seconds(r.score.Unjudged))
+	const shown = time.Second
+	if r.score.Wrong == 0 && r.score.Unattributed < shown && r.score.Unjudged < 2*shown && len(r.lengths) == 0 {
+		return
+	}
+	at := func(t time.Time) string { return seconds(t.Sub(r.timeline.CreatedAt)) }
+	for _, t := range r.told {
+		if t.Length() < 10*time.Millisecond {
+			continue
+		}
+		fmt.Fprintf(out, "    agent  %7s %7s ±%-6s %-14s %s %s %v\n", at(t.From), at(t.To), seconds(t.Error), t.Cause, t.Phase, t.Container, t.Candidates)
+	}
+	for _, t := range r.truth {
+		if t.Length() < 10*time.Millisecond {
+			continue
+		}
+		fmt.Fprintf(out, "    truth  %7s %7s ±%-6s %-14s %s\n", at(t.From), at(t.To), seconds(t.Slack), strings.Join(t.Causes, "/"), t.Witness)
+	}
+	for _, f := range r.score.Findings {
+		fmt.Fprintf(out, "    WRONG  %s s: %s blamed for %s (%s)\n", seconds(f.Length), f.Told.Cause, strings.Join(f.Stretch.Causes, "/"), f.Told.Phase)
+	}
+}

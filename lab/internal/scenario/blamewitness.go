@@ -1,0 +1,188 @@
+package scenario
+
+import (
+	"context"
+	"net/http"
+	"slices"
+	"strings"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/podlapse/podlapse/lab/internal/agent"
+	"github.com/podlapse/podlapse/lab/internal/bench"
+	"github.com/podlapse/podlapse/lab/internal/blame"
+	"github.com/podlapse/podlapse/lab/internal/cni"
+	"github.com/podlapse/podlapse/lab/internal/image"
+	"github.com/podlapse/podlapse/lab/internal/layout"
+	"github.com/podlapse/podlapse/lab/internal/registry"
+	"github.com/podlapse/podlapse/lab/internal/workload"
+)
+
+// account asks every witness about a pod. It must still be there: its log goes with it.
+func (x *examPod) account(ctx context.Context, timeline agent.Timeline) (blame.Account, error) {
+	a := blame.Account{CreatedAt: x.createdAt, Until: x.until, SandboxFault: x.sandboxFault, Faults: x.faults,
+		Stopped: x.exam.stoppages()}
+	if a.Until.IsZero() {
+		a.Until = timeline.SettledAt
+	}
+	b := x.bench()
+	a.BoundAt, _ = b.BoundAt(ctx, x.name) // it may have been bound by nobody
+	a.TakenUpAt, _ = b.TakenUpAt(x.name)  // nor have been taken up
+	calls, err := x.exam.calls.Of(x.uid())
+	if err != nil {
+		return a, err
+	}
+	networks, err := cni.ReadLog(b.Node.CNILog(), b.Namespace)
+	if err != nil {
+		return a, err
+	}
+	pauses, err := x.accesses(ctx, x.pauseImage)
+	if err != nil {
+		return a, err
+	}
+	for _, call := range calls {
+		a.Calls = append(a.Calls, x.call(call, networks, pauses))
+		if call.Kind != bench.CallStart {
+			continue
+		}
+		run, err := x.run(call)
+		if err != nil {
+			return a, err
+		}
+		a.Runs = append(a.Runs, run)
+	}
+	return a, x.addPulls(ctx, &a)
+}
+
+// call reads one call of the runtime, and what happened meanwhile.
+func (x *examPod) call(call bench.RuntimeCall, networks []cni.Entry, pauses []registry.Access) blame.Call {
+	c := blame.Call{Span: blame.Span{From: call.StartAt, To: call.EndAt}, Kind: call.Kind, Container: call.Container,
+		Attempt: call.Attempt, Failed: call.Failed}
+	if call.Kind != bench.CallSandbox {
+		return c
+	}
+	within := func(at time.Time) bool {
+		return !at.Before(call.StartAt) && (call.EndAt.IsZero() || at.Before(call.EndAt))
+	}
+	for _, entry := range networks {
+		if entry.Pod == x.name && within(entry.StartAt) {
+			c.Network = append(c.Network, blame.Span{From: entry.StartAt, To: entry.EndAt})
+			c.NetworkFailed = c.NetworkFailed || entry.Error != ""
+		}
+	}
+	for _, access := range pauses {
+		if !within(access.StartAt) {
+			continue
+		}
+		if c.PauseImage.From.IsZero() || access.StartAt.Before(c.PauseImage.From) {
+			c.PauseImage.From = access.StartAt
+		}
+		if access.LastByteAt.After(c.PauseImage.To) {
+			c.PauseImage.To = access.LastByteAt
+		}
+	}
+	return c
+}
+
+// run reads one run of a container.
+func (x *examPod) run(call bench.RuntimeCall) (blame.Run, error) {
+	r := blame.Run{Container: call.Container, Attempt: call.Attempt, ExitedAt: call.ExitedAt, HeardAt: call.HeardAt}
+	said, err := x.bench().SaidBy(x.name, x.uid(), call.Container, call.Attempt)
+	if err != nil {
+		return r, err
+	}
+	r.BegunAt = said[workload.WordStarted]
+	for _, c := range x.spec.InitContainers {
+		if c.Name == call.Container {
+			r.Init = c.RestartPolicy == nil || *c.RestartPolicy != corev1.ContainerRestartPolicyAlways
+			r.Hooked = hasHook(c)
+		}
+	}
+	for _, c := range x.spec.Containers {
+		if c.Name == call.Container {
+			r.Hooked = hasHook(c)
+			r.ReadyAt = said[workload.WordReady]
+			if c.ReadinessProbe == nil && c.StartupProbe != nil {
+				r.ReadyAt = said[workload.WordStartup]
+			}
+		}
+	}
+	if r.Hooked {
+		r.HookedAt = said[workload.WordHookDone]
+	}
+	return r, nil
+}
+
+func hasHook(c corev1.Container) bool { return c.Lifecycle != nil && c.Lifecycle.PostStart != nil }
+
+// addPulls adds the calls that pulled the pod's cold images, and kubelet's requests for them.
+func (x *examPod) addPulls(ctx context.Context, a *blame.Account) error {
+	events, err := x.exam.events.All()
+	if err != nil {
+		return err
+	}
+	for _, event := range events {
+		if event.Pod == x.name && event.Reason == "Pulling" {
+			a.Requested = append(a.Requested, blame.Request{Container: event.Container, At: event.At})
+		}
+		if event.Pod == x.name && event.Reason == "BackOff" {
+			a.BackedOff = append(a.BackedOff, blame.Request{Container: event.Container, At: event.At})
+		}
+	}
+	for container, reference := range x.images {
+		pulls, err := x.exam.pulls.Of(reference)
+		if err != nil {
+			return err
+		}
+		accesses, err := x.accesses(ctx, repository(reference))
+		if err != nil {
+			return err
+		}
+		for _, pull := range pulls {
+			call := blame.Call{Span: blame.Span{From: pull.StartAt, To: pull.EndAt}, Kind: blame.Pull, Container: container, Failed: pull.Failed != ""}
+			for _, access := range accesses {
+				if !access.StartAt.Before(pull.StartAt.Add(-logRounding)) && (pull.EndAt.IsZero() || access.StartAt.Before(pull.EndAt)) &&
+					access.LastByteAt.After(call.LastByteAt) {
+					call.LastByteAt = access.LastByteAt
+				}
+			}
+			a.Calls = append(a.Calls, call)
+		}
+	}
+	slices.SortStableFunc(a.Calls, func(p, q blame.Call) int { return p.From.Compare(q.From) })
+	return nil
+}
+
+// logRounding is how much a stamp of containerd's log may be late.
+const logRounding = 2 * time.Millisecond
+
+// accesses are the node's requests for what a repository holds.
+func (x *examPod) accesses(ctx context.Context, repository string) ([]registry.Access, error) {
+	if repository == "" {
+		return nil, nil
+	}
+	log, err := x.bench().Registry.Log(ctx, repository)
+	if err != nil {
+		return nil, err
+	}
+	return slices.DeleteFunc(log, func(a registry.Access) bool {
+		return strings.HasPrefix(a.Client, image.Pusher) || a.Method != http.MethodGet && a.Method != http.MethodHead
+	}), nil
+}
+
+// repository is that of a reference to an image of the lab's registry; empty for any other one.
+func repository(reference string) string {
+	rest, ours := strings.CutPrefix(reference, layout.Address(layout.RegistryPort)+"/")
+	if !ours {
+		return ""
+	}
+	return rest[:strings.IndexAny(rest, ":@")]
+}
+
+// stoppages are when containerd was stopped.
+func (e *exam) stoppages() []blame.Span {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	return slices.Clone(e.stopped)
+}
