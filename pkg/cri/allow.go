@@ -17,8 +17,9 @@ var allowed = map[string]struct{}{
 	"/runtime.v1.RuntimeService/ContainerStatus": {},
 	"/runtime.v1.ImageService/ImageStatus":       {},
 
-	"/containerd.services.sandbox.v1.Store/Get": {},
-	"/containerd.services.images.v1.Images/Get": {},
+	"/containerd.services.sandbox.v1.Store/Get":  {},
+	"/containerd.services.images.v1.Images/Get":  {},
+	"/containerd.services.images.v1.Images/List": {},
 
 	"/containerd.services.content.v1.Content/Info":         {},
 	"/containerd.services.content.v1.Content/ListStatuses": {},

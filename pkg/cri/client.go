@@ -152,6 +152,17 @@ func (c *client) storedImage(ctx context.Context, name string) (*imagesapi.Image
 	return answer.GetImage(), nil
 }
 
+// pinnedImages lists the images of containerd's image store that are pinned.
+func (c *client) pinnedImages(ctx context.Context) ([]*imagesapi.Image, error) {
+	ctx, cancel := context.WithTimeout(inNamespace(ctx), c.timeout)
+	defer cancel()
+	answer, err := c.images.List(ctx, &imagesapi.ListImagesRequest{Filters: []string{pinnedFilter}})
+	if err != nil {
+		return nil, fmt.Errorf("list pinned images of containerd: %w", err)
+	}
+	return answer.GetImages(), nil
+}
+
 func inNamespace(ctx context.Context) context.Context {
 	return metadata.AppendToOutgoingContext(ctx, "containerd-namespace", containerdNamespace)
 }

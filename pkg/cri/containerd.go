@@ -57,7 +57,15 @@ func (s *stores) missing() (names, costs []string) {
 }
 
 // sandboxStamps is what containerd's sandbox store told of one sandbox.
-type sandboxStamps struct{ begunAt, runningAt time.Time }
+type sandboxStamps struct {
+	begunAt, runningAt             time.Time
+	imageResolvedAt, imagePulledAt time.Time // of the sandbox image, if it was pulled meanwhile
+	imageKnown                     bool      // whether it was is known
+}
+
+// podSandboxer is the only part of containerd that stamps sandboxes as stampSandbox expects. Others, such as the shims of
+// virtual machines, make the sandbox in their own way.
+const podSandboxer = "podsandbox"
 
 // stampSandbox fills in the stamps of a sandbox of which CRI told createdAt, and whose first
 // container was created at firstContainerAt, zero when there is none yet.
@@ -84,7 +92,13 @@ func (l *lookUp) stampSandbox(ctx context.Context, sandbox *timeline.Sandbox, cr
 		default:
 			return ifBroken(err)
 		}
+		if stored.GetSandboxer() != podSandboxer {
+			return nil
+		}
 		stamps.begunAt = fromTimestamp(stored.GetCreatedAt())
+		if err := l.stampSandboxImage(ctx, &stamps, createdAt); err != nil {
+			return err
+		}
 		if sandbox.Ready {
 			stamps.runningAt = fromTimestamp(stored.GetUpdatedAt())
 			l.stamps.add(sandbox.ID, stamps)
@@ -94,6 +108,8 @@ func (l *lookUp) stampSandbox(ctx context.Context, sandbox *timeline.Sandbox, cr
 		stamps.runningAt = time.Time{}
 	}
 	sandbox.BegunAt, sandbox.NetworkReadyAt, sandbox.RunningAt = stamps.begunAt, createdAt, stamps.runningAt
+	sandbox.ImageResolvedAt, sandbox.ImagePulledAt = stamps.imageResolvedAt, stamps.imagePulledAt
+	sandbox.ImageKnown = stamps.imageKnown
 	sandbox.CreatedAt = time.Time{}
 	return nil
 }

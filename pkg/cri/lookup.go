@@ -19,7 +19,10 @@ type lookUp struct {
 	running  *cache[*runtimeapi.ContainerStatus] // while they ran, by container ID
 	finished *cache[*runtimeapi.ContainerStatus] // of exited containers, by container ID
 	catalog  catalog
-	now      func() time.Time
+
+	sandboxImage sandboxImage
+
+	now func() time.Time
 }
 
 // answer asks everything that one question wants. It fails as a whole: a part of an answer would

@@ -70,7 +70,7 @@ func TestAnswer(t *testing.T) {
 	got := answer(t, l, "app", "absent:1", "Not A Ref")
 	want := timeline.RuntimeSeen{
 		UID: "pod", AskedAt: second(99), ArrivedAt: second(99),
-		Sandboxes: []timeline.Sandbox{{ID: "s1", Attempt: 1, Ready: true, BegunAt: second(1), NetworkReadyAt: second(3), RunningAt: second(3.5)}},
+		Sandboxes: []timeline.Sandbox{{ID: "s1", Attempt: 1, Ready: true, BegunAt: second(1), NetworkReadyAt: second(3), RunningAt: second(3.5), ImageKnown: true}},
 		Containers: []timeline.ContainerRun{
 			{Name: "init", ID: "c3", CreatedAt: second(4), StartedAt: second(5), FinishedAt: second(6), ExitCode: 1},
 			{Name: "app", ID: "c2", Attempt: 2, CreatedAt: second(9), StartedAt: second(10)},
@@ -138,7 +138,7 @@ func TestNoContainersWithoutASandbox(t *testing.T) {
 
 func TestSandboxStamps(t *testing.T) {
 	coarse := timeline.Sandbox{ID: "s", Ready: true, CreatedAt: second(3)}
-	fine := timeline.Sandbox{ID: "s", Ready: true, BegunAt: second(1), NetworkReadyAt: second(3), RunningAt: second(3.5)}
+	fine := timeline.Sandbox{ID: "s", Ready: true, BegunAt: second(1), NetworkReadyAt: second(3), RunningAt: second(3.5), ImageKnown: true}
 	noRunning := fine
 	noRunning.RunningAt = time.Time{}
 	stopped := noRunning
@@ -157,6 +157,7 @@ func TestSandboxStamps(t *testing.T) {
 		{name: "containerd 2, resources changed", updatedAt: second(50), firstContainerAt: second(4), want: noRunning},
 		{name: "containerd 2, stopped before it was looked at", notReady: true, want: stopped},
 		{name: "containerd 2, not in the store", notStored: true, want: coarse},
+		{name: "containerd 2, a virtual machine's shim", options: critest.Options{Sandboxer: "shim"}, want: coarse},
 		{name: "containerd 2 without the store", options: critest.Options{NoStores: true}, want: coarse},
 		{name: "containerd 1.7", options: critest.Options{Version: "1.7.27"}, want: coarse},
 		{name: "containerd of unknown version", options: critest.Options{Version: "unknown"}, want: coarse},

@@ -88,6 +88,9 @@ func pullRecord(p timeline.Pull) PullRecord {
 		SizeBytes:    p.SizeBytes,
 		Sources:      convert(p.Sources, same),
 		Attempt:      p.Attempt,
+		Resumed:      p.Resumed,
+		PullsAhead:   p.Ahead,
+		PullsBeside:  p.Beside,
 	}
 	if p.Outcome == imagepull.OutcomeFailed && p.Error > 0 {
 		r.Error = new(Seconds(p.Error))
@@ -119,7 +122,7 @@ func addLayers(r *PullRecord, p timeline.Pull) {
 	for i, shared := range p.Shared {
 		r.Layers[i].Shared = shared
 	}
-	r.Download = &DownloadRecord{r.StartedAt, r.DownloadedAt, Seconds(p.DownloadedAt.Sub(p.StartedAt)), p.Bytes()}
+	r.Download = &DownloadRecord{r.StartedAt, r.DownloadedAt, Seconds(p.DownloadedAt.Sub(p.StartedAt)), p.Bytes(), int64(p.Rate())}
 	if from, to, busy := p.Unpacking(); busy > 0 {
 		r.Unpack = &UnpackRecord{instantOf(from), instantOf(to), Seconds(busy)}
 	}

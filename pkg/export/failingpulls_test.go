@@ -30,7 +30,7 @@ func TestFailingPulls(t *testing.T) {
 	}
 	registry := prometheus.NewPedanticRegistry()
 	registry.MustRegister(NewLivePulls(func() LivePulls { return LivePulls{Starting: timelines, Now: after(0)} }))
-	want := `# HELP podlapse_image_pulls_failing Pulls that pods which start wait for and whose latest attempt to end failed, by the reason in the runtime's error; also while the next attempt goes on.
+	want := `# HELP podlapse_image_pulls_failing Pulls that pods which start wait for and whose latest attempt to end failed, by the reason in the runtime's error; also while the next attempt goes on. The registry is the host in the image's reference; the content may have come from its mirror.
 # TYPE podlapse_image_pulls_failing gauge
 podlapse_image_pulls_failing{reason="dns",registry="r.example"} 2
 podlapse_image_pulls_failing{reason="other",registry="r.example"} 1

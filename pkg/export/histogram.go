@@ -28,6 +28,9 @@ var durationBuckets = []float64{
 	0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 20, 30, 60, 120, 300, 600,
 }
 
+// phaseBuckets are fewer, since each phase has its own. Native histograms tell more.
+var phaseBuckets = []float64{0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 120}
+
 // pullBuckets are fewer, since each registry and outcome has its own. Native histograms tell more.
 var pullBuckets = []float64{0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 120, 300}
 

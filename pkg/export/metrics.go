@@ -47,7 +47,7 @@ func NewMetrics(registerer prometheus.Registerer, trace TraceOf) *Metrics {
 				"podlapse_pod_startup_duration_seconds, so that the sums agree. Phases that no "+
 				"evidence tells apart count under the first one's name where the same party is to blame, "+
 				"else as unattributed, like time that nothing explains.",
-			durationBuckets), []string{"phase"}),
+			phaseBuckets), []string{"phase"}),
 		steps: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "podlapse_pod_phase_steps_total",
 			Help: "How many times start-ups went through a phase; of those in podlapse_pod_phase_duration_seconds, which " +

@@ -15,10 +15,15 @@ type pullMetrics struct {
 	pull, queue *prometheus.HistogramVec
 	unpack      prometheus.Histogram
 	bytes       *prometheus.CounterVec
+	busy        prometheus.Counter
+	busyTime    busyTime
 	failures    *prometheus.CounterVec
 	lost        *prometheus.CounterVec
 	registries  *registryLabels
 }
+
+// ofRegistry is added to the help of what has the label registry.
+const ofRegistry = " The registry is the host in the image's reference; the content may have come from its mirror."
 
 func newPullMetrics(registerer prometheus.Registerer) *pullMetrics {
 	m := &pullMetrics{
@@ -29,13 +34,13 @@ func newPullMetrics(registerer prometheus.Registerer) *pullMetrics {
 		}, []string{"kind", "outcome"}),
 		pull: prometheus.NewHistogramVec(histogram("podlapse_image_pull_duration_seconds",
 			"Time from the request to the runtime to pull an image until it answered, without "+
-				"the wait in the node's pull queue. Images found on the node and pulls that nobody "+
-				"timed are not counted.",
+				"the wait in the node's pull queue. Images found on the node, pulls that nobody "+
+				"timed and pulls that resumed an attempt which was broken off are not counted."+ofRegistry,
 			pullBuckets), []string{"registry", "outcome"}),
 		queue: prometheus.NewHistogramVec(histogram("podlapse_image_pull_queue_seconds",
 			"Time from the moment kubelet wanted an image pulled until the runtime was asked to: "+
 				"the wait in the node's pull queue; of the pulls in podlapse_image_pull_duration_seconds whose "+
-				"wait is known.",
+				"wait is known."+ofRegistry,
 			pullBuckets), []string{"registry"}),
 		unpack: prometheus.NewHistogram(histogram("podlapse_image_unpack_duration_seconds",
 			"Time that the runtime spent unpacking the layers of one pull, while others still came or after; "+
@@ -44,11 +49,16 @@ func newPullMetrics(registerer prometheus.Registerer) *pullMetrics {
 		bytes: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "podlapse_image_pull_bytes_total",
 			Help: "Bytes of the layers that pulls brought, as the registry has them; a layer that several pulls share " +
-				"counts once.",
+				"counts once. Pulls that resumed an attempt which was broken off are not counted." + ofRegistry,
 		}, []string{"registry"}),
+		busy: prometheus.NewCounter(prometheus.CounterOpts{
+			Name: "podlapse_image_pull_busy_seconds_total",
+			Help: "Time in which at least one of the pulls in podlapse_image_pull_bytes_total received content. Pulls that run at the same " +
+				"time count once, so that the bytes of all registries divided by this time are the rate of the node.",
+		}),
 		failures: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "podlapse_image_pull_failures_total",
-			Help: "Attempts to pull an image that failed, by the reason in the runtime's error.",
+			Help: "Attempts to pull an image that failed, by the reason in the runtime's error." + ofRegistry,
 		}, []string{"registry", "reason"}),
 		lost: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "podlapse_events_lost_total",
@@ -65,7 +75,7 @@ func newPullMetrics(registerer prometheus.Registerer) *pullMetrics {
 	for _, reason := range []string{"Pulling", "Pulled"} {
 		m.lost.WithLabelValues(reason)
 	}
-	registerer.MustRegister(m.ended, m.pull, m.queue, m.unpack, m.bytes, m.failures, m.lost)
+	registerer.MustRegister(m.ended, m.pull, m.queue, m.unpack, m.bytes, m.busy, m.failures, m.lost)
 	return m
 }
 
@@ -94,13 +104,16 @@ func (m *pullMetrics) observePull(t timeline.Timeline, p timeline.Pull, trace Tr
 		}
 		m.failures.WithLabelValues(registry, string(reason)).Inc()
 	}
-	if bytes := p.Bytes(); bytes > 0 {
+	if bytes := p.Bytes(); bytes > 0 && !p.Resumed {
 		m.bytes.WithLabelValues(registry).Add(float64(bytes))
+		if !p.StartedAt.IsZero() {
+			m.busy.Add(m.busyTime.add(p.StartedAt, p.DownloadedAt).Seconds())
+		}
 	}
 	if _, _, busy := p.Unpacking(); busy > 0 {
 		trace.observe(m.unpack, t, busy)
 	}
-	if !p.Timed || p.Outcome == imagepull.OutcomePulling {
+	if !p.Timed || p.Outcome == imagepull.OutcomePulling || p.Resumed {
 		return
 	}
 	trace.observe(m.pull.WithLabelValues(registry, string(p.Outcome)), t, p.Pull)

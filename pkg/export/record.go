@@ -105,10 +105,16 @@ type PullRecord struct {
 	Download *DownloadRecord `json:"download,omitempty"`
 	Unpack   *UnpackRecord   `json:"unpack,omitempty"`
 	Layers   []LayerRecord   `json:"layers,omitempty"`
+	// Resumed says that an attempt which was broken off may have brought a part of the layers.
+	Resumed bool `json:"resumed,omitempty"`
 	// BlockedBy is the pull of another pod that this one waited for the longest in the node's queue.
-	BlockedBy *BlockerRecord    `json:"blocked_by,omitempty"`
-	Sources   []timeline.Source `json:"sources"`
-	Attempt   int               `json:"attempt"` // from 0
+	BlockedBy *BlockerRecord `json:"blocked_by,omitempty"`
+	// PullsAhead are the pulls of the node that were before this one in its queue; PullsBeside are the other pulls that went on
+	// at once, at most, while this one did. See timeline.Pull.
+	PullsAhead  int               `json:"pulls_ahead,omitempty"`
+	PullsBeside int               `json:"pulls_beside,omitempty"`
+	Sources     []timeline.Source `json:"sources"`
+	Attempt     int               `json:"attempt"` // from 0
 }
 
 // DownloadRecord is from the request to the runtime until the last byte had come.
@@ -117,6 +123,8 @@ type DownloadRecord struct {
 	EndAt   Instant `json:"end_at"`
 	Length  Seconds `json:"seconds"`
 	Bytes   int64   `json:"bytes"` // of the layers, as the registry has them, without those that are shared
+	// BytesPerSecond is how fast they came; 0 where some may have come before, or counts elsewhere.
+	BytesPerSecond int64 `json:"bytes_per_second,omitempty"`
 }
 
 // UnpackRecord is from when to when layers were unpacked.

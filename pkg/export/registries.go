@@ -25,7 +25,7 @@ func (r *Registries) Add(pulls []PullRecord) {
 		if p.Failure != "" {
 			registry.Failures[p.Failure]++
 		}
-		if d := p.Download; d != nil {
+		if d := p.Download; d != nil && !p.Resumed { // else nothing tells how much of it came in that time
 			registry.Bytes += d.Bytes
 			registry.DownloadTime += d.Length
 		}

@@ -77,6 +77,9 @@ var failureTable = []struct {
 // quoted is what an error quotes: image references, URLs and media types, whose makers are free in their words.
 var quoted = regexp.MustCompile(`\\?"[^"]*"`)
 
+// WithoutQuotes is a text without what it quotes: names that users are free to choose.
+func WithoutQuotes(text string) string { return quoted.ReplaceAllString(text, "") }
+
 // spoken is what is left of a text without its names, in lower case: without what it quotes, and without references, hosts,
 // addresses, digests, paths and URLs, which containerd also repeats without quotes. A colon after a name stays.
 func spoken(text string) string {

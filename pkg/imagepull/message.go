@@ -45,8 +45,8 @@ type Message struct {
 	SizeBytes int64
 }
 
-// combinedPrefix is put before the text by client-go's event aggregator (tools/record).
-const combinedPrefix = "(combined from similar events): "
+// CombinedPrefix is what client-go puts before the text of an Event that stands for several similar ones (tools/record).
+const CombinedPrefix = "(combined from similar events): "
 
 // sentences are the forms kubelet uses, from pkg/kubelet/images/image_manager.go of 1.20 to 1.36:
 // reason, the words before the quoted reference, what the words after it begin with, and the kind.
@@ -65,7 +65,7 @@ var sentences = []struct {
 // ParseMessage reads a kubelet Event's reason and message. Whatever it does not understand is
 // KindOther; a pull's lengths and size are left out where the text does not hold them.
 func ParseMessage(reason, message string) Message {
-	text, combined := strings.CutPrefix(message, combinedPrefix)
+	text, combined := strings.CutPrefix(message, CombinedPrefix)
 	for _, s := range sentences {
 		if s.reason != reason {
 			continue

@@ -62,7 +62,7 @@ func TestParseMessage(t *testing.T) {
 		{"no quote", "Pulling", `Pulling image app`, Message{Kind: KindOther}},
 		{"raw quote", "Pulling", "Pulling image `app`", Message{Kind: KindOther}},
 		{"open quote", "Pulling", `Pulling image "app`, Message{Kind: KindOther}},
-		{"cut right after the prefix", "Pulled", combinedPrefix, Message{Kind: KindOther, Combined: true}},
+		{"cut right after the prefix", "Pulled", CombinedPrefix, Message{Kind: KindOther, Combined: true}},
 		{"empty", "", "", Message{Kind: KindOther}},
 		{"lengths that cannot be", "Pulled", `Successfully pulled image "app" in -1s (2s including waiting)`,
 			Message{Kind: KindPulled, Image: "app"}},
@@ -96,7 +96,7 @@ func FuzzParseMessage(f *testing.F) {
 	f.Add("BackOff", `Back-off pulling image "app"`)
 	f.Fuzz(func(t *testing.T, reason, message string) {
 		m := ParseMessage(reason, message)
-		if m.Combined != strings.HasPrefix(message, combinedPrefix) {
+		if m.Combined != strings.HasPrefix(message, CombinedPrefix) {
 			t.Errorf("combined = %t", m.Combined)
 		}
 		if m.Kind == KindOther && m != (Message{Kind: KindOther, Combined: m.Combined}) {

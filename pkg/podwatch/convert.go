@@ -47,7 +47,14 @@ func convertPod(pod *corev1.Pod) timeline.Pod {
 		Reason:         bounded(pod.Status.Reason, maxReason),
 		ReadinessGates: len(pod.Spec.ReadinessGates) > 0,
 		Conditions:     convertConditions(pod.Status.Conditions),
-		Containers:     convertContainers(pod),
+		Generation:     pod.Generation,
+		HostNetwork:    pod.Spec.HostNetwork,
+		ResourceClaims: len(pod.Spec.ResourceClaims) > 0,
+		FieldsManaged:  len(pod.ManagedFields) > 0,
+
+		KubeletGeneration: pod.Status.ObservedGeneration,
+		UnschedulableAt:   unschedulableAt(pod.ManagedFields),
+		Containers:        convertContainers(pod),
 	}
 	if uid := pod.Annotations[mirrorAnnotation]; uid != "" && len(uid) <= maxName {
 		converted.RuntimeUID = uid
@@ -124,14 +131,16 @@ func convertContainers(pod *corev1.Pod) []timeline.Container {
 	converted = append(converted, convertImageVolumes(spec.Volumes)...)
 	for i := range spec.InitContainers {
 		c := &spec.InitContainers[i]
-		converted = append(converted, convertContainer(c, kindOfInit(c), status.InitContainerStatuses))
+		converted = append(converted, convertContainer(c, kindOfInit(c), spec.RestartPolicy, status.InitContainerStatuses))
 	}
 	for i := range spec.Containers {
-		converted = append(converted, convertContainer(&spec.Containers[i], timeline.KindMain, status.ContainerStatuses))
+		c := &spec.Containers[i]
+		converted = append(converted, convertContainer(c, timeline.KindMain, spec.RestartPolicy, status.ContainerStatuses))
 	}
 	for i := range spec.EphemeralContainers {
 		c := corev1.Container(spec.EphemeralContainers[i].EphemeralContainerCommon)
-		converted = append(converted, convertContainer(&c, timeline.KindEphemeral, status.EphemeralContainerStatuses))
+		statuses := status.EphemeralContainerStatuses // one is never restarted
+		converted = append(converted, convertContainer(&c, timeline.KindEphemeral, corev1.RestartPolicyNever, statuses))
 	}
 	return converted
 }
@@ -163,7 +172,12 @@ func convertImageVolumes(volumes []corev1.Volume) (converted []timeline.Containe
 	return converted
 }
 
-func convertContainer(c *corev1.Container, kind timeline.ContainerKind, statuses []corev1.ContainerStatus) timeline.Container {
+func convertContainer(
+	c *corev1.Container, kind timeline.ContainerKind, restarts corev1.RestartPolicy, statuses []corev1.ContainerStatus,
+) timeline.Container {
+	if c.RestartPolicy != nil { // its own comes before the pod's
+		restarts = corev1.RestartPolicy(*c.RestartPolicy)
+	}
 	converted := timeline.Container{
 		Name:           c.Name,
 		Kind:           kind,
@@ -173,6 +187,7 @@ func convertContainer(c *corev1.Container, kind timeline.ContainerKind, statuses
 		ReadinessProbe: c.ReadinessProbe != nil,
 		PostStartHook:  c.Lifecycle != nil && c.Lifecycle.PostStart != nil,
 		PreStopHook:    c.Lifecycle != nil && c.Lifecycle.PreStop != nil,
+		RestartsAlways: restarts == corev1.RestartPolicyAlways && kind != timeline.KindInit,
 	}
 	for i := range statuses {
 		if statuses[i].Name == c.Name {

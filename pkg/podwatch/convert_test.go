@@ -25,7 +25,8 @@ func to[T any](v T) *T { return &v }
 func TestConvertPod(t *testing.T) {
 	got := convertPod(&corev1.Pod{
 		ObjectMeta: metav1.ObjectMeta{
-			UID: "uid", Namespace: "ns", Name: "web-abc12-x", CreationTimestamp: stamp(0),
+			UID: "uid", Namespace: "ns", Name: "web-abc12-x", CreationTimestamp: stamp(0), Generation: 2,
+			ManagedFields:     []metav1.ManagedFieldsEntry{schedulerSays(stamp(0))},
 			DeletionTimestamp: to(stamp(50)), DeletionGracePeriodSeconds: to(int64(30)),
 			Labels: map[string]string{
 				podTemplateHash: "abc12", "app": "other", "app.kubernetes.io/unknown": "other",
@@ -36,7 +37,9 @@ func TestConvertPod(t *testing.T) {
 			OwnerReferences: []metav1.OwnerReference{{Kind: "ReplicaSet", Name: "web-abc12", Controller: to(true)}},
 		},
 		Spec: corev1.PodSpec{
-			NodeName: "node-a", PriorityClassName: "high", RuntimeClassName: to("gvisor"),
+			NodeName: "node-a", HostNetwork: true, RestartPolicy: corev1.RestartPolicyAlways,
+			ResourceClaims:    []corev1.PodResourceClaim{{Name: "gpu"}},
+			PriorityClassName: "high", RuntimeClassName: to("gvisor"),
 			ReadinessGates: []corev1.PodReadinessGate{{ConditionType: "g"}},
 			Volumes: []corev1.Volume{
 				{Name: "none"},
@@ -58,7 +61,8 @@ func TestConvertPod(t *testing.T) {
 			}},
 		},
 		Status: corev1.PodStatus{
-			Phase: corev1.PodPending, Reason: "why", QOSClass: corev1.PodQOSBurstable, StartTime: to(stamp(1)),
+			ObservedGeneration: 1,
+			Phase:              corev1.PodPending, Reason: "why", QOSClass: corev1.PodQOSBurstable, StartTime: to(stamp(1)),
 			Conditions: []corev1.PodCondition{
 				{Type: corev1.PodScheduled, Status: corev1.ConditionTrue, LastTransitionTime: stamp(1)},
 				{Type: corev1.PodReady, Status: corev1.ConditionUnknown},
@@ -91,20 +95,21 @@ func TestConvertPod(t *testing.T) {
 			"app.kubernetes.io/name=web,app.kubernetes.io/part-of=shop,app.kubernetes.io/unknown=other,app.kubernetes.io/version=5.7,pod-template-hash=abc12",
 		CreatedAt: at(0), AcknowledgedAt: at(1), DeletedAt: at(20),
 		Phase: "Pending", Reason: "why", ReadinessGates: true,
+		Generation: 2, KubeletGeneration: 1, UnschedulableAt: at(0), FieldsManaged: true, HostNetwork: true, ResourceClaims: true,
 		Conditions: []timeline.Condition{{Type: "PodScheduled", True: true, TransitionAt: at(1)}, {Type: "Ready"}},
 		Containers: []timeline.Container{
 			{Name: "image:data:1", Kind: timeline.KindImageVolume, Image: "data:1", PullPolicy: timeline.PullAlways},
 			{Name: "init", Kind: timeline.KindInit, Image: "i", PullPolicy: timeline.PullAlways,
 				State: timeline.StateTerminated, StartedAt: at(5), FinishedAt: at(6), ExitCode: 3},
-			{Name: "proxy", Kind: timeline.KindSidecar, Image: "p", StartupProbe: true, State: timeline.StateRunning,
+			{Name: "proxy", Kind: timeline.KindSidecar, Image: "p", StartupProbe: true, RestartsAlways: true, State: timeline.StateRunning,
 				Attempt: 1, StartedAt: at(8), Started: true, Ready: true,
 				LastRun: &timeline.Run{StartedAt: at(6), FinishedAt: at(7), ExitCode: 1}},
 			{Name: "once", Kind: timeline.KindInit, Image: "o"},
-			{Name: "app", Kind: timeline.KindMain, Image: "a:1", PullPolicy: timeline.PullIfNotPresent, ReadinessProbe: true,
+			{Name: "app", Kind: timeline.KindMain, Image: "a:1", PullPolicy: timeline.PullIfNotPresent, ReadinessProbe: true, RestartsAlways: true,
 				State: timeline.StateTerminated, ExitCode: 137, EndReason: "ContainerStatusUnknown"},
-			{Name: "slow", Kind: timeline.KindMain, Image: "s", State: timeline.StateWaiting,
+			{Name: "slow", Kind: timeline.KindMain, Image: "s", State: timeline.StateWaiting, RestartsAlways: true,
 				WaitingReason: "ImagePullBackOff", PullFailure: imagepull.FailureNotFound},
-			{Name: "new", Kind: timeline.KindMain, Image: "n"},
+			{Name: "new", Kind: timeline.KindMain, Image: "n", RestartsAlways: true},
 			{Name: "debug", Kind: timeline.KindEphemeral, Image: "d", PullPolicy: timeline.PullNever},
 		},
 	}

@@ -91,6 +91,8 @@ func toPodSeen(o podSeen) timeline.PodSeen {
 		Owner: timeline.Owner(o.Pod.Owner), Traits: toTraits(o.Pod.Traits), Revision: o.Pod.Revision, TraceParent: o.Pod.TraceParent, Labels: o.Pod.Labels, CreatedAt: o.Pod.CreatedAt.Time, ReadAt: o.Pod.ReadAt.Time, AcknowledgedAt: o.Pod.AcknowledgedAt.Time,
 		DeletedAt: o.Pod.DeletedAt.Time, DeletionGrace: o.Pod.DeletionGrace, DeletionObserved: o.Pod.DeletionObserved, Finalizers: o.Pod.Finalizers, Disruption: o.Pod.Disruption,
 		Phase: o.Pod.Phase, Reason: o.Pod.Reason, ReadinessGates: o.Pod.ReadinessGates,
+		Generation: o.Pod.Generation, KubeletGeneration: o.Pod.KubeletGeneration, UnschedulableAt: o.Pod.UnschedulableAt.Time,
+		FieldsManaged: o.Pod.FieldsManaged, HostNetwork: o.Pod.HostNetwork, ResourceClaims: o.Pod.ResourceClaims,
 		Conditions: each(o.Pod.Conditions, func(c condition) timeline.Condition {
 			return timeline.Condition{Type: c.Type, True: c.True, TransitionAt: c.TransitionAt.Time}
 		}),
@@ -111,7 +113,7 @@ func toTraits(t traits) *timeline.Traits {
 func toContainer(c container) timeline.Container {
 	out := timeline.Container{
 		Name: c.Name, Kind: timeline.ContainerKind(c.Kind), Image: c.Image, PullPolicy: timeline.PullPolicy(c.PullPolicy),
-		StartupProbe: c.StartupProbe, ReadinessProbe: c.ReadinessProbe, PostStartHook: c.PostStartHook, PreStopHook: c.PreStopHook, State: timeline.ContainerState(c.State),
+		StartupProbe: c.StartupProbe, ReadinessProbe: c.ReadinessProbe, PostStartHook: c.PostStartHook, PreStopHook: c.PreStopHook, RestartsAlways: c.RestartsAlways, State: timeline.ContainerState(c.State),
 		WaitingReason: c.WaitingReason, PullFailure: imagepull.Failure(c.PullFailure), Attempt: c.Attempt, StartedAt: c.StartedAt.Time,
 		FinishedAt: c.FinishedAt.Time, ExitCode: c.ExitCode, EndReason: c.EndReason, Started: c.Started, Ready: c.Ready,
 	}
@@ -135,6 +137,7 @@ func toRuntimeSeen(o runtimeSeen) timeline.RuntimeSeen {
 			return timeline.Sandbox{
 				ID: s.ID, Attempt: s.Attempt, Ready: s.Ready, BegunAt: s.BegunAt.Time,
 				NetworkReadyAt: s.NetworkReadyAt.Time, RunningAt: s.RunningAt.Time, CreatedAt: s.CreatedAt.Time,
+				ImageResolvedAt: s.ImageResolvedAt.Time, ImagePulledAt: s.ImagePulledAt.Time, ImageKnown: s.ImageKnown,
 			}
 		}),
 		Containers: each(o.Containers, func(r containerRun) timeline.ContainerRun {

@@ -74,6 +74,8 @@ func fromPodSeen(o timeline.PodSeen) podSeen {
 		Owner: owner(o.Pod.Owner), Traits: fromTraits(o.Pod.Traits), Revision: o.Pod.Revision, TraceParent: o.Pod.TraceParent, Labels: o.Pod.Labels, CreatedAt: utc(o.Pod.CreatedAt), ReadAt: utc(o.Pod.ReadAt), AcknowledgedAt: utc(o.Pod.AcknowledgedAt),
 		DeletedAt: utc(o.Pod.DeletedAt), DeletionGrace: o.Pod.DeletionGrace, DeletionObserved: o.Pod.DeletionObserved, Finalizers: o.Pod.Finalizers, Disruption: o.Pod.Disruption,
 		Phase: o.Pod.Phase, Reason: o.Pod.Reason, ReadinessGates: o.Pod.ReadinessGates,
+		Generation: o.Pod.Generation, KubeletGeneration: o.Pod.KubeletGeneration, UnschedulableAt: utc(o.Pod.UnschedulableAt),
+		FieldsManaged: o.Pod.FieldsManaged, HostNetwork: o.Pod.HostNetwork, ResourceClaims: o.Pod.ResourceClaims,
 		Conditions: each(o.Pod.Conditions, func(c timeline.Condition) condition {
 			return condition{c.Type, c.True, utc(c.TransitionAt)}
 		}),
@@ -91,7 +93,7 @@ func fromTraits(t *timeline.Traits) traits {
 func fromContainer(c timeline.Container) container {
 	out := container{
 		Name: c.Name, Kind: string(c.Kind), Image: c.Image, PullPolicy: string(c.PullPolicy),
-		StartupProbe: c.StartupProbe, ReadinessProbe: c.ReadinessProbe, PostStartHook: c.PostStartHook, PreStopHook: c.PreStopHook, State: string(c.State),
+		StartupProbe: c.StartupProbe, ReadinessProbe: c.ReadinessProbe, PostStartHook: c.PostStartHook, PreStopHook: c.PreStopHook, RestartsAlways: c.RestartsAlways, State: string(c.State),
 		WaitingReason: c.WaitingReason, PullFailure: string(c.PullFailure), Attempt: c.Attempt, StartedAt: utc(c.StartedAt),
 		FinishedAt: utc(c.FinishedAt), ExitCode: c.ExitCode, EndReason: c.EndReason, Started: c.Started, Ready: c.Ready,
 	}
@@ -113,7 +115,11 @@ func fromRuntimeSeen(o timeline.RuntimeSeen) runtimeSeen {
 	return runtimeSeen{
 		tag: tag{kindRuntimeSeen}, UID: o.UID, AskedAt: utc(o.AskedAt), ArrivedAt: utc(o.ArrivedAt),
 		Sandboxes: each(o.Sandboxes, func(s timeline.Sandbox) sandbox {
-			return sandbox{s.ID, s.Attempt, s.Ready, utc(s.BegunAt), utc(s.NetworkReadyAt), utc(s.RunningAt), utc(s.CreatedAt)}
+			return sandbox{
+				ID: s.ID, Attempt: s.Attempt, Ready: s.Ready,
+				BegunAt: utc(s.BegunAt), NetworkReadyAt: utc(s.NetworkReadyAt), RunningAt: utc(s.RunningAt), CreatedAt: utc(s.CreatedAt),
+				ImageResolvedAt: utc(s.ImageResolvedAt), ImagePulledAt: utc(s.ImagePulledAt), ImageKnown: s.ImageKnown,
+			}
 		}),
 		Containers: each(o.Containers, func(r timeline.ContainerRun) containerRun {
 			return containerRun{r.Name, r.ID, r.Attempt, utc(r.CreatedAt), utc(r.StartedAt), utc(r.FinishedAt), r.ExitCode, r.Reason}

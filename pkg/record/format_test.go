@@ -34,10 +34,11 @@ func TestFormat(t *testing.T) {
 				Revision: "7d4b", TraceParent: "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01",
 				CreatedAt: noon, ReadAt: noon, AcknowledgedAt: noon, DeletedAt: noon, DeletionGrace: 30 * time.Second, DeletionObserved: true, Finalizers: true, Disruption: "PreemptionByScheduler", Phase: "Pending", Reason: "Evicted",
 				Conditions: []timeline.Condition{{Type: "Ready", True: true, TransitionAt: noon}}, ReadinessGates: true,
+				Generation: 2, KubeletGeneration: 1, UnschedulableAt: noon, FieldsManaged: true, HostNetwork: true, ResourceClaims: true,
 				Containers: []timeline.Container{
 					{
 						Name: "app", Kind: timeline.KindMain, Image: "web:2", PullPolicy: timeline.PullAlways, StartupProbe: true,
-						ReadinessProbe: true, PostStartHook: true, PreStopHook: true, State: timeline.StateTerminated, WaitingReason: "Why", PullFailure: "dns", Attempt: 1, StartedAt: noon,
+						ReadinessProbe: true, PostStartHook: true, PreStopHook: true, RestartsAlways: true, State: timeline.StateTerminated, WaitingReason: "Why", PullFailure: "dns", Attempt: 1, StartedAt: noon,
 						FinishedAt: noon, ExitCode: 2, EndReason: "Error", Started: true, Ready: true, LastRun: &timeline.Run{FinishedAt: noon, ExitCode: 3, Reason: "OOMKilled"},
 					},
 					{Name: "bare"},
@@ -50,8 +51,9 @@ func TestFormat(t *testing.T) {
 				`"created_at":"2026-03-01T12:00:00Z","read_at":"2026-03-01T12:00:00Z","acknowledged_at":"2026-03-01T12:00:00Z","deleted_at":"2026-03-01T12:00:00Z",` +
 				`"deletion_grace":30000000000,"deletion_observed":true,"finalizers":true,"disruption":"PreemptionByScheduler",` +
 				`"phase":"Pending","reason":"Evicted","conditions":[{"type":"Ready","true":true,"transition_at":"2026-03-01T12:00:00Z"}],` +
-				`"readiness_gates":true,"revision":"7d4b","trace_parent":"00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01","containers":[{"name":"app","kind":"main","image":"web:2","pull_policy":"Always",` +
-				`"startup_probe":true,"readiness_probe":true,"post_start_hook":true,"pre_stop_hook":true,"state":"terminated","waiting_reason":"Why","pull_failure":"dns","attempt":1,` +
+				`"readiness_gates":true,"generation":2,"kubelet_generation":1,"unschedulable_at":"2026-03-01T12:00:00Z","fields_managed":true,` +
+				`"host_network":true,"resource_claims":true,"revision":"7d4b","trace_parent":"00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01","containers":[{"name":"app","kind":"main","image":"web:2","pull_policy":"Always",` +
+				`"startup_probe":true,"readiness_probe":true,"post_start_hook":true,"pre_stop_hook":true,"restarts_always":true,"state":"terminated","waiting_reason":"Why","pull_failure":"dns","attempt":1,` +
 				`"started_at":"2026-03-01T12:00:00Z","finished_at":"2026-03-01T12:00:00Z","exit_code":2,"end_reason":"Error","started":true,"ready":true,` +
 				`"last_run":{"finished_at":"2026-03-01T12:00:00Z","exit_code":3,"reason":"OOMKilled"}},{"name":"bare"}]}}`,
 		},
@@ -82,6 +84,7 @@ func TestFormat(t *testing.T) {
 				UID: "u", AskedAt: noon, ArrivedAt: noon,
 				Sandboxes: []timeline.Sandbox{{
 					ID: "s", Attempt: 1, Ready: true, BegunAt: noon, NetworkReadyAt: noon, RunningAt: noon, CreatedAt: noon,
+					ImageResolvedAt: noon, ImagePulledAt: noon, ImageKnown: true,
 				}},
 				Containers: []timeline.ContainerRun{{
 					Name: "app", ID: "c", Attempt: 1, CreatedAt: noon, StartedAt: noon, FinishedAt: noon, ExitCode: 2, Reason: "Error",
@@ -93,7 +96,7 @@ func TestFormat(t *testing.T) {
 			},
 			`{"kind":"runtime_seen","uid":"u","asked_at":"2026-03-01T12:00:00Z","arrived_at":"2026-03-01T12:00:00Z",` +
 				`"sandboxes":[{"id":"s","attempt":1,"ready":true,"begun_at":"2026-03-01T12:00:00Z",` +
-				`"network_ready_at":"2026-03-01T12:00:00Z","running_at":"2026-03-01T12:00:00Z","created_at":"2026-03-01T12:00:00Z"}],` +
+				`"network_ready_at":"2026-03-01T12:00:00Z","image_resolved_at":"2026-03-01T12:00:00Z","image_pulled_at":"2026-03-01T12:00:00Z","image_known":true,"running_at":"2026-03-01T12:00:00Z","created_at":"2026-03-01T12:00:00Z"}],` +
 				`"containers":[{"name":"app","id":"c","attempt":1,"created_at":"2026-03-01T12:00:00Z",` +
 				`"started_at":"2026-03-01T12:00:00Z","finished_at":"2026-03-01T12:00:00Z","exit_code":2,"reason":"Error"}],` +
 				`"images":[{"ref":"web:2","present":true,"pulled_at":"2026-03-01T12:00:00Z","size_bytes":5,"digest":"sha256:a",` +

@@ -123,10 +123,18 @@ type pod struct {
 	Reason           string        `json:"reason,omitzero"`
 	Conditions       []condition   `json:"conditions,omitempty"`
 	ReadinessGates   bool          `json:"readiness_gates,omitzero"`
-	Revision         string        `json:"revision,omitzero"`
-	TraceParent      string        `json:"trace_parent,omitzero"`
-	Labels           string        `json:"labels,omitzero"`
-	Containers       []container   `json:"containers,omitempty"`
+
+	Generation        int64   `json:"generation,omitzero"`
+	KubeletGeneration int64   `json:"kubelet_generation,omitzero"`
+	UnschedulableAt   instant `json:"unschedulable_at,omitzero"`
+	FieldsManaged     bool    `json:"fields_managed,omitzero"`
+	HostNetwork       bool    `json:"host_network,omitzero"`
+	ResourceClaims    bool    `json:"resource_claims,omitzero"`
+
+	Revision    string      `json:"revision,omitzero"`
+	TraceParent string      `json:"trace_parent,omitzero"`
+	Labels      string      `json:"labels,omitzero"`
+	Containers  []container `json:"containers,omitempty"`
 }
 
 type owner struct {
@@ -166,6 +174,7 @@ type container struct {
 	ReadinessProbe bool    `json:"readiness_probe,omitzero"`
 	PostStartHook  bool    `json:"post_start_hook,omitzero"`
 	PreStopHook    bool    `json:"pre_stop_hook,omitzero"`
+	RestartsAlways bool    `json:"restarts_always,omitzero"`
 	State          string  `json:"state,omitzero"`
 	WaitingReason  string  `json:"waiting_reason,omitzero"`
 	PullFailure    string  `json:"pull_failure,omitzero"`
@@ -192,8 +201,13 @@ type sandbox struct {
 	Ready          bool    `json:"ready,omitzero"`
 	BegunAt        instant `json:"begun_at,omitzero"`
 	NetworkReadyAt instant `json:"network_ready_at,omitzero"`
-	RunningAt      instant `json:"running_at,omitzero"`
-	CreatedAt      instant `json:"created_at,omitzero"`
+
+	ImageResolvedAt instant `json:"image_resolved_at,omitzero"`
+	ImagePulledAt   instant `json:"image_pulled_at,omitzero"`
+	ImageKnown      bool    `json:"image_known,omitzero"`
+
+	RunningAt instant `json:"running_at,omitzero"`
+	CreatedAt instant `json:"created_at,omitzero"`
 }
 
 type containerRun struct {

@@ -111,7 +111,7 @@ func (l life) runtime(q timeline.LookUp, now time.Time) timeline.RuntimeSeen {
 	past := func(s float64) bool { return !now.Before(l.at(s)) && (l.deletedAt == 0 || s < l.deletedAt) }
 	seen := timeline.RuntimeSeen{UID: l.uid, AskedAt: now, ArrivedAt: now}
 	if past(sandboxRunsAt) {
-		seen.Sandboxes = []timeline.Sandbox{{ID: "s", Ready: true, BegunAt: l.at(sandboxAt), NetworkReadyAt: l.at(networkAt), RunningAt: l.at(sandboxRunsAt)}}
+		seen.Sandboxes = []timeline.Sandbox{{ID: "s", Ready: true, BegunAt: l.at(sandboxAt), NetworkReadyAt: l.at(networkAt), RunningAt: l.at(sandboxRunsAt), ImageKnown: true}}
 	}
 	if past(l.runsAt()) {
 		seen.Containers = []timeline.ContainerRun{{Name: "app", ID: "c", CreatedAt: l.at(l.runsAt() - 0.1), StartedAt: l.at(l.runsAt())}}

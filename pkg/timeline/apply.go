@@ -55,6 +55,11 @@ func (e *Evidence) applyPod(o PodSeen) {
 			e.claim(arrival(podMark(m), originArrival, o.ArrivedAt, o.Live))
 		}
 	}
+	e.keepGeneration(o.Pod.Generation)
+	if o.Pod.KubeletGeneration > 0 && !e.kubelet133 {
+		e.kubelet133, e.news = true, true
+	}
+	stamped(MarkUnschedulable, originControlPlane, o.Pod.UnschedulableAt)
 	e.claim(arrival(podMark(MarkCreated), originArrival, o.ArrivedAt, o.Live))
 	if o.Pod.ReadAt.IsZero() {
 		stamped(MarkCreated, originControlPlane, o.Pod.CreatedAt)
@@ -271,7 +276,11 @@ func (e *Evidence) applySandbox(s Sandbox) {
 			e.claim(point(markKey{podWide, clampAttempt(s.Attempt), m}, o, stamp))
 		}
 	}
+	e.news = e.news || s.ImageKnown && !e.imageKnown
+	e.imageKnown = e.imageKnown || s.ImageKnown
 	told(MarkSandboxBegun, originStore, s.BegunAt)
+	told(MarkSandboxImageResolved, originStore, s.ImageResolvedAt)
+	told(MarkSandboxImagePulled, originStore, s.ImagePulledAt)
 	told(MarkNetworkReady, originRuntime, s.NetworkReadyAt)
 	told(MarkSandboxRunning, originStore, s.RunningAt)
 	if !s.CreatedAt.IsZero() {

@@ -99,6 +99,7 @@ func (b *bound) overlaps(o *bound) bool { return b.earliest < o.latest && o.earl
 
 // spanError bounds how far the estimated length between two marks can be from the truth.
 func (f *fold) spanError(from, to *bound) time.Duration {
+	credentials := f.credentials(from, to)
 	estimate := to.estimate().sub(from.estimate())
 	longest := to.latest.sub(from.earliest)
 	shortest := max(0, to.earliest.sub(from.latest))
@@ -108,9 +109,24 @@ func (f *fold) spanError(from, to *bound) time.Duration {
 		if to.key.mark == MarkPullStarted {
 			told = message.Waiting - message.Pull
 		}
-		return min(bounded, (estimate-told).Abs()+message.Unit+durationSlack)
+		bounded = min(bounded, (estimate-told).Abs()+message.Unit+durationSlack)
 	}
-	return bounded
+	return max(bounded, credentials)
+}
+
+// credentials is how much of a pull, from kubelet's own start of it, may be the run of a credential plugin: kubelet up to 1.32
+// counts that as pulling (pkg/kubelet/images/puller.go). The plugin had returned when the image's manifest came.
+func (f *fold) credentials(from, to *bound) time.Duration {
+	if from.key.mark != MarkPullStarted || f.e.kubelet133 || from.origins == origins(0).with(originStore) {
+		return 0
+	}
+	began, until := from.estimate(), to.estimate()
+	if image := f.e.pulledImage(f.name(from.key)); image != nil && image.layered != nil {
+		if resolved := at(image.layered.ResolvedAt); !image.layered.ResolvedAt.IsZero() && resolved > began {
+			until = min(until, resolved)
+		}
+	}
+	return max(0, until.sub(began))
 }
 
 // lengthTold says that kubelet told the length between two marks itself, which is nearer to the truth

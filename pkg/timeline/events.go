@@ -3,7 +3,6 @@ package timeline
 import (
 	"cmp"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/podlapse/podlapse/pkg/imagepull"
@@ -30,12 +29,6 @@ type failureEvent struct {
 	why     imagepull.Failure
 }
 
-// sandboxFailure is one sandbox that could not be made, and the phase that is charged with it.
-type sandboxFailure struct {
-	window
-	phase Phase
-}
-
 // window is when an Event's subject happened, and who says so.
 type window struct {
 	origin           origin
@@ -58,9 +51,7 @@ func (e *Evidence) applyEvent(o EventSeen) {
 	if !e.deaf {
 		e.applySaid(o)
 	}
-	if o.Reason == "FailedCreatePodSandBox" {
-		e.applySandboxFailure(o)
-	}
+	e.applyHoldUp(o)
 	message := imagepull.ParseMessage(o.Reason, o.Message)
 	name := o.Container
 	switch message.Kind {
@@ -95,19 +86,6 @@ func (e *Evidence) applyEvent(o EventSeen) {
 		}
 	default:
 		e.gotImage(evidence, o, message)
-	}
-}
-
-// applySandboxFailure notes an attempt whose sandbox the runtime removed again: nothing else tells of it.
-func (e *Evidence) applySandboxFailure(o EventSeen) {
-	// containerd: "failed to setup network for sandbox"; CRI-O: "failed to create pod network sandbox".
-	phase := PhaseSandbox
-	if strings.Contains(o.Message, "network") {
-		phase = PhaseNetwork
-	}
-	keepEarliest(e, &e.sandboxes, sandboxFailure{firstOccurrence(o), phase})
-	if o.Count > 1 {
-		keepEarliest(e, &e.sandboxes, sandboxFailure{latestOccurrence(o), phase})
 	}
 }
 
@@ -150,10 +128,6 @@ func (p pulledEvent) compare(o pulledEvent) int {
 
 func (f failureEvent) compare(o failureEvent) int {
 	return cmp.Or(f.window.compare(o.window), cmp.Compare(f.atLeast, o.atLeast), cmp.Compare(f.why, o.why))
-}
-
-func (f sandboxFailure) compare(o sandboxFailure) int {
-	return cmp.Or(f.window.compare(o.window), cmp.Compare(f.phase, o.phase))
 }
 
 // keepEarliest adds to a list in the order of time, of which the earliest maxFailures are kept.

@@ -51,9 +51,12 @@ type Evidence struct {
 	claims     []claim // sorted by key, then origin; at most one each
 	containers []containerEvidence
 	images     []imageEvidence
-	sandboxes  []sandboxFailure
+	holdUps    []holdUp  // what kubelet's Events say kept it from making the sandbox, in the order of time
 	said       []Said    // the earliest, in the order of time
 	deaf       bool      // what kubelet says is not kept: nobody tells it
+	imageKnown bool      // the runtime said whether it pulled the sandbox image
+	kubelet133 bool      // kubelet is 1.33 or later
+	generation int64     // the lowest version of the spec that was seen; 0 while none is known
 	watchedAt  time.Time // when an Event watch was first open
 	rewatched  instant   // when the latest one was opened; zero for never
 	blindAt    instant   // when one was last lost; zero for never

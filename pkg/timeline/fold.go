@@ -25,6 +25,7 @@ type fold struct {
 	sandboxes  []chain // those after the first
 	chains     []chain // of each container
 	ready      chain
+	obstacles  []obstacleSeen // what kept kubelet from making the sandbox, in the order of time
 
 	phases []Phase // room for those of all boundaries
 	open   *bound  // where the phase that goes on began; nil while none is known to
@@ -103,9 +104,8 @@ func (f *fold) gather() {
 	for i := range f.e.pod.Containers {
 		f.add(f.layerClaims(&f.e.pod.Containers[i])...)
 	}
-	for i, s := range f.e.sandboxes {
-		f.add(s.claim(markKey{podWide, uint16(i), MarkSandboxFailed}))
-	}
+	f.obstacles = f.occurrences()
+	f.add(f.obstacleClaims()...)
 }
 
 // add puts a few more claims in their place.

@@ -49,10 +49,15 @@ func (f *fold) layerClaims(c *Container) []claim {
 	}
 	layers := layersSince(image.layered.Layers, began)
 	if last := lastDownload(layers); !last.IsZero() && (!p.known() || at(last) <= p.latest) {
-		f.pulls[index].layers = layers
+		f.pulls[index].layers, f.pulls[index].resumed = layers, timed && !resolved.IsZero() && at(resolved) < p.beganAfter()
 		claims = append(claims, point(markKey{index, final, MarkPullDownloaded}, originStore, last))
 	}
 	return claims
+}
+
+// beganAfter is when a pull of which kubelet tells the length began at the earliest.
+func (p pulledEvent) beganAfter() instant {
+	return p.earliest - instant(p.lengths.Pull+p.lengths.Unit+durationSlack)
 }
 
 // nothingCameSince says that all layers of an image are known to have been on the node by then.
@@ -125,7 +130,7 @@ func (f *fold) addLayers(p *Pull, index int16, a pullAttempt) {
 		return
 	}
 	p.DownloadedAt = downloaded.estimate().time()
-	p.Layers = f.pulls[index].layers
+	p.Layers, p.Resumed = f.pulls[index].layers, f.pulls[index].resumed
 }
 
 // Bytes is how much came with the pull, without what counts at another one; 0 when nobody tells.

@@ -6,18 +6,23 @@ type Mark uint8
 // The marks of the whole pod, then those of one container; pull marks count pull attempts, the other
 // container marks count runs.
 const (
-	MarkCreated         Mark = iota // the API server stored the pod
-	MarkScheduled                   // bound to the node
-	MarkAcknowledged                // kubelet took the pod up (status.startTime)
-	MarkSandboxFailed               // a sandbox could not be made; counts the failures
-	MarkSandboxBegun                // the runtime was asked for the sandbox that came to run
-	MarkNetworkReady                // the network plugin returned
-	MarkSandboxRunning              // the sandbox ran
-	MarkContainersReady             // every container ready
-	MarkReady                       // the pod ready, gates included
-	MarkSucceeded                   // every container ran to completion
-	MarkFailed                      // the pod failed, was rejected or evicted
-	MarkDeleted                     // deletion asked for, or the object gone
+	MarkCreated              Mark = iota // the API server stored the pod
+	MarkScheduled                        // bound to the node
+	MarkAcknowledged                     // kubelet took the pod up (status.startTime)
+	MarkUnschedulable                    // a scheduler said that no node fits
+	MarkHeldUp                           // kubelet said why it does not make a sandbox yet; counts the occurrences
+	MarkSandboxFailed                    // a sandbox could not be made; counts the failures
+	MarkRetryDue                         // kubelet has tried again after it was held up
+	MarkSandboxBegun                     // the runtime was asked for the sandbox that came to run
+	MarkSandboxImageResolved             // the manifest of the sandbox image came, while the sandbox was made
+	MarkSandboxImagePulled               // the sandbox image came, while the sandbox was made
+	MarkNetworkReady                     // the sandbox container was created, after the network plugin returned
+	MarkSandboxRunning                   // the sandbox ran
+	MarkContainersReady                  // every container ready
+	MarkReady                            // the pod ready, gates included
+	MarkSucceeded                        // every container ran to completion
+	MarkFailed                           // the pod failed, was rejected or evicted
+	MarkDeleted                          // deletion asked for, or the object gone
 
 	MarkInspectFailed    // the runtime did not say whether it has the image; the first time, before anything was pulled
 	MarkPullRequested    // kubelet wants the image; the pull queue begins
@@ -37,7 +42,8 @@ const (
 )
 
 var markNames = [...]string{
-	"created", "scheduled", "acknowledged", "sandbox_failed", "sandbox_begun", "network_ready", "sandbox_running",
+	"created", "scheduled", "acknowledged", "unschedulable", "held_up", "sandbox_failed", "retry_due", "sandbox_begun",
+	"sandbox_image_resolved", "sandbox_image_pulled", "network_ready", "sandbox_running",
 	"containers_ready", "ready", "succeeded", "failed", "deleted",
 	"inspect_failed", "pull_requested", "pull_started", "pull_resolved", "pull_downloaded", "pull_finished", "pull_failed",
 	"config_refused", "create_failed", "container_created", "running", "finished", "post_started", "started", "container_ready",

@@ -151,6 +151,23 @@ type Pod struct {
 	// Disruption is the reason of the condition DisruptionTarget, e.g. EvictionByEvictionAPI: who was about to end the pod.
 	Disruption string
 
+	// Generation is metadata.generation, which counts versions of the spec from 1; binding the pod to a node does not
+	// change it (registry/core/pod). 0 before Kubernetes 1.33, which does not count.
+	Generation int64
+	// KubeletGeneration is status.observedGeneration, which kubelet sets since 1.33; 0 when it is not set.
+	KubeletGeneration int64
+	// UnschedulableAt is when a scheduler last changed the condition PodScheduled, floored to a second, control plane's
+	// clock (metadata.managedFields). A scheduler writes that condition only to say that it found no node. Zero when
+	// it did not, or when FieldsManaged is false.
+	UnschedulableAt time.Time
+	// FieldsManaged says that the object had managed fields, so that an absent UnschedulableAt proves something.
+	FieldsManaged bool
+	// HostNetwork says that the pod uses the node's network: no network plugin is called for it.
+	HostNetwork bool
+	// ResourceClaims says that the pod asks for dynamically allocated resources, which a driver prepares after the
+	// volumes are mounted and before the sandbox is made (kubelet, kuberuntime_manager.go).
+	ResourceClaims bool
+
 	Phase          string // Pending, Running, Succeeded, Failed
 	Reason         string // status.reason, e.g. Evicted, OutOfcpu
 	Conditions     []Condition
@@ -231,6 +248,7 @@ type Container struct {
 	ReadinessProbe bool
 	PostStartHook  bool
 	PreStopHook    bool
+	RestartsAlways bool // kubelet starts it again whatever its exit code is
 
 	State         ContainerState
 	WaitingReason string // e.g. ContainerCreating, ImagePullBackOff, CrashLoopBackOff
@@ -265,6 +283,12 @@ type Sandbox struct {
 	// NetworkReadyAt is when the network was set up (containerd ≥ 2.0: CRI created_at, taken when the
 	// sandbox container is created, which is after the CNI plugins returned).
 	NetworkReadyAt time.Time
+	// ImageResolvedAt and ImagePulledAt are when the manifest of the sandbox (pause) image came to the node, and when
+	// the latest pull of that image ended, if that was after BegunAt and before NetworkReadyAt: containerd 2.x pulls
+	// an absent one in between, after it set up the network. Zero otherwise.
+	ImageResolvedAt, ImagePulledAt time.Time
+	// ImageKnown says that the runtime said whether it pulled the sandbox image in between.
+	ImageKnown bool
 	// RunningAt is when the sandbox ran (containerd ≥ 2.0: the sandbox store's updated_at, last
 	// written after the sandbox container was started; only meaningful when Ready).
 	RunningAt time.Time

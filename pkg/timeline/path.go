@@ -101,15 +101,21 @@ func (b boundary) duringWork(all []boundary) bool {
 	})
 }
 
+// addPhase adds a phase to those since first, unless it is one of them or none.
+func (f *fold) addPhase(first int, phase Phase) {
+	if phase != "" && !slices.Contains(f.phases[first:], phase) {
+		f.phases = append(f.phases, phase)
+	}
+}
+
 // appendBoundaries adds the known steps of a chain; pending are the phases after the last of them.
 func (f *fold) appendBoundaries(known []boundary, c chain) (all []boundary, pending []Phase) {
 	from := minInstant
 	first := len(f.phases)
 	for _, s := range c.steps {
-		for _, phase := range [...]Phase{s.phase, s.also} {
-			if phase != "" && !slices.Contains(f.phases[first:], phase) {
-				f.phases = append(f.phases, phase)
-			}
+		f.addPhase(first, s.phase)
+		for _, phase := range s.also {
+			f.addPhase(first, phase)
 		}
 		if b := f.bounds.find(s.key); b != nil && !s.vague {
 			container := c.container

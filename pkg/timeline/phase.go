@@ -8,10 +8,16 @@ type Cause string
 
 // The phases, in the order in which a start-up meets them.
 const (
+	PhaseSchedulingGate  Phase = "scheduling_gate"
+	PhaseUnschedulable   Phase = "unschedulable"
 	PhaseScheduling      Phase = "scheduling"
 	PhaseKubeletPickup   Phase = "kubelet_pickup"
+	PhaseAPIServer       Phase = "api_server"
+	PhasePodConfig       Phase = "pod_config"
 	PhaseVolumes         Phase = "volumes"
+	PhaseDevice          Phase = "device"
 	PhaseNetwork         Phase = "network"
+	PhaseSandboxImage    Phase = "sandbox_image"
 	PhaseSandbox         Phase = "sandbox"
 	PhaseKubeletSync     Phase = "kubelet_sync"
 	PhasePullQueue       Phase = "pull_queue"
@@ -34,9 +40,12 @@ const (
 
 // The causes.
 const (
+	CausePlacement Cause = "placement" // what the pod asks of a node, which no node had
 	CauseScheduler Cause = "scheduler"
 	CauseKubelet   Cause = "kubelet"
+	CauseAPIServer Cause = "api_server"
 	CauseVolumes   Cause = "volumes"
+	CauseDevice    Cause = "device" // the driver of a dynamically allocated resource
 	CauseNetwork   Cause = "network"
 	CauseConfig    Cause = "config"
 	CauseRuntime   Cause = "runtime"
@@ -44,7 +53,7 @@ const (
 	CauseRegistry  Cause = "registry"
 	CauseDisk      Cause = "disk"
 	CauseApp       Cause = "app"
-	CauseGate      Cause = "gate"
+	CauseGate      Cause = "gate" // the owner of a scheduling gate or of a readiness gate
 	CauseBackoff   Cause = "backoff"
 	CauseUnknown   Cause = "unknown"
 )
@@ -69,10 +78,16 @@ type phaseRow struct {
 
 // phaseTable has a row a phase, in the order of the constants above.
 var phaseTable = []phaseRow{
+	{PhaseSchedulingGate, CauseGate, "waiting for its scheduling gates", aboutNothing},
+	{PhaseUnschedulable, CausePlacement, "waiting for a node that fits", aboutNothing},
 	{PhaseScheduling, CauseScheduler, "waiting for the scheduler", aboutNothing},
 	{PhaseKubeletPickup, CauseKubelet, "until kubelet took it up", aboutNothing},
+	{PhaseAPIServer, CauseAPIServer, "until kubelet could read from the API server", aboutNothing},
+	{PhasePodConfig, CauseConfig, "until the pod's configuration was there", aboutNothing},
 	{PhaseVolumes, CauseVolumes, "volumes", aboutNothing},
+	{PhaseDevice, CauseDevice, "preparing dynamic resources", aboutNothing},
 	{PhaseNetwork, CauseNetwork, "network", aboutNothing},
+	{PhaseSandboxImage, CauseRegistry, "pulling the sandbox (pause) image", aboutNothing},
 	{PhaseSandbox, CauseRuntime, "sandbox", aboutNothing},
 	{PhaseKubeletSync, CauseKubelet, "kubelet between steps", aboutNothing}, // gaps between steps: sync, relist
 	{PhasePullQueue, CausePullQueue, "in the node's pull queue", aboutNothing},

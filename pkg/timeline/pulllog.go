@@ -2,6 +2,7 @@ package timeline
 
 import (
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/podlapse/podlapse/pkg/imagepull"
@@ -17,8 +18,8 @@ const (
 // PullLog remembers the node's latest pulls, as kubelet's Events told of them, to complete what one pod's evidence cannot
 // tell of its own: which pull it waited for, and whether another one had brought the image. Not safe for concurrent use.
 type PullLog struct {
-	pulls    []loggedPull         // the oldest first
-	requests map[string]time.Time // when kubelet asked last, by pod and container
+	pulls    []loggedPull           // the oldest first
+	requests map[string]pullRequest // when kubelet asked last, by pod and container
 	layers   recentLayers
 }
 
@@ -30,7 +31,13 @@ type loggedPull struct {
 	failed      bool
 	fetched     bool // kubelet had found the image absent
 	blocker     Blocker
+	wanted      time.Time // kubelet asked for it; zero when not known
 	from, until time.Time // the runtime was asked, and answered
+	vague       bool      // from is only when it was asked for, as of every pull that failed
+	error       time.Duration
+	parallel    bool     // another pull ran at the same time, for certain
+	handed      bool     // it waited long, and began as another one ended
+	layers      []uint64 // the layerHash of each that it brought; nil while not known
 }
 
 // telling is one of the times that kubelet made an Event: the same whenever, and however late, the agent hears of it.
@@ -51,9 +58,9 @@ func tellingOf(o EventSeen, container, image string) telling {
 // Observe notes the pull that an Event about a pod tells of; most tell of none.
 func (l *PullLog) Observe(o EventSeen, pod Pod) {
 	m := imagepull.ParseMessage(o.Reason, o.Message)
-	told := o.NamedAt
+	told, bound := o.NamedAt, loggedError
 	if m.Combined || told.IsZero() || o.Count > 1 {
-		told = o.LastAt
+		told, bound = o.LastAt, loggedError+floorError
 		if o.Live && o.ArrivedAt.After(told) && o.ArrivedAt.Before(told.Add(time.Second)) {
 			told = o.ArrivedAt
 		}
@@ -67,20 +74,26 @@ func (l *PullLog) Observe(o EventSeen, pod Pod) {
 	}
 	logged := loggedPull{
 		told: tellingOf(o, name, m.Image), uid: o.UID, fetched: pod.pullsIfAbsent(name),
-		blocker: Blocker{pod.Namespace, pod.Name, name, m.Image, 0}, until: told,
+		blocker: Blocker{pod.Namespace, pod.Name, name, m.Image, 0}, until: told, error: bound,
 	}
 	if slices.ContainsFunc(l.pulls, func(known loggedPull) bool { return known.told == logged.told }) {
 		return // the same Event again
 	}
 	switch {
 	case m.Kind == imagepull.KindPulling:
-		l.request(o.UID+"/"+name, told)
+		l.request(o.UID, name, told)
 		return
 	case m.Kind == imagepull.KindPulled && m.Timed:
 		logged.from = told.Add(-m.Pull)
+		if m.WaitingTimed {
+			logged.wanted = told.Add(-m.Waiting)
+		}
 	case m.Kind == imagepull.KindPullFailed:
-		logged.failed, logged.from = true, l.begun(o.UID+"/"+name, told)
+		logged.failed, logged.vague = true, true
+		logged.wanted = l.requests[requestOf(o.UID, name)].at
+		logged.from = logged.wanted
 	}
+	l.answered(o.UID, name, told)
 	if logged.from.IsZero() || !logged.from.Before(told) {
 		return
 	}
@@ -88,6 +101,7 @@ func (l *PullLog) Observe(o EventSeen, pod Pod) {
 		l.pulls = append(l.pulls[:0], l.pulls[1:]...)
 	}
 	logged.image = normalized(m.Image)
+	l.compare(&logged)
 	l.pulls = append(l.pulls, logged)
 }
 
@@ -103,43 +117,63 @@ func (p *Pod) uses(image string) bool {
 	return slices.ContainsFunc(p.Containers, func(c Container) bool { return c.Image == image })
 }
 
-// request notes when kubelet wanted a pull; of as many as there are pulls remembered, the latest.
-func (l *PullLog) request(of string, at time.Time) {
+// requestOf names a container of a pod; podOf is the pod's UID in it.
+func requestOf(uid, container string) string { return uid + "/" + container }
+
+func podOf(request string) string {
+	uid, _, _ := strings.Cut(request, "/")
+	return uid
+}
+
+// request notes when kubelet wanted a pull; of as many as there are pulls remembered, the latest. A pod gets one image after the
+// other, so that what it wanted before is over.
+func (l *PullLog) request(uid, container string, at time.Time) {
 	if l.requests == nil {
-		l.requests = map[string]time.Time{}
+		l.requests = map[string]pullRequest{}
 	}
-	l.requests[of] = at
+	of := requestOf(uid, container)
+	for other, request := range l.requests {
+		if podOf(other) == uid && request.at.Before(at) {
+			request.over = true
+			l.requests[other] = request
+		}
+	}
+	over := slices.ContainsFunc(l.pulls, func(p loggedPull) bool {
+		return p.uid == uid && p.blocker.Container == container && !p.until.Before(at)
+	})
+	l.requests[of] = pullRequest{at, over}
 	if len(l.requests) <= maxPullLog {
 		return
 	}
 	oldest := of
-	for other, asked := range l.requests {
-		if c := asked.Compare(l.requests[oldest]); c < 0 || c == 0 && other < oldest {
+	for other, request := range l.requests {
+		if c := request.at.Compare(l.requests[oldest].at); c < 0 || c == 0 && other < oldest {
 			oldest = other
 		}
 	}
 	delete(l.requests, oldest)
 }
 
-// begun is when a pull that failed began at the earliest, of which kubelet tells no length: when it was wanted, or when the
-// last one before it was over, as kubelet pulls one after the other. Zero when nobody told that it was wanted.
-func (l *PullLog) begun(of string, failedAt time.Time) time.Time {
-	from := l.requests[of]
-	if from.IsZero() {
-		return from
+// answered notes that the pull that a container's request was about is over.
+func (l *PullLog) answered(uid, container string, at time.Time) {
+	of := requestOf(uid, container)
+	if request, known := l.requests[of]; known && !request.at.After(at) {
+		request.over = true
+		l.requests[of] = request
 	}
-	for _, o := range l.pulls {
-		if o.until.After(from) && o.until.Before(failedAt) {
-			from = o.until
-		}
-	}
-	return from
 }
 
 // Settle takes a timeline that was completed for the last time: from now on its layers count as its own.
 func (l *PullLog) Settle(t Timeline) {
+	for of, request := range l.requests {
+		if podOf(of) == t.UID {
+			request.over = true
+			l.requests[of] = request
+		}
+	}
 	for _, pulls := range [...][]Pull{t.Pulls, t.Debug} {
 		for _, p := range pulls {
+			l.noteLayers(&p, t.UID)
 			for i, layer := range p.Layers {
 				if !p.shared(i) {
 					l.layers.add(layer, t.UID)
@@ -163,16 +197,17 @@ func (l *PullLog) complete(p *Pull, uid string) {
 	if !p.dated() {
 		return
 	}
+	m := l.manner(p, uid)
+	l.queued(p, uid, m)
+	p.Beside, p.early = l.beside(p, uid, m), l.sharesEarlier(p, uid, m)
+	if p.Resumed && l.joins(p, uid) {
+		p.Resumed, p.early = false, true
+	}
 	var image string // of p, once it is needed
 	for i := range l.pulls {
 		o := &l.pulls[i]
 		if o.uid == uid {
 			continue
-		}
-		if waited := o.during(p.RequestedAt, p.StartedAt); p.QueueTimed && waited >= leastBlocked && (p.BlockedBy == nil || waited > p.BlockedBy.Waited) {
-			b := o.blocker
-			b.Waited = waited
-			p.BlockedBy = &b
 		}
 		// What this pod's evidence alone leaves open, a pull that began with the image absent decides.
 		open := p.Outcome == imagepull.OutcomeDownloaded || p.Outcome == imagepull.OutcomeUnknown && o.fetched
@@ -216,17 +251,6 @@ func (p *Pull) sharesAll() bool {
 // dated says that all instants of a pull are known, in their order.
 func (p *Pull) dated() bool {
 	return !p.RequestedAt.IsZero() && !p.StartedAt.Before(p.RequestedAt) && !p.FinishedAt.Before(p.StartedAt) && p.Outcome != imagepull.OutcomePresent
-}
-
-// during is how much of a stretch of time the pull took.
-func (o *loggedPull) during(from, until time.Time) time.Duration {
-	if o.from.After(from) {
-		from = o.from
-	}
-	if o.until.Before(until) {
-		until = o.until
-	}
-	return until.Sub(from)
 }
 
 // normalized is by what two references to one image are the same; what is no reference is the same as itself alone.

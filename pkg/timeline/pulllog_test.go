@@ -218,10 +218,22 @@ func TestJoinedIsWhatBroughtNothing(t *testing.T) {
 	}
 }
 
+// serialLog is of a node whose pulls showed that it pulls one image after the other: one waited for 8 s, and began when the one
+// before it ended. That was long before base.
+func serialLog() (log PullLog) {
+	for i, lengths := range []string{"9s (9s including waiting)", "2s (10s including waiting)"} {
+		at := base.Add(-time.Minute + time.Duration(2*i)*time.Second)
+		uid := fmt.Sprint("before-", i)
+		log.Observe(EventSeen{UID: uid, Container: "app", Reason: "Pulled", NamedAt: at, LastAt: at, Count: 1,
+			Message: fmt.Sprintf("Successfully pulled image %q in %s. Image size: 5 bytes.", uid, lengths)}, shopPod(uid))
+	}
+	return log
+}
+
 // A wait is worth a name from 50 ms on: less is what kubelet takes to hand a pull on.
 func TestBlockedFromFiftyMilliseconds(t *testing.T) {
 	for length, named := range map[time.Duration]bool{40 * time.Millisecond: false, 60 * time.Millisecond: true, time.Second: true} {
-		var log PullLog
+		log := serialLog()
 		until := base.Add(10 * time.Second)
 		log.Observe(EventSeen{UID: "other", Container: "app", Reason: "Pulled", NamedAt: until, LastAt: until, Count: 1,
 			Message: `Successfully pulled image "x" in 9s (9s including waiting). Image size: 5 bytes.`}, shopPod("other"))

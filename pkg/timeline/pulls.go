@@ -15,6 +15,7 @@ type pullEvidence struct {
 	unsure   bool    // there is such an Event, which may be about a restart
 	final    uint16  // the attempt that succeeded or goes on: one more than failed, or the last one asked for
 	layers   []Layer // that came with it; nil when the runtime does not tell
+	resumed  bool    // an attempt before it had begun to bring them
 	undated  bool    // others may have come with it, but the runtime does not tell when
 	stored   storing // when it ended, by the runtime's stamps
 }

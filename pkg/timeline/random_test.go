@@ -96,7 +96,11 @@ func randomObservations(random *rand.Rand) []Observation {
 		switch random.IntN(4) {
 		case 0:
 			pod := Pod{UID: "uid-1", CreatedAt: base, AcknowledgedAt: second(), Phase: phases[random.IntN(len(phases))],
-				ReadinessGates: flip()}
+				ReadinessGates: flip(), Generation: int64(random.IntN(4)), KubeletGeneration: int64(random.IntN(2)),
+				FieldsManaged: flip(), HostNetwork: flip(), ResourceClaims: flip()}
+			if random.IntN(3) == 0 {
+				pod.UnschedulableAt = second()
+			}
 			if random.IntN(5) == 0 {
 				pod.CreatedAt = second()
 			}
@@ -110,7 +114,7 @@ func randomObservations(random *rand.Rand) []Observation {
 			for i, kind := range kinds {
 				pod.Containers = append(pod.Containers, Container{
 					Name: fmt.Sprintf("c%d", i), Kind: kind, Image: "image", PullPolicy: PullIfNotPresent,
-					StartupProbe: flip(), ReadinessProbe: flip(), PreStopHook: flip(), State: states[random.IntN(len(states))], ExitCode: codes[random.IntN(len(codes))],
+					StartupProbe: flip(), ReadinessProbe: flip(), PreStopHook: flip(), RestartsAlways: flip(), State: states[random.IntN(len(states))], ExitCode: codes[random.IntN(len(codes))],
 					Attempt: random.IntN(20) - 1, StartedAt: second(), FinishedAt: second(), Started: flip(), Ready: flip(),
 				})
 			}
@@ -121,8 +125,15 @@ func randomObservations(random *rand.Rand) []Observation {
 				{"Pulled", `Successfully pulled image "image" in 1m2.5s (90s including waiting). Image size: 5 bytes.`},
 				{"Pulled", `Container image "image" already present on machine`},
 				{"Failed", `Failed to pull image "image": no`},
-				{"FailedCreatePodSandBox", "failed to setup network"},
+				{"FailedCreatePodSandBox", `failed to setup network for sandbox "s": no`},
 				{"FailedCreatePodSandBox", "no disk"},
+				{"FailedCreatePodSandBox", `(combined from similar events): failed to pull image "pause"`},
+				{"FailedCreatePodSandBox", "context deadline exceeded"},
+				{"NetworkNotReady", "network is not ready: no"},
+				{"FailedMount", `MountVolume.SetUp failed for volume "v" : configmap "c" not found`},
+				{"FailedMount", `MountVolume.SetUp failed for volume "t" : failed to fetch token: refused`},
+				{"FailedMount", "no such disk"},
+				{"FailedPrepareDynamicResources", "no driver"},
 				{"Killing", "Stopping container c1"},
 			}
 			m := messages[random.IntN(len(messages))]
@@ -132,7 +143,7 @@ func randomObservations(random *rand.Rand) []Observation {
 			o := RuntimeSeen{UID: "uid-1", AskedAt: arrivedAt, ArrivedAt: arrivedAt}
 			for range random.IntN(3) {
 				o.Sandboxes = append(o.Sandboxes, Sandbox{Attempt: random.IntN(3) - 1, Ready: flip(), BegunAt: stamp(),
-					NetworkReadyAt: stamp(), RunningAt: stamp(), CreatedAt: stamp()})
+					NetworkReadyAt: stamp(), RunningAt: stamp(), CreatedAt: stamp(), ImageResolvedAt: stamp(), ImagePulledAt: stamp(), ImageKnown: flip()})
 				o.Containers = append(o.Containers, ContainerRun{Name: name(), Attempt: random.IntN(20) - 1,
 					CreatedAt: stamp(), StartedAt: stamp(), FinishedAt: stamp(), ExitCode: codes[random.IntN(len(codes))]})
 			}

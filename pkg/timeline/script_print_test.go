@@ -19,6 +19,9 @@ func (s *script) print(t testing.TB) string {
 	}
 	checkPartition(t, tl)
 	var out strings.Builder
+	if s.verdict {
+		out.WriteString(tl.Verdict() + "\n")
+	}
 	fmt.Fprintf(&out, "%s total %s ±%s", tl.State, lengthText(tl.Total), lengthText(tl.TotalError))
 	if tl.Reason != "" {
 		out.WriteString(" " + tl.Reason)
@@ -49,6 +52,9 @@ func (s *script) print(t testing.TB) string {
 		if !p.DownloadedAt.IsZero() {
 			_, _, busy := p.Unpacking()
 			fmt.Fprintf(&out, " downloaded %s %d bytes, unpacking %s", instantText(p.DownloadedAt), p.Bytes(), lengthText(busy))
+		}
+		if p.Resumed {
+			out.WriteString(" resumed")
 		}
 		fmt.Fprintf(&out, " finished %s", instantText(p.FinishedAt))
 		if p.QueueTimed {

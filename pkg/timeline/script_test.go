@@ -23,9 +23,15 @@ var update = flag.Bool("update", false, "rewrite the expected part of the script
 //
 //	available runtime events                       sources the agent has
 //	since S                                        every start-up from then on is the agent's to report
-//	spec KIND NAME IMAGE [Always|Never|startup|readiness|hook|prestop]…   one container of the pod, in order
+//	spec KIND NAME IMAGE [Always|Never|startup|readiness|hook|prestop|restarts]…   one container of the pod, in order
 //	skew S S                                       the control plane's clock is at least, at most so far ahead
 //	gates                                          the pod has readiness gates
+//	hostnetwork                                    the pod uses the node's network
+//	claims                                         the pod asks for dynamically allocated resources
+//	generation N                                   the spec's version when it was bound: 1 unless given, 0 where it is not counted
+//	unschedulable S                                a scheduler said then that no node fits
+//	unmanaged                                      the object comes without managed fields
+//	kubelet old                                    kubelet does not report which version of the spec it knows
 //	created S                                      when the API server stored the pod, else 0
 //	static S                                       a static pod, whose manifest kubelet read then
 //	AT pod [listed] CHANGE | CHANGE…               the pod object arrives, changed so far:
@@ -38,10 +44,11 @@ var update = flag.Bool("update", false, "rewrite the expected part of the script
 //	AT blind                                       that watch was lost
 //	AT event NAME|- REASON MESSAGE named@S [count=N last@S]
 //	AT runtime [asked@S] ITEM | ITEM…              the runtime's answer:
-//	    sandbox [ready] [attempt=N] begun@S network@S running@S created@S
+//	    sandbox [ready] [attempt=N] begun@S network@S running@S created@S [imageresolved@S] [imagepulled@S] [imageunknown]
 //	    NAME created@S started@S finished@S [attempt=N] [exit=N] [died=R]
 //	    image REF absent|present [first@S] [pulled@S] [digest=D] [size=N] [resolved@S] [layers] [untold] [LAYER,SIZE,DOWNLOADED,UNPACKED]…
 //	at AT                                          fold as of
+//	verdict                                        the expectations begin with the verdict
 func TestScripts(t *testing.T) { runScripts(t, "testdata/*.script", (*script).print) }
 
 // runScripts folds scripts and compares what is printed of each with the part below "---".
@@ -91,12 +98,14 @@ type script struct {
 	observations []Observation
 	asOf         time.Time
 	skew         Skew
+	verdict      bool
 }
 
 func parseScript(t testing.TB, input []byte) *script {
 	t.Helper()
 	s := &script{pod: Pod{
 		UID: "uid-1", RuntimeUID: "uid-1", Namespace: "ns", Name: "pod", Node: "node-1", CreatedAt: base, Phase: "Pending",
+		Generation: 1, KubeletGeneration: 1, FieldsManaged: true,
 	}}
 	lines := bufio.NewScanner(bytes.NewReader(input))
 	for n := 1; lines.Scan(); n++ {
@@ -138,9 +147,32 @@ func (s *script) line(line string) error {
 		at, err := moment(rest)
 		s.pod.CreatedAt = at
 		return err
+	case "verdict":
+		s.verdict = true
+		return nil
 	case "gates":
 		s.pod.ReadinessGates = true
 		return nil
+	case "hostnetwork":
+		s.pod.HostNetwork = true
+		return nil
+	case "claims":
+		s.pod.ResourceClaims = true
+		return nil
+	case "unmanaged":
+		s.pod.FieldsManaged = false
+		return nil
+	case "kubelet":
+		s.pod.KubeletGeneration = 0
+		return nil
+	case "generation":
+		var err error
+		s.pod.Generation, err = strconv.ParseInt(rest, 10, 64)
+		return err
+	case "unschedulable":
+		at, err := moment(rest)
+		s.pod.UnschedulableAt = at
+		return err
 	case "at":
 		at, err := moment(rest)
 		s.asOf = at
@@ -191,6 +223,8 @@ func (s *script) spec(words []string) error {
 			c.PreStopHook = true
 		case "readiness":
 			c.ReadinessProbe = true
+		case "restarts":
+			c.RestartsAlways = true
 		default:
 			return fmt.Errorf("unknown %q", w)
 		}
@@ -379,6 +413,8 @@ func (s *script) runtimeLine(at time.Time, rest string) error {
 			o.Sandboxes = append(o.Sandboxes, Sandbox{
 				ID: "sandbox-" + numbers["attempt"], Attempt: attempt, Ready: slices.Contains(words, "ready"),
 				BegunAt: stamps["begun"], NetworkReadyAt: stamps["network"], RunningAt: stamps["running"], CreatedAt: stamps["created"],
+				ImageResolvedAt: stamps["imageresolved"], ImagePulledAt: stamps["imagepulled"],
+				ImageKnown: !slices.Contains(words, "imageunknown"),
 			})
 		case "image":
 			o.Images = append(o.Images, Image{

@@ -27,6 +27,9 @@ func (f *fold) standsUntil(t *Timeline, cut bool) instant {
 			until = min(until, at(f.e.said[told].At))
 		}
 	}
+	if due := f.retryDue(); due > f.asOf && due != maxInstant {
+		until = min(until, due+1)
+	}
 	for i := range f.containers {
 		if used := f.e.usedBy(f.index(f.containers[i].Name)); used != maxInstant && f.asOf-used <= instant(eventGrace) {
 			until = min(until, used+instant(eventGrace)+1) // an Event is lost that may still come

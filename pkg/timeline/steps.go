@@ -10,10 +10,10 @@ import (
 type step struct {
 	key    markKey
 	phase  Phase
-	of     string // the container that the phase is about, if it is not the chain's own
-	also   Phase  // another phase that may be in there, if any
-	vague  bool   // evidence does not tell when, only that it was before what follows: no boundary
-	untold bool   // nobody may ever tell of this mark, which is then no evidence missing
+	of     string  // the container that the phase is about, if it is not the chain's own
+	also   []Phase // other phases that may be in there
+	vague  bool    // evidence does not tell when, only that it was before what follows: no boundary
+	untold bool    // nobody may ever tell of this mark, which is then no evidence missing
 }
 
 // chain is the steps of the pod's common part or of one container, in the order kubelet takes them.
@@ -32,14 +32,48 @@ func (f *fold) podSteps() chain {
 	ran := f.firstSandbox()
 	steps := append(make([]step, 0, 8), step{key: podMark(MarkCreated)})
 	if f.e.pod.ReadAt.IsZero() {
-		steps = append(steps, step{key: podMark(MarkScheduled), phase: PhaseScheduling})
+		steps = f.appendScheduling(steps)
 	}
 	steps = append(steps, step{key: podMark(MarkAcknowledged), phase: PhaseKubeletPickup})
 	steps = append(steps, f.sandboxSteps()...)
-	return chain{steps: append(steps,
-		step{key: markKey{podWide, ran, MarkNetworkReady}, phase: PhaseNetwork},
-		step{key: markKey{podWide, ran, MarkSandboxRunning}, phase: PhaseSandbox})}
+	return chain{steps: f.appendSandboxStart(steps, ran)}
 }
+
+// appendSandboxStart adds what the runtime does for a sandbox once it was asked: it has the network plugin set up the
+// pod's network, pulls the sandbox image if it is absent, and starts the sandbox container (containerd 2.x,
+// internal/cri/server/sandbox_run.go).
+func (f *fold) appendSandboxStart(steps []step, attempt uint16) []step {
+	ready := step{key: markKey{podWide, attempt, MarkNetworkReady}, phase: PhaseNetwork}
+	if f.e.pod.HostNetwork {
+		ready.phase = PhaseSandbox
+	}
+	resolved, pulled := markKey{podWide, attempt, MarkSandboxImageResolved}, markKey{podWide, attempt, MarkSandboxImagePulled}
+	switch {
+	case f.bounds.find(pulled) != nil:
+		// Between the network and the answer of the registry no stamp lies.
+		begun := step{key: resolved, phase: ready.phase, also: alsoSandboxImage}
+		if f.bounds.find(resolved) == nil {
+			begun.key = pulled
+		} else {
+			steps = append(steps, begun)
+			begun = step{key: pulled, phase: PhaseSandboxImage}
+		}
+		steps = append(steps, begun)
+		ready.phase = PhaseSandbox
+	case !f.e.imageKnown:
+		ready.also = alsoSandboxImage
+	}
+	return append(steps, ready, step{key: markKey{podWide, attempt, MarkSandboxRunning}, phase: PhaseSandbox})
+}
+
+// Phases that may lie in a step beside its own.
+var (
+	alsoSandboxImage = []Phase{PhaseSandboxImage}
+	alsoPull         = []Phase{PhasePull}
+	alsoUnpack       = []Phase{PhaseUnpack}
+	alsoDevice       = []Phase{PhaseDevice}
+	alsoHeardLate    = []Phase{PhaseKubeletSync, PhaseContainerCreate}
+)
 
 // firstSandbox is the attempt of the first sandbox that the runtime saw run; the last one known where it
 // does not tell.
@@ -58,11 +92,8 @@ func (f *fold) laterSandboxes() []chain {
 	var chains []chain
 	last := f.lastAttempt(podWide, MarkSandboxBegun, MarkNetworkReady, MarkSandboxRunning)
 	for attempt := f.firstSandbox() + 1; attempt <= last; attempt++ {
-		chains = append(chains, chain{steps: []step{
-			{key: markKey{podWide, attempt, MarkSandboxBegun}, phase: PhaseSandboxLost},
-			{key: markKey{podWide, attempt, MarkNetworkReady}, phase: PhaseNetwork},
-			{key: markKey{podWide, attempt, MarkSandboxRunning}, phase: PhaseSandbox},
-		}})
+		begun := []step{{key: markKey{podWide, attempt, MarkSandboxBegun}, phase: PhaseSandboxLost}}
+		chains = append(chains, chain{steps: f.appendSandboxStart(begun, attempt)})
 	}
 	return chains
 }
@@ -79,25 +110,21 @@ func (f *fold) endedWithSandbox(index int16, attempt uint16) bool {
 	})
 }
 
-// sandboxSteps is the way to the sandbox that came to run. Of those before it that failed, the runtime
-// keeps nothing; only Events tell. Until the first of them fails, volumes and sandbox cannot be told
-// apart; then kubelet backs off and tries again because of what made it fail.
+// sandboxSteps is the way to the sandbox that came to run. Only Events tell what kept kubelet from making it, and of
+// sandboxes that failed, since the runtime keeps nothing of them.
 func (f *fold) sandboxSteps() []step {
 	begun := step{key: podMark(MarkSandboxBegun), phase: PhaseVolumes}
 	if b := f.bounds.find(begun.key); b != nil {
 		begun.vague = !b.origins.has(originStore) // the one stamp of other runtimes is from later
 	}
-	failures := f.e.sandboxes
-	switch {
-	case len(failures) > 0:
-		steps := []step{{key: markKey{podWide, 0, MarkSandboxFailed}, phase: PhaseVolumes, also: failures[0].phase}}
-		for i, failure := range failures[1:] {
-			steps = append(steps, step{key: markKey{podWide, uint16(i + 1), MarkSandboxFailed}, phase: failure.phase})
-		}
-		begun.phase = failures[len(failures)-1].phase
-		return append(steps, begun)
-	case f.e.mayHaveFailedBefore(f.bounds.find(begun.key)):
-		begun.also = PhaseNetwork
+	if f.e.pod.ResourceClaims {
+		begun.also = alsoDevice
+	}
+	if len(f.obstacles) > 0 {
+		return f.beforeSandbox(begun)
+	}
+	if f.e.mayHaveFailedBefore(f.bounds.find(begun.key)) {
+		begun.also = slices.Concat(begun.also, unseenObstacles)
 	}
 	return []step{begun}
 }
@@ -121,9 +148,9 @@ func (f *fold) containerSteps(c *Container) chain {
 	for attempt := uint16(0); attempt <= last; attempt++ {
 		create := step{key: markKey{index, attempt, MarkContainerCreated}, phase: PhaseContainerCreate}
 		if attempt > 0 {
-			create.phase = f.beforeRun(index, attempt)
+			create.phase = beforeRun(attempt)
 			if c.PullPolicy == PullAlways {
-				create.also = PhasePull // it asks the registry again, which no evidence here dates
+				create.also = alsoPull // it asks the registry again, which no evidence here dates
 			}
 		}
 		refused, why := f.refused(index, attempt)
@@ -132,12 +159,12 @@ func (f *fold) containerSteps(c *Container) chain {
 				next = refused
 			}
 			if f.heardLate(index, next) {
-				create.phase, create.also = PhaseKubeletSync, PhaseContainerCreate
+				create.phase, create.also = PhaseUnpack, alsoHeardLate
 			}
 		}
 		if len(why) > 0 {
 			steps = append(steps, step{key: refused, phase: create.phase, also: create.also})
-			create.phase, create.also = why[0], why[len(why)-1]
+			create.phase, create.also = why[0], why[1:]
 		}
 		steps = append(steps, create,
 			step{key: markKey{index, attempt, MarkRunning}, phase: PhaseContainerStart})
@@ -147,7 +174,7 @@ func (f *fold) containerSteps(c *Container) chain {
 		switch finished := (step{key: markKey{index, attempt, MarkFinished}, phase: ended}); {
 		case attempt == last && c.Kind != KindInit && f.killed(index, attempt):
 			steps = append(steps, f.untilKilled(c, attempt)...)
-		case attempt < last || c.Kind == KindInit || f.failed() || f.crashed(c):
+		case attempt < last || c.Kind == KindInit || f.failed() || f.restarts(c):
 			if f.endedWithSandbox(index, attempt) && c.Kind != KindInit {
 				finished.phase = PhaseSandboxLost
 			}
@@ -211,9 +238,10 @@ func (f *fold) untilKilled(c *Container, attempt uint16) []step {
 	return []step{{key: started, phase: PhaseStartupProbe}, finished}
 }
 
-// beforeRun is what lies before another run of a container: it restarts at once the first time, and what did not crash.
-func (f *fold) beforeRun(index int16, attempt uint16) Phase {
-	if code, known := f.e.containers[index].exitCode(int(attempt) - 1); attempt == 1 || known && code == 0 {
+// beforeRun is what lies before another run of a container. Kubelet restarts it at once the first time, and after a
+// back-off from then on, whatever its exit code is (pkg/kubelet/kuberuntime, doBackOff).
+func beforeRun(attempt uint16) Phase {
+	if attempt == 1 {
 		return PhaseKubeletSync
 	}
 	return PhaseCrashBackoff
@@ -270,7 +298,7 @@ func (f *fold) pullSteps(c *Container) []step {
 			steps = append(steps, step{key: downloaded, phase: PhasePull})
 			end.phase = PhaseUnpack
 		case f.mayHoldUnpacking(c, a):
-			end.also = PhaseUnpack
+			end.also = alsoUnpack
 		}
 		steps = append(steps, end)
 	}
@@ -287,7 +315,7 @@ func (f *fold) readySteps() chain {
 	index := f.index(last.Name)
 	attempt := f.lastAttempt(index, MarkContainerReady)
 	name, also := last.Name, f.alsoReadyLast(last)
-	if also != "" {
+	if len(also) > 0 {
 		name = ""
 	}
 	gates := PhaseKubeletSync
@@ -325,8 +353,8 @@ func probePhase(probed bool, phase Phase) Phase {
 }
 
 // alsoReadyLast is the phase of another container that may have become ready last just as well, because both were
-// first seen ready in the same news; empty when there is none.
-func (f *fold) alsoReadyLast(last *Container) Phase {
+// first seen ready in the same news; nil without one.
+func (f *fold) alsoReadyLast(last *Container) []Phase {
 	var also Phase
 	for _, c := range f.containers {
 		b := f.latestOf(c, MarkContainerReady)
@@ -339,7 +367,10 @@ func (f *fold) alsoReadyLast(last *Container) Phase {
 			also = probePhase(probed, PhaseReadinessProbe)
 		}
 	}
-	return also
+	if also == "" {
+		return nil
+	}
+	return []Phase{also}
 }
 
 // ranLongBefore says that the container ran longer before it was seen ready than kubelet needs to write that.

@@ -121,8 +121,9 @@ func (p pullEvidence) endClaims(finished markKey) []claim {
 	return append(claims, word)
 }
 
-// heardLate says that kubelet may have done nothing for a part of the time between the end of a container's pull and its
-// next step, since it heard of the end late, or nobody tells when it did and the step came late.
+// heardLate says that nothing tells what passed between the stamp of a container's image and kubelet's next step, because
+// that took longer than it does as a rule. The runtime writes the image down once more before it answers, which takes
+// long on a busy disk; or kubelet, starved or stopped, heard the answer late.
 func (f *fold) heardLate(index int16, next markKey) bool {
 	p := f.pulls[index]
 	if p.pulled.known() {

@@ -33,6 +33,9 @@ func comparePods(a, b *Pod) int {
 		compareBools(a.ReadinessGates, b.ReadinessGates), cmp.Compare(a.UID, b.UID), cmp.Compare(a.RuntimeUID, b.RuntimeUID),
 		cmp.Compare(a.Namespace, b.Namespace), cmp.Compare(a.Name, b.Name), cmp.Compare(a.Node, b.Node),
 		cmp.Compare(a.Owner.Kind, b.Owner.Kind), cmp.Compare(a.Owner.Name, b.Owner.Name),
+		cmp.Compare(a.Generation, b.Generation), cmp.Compare(a.KubeletGeneration, b.KubeletGeneration),
+		a.UnschedulableAt.Compare(b.UnschedulableAt), compareBools(a.FieldsManaged, b.FieldsManaged),
+		compareBools(a.HostNetwork, b.HostNetwork), compareBools(a.ResourceClaims, b.ResourceClaims),
 		cmp.Compare(a.Revision, b.Revision), cmp.Compare(a.TraceParent, b.TraceParent), cmp.Compare(a.Labels, b.Labels),
 		compareTraits(a.Traits, b.Traits))
 }
@@ -62,7 +65,7 @@ func compareContainers(a, b Container) int {
 		cmp.Compare(a.ExitCode, b.ExitCode), compareBools(a.Started, b.Started), compareBools(a.Ready, b.Ready), compareRuns(a.LastRun, b.LastRun),
 		cmp.Compare(a.Name, b.Name), cmp.Compare(a.Kind, b.Kind), cmp.Compare(a.Image, b.Image), cmp.Compare(a.PullPolicy, b.PullPolicy),
 		compareBools(a.StartupProbe, b.StartupProbe), compareBools(a.ReadinessProbe, b.ReadinessProbe), compareBools(a.PostStartHook, b.PostStartHook),
-		compareBools(a.PreStopHook, b.PreStopHook), cmp.Compare(a.EndReason, b.EndReason))
+		compareBools(a.PreStopHook, b.PreStopHook), compareBools(a.RestartsAlways, b.RestartsAlways), cmp.Compare(a.EndReason, b.EndReason))
 }
 
 func compareRuns(a, b *Run) int {

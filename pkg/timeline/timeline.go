@@ -160,9 +160,19 @@ type Pull struct {
 	Shared  []bool
 	Sources []Source
 
-	// BlockedBy is the pull that this one waited for the longest in the node's queue; nil when none is known.
-	BlockedBy *Blocker
+	// Resumed says that the image's manifest was on the node before this pull began, so that an attempt which was broken off may have
+	// brought a part of the layers: containerd goes on where that one ended. How much came with this pull is not known then.
+	Resumed bool
 
+	// BlockedBy is the pull that this one waited for the longest in the node's queue; nil when none is known, and unless
+	// evidence shows that the node pulls one image after the other. Ahead is how many pulls of the node are known to have been
+	// before this one in the queue, those that went on included; 0 when not known.
+	BlockedBy *Blocker
+	Ahead     int
+	// Beside is how many other pulls of the node went on at once, at most, while this one did: they shared the node's link.
+	Beside int
+
+	early    bool    // some of its bytes may have come before it began, with another pull
 	absentAt instant // when the runtime was asked and did not have the image; zero if it did, or nobody asked
 }
 

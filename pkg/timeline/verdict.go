@@ -3,38 +3,37 @@ package timeline
 import (
 	"cmp"
 	"fmt"
+	"math"
 	"slices"
 	"strings"
 	"time"
+
+	"github.com/podlapse/podlapse/pkg/imagepull"
 )
 
 // verdictParts is how many of the longest parts a verdict names.
 const verdictParts = 3
 
+// severalImages are the words for the pulls of several images, with their number and the registry.
+const severalImages = "pulling %d images from %s"
+
+// part is what one party did, in all phases of a start-up together.
+type part struct {
+	key      string // what the party did, the same in every phase where it did it
+	spans    []Span
+	length   time.Duration
+	pressure Pressure // times length
+}
+
 // Verdict is one sentence that says where the time went: the total, its longest parts, longest first,
 // and the error of the total.
 func (t Timeline) Verdict() string {
-	type part struct {
-		words    string
-		length   time.Duration
-		pressure Pressure // times length
-	}
-	var parts []part
-	for _, s := range t.Phases {
-		words := t.words(s)
-		i := slices.IndexFunc(parts, func(p part) bool { return p.words == words })
-		if i < 0 {
-			parts = append(parts, part{words: words})
-			i = len(parts) - 1
-		}
-		parts[i].length += s.Duration()
-		parts[i].pressure.add(s)
-	}
+	parts := t.parts()
 	slices.SortStableFunc(parts, func(a, b part) int { return cmp.Compare(b.length, a.length) })
 	var named []string
 	for _, p := range parts[:min(len(parts), verdictParts)] {
 		if p.length >= 50*time.Millisecond { // less would print as 0.0 s
-			named = append(named, seconds(p.length)+" "+p.words+p.pressure.words(p.length))
+			named = append(named, seconds(p.length)+" "+t.words(p.spans)+p.pressure.words(p.length))
 		}
 	}
 	text := t.outcome()
@@ -42,6 +41,46 @@ func (t Timeline) Verdict() string {
 		text += ": " + strings.Join(named, ", ")
 	}
 	return text + "; ±" + seconds(t.TotalError)
+}
+
+// parts adds up the phases in which the same party did the same: the pulls of all containers from one registry are one
+// part, because it is the registry that took the time.
+func (t Timeline) parts() []part {
+	var parts []part
+	for _, s := range t.Phases {
+		key := t.keyOf(s)
+		i := slices.IndexFunc(parts, func(p part) bool { return p.key == key })
+		if i < 0 {
+			parts = append(parts, part{key: key})
+			i = len(parts) - 1
+		}
+		parts[i].spans = append(parts[i].spans, s)
+		parts[i].length += s.Duration()
+		parts[i].pressure.add(s)
+	}
+	return parts
+}
+
+// keyOf is the same for two spans that a verdict adds up.
+func (t Timeline) keyOf(s Span) string {
+	if s.Phase != PhaseUnattributed {
+		return t.keyOfPhase(s.Phase, s)
+	}
+	keys := []string{string(PhaseUnattributed)}
+	for _, phase := range s.MergedWith {
+		keys = append(keys, t.keyOfPhase(phase, s))
+	}
+	return strings.Join(keys, "\n")
+}
+
+func (t Timeline) keyOfPhase(phase Phase, s Span) string {
+	switch rowOf(phase).about {
+	case aboutRegistry:
+		return string(phase) + " " + t.registryOf(s.Container)
+	case aboutContainer:
+		return string(phase) + " " + s.Container
+	}
+	return string(phase)
 }
 
 func (t Timeline) outcome() string {
@@ -65,37 +104,66 @@ func (t Timeline) outcome() string {
 	}
 }
 
-// words is what a pod did in a span. Of one that nobody is charged with, it is all that may have been.
-func (t Timeline) words(s Span) string {
-	if s.Phase != PhaseUnattributed || len(s.MergedWith) == 0 {
-		return t.wordsOf(s.Phase, s)
+// words say what a pod did in the spans of one part. If no party is charged with them, they name everything that may have
+// taken the time.
+func (t Timeline) words(spans []Span) string {
+	first := spans[0]
+	if first.Phase != PhaseUnattributed || len(first.MergedWith) == 0 {
+		words := t.wordsOf(first.Phase, spans)
+		if first.Phase == PhasePull {
+			words += t.rateOf(spans) + t.besideOf(spans)
+		}
+		return words
 	}
-	may := make([]string, 0, len(s.MergedWith))
-	for _, phase := range s.MergedWith {
-		may = append(may, t.wordsOf(phase, s))
+	may := make([]string, 0, len(first.MergedWith))
+	for _, phase := range first.MergedWith {
+		may = append(may, t.wordsOf(phase, spans))
 	}
 	last := len(may) - 1
 	return fmt.Sprintf("unattributed (%s or %s)", strings.Join(may[:last], ", "), may[last])
 }
 
-func (t Timeline) wordsOf(phase Phase, s Span) string {
-	row := rowOf(phase)
+func (t Timeline) wordsOf(phase Phase, spans []Span) string {
+	row, container := rowOf(phase), spans[0].Container
 	if phase == PhasePullQueue {
-		if image := t.blockerOf(s.Container); image != "" {
+		if image := t.blockerOf(spans); image != "" {
 			return "queued behind " + image + " on this node"
+		}
+		if n := t.aheadOf(spans); n > 1 {
+			return fmt.Sprintf("queued behind %d pulls on this node", n)
 		}
 	}
 	switch row.about {
 	case aboutRegistry:
-		return fmt.Sprintf(row.words, t.registryOf(s.Container)) + t.rateOf(s.Container)
+		words := fmt.Sprintf(row.words, t.registryOf(container))
+		if n := t.imagesOf(spans); n > 1 {
+			words = fmt.Sprintf(severalImages, n, t.registryOf(container))
+		}
+		return words
 	case aboutContainer:
-		return fmt.Sprintf(row.words, cmp.Or(s.Container, "the last container"))
+		return fmt.Sprintf(row.words, cmp.Or(container, "the last container"))
 	}
 	return row.words
 }
 
-// blockerOf is the image that a container's pull waited for the longest; empty when that is not known.
-func (t Timeline) blockerOf(container string) (image string) {
+// blockerOf is the image that all pulls which waited in these spans waited for the longest; empty if it is not the same
+// for all, or not known for one.
+func (t Timeline) blockerOf(spans []Span) (image string) {
+	for _, s := range spans {
+		if s.Duration() < leastBlocked {
+			continue
+		}
+		blocker := t.blockerOfContainer(s.Container)
+		if blocker == "" || image != "" && blocker != image {
+			return ""
+		}
+		image = blocker
+	}
+	return image
+}
+
+// blockerOfContainer is the image that a container's pull waited for the longest; empty when that is not known.
+func (t Timeline) blockerOfContainer(container string) (image string) {
 	var longest time.Duration
 	for _, p := range t.Pulls {
 		if p.Container == container && p.BlockedBy != nil && p.BlockedBy.Waited > longest {
@@ -105,25 +173,114 @@ func (t Timeline) blockerOf(container string) (image string) {
 	return image
 }
 
-// rateOf is how fast a container's image came, in words; empty when that is not known or tells nothing.
-func (t Timeline) rateOf(container string) string {
-	const least = 100 * time.Millisecond
-	for _, p := range t.Pulls {
-		took := p.DownloadedAt.Sub(p.StartedAt)
-		if p.Container == container && p.Bytes() > 0 && took >= least {
-			return fmt.Sprintf(" at %.1f MiB/s", float64(p.Bytes())/(1<<20)/took.Seconds())
+// imagesOf counts the images that were pulled in spans.
+func (t Timeline) imagesOf(spans []Span) int {
+	var images []string
+	for _, s := range spans {
+		image := s.Container
+		if i := slices.IndexFunc(t.Pulls, func(p Pull) bool { return p.Container == s.Container }); i >= 0 {
+			image = t.Pulls[i].Image
+		}
+		if !slices.Contains(images, image) {
+			images = append(images, image)
 		}
 	}
-	return ""
+	return len(images)
 }
 
-func (t Timeline) registryOf(container string) string {
-	for _, p := range t.Pulls {
-		if p.Container == container {
-			return p.Registry
+// rateOf is how fast the images of spans came, in words; empty when that is not known or tells nothing. A pod pulls one
+// image after the other, so the times of its pulls add up.
+func (t Timeline) rateOf(spans []Span) string {
+	const least = 100 * time.Millisecond
+	var bytes int64
+	var took time.Duration
+	for _, s := range spans {
+		i := slices.IndexFunc(t.Pulls, func(p Pull) bool { return p.Container == s.Container && p.Attempt == s.Attempt })
+		switch {
+		case s.Duration() == 0:
+		case i >= 0 && t.Pulls[i].Outcome == imagepull.OutcomeVerified && t.Pulls[i].Timed:
+			took += t.Pulls[i].Pull // nothing came
+		case i >= 0 && t.Pulls[i].rated():
+			bytes += t.Pulls[i].Bytes()
+			took += t.Pulls[i].DownloadedAt.Sub(t.Pulls[i].StartedAt)
+		default:
+			return ""
 		}
 	}
-	return "its registry"
+	if took < least || bytes == 0 {
+		return ""
+	}
+	return fmt.Sprintf(" at %.1f MiB/s", float64(bytes)/(1<<20)/took.Seconds())
+}
+
+// besideOf says how many other pulls shared the node's link with those in spans, in words; empty if none is known.
+func (t Timeline) besideOf(spans []Span) string {
+	least, most := math.MaxInt, 0
+	for _, s := range spans {
+		beside := 0
+		for _, p := range t.Pulls {
+			if p.Container == s.Container && p.Attempt == s.Attempt {
+				beside = p.Beside
+			}
+		}
+		least, most = min(least, beside), max(most, beside)
+	}
+	switch {
+	case most == 0:
+		return ""
+	case least < most:
+		return fmt.Sprintf(" beside up to %d other pulls", most)
+	case most == 1:
+		return " beside 1 other pull"
+	}
+	return fmt.Sprintf(" beside %d other pulls", most)
+}
+
+// aheadOf is how many pulls were before those in spans in the node's queue; 0 if they are not the same for all that waited.
+func (t Timeline) aheadOf(spans []Span) (ahead int) {
+	waiting := 0
+	for _, s := range spans {
+		if s.Duration() < leastBlocked {
+			continue
+		}
+		waiting++
+		for _, p := range t.Pulls {
+			if p.Container == s.Container && p.Attempt == s.Attempt {
+				ahead = p.Ahead
+			}
+		}
+	}
+	if waiting > 1 {
+		return 0
+	}
+	return ahead
+}
+
+// Rate is how many bytes of the pull came in a second, from StartedAt until DownloadedAt; 0 when it is not known that all of them
+// came in that time, and count at this pull.
+func (p Pull) Rate() float64 {
+	if !p.rated() {
+		return 0
+	}
+	return float64(p.Bytes()) / p.DownloadedAt.Sub(p.StartedAt).Seconds()
+}
+
+// rated says that all bytes of a pull are known to have come between StartedAt and DownloadedAt.
+func (p Pull) rated() bool {
+	return p.Bytes() > 0 && !p.StartedAt.IsZero() && p.DownloadedAt.After(p.StartedAt) && !p.early && !p.Resumed && !slices.Contains(p.Shared, true)
+}
+
+// registryOf is where a container's image came from. The reference names the registry's host; the runtime may have asked a mirror or
+// a pull-through cache in its place, and does not tell.
+func (t Timeline) registryOf(container string) string {
+	registry := "its registry"
+	for _, p := range t.Pulls {
+		if p.Container == container {
+			registry = p.Registry
+			break
+		}
+	}
+	return registry + " or its mirror"
 }
 
 func seconds(d time.Duration) string { return fmt.Sprintf("%.1f s", d.Seconds()) }

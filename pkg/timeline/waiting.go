@@ -53,7 +53,7 @@ func (f *fold) waitingFor(until instant) waiting {
 
 // nextRun is the wait for a container to run again; nil if it did not crash, or not by itself.
 func (f *fold) nextRun(c *Container, until instant) *waiting {
-	if !f.crashed(c) && c.WaitingReason != crashLoop {
+	if !f.restarts(c) && c.WaitingReason != crashLoop {
 		return nil
 	}
 	index := f.index(c.Name)
@@ -62,7 +62,7 @@ func (f *fold) nextRun(c *Container, until instant) *waiting {
 		return nil
 	}
 	attempt := last + 1
-	phase := f.beforeRun(index, attempt)
+	phase := beforeRun(attempt)
 	if c.WaitingReason == crashLoop {
 		phase = PhaseCrashBackoff
 	}
@@ -88,22 +88,27 @@ func (f *fold) nextStep(c chain) *waiting {
 	}
 	key := c.steps[next].key
 	w := &waiting{[]Phase{c.steps[next].phase}, c.container, key.attempt}
-	if also := c.steps[next].also; also != "" && also != w.phases[0] {
-		w.phases = append(w.phases, also)
-	}
-	if key.mark == MarkSandboxBegun && len(f.e.sandboxes) > 0 {
+	w.add(c.steps[next].also...)
+	if key.mark == MarkSandboxBegun && len(f.obstacles) > 0 {
 		return w // kubelet tries again because of what made the last one fail
 	}
 	for _, s := range c.steps[next+1:] {
 		if !toldInRetrospect(key.mark, s.key.mark) {
 			break
 		}
-		w.phases = append(w.phases, s.phase)
-		if s.also != "" {
-			w.phases = append(w.phases, s.also)
-		}
+		w.add(s.phase)
+		w.add(s.also...)
 	}
 	return w
+}
+
+// add adds phases that it may be as well.
+func (w *waiting) add(phases ...Phase) {
+	for _, p := range phases {
+		if !slices.Contains(w.phases, p) {
+			w.phases = append(w.phases, p)
+		}
+	}
 }
 
 // toldInRetrospect says that nobody tells of the first mark before the second has come, so that while
@@ -121,12 +126,13 @@ func toldInRetrospect(first, second Mark) bool {
 	return false
 }
 
-// crashed says that the container's latest run ended, and not well.
-func (f *fold) crashed(c *Container) bool {
+// restarts says that the container's latest run ended, and that kubelet will start it again: because it failed, or because it
+// is to run always.
+func (f *fold) restarts(c *Container) bool {
 	index := f.index(c.Name)
 	last := f.lastAttempt(index, MarkContainerCreated, MarkRunning, MarkFinished)
 	code, known := f.e.containers[index].exitCode(int(last))
-	return known && code != 0
+	return known && (code != 0 || c.RestartsAlways && c.Kind != KindInit)
 }
 
 func (f *fold) failed() bool { return f.bounds.find(podMark(MarkFailed)) != nil }

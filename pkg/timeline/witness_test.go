@@ -225,7 +225,7 @@ func (w *witness) sandboxesAt(t time.Time) []Sandbox {
 		}
 		return []Sandbox{{Ready: true, CreatedAt: created}}
 	}
-	return []Sandbox{{Ready: true, BegunAt: w.marks[lifeMark{mark: MarkSandboxBegun}], NetworkReadyAt: network, RunningAt: running}}
+	return []Sandbox{{Ready: true, BegunAt: w.marks[lifeMark{mark: MarkSandboxBegun}], NetworkReadyAt: network, RunningAt: running, ImageKnown: true}}
 }
 
 func (w *witness) runsAt(t time.Time) []ContainerRun {

@@ -70,10 +70,12 @@ var sections = []section{
 		{graph, "Pulls that go on now", "none", 8, "", []query{
 			{`sum by (registry) (podlapse_image_pulls_active{registry=~"$registry", node=~"$node"})`, "{{registry}} coming"},
 			{`sum by (registry) (podlapse_image_pulls_queued{registry=~"$registry", node=~"$node"})`, "{{registry}} waiting"}}, "registry"},
-		{graph, "Bytes that came of them", "bytes", 12, "", []query{
+		{graph, "Bytes that came of them", "bytes", 8, "", []query{
 			{`sum by (registry) (podlapse_image_pulls_active_bytes{registry=~"$registry", node=~"$node"})`, "{{registry}}"}}, "registry"},
-		{graph, "Age of the oldest of them", "s", 12, "", []query{
+		{graph, "Age of the oldest of them", "s", 8, "", []query{
 			{`max by (registry) (podlapse_image_pulls_oldest_age_seconds{registry=~"$registry", node=~"$node"})`, "{{registry}}"}}, "registry"},
+		{graph, "Bytes a second of each node, all pulls together", "binBps", 8, "While at least one pull received content, from any registry: pulls at the same time share the node's link.", []query{
+			{`sum by (node) (increase(podlapse_image_pull_bytes_total{node=~"$node"}[1h])) / (sum by (node) (increase(podlapse_image_pull_busy_seconds_total{node=~"$node"}[1h])) > 0)`, "{{node}}"}}, "node"},
 	}},
 	{"Pods of $namespace on $node", []panel{
 		{table, "Start-up of the pods that are there", "s", 16, "Needs agents with `--metrics-pod-labels=on`.", []query{

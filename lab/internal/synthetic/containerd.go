@@ -4,6 +4,7 @@ import (
 	"context"
 	"time"
 
+	imagesapi "github.com/containerd/containerd/api/services/images/v1"
 	sandboxapi "github.com/containerd/containerd/api/services/sandbox/v1"
 	"github.com/containerd/containerd/api/types"
 	"google.golang.org/grpc/codes"
@@ -12,7 +13,7 @@ import (
 )
 
 // NewContainerd makes a runtime that calls itself containerd 2 and has that one's store of sandboxes, whose stamps, with CRI's,
-// tell volumes, network and sandbox apart. The other stores it lacks.
+// tell volumes, network and sandbox apart. Its image store lists a sandbox image that came long ago; other stores are missing.
 func NewContainerd() *Runtime {
 	r := NewRuntime()
 	r.name, r.version, r.stores = "containerd", "2.4.2", true
@@ -37,5 +38,18 @@ func (s sandboxStore) Get(_ context.Context, request *sandboxapi.StoreGetRequest
 		return nil, status.Errorf(codes.NotFound, "there is no sandbox %s", request.GetSandboxID())
 	}
 	return &sandboxapi.StoreGetResponse{Sandbox: &types.Sandbox{SandboxID: request.GetSandboxID(),
-		CreatedAt: timestamppb.New(stamps.begunAt), UpdatedAt: timestamppb.New(stamps.runningAt)}}, nil
+		Sandboxer: "podsandbox", CreatedAt: timestamppb.New(stamps.begunAt), UpdatedAt: timestamppb.New(stamps.runningAt)}}, nil
+}
+
+// imageStore is containerd's store of images.
+type imageStore struct {
+	imagesapi.UnimplementedImagesServer
+}
+
+// List implements imagesapi.ImagesServer. The agent asks for pinned images alone.
+func (imageStore) List(context.Context, *imagesapi.ListImagesRequest) (*imagesapi.ListImagesResponse, error) {
+	longAgo := timestamppb.New(time.Unix(1_600_000_000, 0))
+	return &imagesapi.ListImagesResponse{Images: []*imagesapi.Image{
+		{Name: "registry.k8s.io/pause:3.10", CreatedAt: longAgo, UpdatedAt: longAgo},
+	}}, nil
 }

@@ -10,6 +10,7 @@ import (
 	"sync"
 	"time"
 
+	imagesapi "github.com/containerd/containerd/api/services/images/v1"
 	sandboxapi "github.com/containerd/containerd/api/services/sandbox/v1"
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
@@ -63,6 +64,7 @@ func (r *Runtime) Serve(socket string) (stop func(), err error) {
 	runtimeapi.RegisterImageServiceServer(server, r)
 	if r.stores {
 		sandboxapi.RegisterStoreServer(server, sandboxStore{runtime: r})
+		imagesapi.RegisterImagesServer(server, imageStore{})
 	}
 	var serving sync.WaitGroup
 	serving.Go(func() { _ = server.Serve(listener) })

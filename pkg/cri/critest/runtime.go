@@ -4,6 +4,7 @@
 package critest
 
 import (
+	"cmp"
 	"context"
 	"maps"
 	"net"
@@ -35,11 +36,32 @@ type Runtime struct {
 	images     map[string]*runtimeapi.Image
 	stored     map[string]Stamps              // containerd's sandbox store
 	pulled     map[string]Stored              // containerd's image store, by full name
+	pinned     map[string]Stored              // the pinned images of that store, by full name
+	sandboxer  string                         // which part of containerd made the sandboxes
 	blobs      map[string]Blob                // containerd's content store, by digest
 	ingests    map[string]Ingest              // by reference
 	snapshots  map[string]map[string]Snapshot // by snapshotter and name
 	calls      map[string]int
 	fault      func(ctx context.Context, method string) error
+}
+
+// SandboxImage is the name of the only image that is pinned at first; it came long ago.
+const SandboxImage = "registry.k8s.io/pause:3.10"
+
+var longAgo = time.Unix(1_600_000_000, 0)
+
+// PinImage puts a pinned image into containerd's image store.
+func (r *Runtime) PinImage(name string, stored Stored) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.pinned[name] = stored
+}
+
+// UnpinImage takes a pinned image away.
+func (r *Runtime) UnpinImage(name string) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	delete(r.pinned, name)
 }
 
 // Stamps are created_at and updated_at in a store of containerd.
@@ -56,6 +78,8 @@ type Options struct {
 	Name     string // `containerd` when empty
 	Version  string // `v2.4.2` when empty
 	NoStores bool   // serve CRI alone
+	// Sandboxer is which part of containerd makes the sandboxes: "podsandbox" when empty.
+	Sandboxer string
 }
 
 // Start serves on a unix socket at path until the test ends or Stop is called. A file that is there
@@ -72,6 +96,8 @@ func Start(t testing.TB, path string, options Options) *Runtime {
 		images:     map[string]*runtimeapi.Image{},
 		stored:     map[string]Stamps{},
 		pulled:     map[string]Stored{},
+		pinned:     map[string]Stored{SandboxImage: {Stamps: Stamps{CreatedAt: longAgo, UpdatedAt: longAgo}}},
+		sandboxer:  cmp.Or(options.Sandboxer, "podsandbox"),
 		blobs:      map[string]Blob{},
 		ingests:    map[string]Ingest{},
 		snapshots:  map[string]map[string]Snapshot{},

@@ -2,6 +2,9 @@ package critest
 
 import (
 	"context"
+	"maps"
+	"slices"
+	"strings"
 
 	imagesapi "github.com/containerd/containerd/api/services/images/v1"
 	sandboxapi "github.com/containerd/containerd/api/services/sandbox/v1"
@@ -88,7 +91,7 @@ func (s sandboxStore) Get(ctx context.Context, request *sandboxapi.StoreGetReque
 		return nil, status.Error(codes.NotFound, "no such sandbox")
 	}
 	return &sandboxapi.StoreGetResponse{Sandbox: &types.Sandbox{
-		SandboxID: request.GetSandboxID(),
+		SandboxID: request.GetSandboxID(), Sandboxer: s.r.sandboxer,
 		CreatedAt: timestamppb.New(stamps.CreatedAt), UpdatedAt: timestamppb.New(stamps.UpdatedAt),
 	}}, nil
 }
@@ -112,6 +115,27 @@ func (s imageStore) Get(ctx context.Context, request *imagesapi.GetImageRequest)
 		Name: request.GetName(), Target: &types.Descriptor{Digest: image.Digest},
 		CreatedAt: timestamppb.New(image.CreatedAt), UpdatedAt: timestamppb.New(image.UpdatedAt),
 	}}, nil
+}
+
+// List answers with the pinned images, whatever the filter, which must be there.
+func (s imageStore) List(ctx context.Context, request *imagesapi.ListImagesRequest) (*imagesapi.ListImagesResponse, error) {
+	if err := inNamespace(ctx); err != nil {
+		return nil, err
+	}
+	if len(request.GetFilters()) != 1 || !strings.Contains(request.GetFilters()[0], "pinned") {
+		return nil, status.Error(codes.InvalidArgument, "want a filter for pinned images")
+	}
+	s.r.mu.Lock()
+	defer s.r.mu.Unlock()
+	answer := &imagesapi.ListImagesResponse{}
+	for _, name := range slices.Sorted(maps.Keys(s.r.pinned)) {
+		image := s.r.pinned[name]
+		answer.Images = append(answer.Images, &imagesapi.Image{
+			Name: name, Target: &types.Descriptor{Digest: image.Digest},
+			CreatedAt: timestamppb.New(image.CreatedAt), UpdatedAt: timestamppb.New(image.UpdatedAt),
+		})
+	}
+	return answer, nil
 }
 
 // inNamespace refuses what containerd would refuse: its stores are per namespace.

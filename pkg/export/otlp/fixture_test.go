@@ -57,6 +57,7 @@ func coldStart() timeline.Timeline {
 				},
 				Sources:   []timeline.Source{event},
 				BlockedBy: &timeline.Blocker{Namespace: "shop", Pod: "big", Container: "app", Image: "big:1", Waited: 900 * ms},
+				Ahead:     2, Beside: 7, Resumed: true,
 			},
 		},
 		Marks: []timeline.MarkEvidence{

@@ -45,6 +45,12 @@ func pullOf(t timeline.Timeline, p timeline.Pull) span {
 	if p.SizeBytes > 0 {
 		attributes = append(attributes, attribute.Int64(keySize, p.SizeBytes))
 	}
+	if p.Resumed {
+		attributes = append(attributes, attribute.Bool(keyResumed, true))
+	}
+	if p.Beside > 0 {
+		attributes = append(attributes, attribute.Int(keyBeside, p.Beside))
+	}
 	pull := span{
 		key: kindPull + "/" + p.Container + "/" + strconv.Itoa(p.Attempt), name: valid("image pull of " + p.Container),
 		start: p.RequestedAt, end: p.FinishedAt,
@@ -100,13 +106,14 @@ func partsOf(t timeline.Timeline, p timeline.Pull, pull string) []span {
 	return parts
 }
 
-// blockerOf is the pull of another pod that this one waited for.
-func blockerOf(p timeline.Pull) []attribute.KeyValue {
-	b := p.BlockedBy
-	if b == nil {
-		return nil
+// blockerOf is what a pull waited for in the node's queue: the pull of another pod, and how many there were.
+func blockerOf(p timeline.Pull) (attributes []attribute.KeyValue) {
+	if p.Ahead > 0 {
+		attributes = append(attributes, attribute.Int(keyAhead, p.Ahead))
 	}
-	return []attribute.KeyValue{
-		text(keyBlockedBy, b.Namespace+"/"+b.Pod+" "+b.Container+" "+b.Image), seconds(keyBlockedFor, b.Waited),
+	if b := p.BlockedBy; b != nil {
+		attributes = append(attributes, text(keyBlockedBy, b.Namespace+"/"+b.Pod+" "+b.Container+" "+b.Image),
+			seconds(keyBlockedFor, b.Waited))
 	}
+	return attributes
 }

@@ -40,7 +40,7 @@ function pull(p, since) {
   return {
     container: visible(p.container), kind: visible(p.kind), image: visible(p.image, 400), registry: visible(p.registry), digest: visible(p.digest),
     outcome: visible(p.outcome), failure: visible(p.failure), attempt: p.attempt, queue: p.queue_seconds, pull: p.pull_seconds, error: p.error_seconds,
-    size: p.size_bytes ?? 0, bytes: p.download?.bytes ?? 0, downloadSeconds: p.download?.seconds, unpackSeconds: p.unpack?.seconds,
+    size: p.size_bytes ?? 0, bytes: p.download?.bytes ?? 0, speed: p.download?.bytes_per_second, resumed: p.resumed === true, ahead: p.pulls_ahead ?? 0, beside: p.pulls_beside ?? 0, downloadSeconds: p.download?.seconds, unpackSeconds: p.unpack?.seconds,
     download: p.download && { from: since(p.download.start_at), to: since(p.download.end_at) },
     unpack: p.unpack && { from: since(p.unpack.start_at), to: since(p.unpack.end_at) },
     blocker: p.blocked_by && { pod: visible(p.blocked_by.namespace) + '/' + visible(p.blocked_by.pod), image: visible(p.blocked_by.image, 400), seconds: p.blocked_by.seconds },

@@ -5,7 +5,7 @@ import { chartOf } from './chart.js';
 import { Detail } from './detail.js';
 import { element, lay, mark, restyle, say, sync } from './dom.js';
 import { Ending } from './ending.js';
-import { brief, bytes, clock, exact, exactError, percent, rate, running, stamp } from './format.js';
+import { brief, bytes, clock, count, exact, exactError, percent, rate, running, stamp } from './format.js';
 import { perFrame } from './frame.js';
 import { blame, startUpOf, stuckIn, stuckText } from './startup.js';
 import { rows, table } from './table.js';
@@ -187,8 +187,9 @@ export class PodView {
       key: p.container + ' ' + p.attempt + ' ' + p.image,
       cells: [p.container + (p.attempt > 0 ? ' #' + (p.attempt + 1) : '') + (p.kind && p.kind !== 'main' ? ' (' + p.kind.replaceAll('_', ' ') + ')' : ''), p.image,
         p.outcome + (p.failure ? ': ' + p.failure.replaceAll('_', ' ') : ''), p.queue === undefined ? '–' : exact(p.queue), p.pull === undefined ? '–' : exact(p.pull),
-        p.error === undefined ? '–' : exactError(p.error), bytes(p.size), rate(p.bytes, p.downloadSeconds)],
-      note: p.blocker && p.blocker.seconds > 0 ? 'waited ' + exact(p.blocker.seconds) + ' behind ' + p.blocker.image + ' of ' + p.blocker.pod : '',
+        p.error === undefined ? '–' : exactError(p.error), bytes(p.size), rate(p.speed, 1)],
+      note: [p.blocker && p.blocker.seconds > 0 ? 'waited ' + exact(p.blocker.seconds) + ' behind ' + p.blocker.image + ' of ' + p.blocker.pod : p.ahead > 1 ? 'behind ' + p.ahead + ' pulls' : '',
+        p.beside > 0 ? 'beside ' + count(p.beside, 'other pull', 'other pulls') : ''].filter(Boolean).join(', '),
     })));
   }
 

@@ -71,10 +71,10 @@ export class PullsView {
     rows(this.#table, this.#recent.filter((p) => Number.isFinite(endedAt(p))).map((p) => ({
       key: p.uid + ' ' + p.container + ' ' + p.attempt,
       cells: [visible(p.namespace) + '/' + visible(p.pod) + ' ' + visible(p.container), visible(p.image, 400), outcome(p), seconds(p.queue_seconds), seconds(p.pull_seconds),
-        p.error_seconds === undefined ? '–' : exactError(p.error_seconds), bytes(p.size_bytes), rate(p.download?.bytes, p.download?.seconds),
+        p.error_seconds === undefined ? '–' : exactError(p.error_seconds), bytes(p.size_bytes), rate(p.download?.bytes_per_second, 1),
         ago((this.#clock() - endedAt(p)) / 1000)],
       link: ofPod(p.namespace, p.pod, p.uid),
-      note: p.blocked_by ? 'behind ' + visible(p.blocked_by.image, 400) : '',
+      note: besides(p),
     })));
   }
 
@@ -151,5 +151,11 @@ function livePull(p, nodeNow) {
 }
 
 function seconds(value) { return value === undefined ? '–' : exact(value); }
+
+// besides says which other pulls a pull waited for, and how many shared the link with it.
+function besides(p) {
+  return [p.blocked_by ? 'behind ' + visible(p.blocked_by.image, 400) : p.pulls_ahead > 1 ? 'behind ' + count(p.pulls_ahead, 'pull', 'pulls') : '',
+    p.pulls_beside > 0 ? 'beside ' + count(p.pulls_beside, 'other pull', 'other pulls') : ''].filter(Boolean).join(', ');
+}
 
 function outcome(p) { return visible(p.outcome) + (p.failure ? ': ' + visible(p.failure).replaceAll('_', ' ') : ''); }

@@ -45,7 +45,7 @@ export class RegistriesView {
     const fastest = Math.max(...speeds, 0);
     const slowest = this.#items.filter((r) => speed(r) > 0).sort((a, b) => speed(a) - speed(b))[0];
     const failed = this.#items.reduce((sum, r) => sum + (r.outcomes.failed ?? 0), 0);
-    say(this.#verdict, this.#items.length === 0 ? 'No image was pulled.' : (slowest ? (this.#items.length > 1 ? 'The slowest registry is ' : 'Images come from ') + visible(slowest.registry) + ', at ' + rate(slowest.bytes, slowest.download_seconds) + '; ' : '') +
+    say(this.#verdict, this.#items.length === 0 ? 'No image was pulled.' : (slowest ? (this.#items.length > 1 ? 'The slowest registry is ' : 'Images come from ') + visible(slowest.registry) + ' or its mirror, at ' + rate(slowest.bytes, slowest.download_seconds) + '; ' : '') +
       (failed === 0 ? 'no pull failed.' : count(failed, 'pull', 'pulls') + ' failed.'));
     sync(this.#list, this.#items, (r) => r.registry, makeCard, (node, r) => {
       const p = node.parts;

@@ -26,7 +26,7 @@ export function startUpOf(record, toldAt) {
 // refusal is why the last pull failed, and where: what a pod in back-off waits for.
 function refusal(record) {
   const last = record.pulls.findLast((p) => p.kind !== 'ephemeral' && p.outcome === 'failed');
-  return last?.failure ? visible(last.registry) + ': ' + visible(last.failure).replaceAll('_', ' ') : '';
+  return last?.failure ? visible(last.registry) + ' or its mirror: ' + visible(last.failure).replaceAll('_', ' ') : '';
 }
 
 export function starts(s) { return s.state === 'starting'; }

@@ -2,7 +2,7 @@
 // kubelet said above.
 
 import { element, lay, mark, place, restyle, say, sync } from './dom.js';
-import { bytes, clock, exact, exactError, percent, rate } from './format.js';
+import { bytes, clock, count, exact, exactError, percent, rate } from './format.js';
 import { ticks, tickText } from './scale.js';
 import { causeStyle, charged, phaseMeans, phaseName } from './words.js';
 
@@ -159,7 +159,7 @@ function explain(about, chart) {
   }
   if (about.kind !== 'phase') {
     return { title: about.kind === 'download' ? 'Download' : 'Unpacking', words: 'Layers are unpacked while others still come: the two overlap, and are never added up.',
-      facts: [span, ['busy', exact(about.seconds)], ['bytes', about.kind === 'download' ? bytes(about.pull.bytes) : ''], ['speed', about.kind === 'download' ? rate(about.pull.bytes, about.seconds) : '']] };
+      facts: [span, ['busy', exact(about.seconds)], ['bytes', about.kind === 'download' ? bytes(about.pull.bytes) : ''], ['speed', about.kind === 'download' ? rate(about.pull.speed, 1) : '']] };
   }
   return { title: nameOf(about).replaceAll('_', ' ') + ', charged to ' + charged(about.cause), words: about.merged.length > 0 ?
     'Evidence does not tell ' + [about.phase, ...about.merged].filter((n) => n !== 'unattributed').map(phaseName).join(', ') + ' apart.' : phaseMeans(about.phase),
@@ -171,7 +171,8 @@ function explain(about, chart) {
 function pullFacts(p) {
   if (!p) return [];
   return [['image', p.image], ['outcome', p.outcome + (p.failure ? ': ' + p.failure.replaceAll('_', ' ') : '')], ['size', p.size > 0 ? bytes(p.size) : ''],
-    ['speed', p.bytes > 0 ? rate(p.bytes, p.downloadSeconds) : ''], ['waited behind', p.blocker ? p.blocker.pod + ', ' + exact(p.blocker.seconds) : '']];
+    ['speed', p.speed > 0 ? rate(p.speed, 1) : p.resumed ? 'not known: it resumed an attempt that was broken off' : ''], ['beside', p.beside > 0 ? count(p.beside, 'other pull', 'other pulls') + ' of this node' : ''],
+    ['waited behind', p.blocker ? p.blocker.pod + ', ' + exact(p.blocker.seconds) : p.ahead > 1 ? p.ahead + ' pulls' : '']];
 }
 
 function percentOf(at, total) { return (100 * Math.min(Math.max(total > 0 ? at / total : 0, 0), 1)).toFixed(3) + '%'; }

@@ -2,17 +2,20 @@
 
 // causes, in the order of legends. The style of each, colour and pattern, is in tokens.css.
 const causes = {
+  placement: 'what the pod asks of a node',
   scheduler: 'the scheduler',
   kubelet: 'kubelet',
+  api_server: 'the API server',
   volumes: 'volumes',
+  device: 'a device driver',
   network: 'the network plugin',
   runtime: 'the runtime',
   config: "the pod's configuration",
   pull_queue: "the node's pull queue",
-  registry: 'the registry',
+  registry: 'the registry or its mirror',
   disk: 'the disk',
   app: 'the application',
-  gate: 'a readiness gate',
+  gate: 'the owner of a gate',
   backoff: 'back-off',
   unknown: 'nobody: no evidence',
 };
@@ -26,14 +29,20 @@ export function charged(cause) { return Object.hasOwn(causes, cause) ? causes[ca
 export function causeStyle(cause) { return Object.hasOwn(causes, cause) ? cause : 'unknown'; }
 
 const phases = {
+  scheduling_gate: 'A scheduling gate holds the pod.',
+  unschedulable: 'A scheduler finds no node that fits.',
   scheduling: 'Created until a node was chosen.',
   kubelet_pickup: 'Scheduled until kubelet acknowledged the pod.',
+  api_server: 'Kubelet cannot read from the API server what the pod needs.',
+  pod_config: 'A ConfigMap, a Secret or the runtime class that the pod names is missing.',
   volumes: 'Kubelet mounts volumes before it asks for the sandbox.',
+  device: 'A driver prepares a dynamically allocated resource.',
   network: 'The network plugin sets up the sandbox.',
+  sandbox_image: 'The runtime pulls the sandbox (pause) image.',
   sandbox: 'The runtime starts the sandbox.',
   kubelet_sync: 'Kubelet between two steps.',
   pull_queue: 'Kubelet wants the image and waits for other pulls of the node.',
-  pull: 'The runtime asks the registry, until the last byte has come.',
+  pull: 'The runtime asks the registry or its mirror, until the last byte has come.',
   unpack: 'The last byte has come; the runtime still unpacks.',
   image_backoff: 'A pull failed; kubelet waits before it tries again.',
   container_config: 'Kubelet cannot make the container as it is configured.',

@@ -1,0 +1,56 @@
+package export
+
+import (
+	"slices"
+	"time"
+)
+
+// maxBusy bounds the stretches that are remembered: pulls that are further apart than so many others do not overlap.
+const maxBusy = 256
+
+// busyTime adds up the time in which at least one of several things went on. The zero value is empty.
+type busyTime struct {
+	stretches []stretch // apart from each other, in order
+	forgotten time.Time // up to here all is counted, as far as anybody knows
+}
+
+type stretch struct{ from, until time.Time }
+
+// add takes in another stretch, and returns how much of it nothing else had gone on in.
+func (b *busyTime) add(from, until time.Time) (fresh time.Duration) {
+	if from.Before(b.forgotten) {
+		from = b.forgotten
+	}
+	if !from.Before(until) {
+		return 0
+	}
+	fresh = until.Sub(from)
+	first, _ := slices.BinarySearchFunc(b.stretches, from, func(s stretch, t time.Time) int { return s.until.Compare(t) })
+	last := first
+	merged := stretch{from, until}
+	for ; last < len(b.stretches) && !b.stretches[last].from.After(until); last++ {
+		s := b.stretches[last]
+		fresh -= max(0, earlier(s.until, until).Sub(later(s.from, from)))
+		merged = stretch{earlier(merged.from, s.from), later(merged.until, s.until)}
+	}
+	b.stretches = slices.Replace(b.stretches, first, last, merged)
+	if len(b.stretches) > maxBusy {
+		b.forgotten = b.stretches[0].until
+		b.stretches = slices.Delete(b.stretches, 0, 1)
+	}
+	return fresh
+}
+
+func earlier(a, b time.Time) time.Time {
+	if b.Before(a) {
+		return b
+	}
+	return a
+}
+
+func later(a, b time.Time) time.Time {
+	if b.After(a) {
+		return b
+	}
+	return a
+}

@@ -1,0 +1,55 @@
+package podwatch
+
+import (
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+// conditionFields is what kube-scheduler 1.36 left in a pod that no node fitted at first.
+const conditionFields = `{"f:status":{"f:conditions":{"k:{\"type\":\"PodScheduled\"}":{".":{},"f:lastProbeTime":{},` +
+	`"f:lastTransitionTime":{},"f:message":{},"f:reason":{},"f:status":{},"f:type":{}}}}}`
+
+func schedulerSays(at metav1.Time) metav1.ManagedFieldsEntry {
+	return metav1.ManagedFieldsEntry{
+		Manager: "kube-scheduler", Operation: metav1.ManagedFieldsOperationUpdate, Subresource: "status",
+		Time: &at, FieldsV1: metav1.NewFieldsV1(conditionFields),
+	}
+}
+
+func TestUnschedulableAt(t *testing.T) {
+	change := func(edit func(*metav1.ManagedFieldsEntry)) metav1.ManagedFieldsEntry {
+		entry := schedulerSays(stamp(3))
+		edit(&entry)
+		return entry
+	}
+	tests := []struct {
+		name   string
+		fields []metav1.ManagedFieldsEntry
+		want   time.Time
+	}{
+		{"none", nil, time.Time{}},
+		{"the scheduler", []metav1.ManagedFieldsEntry{schedulerSays(stamp(3))}, at(3)},
+		{"another scheduler, later", []metav1.ManagedFieldsEntry{
+			schedulerSays(stamp(3)), change(func(e *metav1.ManagedFieldsEntry) { e.Manager, e.Time = "volcano", new(stamp(5)) }),
+		}, at(5)},
+		{"kubelet", []metav1.ManagedFieldsEntry{change(func(e *metav1.ManagedFieldsEntry) { e.Manager = "kubelet" })}, time.Time{}},
+		{"not the status", []metav1.ManagedFieldsEntry{change(func(e *metav1.ManagedFieldsEntry) { e.Subresource = "" })}, time.Time{}},
+		{"another condition", []metav1.ManagedFieldsEntry{change(func(e *metav1.ManagedFieldsEntry) {
+			e.FieldsV1 = metav1.NewFieldsV1(`{"f:status":{"f:conditions":{"k:{\"type\":\"example.com/Gate\"}":{}}}}`)
+		})}, time.Time{}},
+		{"a nominated node alone", []metav1.ManagedFieldsEntry{change(func(e *metav1.ManagedFieldsEntry) {
+			e.FieldsV1 = metav1.NewFieldsV1(`{"f:status":{"f:nominatedNodeName":{}}}`)
+		})}, time.Time{}},
+		{"no time, no fields", []metav1.ManagedFieldsEntry{
+			change(func(e *metav1.ManagedFieldsEntry) { e.Time = nil }), change(func(e *metav1.ManagedFieldsEntry) { e.FieldsV1 = nil }),
+		}, time.Time{}},
+	}
+	for _, test := range tests {
+		if got := convertPod(&corev1.Pod{ObjectMeta: metav1.ObjectMeta{ManagedFields: test.fields}}).UnschedulableAt; !got.Equal(test.want) {
+			t.Errorf("%s: %s, want %s", test.name, got, test.want)
+		}
+	}
+}

@@ -1,0 +1,53 @@
+package timeline
+
+import "time"
+
+// schedulingSlack is how long after a pod's creation a scheduler finds out at the latest, as a rule, that no node fits, and
+// how much a scheduling gate has to hold a pod up to be worth a name. The stamps are floored to a second.
+const schedulingSlack = instant(time.Second)
+
+// alsoScheduling is what a wait for a node may be where nothing tells a scheduler from the owner of a gate.
+var (
+	alsoScheduling    = []Phase{PhaseScheduling}
+	alsoUnschedulable = []Phase{PhaseUnschedulable}
+	alsoEither        = []Phase{PhaseUnschedulable, PhaseScheduling}
+)
+
+// keepGeneration keeps the lowest version of the spec that was seen.
+func (e *Evidence) keepGeneration(generation int64) {
+	if generation > 0 && (e.generation == 0 || generation < e.generation) {
+		e.generation, e.news = generation, true
+	}
+}
+
+// appendScheduling adds the way from creation to the binding. The agent sees a pod only when it is bound, so what happened
+// before is read off the object:
+//
+//   - a scheduler that finds no node writes that into the pod's condition, and so into its managed fields;
+//   - a scheduling gate is removed by a new version of the spec, so a pod of the first version had none that held it up.
+func (f *fold) appendScheduling(steps []step) []step {
+	bound := step{key: podMark(MarkScheduled), phase: PhaseScheduling}
+	refused := f.bounds.find(podMark(MarkUnschedulable))
+	mayBeGated := f.e.generation != 1
+	switch created := f.bounds.find(podMark(MarkCreated)); {
+	case refused != nil:
+		bound.phase = PhaseUnschedulable
+		if mayBeGated && created != nil && refused.earliest-created.latest > schedulingSlack {
+			steps = append(steps, step{key: refused.key, phase: PhaseSchedulingGate, also: alsoUnschedulable})
+		}
+	case mayBeGated && f.tookLong(created):
+		bound.phase, bound.also = PhaseSchedulingGate, alsoScheduling
+		if !f.e.pod.FieldsManaged {
+			bound.also = alsoEither
+		}
+	case !f.e.pod.FieldsManaged && f.tookLong(created):
+		bound.phase, bound.also = PhaseUnschedulable, alsoScheduling
+	}
+	return append(steps, bound)
+}
+
+// tookLong says that a pod waited longer for its node than the stamps leave in doubt.
+func (f *fold) tookLong(created *bound) bool {
+	bound := f.bounds.find(podMark(MarkScheduled))
+	return created != nil && bound != nil && bound.earliest-created.latest > schedulingSlack
+}
