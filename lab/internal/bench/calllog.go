@@ -39,6 +39,7 @@ type CallLog struct {
 	calls map[string][]*RuntimeCall // by the pod's UID, in the order in which they began
 	pod   map[string]string         // the pod's UID by the sandbox' ID
 	named map[string]*RuntimeCall   // the call that created a container, by the container's ID
+	last  time.Time                 // stamp of the last line
 }
 
 // OpenCallLog starts to read the calls that come from now on.
@@ -77,11 +78,17 @@ var (
 )
 
 func (l *CallLog) take(line []byte) {
+	at, message, ok := readRuntimeLine(string(line))
+	if ok && message == runtimeStarts {
+		l.endAll()
+	}
+	if ok {
+		l.last = at
+	}
 	if !bytes.Contains(line, []byte("Sandbox for")) && !bytes.Contains(line, []byte("Container ")) &&
 		!bytes.Contains(line, []byte("container exit event")) {
 		return
 	}
-	at, message, ok := readRuntimeLine(string(line))
 	if !ok {
 		return
 	}
@@ -110,6 +117,19 @@ func (l *CallLog) take(line []byte) {
 			if call.Kind == CallStart && call.container == m[1] {
 				first(&call.ExitedAt, time.Unix(seconds, nanoseconds))
 				first(&call.HeardAt, at)
+			}
+		}
+	}
+}
+
+// runtimeStarts is what containerd says first. Calls that it did not answer before failed with it.
+const runtimeStarts = "starting containerd"
+
+func (l *CallLog) endAll() {
+	for _, calls := range l.calls {
+		for _, call := range calls {
+			if call.EndAt.IsZero() {
+				call.EndAt, call.Failed = l.last, true
 			}
 		}
 	}

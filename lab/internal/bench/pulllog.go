@@ -1,7 +1,6 @@
 package bench
 
 import (
-	"bytes"
 	"fmt"
 	"regexp"
 	"slices"
@@ -21,6 +20,7 @@ type PullLog struct {
 	mu    sync.Mutex
 	file  tail
 	calls map[string][]PullCall // by the reference asked for, in the order they began
+	last  time.Time             // stamp of the last line
 }
 
 // OpenPullLog starts to read the calls that come from now on.
@@ -49,13 +49,14 @@ var (
 )
 
 func (l *PullLog) take(line []byte) {
-	if !bytes.Contains(line, []byte("PullImage")) {
-		return
-	}
 	at, message, ok := readRuntimeLine(string(line))
 	if !ok {
 		return
 	}
+	if message == runtimeStarts {
+		l.endAll()
+	}
+	l.last = at
 	found := imageCall.FindStringSubmatch(message)
 	if found == nil {
 		return
@@ -77,6 +78,17 @@ func (l *PullLog) take(line []byte) {
 			}
 		}
 		return
+	}
+}
+
+// endAll ends the calls that a containerd that was started anew cannot answer any more.
+func (l *PullLog) endAll() {
+	for _, calls := range l.calls {
+		for i := range calls {
+			if calls[i].EndAt.IsZero() {
+				calls[i].EndAt, calls[i].Failed = l.last, "containerd ended"
+			}
+		}
 	}
 }
 

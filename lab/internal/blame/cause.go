@@ -10,6 +10,7 @@ const (
 	Gate      Cause = "gate"
 	Kubelet   Cause = "kubelet"
 	Config    Cause = "config"
+	APIServer Cause = "api_server"
 	Volumes   Cause = "volumes"
 	Device    Cause = "device"
 	Network   Cause = "network"
@@ -25,7 +26,7 @@ const (
 // causeOf is what each phase of the agent is charged to: the published table. A phase that the table lacks has no cause.
 var causeOf = map[string]Cause{
 	"scheduling": Scheduler, "scheduling_gate": Gate, "unschedulable": Placement,
-	"kubelet_pickup": Kubelet, "kubelet_sync": Kubelet,
+	"kubelet_pickup": Kubelet, "kubelet_sync": Kubelet, "api_server": APIServer,
 	"pod_config": Config, "container_config": Config, "volumes": Volumes, "device": Device,
 	"network": Network, "sandbox_image": Registry, "sandbox": Runtime, "sandbox_lost": Runtime,
 	"pull_queue": PullQueue, "pull": Registry, "unpack": Disk,

@@ -16,6 +16,9 @@ func (a Account) stopped(laid []Stretch) []Stretch {
 			case s.Causes[0] == Registry:
 				over.Causes = []Cause{Registry, Runtime}
 				all = append(all, over)
+			case s.Causes[0] == Backoff:
+				over.Causes = []Cause{Backoff, Runtime}
+				all = append(all, over)
 			case needed:
 				all = append(all, over)
 			}

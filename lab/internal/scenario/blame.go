@@ -28,6 +28,7 @@ type examStage struct {
 	set   func(ctx context.Context, e *exam) error // puts the node in the state that the rows want; may be nil
 	rows  []examRow
 	apart time.Duration // between the beginnings of two rows; 0 means the usual time
+	alone bool          // the rows go one after the other
 }
 
 // exam is one run of the scenario.
@@ -60,6 +61,7 @@ type examResult struct {
 
 // blameExam plays every row on the real node and judges whom the agent blames for each second.
 func blameExam(ctx context.Context, b *bench.Bench, v *Verdict) error {
+	v.Note("lengths and combinations of faults were drawn with --seed %d", b.Seed)
 	return playExam(ctx, b, v, examStages(b.Seed))
 }
 
@@ -111,6 +113,10 @@ func (e *exam) play(ctx context.Context, stage examStage) error {
 		apart = 300 * time.Millisecond
 	}
 	var rows errgroup.Group
+	if stage.alone {
+		rows.SetLimit(1)
+		apart = 0
+	}
 	for i, row := range stage.rows {
 		rows.Go(func() error {
 			if err := sleep(ctx, time.Duration(i)*apart); err != nil {

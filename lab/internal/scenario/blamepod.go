@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
+	"strings"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -97,6 +99,27 @@ func (x *examPod) said(ctx context.Context, reason string, times int) error {
 		}
 		return count >= times, err
 	})
+}
+
+// saidOf waits until kubelet has made an Event of a reason about the pod with these words in its message.
+func (x *examPod) saidOf(ctx context.Context, reason, words string) error {
+	return x.await(ctx, "an Event "+reason, func() (bool, error) {
+		events, err := x.exam.events.All()
+		return slices.ContainsFunc(events, func(e bench.KubeletEvent) bool {
+			return e.Pod == x.name && e.Reason == reason && strings.Contains(e.Message, words)
+		}), err
+	})
+}
+
+// firstSaid is when kubelet first made an Event of a reason about the pod; zero where it did not.
+func (x *examPod) firstSaid(reason string) time.Time {
+	events, _ := x.exam.events.All() // who waited for it has read the log
+	for _, event := range events {
+		if event.Pod == x.name && event.Reason == reason {
+			return event.At
+		}
+	}
+	return time.Time{}
 }
 
 // called waits until the runtime has been called so often in a way for a container.

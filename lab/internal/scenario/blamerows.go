@@ -10,18 +10,29 @@ import (
 	"github.com/podlapse/podlapse/lab/internal/bench"
 	"github.com/podlapse/podlapse/lab/internal/blame"
 	"github.com/podlapse/podlapse/lab/internal/cni"
+	"github.com/podlapse/podlapse/lab/internal/node"
 )
 
 // examStages are all rows of the exam. The seed decides how long each fault lasts.
 func examStages(seed uint64) []examStage {
 	long := lengths(seed)
+	words := func(component string) string { return component + " is stopped amid " }
 	return []examStage{
 		{name: "placement", rows: placementRows(long)},
 		{name: "present", rows: append(configRows(long), appRows(long)...)},
 		{name: "pulls", set: pullInParallel, rows: pullRows(long)},
+		{name: "combined", rows: append(drawn("drawn", drawnRows, seed), everything(long))},
 		{name: "link", set: shareLink, rows: linkRows(), apart: 20 * time.Millisecond},
+		{name: "kubelet", rows: stopRows(node.Kubelet, words("kubelet"), long)},
+		{name: "containerd", rows: stopRows(node.Containerd, words("containerd"), long)},
+		{name: "api-server", rows: stopRows(node.APIServer, words("the API server"), long)},
+		{name: "alone", rows: aloneRows(long), alone: true},
+		{name: "queue", set: pullSerially, rows: queueRows()},
 	}
 }
+
+// drawnRows is how many rows of the exam have faults that are drawn.
+const drawnRows = 8
 
 // one is a pod of one container, ready a time after it started.
 func one(image string, readyAfter time.Duration) corev1.PodSpec {
@@ -85,9 +96,14 @@ func hostPortTaken(long func() time.Duration) func(ctx context.Context, x *examP
 	}
 }
 
+// configAfterwards is who is to blame from when the missing object is made until kubelet tries again.
+func configAfterwards() []blame.Cause {
+	return []blame.Cause{blame.Config, blame.Volumes, blame.Kubelet, blame.Backoff}
+}
+
 // configRows are pods that wait for something that their specification names, and for the network.
 func configRows(long func() time.Duration) []examRow {
-	afterwards := []blame.Cause{blame.Config, blame.Volumes, blame.Kubelet, blame.Backoff}
+	afterwards := configAfterwards()
 	volume := func(v func(string) corev1.Volume, create func(*bench.Bench, context.Context, string) error) func(context.Context, *examPod) error {
 		return func(ctx context.Context, x *examPod) error {
 			spec := one(x.bench().BaseImage, readySoon)
@@ -140,6 +156,23 @@ func configRows(long func() time.Duration) []examRow {
 			spec.RuntimeClassName, x.sandboxFault = &class, only(blame.Config)
 			err := errors.Join(x.create(ctx, spec), x.said(ctx, "FailedCreatePodSandBox", 1), sleep(ctx, long()))
 			return errors.Join(err, x.bench().DeleteRuntimeClass(ctx, x.name), x.bench().CreateRuntimeClass(ctx, x.name, "runc"), x.ready(ctx))
+		}},
+		{"network-namesake", "the program of the runtime is missing at first: runtime", func(ctx context.Context, x *examPod) error {
+			if err := x.bench().CreateRuntimeClass(ctx, x.name, node.FragileHandler); err != nil {
+				return err
+			}
+			class := x.bench().RuntimeClass(x.name)
+			spec := one(x.bench().BaseImage, readySoon)
+			spec.RuntimeClassName, x.sandboxFault = &class, only(blame.Runtime)
+			err := errors.Join(x.create(ctx, spec), x.said(ctx, "FailedCreatePodSandBox", 1), sleep(ctx, long()))
+			return errors.Join(err, x.bench().Node.MendFragile(), x.ready(ctx))
+		}},
+		{"invalid-image", "the name of the image is not valid: configuration", func(ctx context.Context, x *examPod) error {
+			err := errors.Join(x.create(ctx, one("Not A Name", readySoon)), x.said(ctx, "InspectFailed", 1), sleep(ctx, long()))
+			x.giveUp()
+			x.faults = append(x.faults, blame.Fault{Causes: only(blame.Config), From: x.firstSaid("InspectFailed"), FixedAt: x.until,
+				Witness: "kubelet's log"})
+			return err
 		}},
 		{"slow-network", "the network plugin is slow: network", func(ctx context.Context, x *examPod) error {
 			fault := cni.Faults{Delay: cni.Duration{Duration: long()}}

@@ -64,6 +64,7 @@ func Table() []Scenario {
 		{"probes", "names, registries, the runtime and the API server are asked: what is well, slow, silent and dead, and in which stage", probes, false},
 		{"page", "a real browser shows the page while pods start: rows, waterfalls, addresses, policy, pictures", showPage, false},
 		{"blame", "the exam: start-ups with a known culprit, and whom the agent blames for each second", blameExam, false},
+		{"blame-soak", "the exam with faults that are drawn, as many rows as PODLAPSE_BLAME_ROWS says", blameSoak, false},
 		{Compare, "the agent beside another one, both with nothing switched on: memory, requests and series", compare, false},
 		{"event-cost", "hundreds of pods, 20 a second, 16 Events each: what an agent costs the API server", eventCost, false},
 	}

@@ -1,0 +1,211 @@
+package scenario
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"runtime"
+	"time"
+
+	v1 "github.com/google/go-containerregistry/pkg/v1"
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/podlapse/podlapse/lab/internal/bench"
+	"github.com/podlapse/podlapse/lab/internal/blame"
+	"github.com/podlapse/podlapse/lab/internal/image"
+	"github.com/podlapse/podlapse/lab/internal/layout"
+	"github.com/podlapse/podlapse/lab/internal/node"
+	"github.com/podlapse/podlapse/lab/internal/registry"
+)
+
+// aloneRows are pods with something wrong with the whole node: no other row is played meanwhile.
+func aloneRows(long func() time.Duration) []examRow {
+	return []examRow{
+		{"scheduler-stopped", "the scheduler is stopped: scheduler", func(ctx context.Context, x *examPod) error {
+			if err := x.bench().Node.Freeze(node.Scheduler); err != nil {
+				return err
+			}
+			defer x.bench().Node.Thaw()
+			return errors.Join(x.create(ctx, one(x.bench().BaseImage, readySoon)), sleep(ctx, long()), x.bench().Node.Thaw(), x.ready(ctx))
+		}},
+		{"network-away", "the node has no network configuration: network", networkAway(long)},
+		{"containerd-restarted", "containerd is restarted amid a pull, which is resumed: registry, runtime, back-off", containerdRestarted},
+		{"pause-image", "the image of the sandbox is not on the node, its registry is slow: registry", pauseImage(false, registry.Rule{BytesPerSecond: examRate})},
+		{"pause-image-host-network", "the same on the network of the node: registry", pauseImage(true, registry.Rule{BytesPerSecond: examRate})},
+		{"pause-image-missing", "the image of the sandbox cannot be had at first: registry", pauseImageMissing(long)},
+		{"slow-unpack", "an image of many files is unpacked: disk", unpacks(examFiles, 0, nil)},
+		{"unpack-and-download", "many files are unpacked while the rest is slow to come: registry, then disk", unpacks(examFiles, examLayer, nil)},
+		{"busy-disk", "the disk is busy with fsync while an image is unpacked: disk", unpacks(examFiles/2, 0, syncDisk)},
+		{"busy-processors", "all processors are busy: whoever is at it", busyProcessors(long)},
+	}
+}
+
+// examFiles is how many files an image has that is slow to unpack.
+const examFiles = 25_000
+
+// networkAway takes the node's network away before the pod comes, and brings it back.
+func networkAway(long func() time.Duration) func(context.Context, *examPod) error {
+	return func(ctx context.Context, x *examPod) error {
+		n := x.bench().Node
+		defer func() { _ = n.BringNetworkBack() }()
+		if err := errors.Join(n.TakeNetworkAway(), x.nodeNotReady(ctx)); err != nil {
+			return err
+		}
+		spec := one(x.bench().BaseImage, readySoon)
+		spec.Tolerations = []corev1.Toleration{{Operator: corev1.TolerationOpExists}}
+		x.sandboxFault = only(blame.Network)
+		err := errors.Join(x.create(ctx, spec), x.takenUp(ctx), sleep(ctx, long()+4*time.Second))
+		return errors.Join(err, x.blames(only(blame.Network), []blame.Cause{blame.Network, blame.Kubelet}, n.BringNetworkBack),
+			x.ready(ctx), n.AwaitReady(ctx))
+	}
+}
+
+// nodeNotReady waits until kubelet has said that the node is not ready.
+func (x *examPod) nodeNotReady(ctx context.Context) error {
+	return x.await(ctx, "node that is not ready", func() (bool, error) {
+		var object corev1.Node
+		err := x.bench().Kube.Get(ctx, "/api/v1/nodes/"+layout.NodeName, &object)
+		for _, c := range object.Status.Conditions {
+			if c.Type == corev1.NodeReady && c.Status != corev1.ConditionTrue {
+				return true, nil
+			}
+		}
+		return false, err
+	})
+}
+
+func containerdRestarted(ctx context.Context, x *examPod) error {
+	const down = 2 * time.Second
+	image, err := x.slowImage(ctx, mainName, 6*time.Second)
+	if err := errors.Join(err, x.create(ctx, one(image, readySoon)), x.pulling(ctx, mainName, 1), sleep(ctx, 3*time.Second)); err != nil {
+		return err
+	}
+	n := x.bench().Node
+	away, err := bench.Dated(func() error { return errors.Join(n.StopContainerd(), sleep(ctx, down), n.StartContainerd(ctx)) })
+	x.exam.away(away)
+	return errors.Join(err, x.ready(ctx))
+}
+
+// slowImage is a cold image that takes about so long to come.
+func (x *examPod) slowImage(ctx context.Context, container string, takes time.Duration) (string, error) {
+	reference, err := x.cold(ctx, container, int(takes.Seconds()*examRate))
+	return reference, errors.Join(err, x.bench().Break(ctx, x.image(container), registry.Rule{BytesPerSecond: examRate}))
+}
+
+// lacksPause has the node use an image for sandboxes that it does not have.
+func (x *examPod) lacksPause(ctx context.Context, rule registry.Rule) error {
+	const name = "pause"
+	reference, err := x.bench().Image(ctx, x.image(name), examLayer)
+	x.pauseImage = repository(reference)
+	return errors.Join(err, x.bench().Break(ctx, x.image(name), rule), x.bench().Node.UsePauseImage(ctx, reference),
+		sleep(ctx, 2*time.Second), x.bench().Node.AwaitReady(ctx)) // kubelet notices that the runtime was away
+}
+
+func pauseImage(hostNetwork bool, rule registry.Rule) func(context.Context, *examPod) error {
+	return func(ctx context.Context, x *examPod) error {
+		defer func() { _ = x.bench().Node.UseOwnPauseImage(context.WithoutCancel(ctx)) }()
+		spec := one(x.bench().BaseImage, readySoon)
+		spec.HostNetwork = hostNetwork
+		return errors.Join(x.lacksPause(ctx, rule), x.start(ctx, spec))
+	}
+}
+
+func pauseImageMissing(long func() time.Duration) func(context.Context, *examPod) error {
+	return func(ctx context.Context, x *examPod) error {
+		defer func() { _ = x.bench().Node.UseOwnPauseImage(context.WithoutCancel(ctx)) }()
+		const notFound = 404
+		x.sandboxFault = only(blame.Registry)
+		err := errors.Join(x.lacksPause(ctx, registry.Rule{Status: notFound}), x.create(ctx, one(x.bench().BaseImage, readySoon)),
+			x.said(ctx, "FailedCreatePodSandBox", 1), sleep(ctx, long()))
+		return errors.Join(err, x.bench().Mend(ctx, x.image("pause")), x.ready(ctx))
+	}
+}
+
+// unpacks pulls an image of many files, and of a layer of so many bytes that is slow to come.
+func unpacks(files, bytes int, disturb func(dir string) (func() error, error)) func(context.Context, *examPod) error {
+	return func(ctx context.Context, x *examPod) (err error) {
+		many, err := image.ManyFiles(files)
+		if err != nil {
+			return err
+		}
+		layers := []v1.Layer{many}
+		if bytes > 0 {
+			slow, err := image.RandomLayers(bytes)
+			if err != nil {
+				return err
+			}
+			layers = append(layers, slow...)
+			if err := x.bench().Break(ctx, x.image(mainName), registry.Rule{BytesPerSecond: examRate}); err != nil {
+				return err
+			}
+		}
+		if x.images[mainName], err = x.bench().ImageOf(ctx, x.image(mainName), layers...); err != nil {
+			return err
+		}
+		if disturb != nil {
+			rest, err := disturb(x.bench().Node.State)
+			if err != nil {
+				return err
+			}
+			defer func() { err = errors.Join(err, rest()) }()
+		}
+		return x.start(ctx, one(x.images[mainName], readySoon))
+	}
+}
+
+// syncDisk keeps the disk below a directory busy with small writes, each of which is synced, until rest is called.
+func syncDisk(dir string) (rest func() error, err error) {
+	path := filepath.Join(dir, "synced")
+	file, err := os.Create(path)
+	if err != nil {
+		return nil, fmt.Errorf("keep the disk busy: %w", err)
+	}
+	done, ended := make(chan struct{}), make(chan error, 1)
+	go func() {
+		for {
+			select {
+			case <-done:
+				ended <- errors.Join(file.Close(), os.Remove(path))
+				return
+			default:
+			}
+			if _, err := file.WriteAt(make([]byte, 4096), 0); err != nil {
+				ended <- fmt.Errorf("keep the disk busy: %w", err)
+				return
+			}
+			_ = file.Sync()
+		}
+	}()
+	return func() error { close(done); return <-ended }, nil
+}
+
+func busyProcessors(long func() time.Duration) func(context.Context, *examPod) error {
+	return func(ctx context.Context, x *examPod) error {
+		image, err := x.slowImage(ctx, mainName, 3*time.Second)
+		if err != nil {
+			return err
+		}
+		rest := busy(2 * runtime.NumCPU())
+		defer rest()
+		spec := one(image, readySoon)
+		spec.InitContainers = []corev1.Container{bench.InitContainer(initName, x.bench().BaseImage, long())}
+		return x.start(ctx, spec)
+	}
+}
+
+// pullSerially has kubelet pull one image at a time, as by default.
+func pullSerially(ctx context.Context, e *exam) error { return e.bench.Node.PullSerially(ctx) }
+
+// queueRows are pods of which the second waits for the first one's pull.
+func queueRows() []examRow {
+	var rows []examRow
+	for i, words := range []string{"the registry is slow: registry", "another pod's pull goes first: pull queue, then registry"} {
+		rows = append(rows, examRow{fmt.Sprintf("queue-%d", i+1), words, func(ctx context.Context, x *examPod) error {
+			image, err := x.slowImage(ctx, mainName, 4*time.Second)
+			return errors.Join(err, x.start(ctx, one(image, readySoon)))
+		}})
+	}
+	return rows
+}

@@ -1,0 +1,173 @@
+package scenario
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"net/http"
+	"slices"
+	"strings"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/podlapse/podlapse/lab/internal/bench"
+	"github.com/podlapse/podlapse/lab/internal/blame"
+	"github.com/podlapse/podlapse/lab/internal/cni"
+	"github.com/podlapse/podlapse/lab/internal/registry"
+)
+
+// combinedFault is one of the faults that a pod can have together with others.
+type combinedFault struct {
+	name string
+	// prepare changes the specification, and what the node does with it, before the pod is created. It returns what is to be done
+	// while it starts, in the order in which a start-up meets it; nil for nothing.
+	prepare func(ctx context.Context, x *examPod, spec *corev1.PodSpec, long time.Duration) (func() error, error)
+}
+
+// combinedFaults are in the order in which a start-up meets them.
+func combinedFaults() []combinedFault {
+	return []combinedFault{
+		{"gate", heldByGate},
+		{"secret", lateSecret},
+		{"network", func(_ context.Context, x *examPod, _ *corev1.PodSpec, long time.Duration) (func() error, error) {
+			return nil, x.exam.network.Set(x.name, cni.Faults{Delay: cni.Duration{Duration: long}})
+		}},
+		{"init", func(_ context.Context, x *examPod, spec *corev1.PodSpec, long time.Duration) (func() error, error) {
+			spec.InitContainers = []corev1.Container{bench.InitContainer(initName, x.bench().BaseImage, long)}
+			return nil, nil
+		}},
+		{"slow-pull", func(ctx context.Context, x *examPod, spec *corev1.PodSpec, long time.Duration) (func() error, error) {
+			image, err := x.slowImage(ctx, mainName, long)
+			spec.Containers[0].Image = image
+			return nil, err
+		}},
+		{"failed-pull", failedPull},
+		{"environment", lateEnvironment},
+		{"startup", func(_ context.Context, x *examPod, spec *corev1.PodSpec, long time.Duration) (func() error, error) {
+			spec.Containers[0] = bench.WithStartupProbe(bench.MainContainer(mainName, spec.Containers[0].Image, long+readySoon), long)
+			return nil, nil
+		}},
+		{"hook", func(_ context.Context, _ *examPod, spec *corev1.PodSpec, long time.Duration) (func() error, error) {
+			spec.Containers[0] = bench.WithHook(spec.Containers[0], long)
+			return nil, nil
+		}},
+		{"readiness-gate", func(ctx context.Context, x *examPod, spec *corev1.PodSpec, long time.Duration) (func() error, error) {
+			spec.ReadinessGates = []corev1.PodReadinessGate{{ConditionType: bench.ReadinessGate}}
+			return func() error { return x.approveLate(ctx, long) }, nil
+		}},
+	}
+}
+
+func heldByGate(ctx context.Context, x *examPod, spec *corev1.PodSpec, long time.Duration) (func() error, error) {
+	spec.SchedulingGates = []corev1.PodSchedulingGate{{Name: bench.SchedulingGate}}
+	return func() error {
+		return errors.Join(sleep(ctx, long), x.blames(only(blame.Gate), only(blame.Scheduler), func() error {
+			return x.bench().LiftSchedulingGate(ctx, x.name)
+		}))
+	}, nil
+}
+
+func lateSecret(ctx context.Context, x *examPod, spec *corev1.PodSpec, long time.Duration) (func() error, error) {
+	spec.Volumes = []corev1.Volume{bench.SecretVolume(x.name)}
+	mount := corev1.VolumeMount{Name: spec.Volumes[0].Name, MountPath: "/data"}
+	for i := range spec.Containers {
+		spec.Containers[i].VolumeMounts = append(spec.Containers[i].VolumeMounts, mount)
+	}
+	return func() error {
+		return errors.Join(x.takenUp(ctx), sleep(ctx, long), x.blames(only(blame.Config), configAfterwards(), func() error {
+			return x.bench().CreateSecret(ctx, x.name)
+		}))
+	}, nil
+}
+
+func lateEnvironment(ctx context.Context, x *examPod, spec *corev1.PodSpec, long time.Duration) (func() error, error) {
+	spec.Containers[0].EnvFrom = []corev1.EnvFromSource{{ConfigMapRef: &corev1.ConfigMapEnvSource{
+		LocalObjectReference: corev1.LocalObjectReference{Name: x.name}}}}
+	return func() error {
+		return errors.Join(x.saidOf(ctx, "Failed", `configmap "`+x.name+`" not found`), sleep(ctx, long),
+			x.blames(only(blame.Config), configAfterwards(), func() error { return x.bench().CreateConfigMap(ctx, x.name) }))
+	}, nil
+}
+
+func failedPull(ctx context.Context, x *examPod, spec *corev1.PodSpec, long time.Duration) (func() error, error) {
+	image, err := x.cold(ctx, mainName, smallLayer)
+	spec.Containers[0].Image = image
+	return func() error {
+		return errors.Join(x.pulling(ctx, mainName, 1), sleep(ctx, long), x.bench().Mend(ctx, x.image(mainName)))
+	}, errors.Join(err, x.bench().Break(ctx, x.image(mainName), registry.Rule{Status: http.StatusTooManyRequests}))
+}
+
+// severalAtOnce is a row with several of the faults, named by where they stand in the table.
+func severalAtOnce(prefix string, faults []int, long func() time.Duration) examRow {
+	all := combinedFaults()
+	var names []string
+	for _, i := range faults {
+		names = append(names, all[i].name)
+	}
+	return examRow{prefix, "several at once: " + strings.Join(names, ", "), func(ctx context.Context, x *examPod) error {
+		spec := one(x.bench().BaseImage, readySoon)
+		// The container's own faults replace it: they go first.
+		order := slices.Clone(faults)
+		slices.SortStableFunc(order, func(a, b int) int { return replaces(all[b].name) - replaces(all[a].name) })
+		steps := make(map[int]func() error)
+		for _, i := range order {
+			step, err := all[i].prepare(ctx, x, &spec, long())
+			if err != nil {
+				return err
+			}
+			steps[i] = step
+		}
+		if err := x.create(ctx, spec); err != nil {
+			return err
+		}
+		for _, i := range slices.Sorted(slices.Values(faults)) {
+			if steps[i] == nil {
+				continue
+			}
+			if err := steps[i](); err != nil {
+				return err
+			}
+		}
+		return x.ready(ctx)
+	}}
+}
+
+// replaces orders the faults by how much of the container they replace.
+func replaces(fault string) int {
+	switch fault {
+	case "slow-pull", "failed-pull":
+		return 2
+	case "startup":
+		return 1
+	}
+	return 0
+}
+
+// drawn are rows whose faults are drawn: two or three on each pod.
+func drawn(prefix string, count int, seed uint64) []examRow {
+	random := rand.New(rand.NewPCG(seed, 2))
+	all := combinedFaults()
+	var rows []examRow
+	for i := range count {
+		picked := random.Perm(len(all))[:2+random.IntN(2)]
+		if slices.ContainsFunc(picked, func(p int) bool { return all[p].name == "slow-pull" }) { // one image, one fault
+			picked = slices.DeleteFunc(picked, func(p int) bool { return all[p].name == "failed-pull" })
+		}
+		slices.Sort(picked)
+		rows = append(rows, severalAtOnce(fmt.Sprintf("%s-%d", prefix, i+1), picked, lengths(random.Uint64())))
+	}
+	return rows
+}
+
+// everything is a row with every fault but the pull that fails.
+func everything(long func() time.Duration) examRow {
+	var faults []int
+	for i, fault := range combinedFaults() {
+		if fault.name != "failed-pull" {
+			faults = append(faults, i)
+		}
+	}
+	return severalAtOnce("everything", faults, func() time.Duration { return long() / 2 })
+}

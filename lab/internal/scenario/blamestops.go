@@ -1,0 +1,99 @@
+package scenario
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/podlapse/podlapse/lab/internal/bench"
+	"github.com/podlapse/podlapse/lab/internal/blame"
+	"github.com/podlapse/podlapse/lab/internal/cni"
+	"github.com/podlapse/podlapse/lab/internal/node"
+	"github.com/podlapse/podlapse/lab/internal/workload"
+)
+
+// freeze stops a component of the node for a time. The exam notes when that was containerd.
+func (e *exam) freeze(ctx context.Context, component string, length time.Duration) error {
+	stopped, err := bench.Dated(func() error {
+		return errors.Join(e.bench.Node.Freeze(component), sleep(ctx, length), e.bench.Node.Thaw())
+	})
+	if component == node.Containerd {
+		e.away(stopped)
+	}
+	return err
+}
+
+// away notes that containerd did nothing meanwhile.
+func (e *exam) away(meanwhile bench.Span) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.stopped = append(e.stopped, blame.Span{From: meanwhile.StartAt, To: meanwhile.EndAt})
+}
+
+// meeting is where the rows of a stage wait for each other: when all are there, something is done once, and then they go on.
+type meeting struct {
+	wait    int
+	mu      sync.Mutex
+	arrived int
+	over    chan struct{}
+	err     error
+}
+
+func newMeeting(rows int) *meeting { return &meeting{wait: rows, over: make(chan struct{})} }
+
+// join does it if this row is the last one to come, or waits until it was done.
+func (m *meeting) join(ctx context.Context, do func() error) error {
+	m.mu.Lock()
+	m.arrived++
+	last := m.arrived == m.wait
+	m.mu.Unlock()
+	if last {
+		m.err = do()
+		close(m.over)
+	}
+	select {
+	case <-m.over:
+		return m.err
+	case <-time.After(rowLimit):
+		return errors.New("wait for the other rows of the stage: they did not come")
+	case <-ctx.Done():
+		return fmt.Errorf("wait for the other rows of the stage: %w", ctx.Err())
+	}
+}
+
+// stopRows are three pods that are amid a pull, a sandbox and an init container when a component of the node is stopped. What they
+// are amid of ends before the component goes on.
+func stopRows(component, words string, long func() time.Duration) []examRow {
+	const within = 3 * time.Second // what is under way lasts so long
+	all := newMeeting(3)
+	stop := func(ctx context.Context, x *examPod) error {
+		return all.join(ctx, func() error { return x.exam.freeze(ctx, component, within+long()/2) })
+	}
+	return []examRow{
+		{component + "-amid-pull", words + "a pull", func(ctx context.Context, x *examPod) error {
+			image, err := x.slowImage(ctx, mainName, within+2*time.Second)
+			return errors.Join(err, x.create(ctx, one(image, readySoon)), x.pulling(ctx, mainName, 1), stop(ctx, x), x.ready(ctx))
+		}},
+		{component + "-amid-sandbox", words + "a sandbox", func(ctx context.Context, x *examPod) error {
+			return errors.Join(x.exam.network.Set(x.name, cni.Faults{Delay: cni.Duration{Duration: within + time.Second}}),
+				x.create(ctx, one(x.bench().BaseImage, readySoon)), x.called(ctx, bench.CallSandbox, "", 1), stop(ctx, x), x.ready(ctx))
+		}},
+		{component + "-amid-init", words + "an init container", func(ctx context.Context, x *examPod) error {
+			spec := one(x.bench().BaseImage, readySoon)
+			spec.InitContainers = []corev1.Container{bench.InitContainer(initName, x.bench().BaseImage, within)}
+			return errors.Join(x.create(ctx, spec), x.spoken(ctx, initName, workload.WordStarted), stop(ctx, x), x.ready(ctx))
+		}},
+	}
+}
+
+// spoken waits until the first run of a container has said a word.
+func (x *examPod) spoken(ctx context.Context, container, word string) error {
+	return x.await(ctx, "word "+word, func() (bool, error) {
+		said, err := x.bench().SaidBy(x.name, x.uid(), container, 0)
+		return !said[word].IsZero(), err
+	})
+}
