@@ -113,7 +113,7 @@ func fromEventSeen(o timeline.EventSeen) eventSeen {
 
 func fromRuntimeSeen(o timeline.RuntimeSeen) runtimeSeen {
 	return runtimeSeen{
-		tag: tag{kindRuntimeSeen}, UID: o.UID, AskedAt: utc(o.AskedAt), ArrivedAt: utc(o.ArrivedAt),
+		tag: tag{kindRuntimeSeen}, UID: o.UID, AskedAt: utc(o.AskedAt), ArrivedAt: utc(o.ArrivedAt), NetworkDown: o.NetworkDown,
 		Sandboxes: each(o.Sandboxes, func(s timeline.Sandbox) sandbox {
 			return sandbox{
 				ID: s.ID, Attempt: s.Attempt, Ready: s.Ready,

@@ -81,7 +81,7 @@ func TestFormat(t *testing.T) {
 		},
 		{
 			timeline.RuntimeSeen{
-				UID: "u", AskedAt: noon, ArrivedAt: noon,
+				UID: "u", AskedAt: noon, ArrivedAt: noon, NetworkDown: true,
 				Sandboxes: []timeline.Sandbox{{
 					ID: "s", Attempt: 1, Ready: true, BegunAt: noon, NetworkReadyAt: noon, RunningAt: noon, CreatedAt: noon,
 					ImageResolvedAt: noon, ImagePulledAt: noon, ImageKnown: true,
@@ -101,7 +101,7 @@ func TestFormat(t *testing.T) {
 				`"started_at":"2026-03-01T12:00:00Z","finished_at":"2026-03-01T12:00:00Z","exit_code":2,"reason":"Error"}],` +
 				`"images":[{"ref":"web:2","present":true,"pulled_at":"2026-03-01T12:00:00Z","size_bytes":5,"digest":"sha256:a",` +
 				`"resolved_at":"2026-03-01T12:00:00Z","layers":[{"digest":"sha256:b","size_bytes":4,` +
-				`"downloaded_at":"2026-03-01T12:00:00Z","unpacked_at":"2026-03-01T12:00:00Z"},{"digest":"sha256:c"}],"layered":true,"untold":true}]}`,
+				`"downloaded_at":"2026-03-01T12:00:00Z","unpacked_at":"2026-03-01T12:00:00Z"},{"digest":"sha256:c"}],"layered":true,"untold":true}],"network_down":true}`,
 		},
 	} {
 		if line, err := Encode(test.o); err != nil || string(line) != test.want+"\n" {

@@ -100,6 +100,8 @@ type runtimeSeen struct {
 	Sandboxes  []sandbox      `json:"sandboxes,omitempty"`
 	Containers []containerRun `json:"containers,omitempty"`
 	Images     []image        `json:"images,omitempty"`
+
+	NetworkDown bool `json:"network_down,omitzero"`
 }
 
 type pod struct {

@@ -25,6 +25,7 @@ type fold struct {
 	sandboxes  []chain // those after the first
 	chains     []chain // of each container
 	ready      chain
+	holdUps    []holdUp       // the evidence's, with what the runtime says of its network
 	obstacles  []obstacleSeen // what kept kubelet from making the sandbox, in the order of time
 
 	phases []Phase // room for those of all boundaries

@@ -44,6 +44,7 @@ var update = flag.Bool("update", false, "rewrite the expected part of the script
 //	AT blind                                       that watch was lost
 //	AT event NAME|- REASON MESSAGE named@S [count=N last@S]
 //	AT runtime [asked@S] ITEM | ITEM…              the runtime's answer:
+//	    networkdown (its network is not ready)
 //	    sandbox [ready] [attempt=N] begun@S network@S running@S created@S [imageresolved@S] [imagepulled@S] [imageunknown]
 //	    NAME created@S started@S finished@S [attempt=N] [exit=N] [died=R]
 //	    image REF absent|present [first@S] [pulled@S] [digest=D] [size=N] [resolved@S] [layers] [untold] [LAYER,SIZE,DOWNLOADED,UNPACKED]…
@@ -409,6 +410,8 @@ func (s *script) runtimeLine(at time.Time, rest string) error {
 		code, _ := strconv.Atoi(numbers["exit"])
 		size, _ := strconv.ParseInt(numbers["size"], 10, 64)
 		switch words[0] {
+		case "networkdown":
+			o.NetworkDown = true
 		case "sandbox":
 			o.Sandboxes = append(o.Sandboxes, Sandbox{
 				ID: "sandbox-" + numbers["attempt"], Attempt: attempt, Ready: slices.Contains(words, "ready"),
