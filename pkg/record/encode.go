@@ -127,7 +127,7 @@ func fromRuntimeSeen(o timeline.RuntimeSeen) runtimeSeen {
 		Images: each(o.Images, func(i timeline.Image) image {
 			return image{i.Ref, i.Present, utc(i.FirstPulledAt), utc(i.PulledAt), i.SizeBytes, i.Digest, utc(i.ResolvedAt),
 				each(i.Layers, func(l timeline.Layer) layer {
-					return layer{l.Digest, l.SizeBytes, utc(l.DownloadedAt), utc(l.UnpackedAt)}
+					return layer{l.Digest, l.SizeBytes, utc(l.DownloadedAt), utc(l.UnpackedAt), l.Remote}
 				}), i.Layered, i.Untold}
 		}),
 	}

@@ -241,4 +241,5 @@ type layer struct {
 	SizeBytes    int64   `json:"size_bytes,omitzero"`
 	DownloadedAt instant `json:"downloaded_at,omitzero"`
 	UnpackedAt   instant `json:"unpacked_at,omitzero"`
+	Remote       bool    `json:"remote,omitzero"`
 }
