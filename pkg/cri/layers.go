@@ -101,9 +101,11 @@ func (l *lookUp) stampSnapshots(ctx context.Context, layers []timeline.Layer, fo
 		return err
 	}
 	for i, layer := range found.layers {
-		if layers[i].UnpackedAt, err = l.unpackedAt(ctx, snapshotter, layer.chainID); err != nil {
+		var labels map[string]string
+		if layers[i].UnpackedAt, labels, err = l.unpackedAt(ctx, snapshotter, layer.chainID); err != nil {
 			return err
 		}
+		layers[i].Remote = mounted(labels, layers[i].DownloadedAt.IsZero())
 	}
 	return nil
 }
@@ -150,16 +152,16 @@ func (l *lookUp) snapshotter(ctx context.Context, config digest.Digest) (string,
 	return defaultSnapshotter, nil
 }
 
-// unpackedAt is zero for a layer that is not unpacked, or whose snapshot's name is not known.
-func (l *lookUp) unpackedAt(ctx context.Context, snapshotter string, chainID digest.Digest) (time.Time, error) {
+// unpackedAt is zero for a layer that is not unpacked, or whose snapshot's name is not known. With it come the snapshot's labels.
+func (l *lookUp) unpackedAt(ctx context.Context, snapshotter string, chainID digest.Digest) (time.Time, map[string]string, error) {
 	if chainID == "" || !l.stores.snapshots.on() {
-		return time.Time{}, nil
+		return time.Time{}, nil, nil
 	}
 	info, err := l.client.snapshot(ctx, snapshotter, chainID.String())
 	if err != nil || info.GetKind() != snapshotsapi.Kind_COMMITTED {
-		return time.Time{}, l.stores.snapshots.forgive(err)
+		return time.Time{}, nil, l.stores.snapshots.forgive(err)
 	}
-	return fromTimestamp(info.GetCreatedAt()), nil
+	return fromTimestamp(info.GetCreatedAt()), info.GetLabels(), nil
 }
 
 // inTime is nil for an error that only says that the store was slow, or that it does not have what was asked for.

@@ -31,6 +31,11 @@ func pulled(fake *critest.Runtime, snapshotter string, image critest.Layers) cri
 	return built
 }
 
+// remount has the snapshotter label a layer's snapshot.
+func remount(fake *critest.Runtime, snapshotter string, built critest.Built, i int, labels map[string]string) {
+	fake.PutSnapshot(critest.Snapshot{Snapshotter: snapshotter, Name: built.ChainIDs[i], CreatedAt: second(float64(i) + 2.5), Labels: labels})
+}
+
 // imageNamed makes app the name of an image.
 func imageNamed(fake *critest.Runtime, target string) {
 	fake.PutImage("app", 20)
@@ -71,6 +76,28 @@ func TestLayers(t *testing.T) {
 		{name: "containerd 1.6", options: critest.Options{Version: "1.6.38"}, image: abc},
 		{name: "index", image: critest.Layers{Source: abc.Source, Names: abc.Names, Indexed: true}},
 		{name: "another snapshotter", snapshotter: "zfs", image: abc},
+		{name: "layers that stargz or SOCI mounted", snapshotter: "soci", image: abc,
+			then: func(fake *critest.Runtime, b critest.Built) {
+				remount(fake, "soci", b, 1, map[string]string{"containerd.io/snapshot/remote": "remote snapshot"})
+				fake.RemoveBlob(b.Layers[1])
+			},
+			want: func(l []timeline.Layer) []timeline.Layer {
+				l[1].DownloadedAt, l[1].Remote = time.Time{}, true
+				return l
+			}},
+		{name: "a data layer that nydus mounted", snapshotter: "nydus", image: abc,
+			then: func(fake *critest.Runtime, b critest.Built) {
+				remount(fake, "nydus", b, 0, map[string]string{"containerd.io/snapshot/nydus-blob": "true"})
+				fake.RemoveBlob(b.Layers[0])
+			},
+			want: func(l []timeline.Layer) []timeline.Layer {
+				l[0].DownloadedAt, l[0].Remote = time.Time{}, true
+				return l
+			}},
+		{name: "an overlaybd layer that was downloaded", snapshotter: "overlaybd", image: abc,
+			then: func(fake *critest.Runtime, b critest.Built) {
+				remount(fake, "overlaybd", b, 0, map[string]string{"containerd.io/snapshot/overlaybd/blob-digest": b.Layers[0]})
+			}},
 		{name: "the same layer twice", image: critest.Layers{Source: abc.Source, Names: []string{"a", "b", "a"}},
 			want: func(l []timeline.Layer) []timeline.Layer {
 				l[0].DownloadedAt = second(4) // put again as the third

@@ -143,7 +143,7 @@ func (l *look) unpacked(ctx context.Context, image contents, blob digest.Digest)
 		if err != nil {
 			return false, err
 		}
-		at, err := l.session.lookUp.unpackedAt(ctx, snapshotter, layer.chainID)
+		at, _, err := l.session.lookUp.unpackedAt(ctx, snapshotter, layer.chainID)
 		if err != nil || at.IsZero() {
 			return false, err
 		}

@@ -65,6 +65,11 @@ func (l *lookUp) answer(ctx context.Context, question timeline.LookUp) (timeline
 	if err := l.layers(ctx, question.Layers, seen.Images); err != nil {
 		return timeline.RuntimeSeen{}, err
 	}
+	if question.Network {
+		if seen.NetworkDown, err = l.client.networkDown(ctx); ifBroken(err) != nil {
+			return timeline.RuntimeSeen{}, err
+		}
+	}
 	seen.ArrivedAt = l.now()
 	sortAnswer(&seen)
 	return seen, nil

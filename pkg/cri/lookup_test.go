@@ -259,3 +259,29 @@ func TestFaultsOfTheRuntime(t *testing.T) {
 		})
 	}
 }
+
+func TestNetworkIsAskedForOnlyWhereItIsWanted(t *testing.T) {
+	const method = "/runtime.v1.RuntimeService/Status"
+	fake := critest.Start(t, filepath.Join(t.TempDir(), "c.sock"), critest.Options{})
+	l, _ := newLookUp(t, fake)
+	for _, ready := range []bool{true, false} {
+		fake.SetNetworkReady(ready)
+		seen, err := l.answer(t.Context(), timeline.LookUp{UID: "pod", RuntimeUID: "runtime-pod", Network: true})
+		if err != nil || seen.NetworkDown == ready {
+			t.Errorf("ready %t: got %+v, %v", ready, seen, err)
+		}
+	}
+	fake.SetNetworkReady(false)
+	if seen := answer(t, l); seen.NetworkDown || fake.Calls()[method] != 2 {
+		t.Errorf("got %+v after %d calls, want none for a question that does not ask", seen, fake.Calls()[method])
+	}
+	fake.Fault(func(_ context.Context, called string) error {
+		if called == method {
+			return status.Error(codes.Unimplemented, "no")
+		}
+		return nil
+	})
+	if seen, err := l.answer(t.Context(), timeline.LookUp{UID: "pod", RuntimeUID: "runtime-pod", Network: true}); err != nil || seen.NetworkDown {
+		t.Errorf("a runtime without a status: %+v, %v", seen, err)
+	}
+}

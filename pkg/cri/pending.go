@@ -147,6 +147,7 @@ func (p *pending) nudge() {
 // merge adds what an earlier question about the pod wanted, each reference once, in the order asked. A
 // reference whose layers are wanted is asked for as an image as well.
 func merge(lookUp, earlier timeline.LookUp) timeline.LookUp {
+	lookUp.Network = lookUp.Network || earlier.Network
 	lookUp.Layers = union(earlier.Layers, lookUp.Layers)
 	lookUp.Images = union(earlier.Images, lookUp.Images, lookUp.Layers)
 	return lookUp

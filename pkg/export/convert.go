@@ -61,6 +61,8 @@ func phaseRecord(s timeline.Span) PhaseRecord {
 		Sources:    convert(s.Sources, same),
 		MergedWith: slices.Clone(s.MergedWith),
 		Pressure:   pressureRecord(s.Pressure),
+
+		ImageLoading: s.ImageLoading,
 	}
 }
 
@@ -88,6 +90,7 @@ func pullRecord(p timeline.Pull) PullRecord {
 		SizeBytes:    p.SizeBytes,
 		Sources:      convert(p.Sources, same),
 		Attempt:      p.Attempt,
+		Lazy:         p.Lazy,
 		Resumed:      p.Resumed,
 		PullsAhead:   p.Ahead,
 		PullsBeside:  p.Beside,

@@ -72,6 +72,8 @@ type PhaseRecord struct {
 	Sources    []timeline.Source `json:"sources"`
 	MergedWith []timeline.Phase  `json:"merged_with,omitempty"`
 	Pressure   *PressureRecord   `json:"pressure,omitempty"` // nil where nobody measured it
+	// ImageLoading says that the container's image may still have been loading meanwhile, since it is lazy.
+	ImageLoading bool `json:"image_loading,omitempty"`
 }
 
 // PressureRecord is the share of a phase, from 0 to 1, in which tasks of the whole node waited for a resource, to a thousandth.
@@ -105,6 +107,8 @@ type PullRecord struct {
 	Download *DownloadRecord `json:"download,omitempty"`
 	Unpack   *UnpackRecord   `json:"unpack,omitempty"`
 	Layers   []LayerRecord   `json:"layers,omitempty"`
+	// Lazy says that a snapshotter mounted layers from the registry: their content comes while the container runs.
+	Lazy bool `json:"lazy,omitempty"`
 	// Resumed says that an attempt which was broken off may have brought a part of the layers.
 	Resumed bool `json:"resumed,omitempty"`
 	// BlockedBy is the pull of another pod that this one waited for the longest in the node's queue.

@@ -121,6 +121,9 @@ func (t *tracing) phase(lane int, p PhaseRecord) {
 	if p.Open {
 		args["open"] = true
 	}
+	if p.ImageLoading {
+		args["image_loading"] = true
+	}
 	t.stretch(lane, name, string(p.Cause), p.StartAt, p.EndAt, args)
 }
 
@@ -131,6 +134,12 @@ func (t *tracing) pull(p PullRecord) {
 	}
 	if p.SizeBytes > 0 {
 		args["size_bytes"] = p.SizeBytes
+	}
+	if p.PullsBeside > 0 {
+		args["pulls_beside"] = p.PullsBeside
+	}
+	if p.Lazy {
+		args["lazy"] = true
 	}
 	name := "image of " + p.Container
 	if p.Queue != nil {

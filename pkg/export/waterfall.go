@@ -86,6 +86,9 @@ func writePhases(out *strings.Builder, phases []PhaseRecord, from time.Time, tot
 		if phase.Open {
 			cause += ", goes on"
 		}
+		if phase.ImageLoading {
+			cause += ", image may still load"
+		}
 		if resource, share := (*timeline.Pressure)(phase.Pressure).High(); resource != "" {
 			cause += fmt.Sprintf(", %s pressure %.0f %%", resource, 100*min(share, 1)) // whatever a server says
 		}
@@ -138,6 +141,9 @@ func pullTexts(pull PullRecord) (outcome, queue, length, bound string) {
 	outcome = string(pull.Outcome)
 	if pull.Failure != "" {
 		outcome += ": " + string(pull.Failure)
+	}
+	if pull.Lazy {
+		outcome += ", lazy"
 	}
 	return terminal.Clean(outcome), queue, length, bound
 }

@@ -192,7 +192,9 @@ func (r *Reconciler) advance(p *pod) {
 	if wants.Runtime && p.mayAsk(wants, now) {
 		p.askedAt = now
 		p.asked++
-		r.config.AskRuntime(timeline.LookUp{UID: object.UID, RuntimeUID: object.RuntimeUID, Images: wants.Images, Layers: wants.Layers})
+		r.config.AskRuntime(timeline.LookUp{
+			UID: object.UID, RuntimeUID: object.RuntimeUID, Images: wants.Images, Layers: wants.Layers, Network: wants.Network,
+		})
 	}
 	p.wantsEvents = wants.Events
 	r.watchEvents(p, object)

@@ -132,7 +132,7 @@ func toEventSeen(o eventSeen) timeline.EventSeen {
 
 func toRuntimeSeen(o runtimeSeen) timeline.RuntimeSeen {
 	return timeline.RuntimeSeen{
-		UID: o.UID, AskedAt: o.AskedAt.Time, ArrivedAt: o.ArrivedAt.Time,
+		UID: o.UID, AskedAt: o.AskedAt.Time, ArrivedAt: o.ArrivedAt.Time, NetworkDown: o.NetworkDown,
 		Sandboxes: each(o.Sandboxes, func(s sandbox) timeline.Sandbox {
 			return timeline.Sandbox{
 				ID: s.ID, Attempt: s.Attempt, Ready: s.Ready, BegunAt: s.BegunAt.Time,
@@ -152,7 +152,7 @@ func toRuntimeSeen(o runtimeSeen) timeline.RuntimeSeen {
 				SizeBytes: i.SizeBytes, Digest: i.Digest, ResolvedAt: i.ResolvedAt.Time, Layered: i.Layered, Untold: i.Untold,
 				Layers: each(i.Layers, func(l layer) timeline.Layer {
 					return timeline.Layer{
-						Digest: l.Digest, SizeBytes: l.SizeBytes, DownloadedAt: l.DownloadedAt.Time, UnpackedAt: l.UnpackedAt.Time,
+						Digest: l.Digest, SizeBytes: l.SizeBytes, DownloadedAt: l.DownloadedAt.Time, UnpackedAt: l.UnpackedAt.Time, Remote: l.Remote,
 					}
 				}),
 			}

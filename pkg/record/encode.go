@@ -113,7 +113,7 @@ func fromEventSeen(o timeline.EventSeen) eventSeen {
 
 func fromRuntimeSeen(o timeline.RuntimeSeen) runtimeSeen {
 	return runtimeSeen{
-		tag: tag{kindRuntimeSeen}, UID: o.UID, AskedAt: utc(o.AskedAt), ArrivedAt: utc(o.ArrivedAt),
+		tag: tag{kindRuntimeSeen}, UID: o.UID, AskedAt: utc(o.AskedAt), ArrivedAt: utc(o.ArrivedAt), NetworkDown: o.NetworkDown,
 		Sandboxes: each(o.Sandboxes, func(s timeline.Sandbox) sandbox {
 			return sandbox{
 				ID: s.ID, Attempt: s.Attempt, Ready: s.Ready,
@@ -127,7 +127,7 @@ func fromRuntimeSeen(o timeline.RuntimeSeen) runtimeSeen {
 		Images: each(o.Images, func(i timeline.Image) image {
 			return image{i.Ref, i.Present, utc(i.FirstPulledAt), utc(i.PulledAt), i.SizeBytes, i.Digest, utc(i.ResolvedAt),
 				each(i.Layers, func(l timeline.Layer) layer {
-					return layer{l.Digest, l.SizeBytes, utc(l.DownloadedAt), utc(l.UnpackedAt)}
+					return layer{l.Digest, l.SizeBytes, utc(l.DownloadedAt), utc(l.UnpackedAt), l.Remote}
 				}), i.Layered, i.Untold}
 		}),
 	}

@@ -81,7 +81,7 @@ func TestFormat(t *testing.T) {
 		},
 		{
 			timeline.RuntimeSeen{
-				UID: "u", AskedAt: noon, ArrivedAt: noon,
+				UID: "u", AskedAt: noon, ArrivedAt: noon, NetworkDown: true,
 				Sandboxes: []timeline.Sandbox{{
 					ID: "s", Attempt: 1, Ready: true, BegunAt: noon, NetworkReadyAt: noon, RunningAt: noon, CreatedAt: noon,
 					ImageResolvedAt: noon, ImagePulledAt: noon, ImageKnown: true,
@@ -91,7 +91,7 @@ func TestFormat(t *testing.T) {
 				}},
 				Images: []timeline.Image{{
 					Ref: "web:2", Present: true, PulledAt: noon, SizeBytes: 5, Digest: "sha256:a", ResolvedAt: noon,
-					Layered: true, Untold: true, Layers: []timeline.Layer{{Digest: "sha256:b", SizeBytes: 4, DownloadedAt: noon, UnpackedAt: noon}, {Digest: "sha256:c"}},
+					Layered: true, Untold: true, Layers: []timeline.Layer{{Digest: "sha256:b", SizeBytes: 4, DownloadedAt: noon, UnpackedAt: noon, Remote: true}, {Digest: "sha256:c"}},
 				}},
 			},
 			`{"kind":"runtime_seen","uid":"u","asked_at":"2026-03-01T12:00:00Z","arrived_at":"2026-03-01T12:00:00Z",` +
@@ -101,7 +101,7 @@ func TestFormat(t *testing.T) {
 				`"started_at":"2026-03-01T12:00:00Z","finished_at":"2026-03-01T12:00:00Z","exit_code":2,"reason":"Error"}],` +
 				`"images":[{"ref":"web:2","present":true,"pulled_at":"2026-03-01T12:00:00Z","size_bytes":5,"digest":"sha256:a",` +
 				`"resolved_at":"2026-03-01T12:00:00Z","layers":[{"digest":"sha256:b","size_bytes":4,` +
-				`"downloaded_at":"2026-03-01T12:00:00Z","unpacked_at":"2026-03-01T12:00:00Z"},{"digest":"sha256:c"}],"layered":true,"untold":true}]}`,
+				`"downloaded_at":"2026-03-01T12:00:00Z","unpacked_at":"2026-03-01T12:00:00Z","remote":true},{"digest":"sha256:c"}],"layered":true,"untold":true}],"network_down":true}`,
 		},
 	} {
 		if line, err := Encode(test.o); err != nil || string(line) != test.want+"\n" {

@@ -100,6 +100,8 @@ type runtimeSeen struct {
 	Sandboxes  []sandbox      `json:"sandboxes,omitempty"`
 	Containers []containerRun `json:"containers,omitempty"`
 	Images     []image        `json:"images,omitempty"`
+
+	NetworkDown bool `json:"network_down,omitzero"`
 }
 
 type pod struct {
@@ -239,4 +241,5 @@ type layer struct {
 	SizeBytes    int64   `json:"size_bytes,omitzero"`
 	DownloadedAt instant `json:"downloaded_at,omitzero"`
 	UnpackedAt   instant `json:"unpacked_at,omitzero"`
+	Remote       bool    `json:"remote,omitzero"`
 }

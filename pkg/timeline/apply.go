@@ -257,6 +257,9 @@ func (e *Evidence) applyRuntime(o RuntimeSeen) {
 	if o.AskedAt.After(e.runtimeAskedAt) {
 		e.runtimeAskedAt = o.AskedAt
 	}
+	if o.NetworkDown && at(o.AskedAt) > e.networkDown {
+		e.networkDown, e.news = at(o.AskedAt), true
+	}
 	running := false
 	for _, s := range o.Sandboxes {
 		running = running || s.Ready

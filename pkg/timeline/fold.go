@@ -25,6 +25,7 @@ type fold struct {
 	sandboxes  []chain // those after the first
 	chains     []chain // of each container
 	ready      chain
+	holdUps    []holdUp       // the evidence's, with what the runtime says of its network
 	obstacles  []obstacleSeen // what kept kubelet from making the sandbox, in the order of time
 
 	phases []Phase // room for those of all boundaries
@@ -154,6 +155,7 @@ func (f *fold) assemble() Timeline {
 	}
 	t.CreatedAt = start.estimate().time()
 	t.Phases = f.spans(path, start, end, state)
+	f.markLoading(t.Phases)
 	if len(t.Phases) > 0 {
 		t.Total = t.Phases[len(t.Phases)-1].EndAt.Sub(t.CreatedAt)
 	}

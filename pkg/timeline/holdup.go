@@ -69,6 +69,8 @@ const (
 	// networkRetry is how long kubelet waits at most before it looks again whether the network is ready
 	// (pkg/kubelet/pod_workers.go, backOffOnTransientErrorPeriod with its jitter).
 	networkRetry = 1500 * time.Millisecond
+	// networkPoll is how often kubelet asks the runtime whether its network is ready (pkg/kubelet, updateRuntimeUp).
+	networkPoll = 5 * time.Second
 	// mountRetryFirst and mountRetryMost bound kubelet's back-off of a volume that it could not mount
 	// (pkg/util/goroutinemap/exponentialbackoff).
 	mountRetryFirst = 500 * time.Millisecond
@@ -134,8 +136,10 @@ func obstacleOf(reason, message string) (o obstacle, ok bool) {
 		return obstacleDevice, true
 	case "FailedMount":
 		text := imagepull.WithoutQuotes(message)
-		if strings.HasPrefix(text, "Unable to attach or mount volumes") {
-			return 0, false // it repeats which volumes are missing, and does not say why
+		if strings.HasPrefix(text, "Unable to attach or mount volumes") || strings.HasSuffix(text, "not registered") {
+			// The one repeats which volumes are missing, and does not say why. The other only says that kubelet has not begun
+			// to look for the pod's objects, as while the network is not ready.
+			return 0, false
 		}
 		for _, row := range mountWords {
 			if strings.Contains(text, row.words) {
@@ -159,7 +163,8 @@ func obstacleOf(reason, message string) (o obstacle, ok bool) {
 type holdUp struct {
 	obstacle    obstacle
 	first, last window
-	count       int // occurrences so far
+	count       int  // occurrences so far
+	runtime     bool // the last one is what the runtime said of its network, not kubelet
 }
 
 func (h holdUp) row() *obstacleRow { return &obstacleTable[h.obstacle] }
@@ -169,7 +174,11 @@ func (h holdUp) until() instant {
 	if h.row().retry == nil {
 		return maxInstant
 	}
-	return h.last.latest + instant(h.row().retry(h.count))
+	wait := h.row().retry(h.count)
+	if h.runtime {
+		wait += networkPoll
+	}
+	return h.last.latest + instant(wait)
 }
 
 func (h holdUp) compare(o holdUp) int {
@@ -201,6 +210,25 @@ func (e *Evidence) applyHoldUp(o EventSeen) {
 	}
 }
 
+// holdUpsByRuntime is the obstacles with what the runtime said of the latest network that was not ready: kubelet does not start
+// the pod as long as the runtime says so.
+func (e *Evidence) holdUpsByRuntime() []holdUp {
+	latest := -1
+	for i, h := range e.holdUps {
+		if h.obstacle == obstacleNetworkNotReady && (latest < 0 || h.last.latest > e.holdUps[latest].last.latest) {
+			latest = i
+		}
+	}
+	if latest < 0 || e.networkDown <= e.holdUps[latest].last.latest {
+		return e.holdUps
+	}
+	extended := slices.Clone(e.holdUps)
+	h := &extended[latest]
+	h.last = window{origin: originRuntime, earliest: e.networkDown, latest: e.networkDown}
+	h.count, h.runtime = max(2, h.count), true
+	return extended
+}
+
 // obstacleSeen is one occurrence of an Event that names an obstacle.
 type obstacleSeen struct {
 	window
@@ -210,9 +238,10 @@ type obstacleSeen struct {
 
 // occurrences are those of all Events that name an obstacle before a sandbox began, in the order of time.
 func (f *fold) occurrences() []obstacleSeen {
+	f.holdUps = f.e.holdUpsByRuntime()
 	var all []obstacleSeen
-	for i := range f.e.holdUps {
-		h := &f.e.holdUps[i]
+	for i := range f.holdUps {
+		h := &f.holdUps[i]
 		all = append(all, obstacleSeen{window: h.first, from: h})
 		if h.count > 1 {
 			all = append(all, obstacleSeen{window: h.last, from: h})
@@ -257,6 +286,9 @@ func (o obstacleSeen) until() instant { return o.from.until() }
 // between is what a pod waited for from one obstacle until an instant at which another one was named, if any was.
 func (f *fold) between(o obstacleSeen, until instant, next *holdUp) []Phase {
 	phases := slices.Clone(o.from.row().phases)
+	if o.from.runtime && next == nil && o.latest == o.from.last.latest {
+		phases = append(phases, PhaseVolumes) // the network may have become ready at once, and kubelet have seen it
+	}
 	add := func(h *holdUp) {
 		for _, p := range h.row().phases {
 			if !slices.Contains(phases, p) {
@@ -267,8 +299,8 @@ func (f *fold) between(o obstacleSeen, until instant, next *holdUp) []Phase {
 	if next != nil {
 		add(next)
 	}
-	for i := range f.e.holdUps {
-		h := &f.e.holdUps[i]
+	for i := range f.holdUps {
+		h := &f.holdUps[i]
 		if h.row().retry != nil && h.first.earliest < until && h.until() > o.latest && o.from.row().retry != nil {
 			add(h)
 		}

@@ -48,6 +48,10 @@ func (f *fold) layerClaims(c *Container) []claim {
 		return claims
 	}
 	layers := layersSince(image.layered.Layers, began)
+	if len(layers) > 0 && image.layered.mountedAfter(lastDownload(layers)) {
+		f.pulls[index].undated = true // the registry was asked about another layer while those that came were unpacked
+		return claims
+	}
 	if last := lastDownload(layers); !last.IsZero() && (!p.known() || at(last) <= p.latest) {
 		f.pulls[index].layers, f.pulls[index].resumed = layers, timed && !resolved.IsZero() && at(resolved) < p.beganAfter()
 		claims = append(claims, point(markKey{index, final, MarkPullDownloaded}, originStore, last))
@@ -80,7 +84,7 @@ func (l *Layer) thereBefore(then instant) bool {
 // undatedSince says that of a layer that may have come since nobody tells when it did.
 func (i *Image) undatedSince(began instant) bool {
 	return i.Untold && len(i.Layers) == 0 || slices.ContainsFunc(i.Layers, func(l Layer) bool {
-		return l.DownloadedAt.IsZero() && !l.thereBefore(began)
+		return l.DownloadedAt.IsZero() && !l.Remote && !l.thereBefore(began)
 	})
 }
 

@@ -83,6 +83,9 @@ type RuntimeSeen struct {
 	Sandboxes  []Sandbox
 	Containers []ContainerRun
 	Images     []Image // answers to LookUp.Images, in no particular order
+	// NetworkDown says that the runtime's network was not ready, as when no network plugin is configured; false where
+	// LookUp.Network did not ask.
+	NetworkDown bool
 }
 
 // ClockSeen says what the control plane's clock showed when it answered the agent.
@@ -335,6 +338,9 @@ type Layer struct {
 	SizeBytes    int64     // of that blob; 0 when unknown
 	DownloadedAt time.Time // the blob was complete (content store: created_at)
 	UnpackedAt   time.Time // the layer was complete on the disk (snapshotter: created_at of the committed snapshot)
+	// Remote says that the snapshotter mounted the layer from the registry in place of unpacking it (stargz, SOCI, nydus, overlaybd):
+	// its content comes when it is read, while the container runs. UnpackedAt is when it was mounted.
+	Remote bool
 }
 
 // Wants is the evidence that one pod's timeline lacks and a source could fetch now.
@@ -342,6 +348,7 @@ type Wants struct {
 	Runtime bool     // ask the runtime about the pod
 	Images  []string // when asking: also whether these references, as written in the spec, are present
 	Layers  []string // when asking: those of Images whose layers are wanted as well
+	Network bool     // when asking: also whether the runtime's network is ready
 	Events  bool     // keep an Event watch open for the pod
 }
 
@@ -351,6 +358,7 @@ type LookUp struct {
 	RuntimeUID string // the UID the runtime knows the pod by
 	Images     []string
 	Layers     []string // those of Images whose layers are wanted as well
+	Network    bool     // whether the runtime's network is ready is wanted as well
 }
 
 // EventWatch names the pod whose kubelet Events are wanted.

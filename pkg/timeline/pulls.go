@@ -240,6 +240,7 @@ func (f *fold) describe(pulls []Pull, c *Container) []Pull {
 	if image := f.e.image(c.Image); image != nil {
 		last.Digest, last.SizeBytes = image.last.Digest, image.last.SizeBytes
 	}
+	last.Lazy = f.lazy(c)
 	if size := f.pulls[index].pulled.lengths.SizeBytes; size > 0 {
 		last.SizeBytes = size
 	}

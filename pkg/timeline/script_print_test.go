@@ -41,6 +41,9 @@ func (s *script) print(t testing.TB) string {
 		if p.Open {
 			out.WriteString(" open")
 		}
+		if p.ImageLoading {
+			out.WriteString(" loading")
+		}
 		fmt.Fprintf(&out, " %v\n", p.Sources)
 	}
 	for _, p := range tl.Pulls {
@@ -52,6 +55,9 @@ func (s *script) print(t testing.TB) string {
 		if !p.DownloadedAt.IsZero() {
 			_, _, busy := p.Unpacking()
 			fmt.Fprintf(&out, " downloaded %s %d bytes, unpacking %s", instantText(p.DownloadedAt), p.Bytes(), lengthText(busy))
+		}
+		if p.Lazy {
+			out.WriteString(" lazy")
 		}
 		if p.Resumed {
 			out.WriteString(" resumed")

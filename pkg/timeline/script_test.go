@@ -44,9 +44,10 @@ var update = flag.Bool("update", false, "rewrite the expected part of the script
 //	AT blind                                       that watch was lost
 //	AT event NAME|- REASON MESSAGE named@S [count=N last@S]
 //	AT runtime [asked@S] ITEM | ITEM…              the runtime's answer:
+//	    networkdown (its network is not ready)
 //	    sandbox [ready] [attempt=N] begun@S network@S running@S created@S [imageresolved@S] [imagepulled@S] [imageunknown]
 //	    NAME created@S started@S finished@S [attempt=N] [exit=N] [died=R]
-//	    image REF absent|present [first@S] [pulled@S] [digest=D] [size=N] [resolved@S] [layers] [untold] [LAYER,SIZE,DOWNLOADED,UNPACKED]…
+//	    image REF absent|present [first@S] [pulled@S] [digest=D] [size=N] [resolved@S] [layers] [untold] [LAYER,SIZE,DOWNLOADED,UNPACKED[,remote]]…
 //	at AT                                          fold as of
 //	verdict                                        the expectations begin with the verdict
 func TestScripts(t *testing.T) { runScripts(t, "testdata/*.script", (*script).print) }
@@ -409,6 +410,8 @@ func (s *script) runtimeLine(at time.Time, rest string) error {
 		code, _ := strconv.Atoi(numbers["exit"])
 		size, _ := strconv.ParseInt(numbers["size"], 10, 64)
 		switch words[0] {
+		case "networkdown":
+			o.NetworkDown = true
 		case "sandbox":
 			o.Sandboxes = append(o.Sandboxes, Sandbox{
 				ID: "sandbox-" + numbers["attempt"], Attempt: attempt, Ready: slices.Contains(words, "ready"),
@@ -433,15 +436,16 @@ func (s *script) runtimeLine(at time.Time, rest string) error {
 	return nil
 }
 
-// layersOf reads LAYER,SIZE,DOWNLOADED,UNPACKED, of which either instant may be missing.
+// layersOf reads LAYER,SIZE,DOWNLOADED,UNPACKED, of which either instant may be missing, and ",remote" after one that is mounted.
 func layersOf(words []string) (layers []Layer) {
 	for _, w := range words {
-		parts := strings.Split(w, ",")
+		plain, remote := strings.CutSuffix(w, ",remote")
+		parts := strings.Split(plain, ",")
 		if len(parts) != 4 {
 			continue
 		}
 		size, _ := strconv.ParseInt(parts[1], 10, 64)
-		l := Layer{Digest: parts[0], SizeBytes: size}
+		l := Layer{Digest: parts[0], SizeBytes: size, Remote: remote}
 		if parts[2] != "" {
 			l.DownloadedAt, _ = moment(parts[2])
 		}

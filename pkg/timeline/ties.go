@@ -85,7 +85,7 @@ func compareImages(a, b *Image) int {
 
 func compareLayers(a, b Layer) int {
 	return cmp.Or(cmp.Compare(a.Digest, b.Digest), cmp.Compare(a.SizeBytes, b.SizeBytes),
-		a.DownloadedAt.Compare(b.DownloadedAt), a.UnpackedAt.Compare(b.UnpackedAt))
+		a.DownloadedAt.Compare(b.DownloadedAt), a.UnpackedAt.Compare(b.UnpackedAt), compareBools(a.Remote, b.Remote))
 }
 
 func compareBools(a, b bool) int {

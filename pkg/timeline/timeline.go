@@ -124,6 +124,9 @@ type Span struct {
 	Open bool
 	// Pressure is the node's meanwhile; nil where nobody measured it.
 	Pressure *Pressure
+	// ImageLoading says that the container's content may still have come from the registry meanwhile, since the image is lazy, as in
+	// Pull: of phases in which the container is started or runs.
+	ImageLoading bool
 }
 
 // Duration is the length of the span.
@@ -163,6 +166,9 @@ type Pull struct {
 	// Resumed says that the image's manifest was on the node before this pull began, so that an attempt which was broken off may have
 	// brought a part of the layers: containerd goes on where that one ended. How much came with this pull is not known then.
 	Resumed bool
+
+	// Lazy says that a snapshotter mounted layers from the registry: their content comes while the container runs.
+	Lazy bool
 
 	// BlockedBy is the pull that this one waited for the longest in the node's queue; nil when none is known, and unless
 	// evidence shows that the node pulls one image after the other. Ahead is how many pulls of the node are known to have been

@@ -74,13 +74,17 @@ func (t Timeline) keyOf(s Span) string {
 }
 
 func (t Timeline) keyOfPhase(phase Phase, s Span) string {
+	key := string(phase)
+	if phase.loads() && s.ImageLoading {
+		key += " loading"
+	}
 	switch rowOf(phase).about {
 	case aboutRegistry:
-		return string(phase) + " " + t.registryOf(s.Container)
+		return key + " " + t.registryOf(s.Container)
 	case aboutContainer:
-		return string(phase) + " " + s.Container
+		return key + " " + s.Container
 	}
-	return string(phase)
+	return key
 }
 
 func (t Timeline) outcome() string {
@@ -111,7 +115,7 @@ func (t Timeline) words(spans []Span) string {
 	if first.Phase != PhaseUnattributed || len(first.MergedWith) == 0 {
 		words := t.wordsOf(first.Phase, spans)
 		if first.Phase == PhasePull {
-			words += t.rateOf(spans) + t.besideOf(spans)
+			words += t.rateOf(spans) + t.besideOf(spans) + t.lazilyOf(spans)
 		}
 		return words
 	}
@@ -124,6 +128,17 @@ func (t Timeline) words(spans []Span) string {
 }
 
 func (t Timeline) wordsOf(phase Phase, spans []Span) string {
+	words := t.plainWordsOf(phase, spans)
+	switch {
+	case !phase.loads() || !spans[0].ImageLoading:
+		return words
+	case rowOf(phase).about == aboutContainer:
+		return words + " while its image may still be loading"
+	}
+	return words + " while an image may still be loading"
+}
+
+func (t Timeline) plainWordsOf(phase Phase, spans []Span) string {
 	row, container := rowOf(phase), spans[0].Container
 	if phase == PhasePullQueue {
 		if image := t.blockerOf(spans); image != "" {
@@ -236,6 +251,23 @@ func (t Timeline) besideOf(spans []Span) string {
 	return fmt.Sprintf(" beside %d other pulls", most)
 }
 
+// lazilyOf says in words that content of the images of spans may come after the pulls; empty if it had come with all.
+func (t Timeline) lazilyOf(spans []Span) string {
+	lazy := 0
+	for _, s := range spans {
+		if slices.ContainsFunc(t.Pulls, func(p Pull) bool { return p.Container == s.Container && p.Attempt == s.Attempt && p.Lazy }) {
+			lazy++
+		}
+	}
+	switch lazy {
+	case 0:
+		return ""
+	case len(spans):
+		return " (lazily: content may still load while the container runs)"
+	}
+	return " (some lazily: content may still load while the containers run)"
+}
+
 // aheadOf is how many pulls were before those in spans in the node's queue; 0 if they are not the same for all that waited.
 func (t Timeline) aheadOf(spans []Span) (ahead int) {
 	waiting := 0
@@ -267,7 +299,7 @@ func (p Pull) Rate() float64 {
 
 // rated says that all bytes of a pull are known to have come between StartedAt and DownloadedAt.
 func (p Pull) rated() bool {
-	return p.Bytes() > 0 && !p.StartedAt.IsZero() && p.DownloadedAt.After(p.StartedAt) && !p.early && !p.Resumed && !slices.Contains(p.Shared, true)
+	return p.Bytes() > 0 && !p.StartedAt.IsZero() && p.DownloadedAt.After(p.StartedAt) && !p.early && !p.Resumed && !p.Lazy && !slices.Contains(p.Shared, true)
 }
 
 // registryOf is where a container's image came from. The reference names the registry's host; the runtime may have asked a mirror or

@@ -50,6 +50,9 @@ func (e *Evidence) Wants(now time.Time) Wants {
 		w.Runtime = len(w.Images) > 0 || e.podSeenAt.After(e.runtimeAskedAt) && !e.runtimeComplete() ||
 			e.runtimeBehind() && now.Sub(e.runtimeAskedAt) > reaskAfter
 	}
+	if w.Network = e.scope.Runtime && e.waitsForNetwork(); w.Network && now.Sub(e.runtimeAskedAt) > reaskAfter {
+		w.Runtime = true
+	}
 	overdue := now.Sub(e.askedSince()) > runtimePatience || late(runtimeGrace)
 	w.Events = e.scope.Events && !e.before() && !late(eventGrace) && (e.wantsEvents(overdue) || e.wantsSandboxEvents(now))
 	return w
@@ -295,6 +298,13 @@ func (e *Evidence) wantsSandboxEvents(now time.Time) bool {
 		return !e.sandboxRan() && at(now)-acknowledged > instant(sandboxPatience)
 	}
 	return e.watchedAt.IsZero() && begun-acknowledged > instant(sandboxPatience)
+}
+
+// waitsForNetwork says that kubelet does not make the sandbox because the network is not ready. Kubelet drops its Events about that
+// after half a minute, so that only the runtime tells how long it goes on.
+func (e *Evidence) waitsForNetwork() bool {
+	_, over := e.over()
+	return !over && !e.sandboxRan() && slices.ContainsFunc(e.holdUps, func(h holdUp) bool { return h.obstacle == obstacleNetworkNotReady })
 }
 
 // sandboxRan says that something tells of a sandbox that ran, be it a container in it.

@@ -19,7 +19,8 @@ func TestRunbookTellsTheLimitsOfPhases(t *testing.T) {
 	}
 	limits := 0
 	for _, r := range rules(t) {
-		if r.Record != "podlapse:phase_stuck:seconds" || r.Labels["phase"] == "scheduling" { // of pods that no node has, which no agent sees
+		beforeNode := slices.Contains([]string{"scheduling_gate", "unschedulable", "scheduling"}, r.Labels["phase"]) // which no agent sees
+		if r.Record != "podlapse:phase_stuck:seconds" || beforeNode {
 			continue
 		}
 		limits++

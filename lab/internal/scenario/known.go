@@ -98,8 +98,8 @@ func (p plan) ask(ctx context.Context, b *bench.Bench, seen bench.Sighting, c ca
 // lengths are the phases on the node's clock. Where a phase begins or ends with what a component does, that
 // component's own log dates it, to a millisecond or two; where it ends with what was injected, the injector:
 //
-//   - volumes: kubelet takes the pod up → asks the runtime for a sandbox. A secret's creation is not the
-//     end: kubelet finds it at its next try, after a back-off.
+//   - volumes, or pod_config while a secret is missing: kubelet takes the pod up → asks the runtime for a sandbox. A
+//     secret's creation is not the end: kubelet finds it at its next try, after a back-off.
 //   - network: the runtime is asked for a sandbox → the plugin's last word; ending its process comes on top. The runtime stamps
 //     the sandbox' beginning after it was asked, and before it runs the plugin.
 //   - pull, and unpack, which is what is left of it after the last byte came: the runtime is asked → it has the image. It
@@ -111,7 +111,7 @@ func (p plan) ask(ctx context.Context, b *bench.Bench, seen bench.Sighting, c ca
 //     of it, and the API server, takes some ten milliseconds more; it notes when it heard of the latter.
 func (p plan) lengths(a accounts) []knownLength {
 	lengths := []knownLength{
-		{phase: "volumes", injected: p.secretAfter, truth: bench.Span{StartAt: a.takenUpAt, EndAt: a.runtime.SandboxAskedAt},
+		{phase: p.mounting(), injected: p.secretAfter, truth: bench.Span{StartAt: a.takenUpAt, EndAt: a.runtime.SandboxAskedAt},
 			endedBy: a.network.StartAt},
 		{phase: "network", injected: p.networkDelay, truth: bench.Span{StartAt: a.runtime.SandboxAskedAt, EndAt: a.network.EndAt},
 			begunBy: a.network.StartAt, endedBy: a.runtime.SandboxReadyAt, injectorEnds: true},
@@ -149,6 +149,14 @@ func (p plan) lengths(a accounts) []knownLength {
 		lengths[len(lengths)-1].endedBy = a.heardReadyAt
 	}
 	return lengths
+}
+
+// mounting is the phase in which kubelet mounts the pod's volumes: it is the configuration's while a secret is missing.
+func (p plan) mounting() string {
+	if p.secretAfter > 0 {
+		return "pod_config"
+	}
+	return "volumes"
 }
 
 // joined is how a length and the next one are to be read where the timeline tells both under the name of the first: what was

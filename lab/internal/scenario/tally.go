@@ -134,11 +134,25 @@ func (s knownSpan) read(timeline agent.Timeline) (measured, stated time.Duration
 		return measured, stated, nil
 	}
 	measured, there, err := timeline.In(s.phase, "")
+	if holder, merged := timeline.MergedIn(s.phase); err == nil && !there && merged {
+		return s.readMerged(holder)
+	}
 	if err == nil && !there {
-		err = fmt.Errorf("there is no phase %s", s.phase)
+		err = fmt.Errorf("no phase %s", s.phase)
 	}
 	if err == nil {
 		stated, err = timeline.Stated(s.phase, "")
+	}
+	return measured, stated, err
+}
+
+// readMerged reads a length as that of the stretch in which the agent does not tell the phase from others.
+func (s knownSpan) readMerged(holder agent.Phase) (measured, stated time.Duration, err error) {
+	if measured, err = agent.Nanoseconds(holder.Seconds); err == nil {
+		stated, err = agent.Nanoseconds(holder.Error)
+	}
+	if err != nil {
+		err = fmt.Errorf("phase %s, with %s: %w", holder.Phase, s.phase, err)
 	}
 	return measured, stated, err
 }

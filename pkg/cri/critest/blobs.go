@@ -29,6 +29,7 @@ type Snapshot struct {
 	Name        string
 	Active      bool // not committed yet
 	CreatedAt   time.Time
+	Labels      map[string]string
 }
 
 // PutBlob adds or replaces a blob and returns its digest.

@@ -37,6 +37,7 @@ type Runtime struct {
 	stored     map[string]Stamps              // containerd's sandbox store
 	pulled     map[string]Stored              // containerd's image store, by full name
 	pinned     map[string]Stored              // the pinned images of that store, by full name
+	noNetwork  bool                           // the network is not ready
 	sandboxer  string                         // which part of containerd made the sandboxes
 	blobs      map[string]Blob                // containerd's content store, by digest
 	ingests    map[string]Ingest              // by reference
@@ -49,6 +50,13 @@ type Runtime struct {
 const SandboxImage = "registry.k8s.io/pause:3.10"
 
 var longAgo = time.Unix(1_600_000_000, 0)
+
+// SetNetworkReady says whether the runtime's network is ready, as it is at first.
+func (r *Runtime) SetNetworkReady(ready bool) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.noNetwork = !ready
+}
 
 // PinImage puts a pinned image into containerd's image store.
 func (r *Runtime) PinImage(name string, stored Stored) {

@@ -27,6 +27,14 @@ func (s runtimeService) Version(context.Context, *runtimeapi.VersionRequest) (*r
 	}, nil
 }
 
+func (s runtimeService) Status(context.Context, *runtimeapi.StatusRequest) (*runtimeapi.StatusResponse, error) {
+	s.r.mu.Lock()
+	defer s.r.mu.Unlock()
+	return &runtimeapi.StatusResponse{Status: &runtimeapi.RuntimeStatus{Conditions: []*runtimeapi.RuntimeCondition{
+		{Type: runtimeapi.RuntimeReady, Status: true}, {Type: runtimeapi.NetworkReady, Status: !s.r.noNetwork},
+	}}}, nil
+}
+
 func (s runtimeService) ListPodSandbox(_ context.Context, request *runtimeapi.ListPodSandboxRequest) (*runtimeapi.ListPodSandboxResponse, error) {
 	s.r.mu.Lock()
 	defer s.r.mu.Unlock()

@@ -161,6 +161,6 @@ func (s snapshotStore) Stat(ctx context.Context, request *snapshotsapi.StatSnaps
 		kind = snapshotsapi.Kind_ACTIVE
 	}
 	return &snapshotsapi.StatSnapshotResponse{Info: &snapshotsapi.Info{
-		Name: snapshot.Name, Kind: kind, CreatedAt: timestamppb.New(snapshot.CreatedAt),
+		Name: snapshot.Name, Kind: kind, CreatedAt: timestamppb.New(snapshot.CreatedAt), Labels: snapshot.Labels,
 	}}, nil
 }

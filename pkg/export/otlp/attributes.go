@@ -39,6 +39,8 @@ const (
 	keyBusy         = "podlapse.busy_seconds"
 	keyBlockedBy    = "podlapse.blocked_by"
 	keyBlockedFor   = "podlapse.blocked_seconds"
+	keyLazy         = "podlapse.lazy"
+	keyImageLoading = "podlapse.image_loading"
 	keyResumed      = "podlapse.resumed"
 	keyAhead        = "podlapse.pulls_ahead"
 	keyBeside       = "podlapse.pulls_beside"

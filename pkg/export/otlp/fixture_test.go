@@ -34,7 +34,8 @@ func coldStart() timeline.Timeline {
 				Error: 250 * ms, Sources: []timeline.Source{cri, event}, MergedWith: []timeline.Phase{timeline.PhaseNetwork},
 			},
 			{Phase: timeline.PhaseKubeletSync, Cause: timeline.CauseKubelet, Container: "setup", StartAt: after(time.Second), EndAt: after(1100 * ms)},
-			{Phase: timeline.PhaseKubeletSync, Cause: timeline.CauseKubelet, Container: "setup", StartAt: after(1100 * ms), EndAt: after(2 * time.Second)},
+			{Phase: timeline.PhaseKubeletSync, Cause: timeline.CauseKubelet, Container: "setup", StartAt: after(1100 * ms), EndAt: after(2 * time.Second),
+				MergedWith: []timeline.Phase{timeline.PhaseContainerStart}, ImageLoading: true},
 			{Phase: timeline.PhasePull, Cause: timeline.CauseRegistry, Container: "app", Attempt: 1, StartAt: after(2 * time.Second), EndAt: after(9*time.Second + 1)},
 		},
 		Pulls: []timeline.Pull{
@@ -57,7 +58,7 @@ func coldStart() timeline.Timeline {
 				},
 				Sources:   []timeline.Source{event},
 				BlockedBy: &timeline.Blocker{Namespace: "shop", Pod: "big", Container: "app", Image: "big:1", Waited: 900 * ms},
-				Ahead:     2, Beside: 7, Resumed: true,
+				Ahead:     2, Beside: 7, Resumed: true, Lazy: true,
 			},
 		},
 		Marks: []timeline.MarkEvidence{

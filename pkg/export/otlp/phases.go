@@ -28,6 +28,9 @@ func layOut(t timeline.Timeline, phases []timeline.Span, under string) []span {
 		if p.Open {
 			attributes = append(attributes, attribute.Bool(keyOpen, true))
 		}
+		if p.ImageLoading {
+			attributes = append(attributes, attribute.Bool(keyImageLoading, true))
+		}
 		if p.Pressure != nil {
 			attributes = append(attributes, attribute.Float64(keyCPUPressure, p.Pressure.CPU),
 				attribute.Float64(keyIOPressure, p.Pressure.IO), attribute.Float64(keyMemoryPressure, p.Pressure.Memory))

@@ -45,6 +45,9 @@ func pullOf(t timeline.Timeline, p timeline.Pull) span {
 	if p.SizeBytes > 0 {
 		attributes = append(attributes, attribute.Int64(keySize, p.SizeBytes))
 	}
+	if p.Lazy {
+		attributes = append(attributes, attribute.Bool(keyLazy, true))
+	}
 	if p.Resumed {
 		attributes = append(attributes, attribute.Bool(keyResumed, true))
 	}

@@ -15,7 +15,7 @@ export function chartOf(record, grown, open) {
       key: ['phase', p.phase, p.container ?? '', p.attempt ?? 0, p.start_at].join(' '), kind: 'phase', phase: visible(p.phase),
       container: visible(p.container), attempt: p.attempt ?? 0, cause: visible(p.cause), from: at, to: at + p.seconds + more, seconds: p.seconds + more,
       error: p.error_seconds, open: p.open === true, sources: p.sources.map((s) => visible(s)), merged: (p.merged_with ?? []).map((m) => visible(m)),
-      startAt: createdAt + 1000 * at, pressure: p.pressure ?? null, pull: null,
+      startAt: createdAt + 1000 * at, pressure: p.pressure ?? null, loading: p.image_loading === true, pull: null,
     };
     at += p.seconds;
     const n = pullOf(record, p);
@@ -40,7 +40,7 @@ function pull(p, since) {
   return {
     container: visible(p.container), kind: visible(p.kind), image: visible(p.image, 400), registry: visible(p.registry), digest: visible(p.digest),
     outcome: visible(p.outcome), failure: visible(p.failure), attempt: p.attempt, queue: p.queue_seconds, pull: p.pull_seconds, error: p.error_seconds,
-    size: p.size_bytes ?? 0, bytes: p.download?.bytes ?? 0, speed: p.download?.bytes_per_second, resumed: p.resumed === true, ahead: p.pulls_ahead ?? 0, beside: p.pulls_beside ?? 0, downloadSeconds: p.download?.seconds, unpackSeconds: p.unpack?.seconds,
+    size: p.size_bytes ?? 0, bytes: p.download?.bytes ?? 0, speed: p.download?.bytes_per_second, lazy: p.lazy === true, resumed: p.resumed === true, ahead: p.pulls_ahead ?? 0, beside: p.pulls_beside ?? 0, downloadSeconds: p.download?.seconds, unpackSeconds: p.unpack?.seconds,
     download: p.download && { from: since(p.download.start_at), to: since(p.download.end_at) },
     unpack: p.unpack && { from: since(p.unpack.start_at), to: since(p.unpack.end_at) },
     blocker: p.blocked_by && { pod: visible(p.blocked_by.namespace) + '/' + visible(p.blocked_by.pod), image: visible(p.blocked_by.image, 400), seconds: p.blocked_by.seconds },

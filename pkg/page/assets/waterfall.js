@@ -148,7 +148,7 @@ function nameOf(r) {
 
 function explain(about, chart) {
   if (about.reason !== undefined && about.kind === undefined) {
-    return { title: about.reason, words: about.message, facts: [['at', '+' + exact(about.at) + ' · ' + clock(chart.createdAt + 1000 * about.at)], ['container', about.container], ['said by', 'kubelet']] };
+    return { title: about.reason, words: about.message, facts: [['at', '+' + exact(about.at) + ' · ' + clock(chart.createdAt + 1000 * about.at)], ['container', about.container], ['image', about.loading ? 'its content may still have been loading' : ''], ['said by', 'kubelet']] };
   }
   const span = ['from', '+' + exact(about.from) + ' to ' + (about.open ? 'now' : '+' + exact(about.to)) + ' · ' + clock(chart.createdAt + 1000 * about.from) + ' UTC'];
   if (about.kind === 'layer') {
@@ -171,7 +171,7 @@ function explain(about, chart) {
 function pullFacts(p) {
   if (!p) return [];
   return [['image', p.image], ['outcome', p.outcome + (p.failure ? ': ' + p.failure.replaceAll('_', ' ') : '')], ['size', p.size > 0 ? bytes(p.size) : ''],
-    ['speed', p.speed > 0 ? rate(p.speed, 1) : p.resumed ? 'not known: it resumed an attempt that was broken off' : ''], ['beside', p.beside > 0 ? count(p.beside, 'other pull', 'other pulls') + ' of this node' : ''],
+    ['speed', p.speed > 0 ? rate(p.speed, 1) : p.resumed ? 'not known: it resumed an attempt that was broken off' : ''], ['lazy', p.lazy ? 'content may still load while the container runs' : ''], ['beside', p.beside > 0 ? count(p.beside, 'other pull', 'other pulls') + ' of this node' : ''],
     ['waited behind', p.blocker ? p.blocker.pod + ', ' + exact(p.blocker.seconds) : p.ahead > 1 ? p.ahead + ' pulls' : '']];
 }
 
