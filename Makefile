@@ -21,7 +21,7 @@ SCENARIOS := rollout install command-line alerts first-light network-failure ser
 	lost-events unpack no-watch prometheus otlp termination rollout-trace life-trace node-impersonation metrics-auth node-health probes annotations stream-truth page
 
 .DEFAULT_GOAL := help
-.PHONY: FORCE help build image lab up down status list scenario test check unit fuzz image-test page-test node-test compare bench clean
+.PHONY: FORCE help build image lab up down status list scenario blame-soak accuracy-page test test-long check unit fuzz image-test page-test node-test compare bench clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -59,6 +59,12 @@ scenario: build lab $(ARCHIVE) ## run one scenario on the real node: make scenar
 	@[ -n "$(NAME)" ] || { echo "name a scenario: make scenario NAME=first-light; make list shows them all" >&2; exit 2; }
 	$(LAB) scenario $(NAME) --agent $(AGENT) --image $(ARCHIVE)
 
+blame-soak: build lab ## the blame exam with faults that are drawn: make blame-soak N=200
+	PODLAPSE_BLAME_ROWS=$(or $(N),50) $(LAB) scenario blame-soak --agent $(AGENT) $(if $(SEED),--seed $(SEED))
+
+accuracy-page: build lab ## run the blame exam and write its result to docs/accuracy.md
+	PODLAPSE_ACCURACY_PAGE=$(CURDIR)/docs/accuracy.md $(LAB) scenario blame --agent $(AGENT)
+
 compare: build lab ## memory, requests and series of this agent beside one of another commit, on the real node: make compare BEFORE=v0.1.0
 	@[ -n "$(BEFORE)" ] || { echo "name a commit to compare with: make compare BEFORE=v0.1.0" >&2; exit 2; }
 	@set -e; dir="$$(mktemp -d)"; trap 'rm -rf "$$dir"' EXIT; \
@@ -67,6 +73,14 @@ compare: build lab ## memory, requests and series of this agent beside one of an
 	$(LAB) scenario compare --agent $(AGENT) --before "$$dir/podlapse-agent"
 
 test: check unit fuzz image-test page-test node-test ## run everything
+
+test-long: build lab ## what takes too long for every change: the blame exam, and 50 rows that are drawn
+ifeq ($(NODE),yes)
+	@set -e; trap '$(LAB) down' EXIT; $(LAB) down; $(LAB) up --agent $(AGENT); \
+	for name in blame blame-soak; do $(LAB) scenario $$name --agent $(AGENT); done
+else
+	@echo "skipped the long tests on a real node: they need root on Linux"
+endif
 
 check: ## formatting and vet
 	@unformatted="$$(gofmt -l cmd pkg lab)"; [ -z "$$unformatted" ] || { echo "run gofmt -w on:" $$unformatted >&2; exit 1; }

@@ -18,8 +18,14 @@ type Account struct {
 	Runs      []Run
 
 	SandboxFault []Cause // who is to blame where a sandbox failed; empty: the network if its plugin failed, else the runtime
-	Stopped      []Span  // containerd was stopped meanwhile, or away
+	Stopped      []Stop  // when containerd did nothing
 	Faults       []Fault // what the scenario itself did
+}
+
+// Stop is when containerd was stopped.
+type Stop struct {
+	Span
+	Ended bool // it ended, and with it the calls that it had not answered; else it went on with them
 }
 
 // Kinds of calls.
@@ -81,6 +87,9 @@ const Slack = 50 * time.Millisecond
 // its answer.
 const pluginEnds = 200 * time.Millisecond
 
+// arrives is how long it may take from when the registry has sent its last byte until the runtime has read and checked it.
+const arrives = 200 * time.Millisecond
+
 // Stretches are those of the start-up of which the account tells who was to blame. Whatever kubelet does not wait for is
 // kubelet's own time.
 func (a Account) Stretches() []Stretch {
@@ -114,15 +123,13 @@ func (a Account) closed() []Call {
 	calls := slices.Clone(a.Calls)
 	slices.SortStableFunc(calls, func(x, y Call) int { return x.From.Compare(y.From) })
 	for i := range calls {
-		if !calls[i].To.IsZero() {
-			continue
-		}
-		calls[i].To = a.Until
-		if i+1 < len(calls) {
+		if calls[i].To.IsZero() && i+1 < len(calls) {
 			calls[i].To = calls[i+1].From
+		} else if calls[i].To.IsZero() {
+			calls[i].To = a.Until
 		}
-		for _, away := range a.Stopped { // it did not live to end it
-			if away.From.After(calls[i].From) && away.From.Before(calls[i].To) {
+		for _, away := range a.Stopped {
+			if away.Ended && away.From.After(calls[i].From) && away.From.Before(calls[i].To) {
 				calls[i].To, calls[i].Failed = away.From, true
 			}
 		}
@@ -153,9 +160,10 @@ func (a Account) during(s *stretches, c Call) {
 		last := earlier(c.LastByteAt, c.To)
 		s.add(c.From, last, "registry's log", Registry)
 		s.add(last, c.To, "registry's and containerd's logs", Disk)
+		s.add(last, earlier(last.Add(arrives), c.To), "registry's and containerd's logs", Disk, Registry)
 	default:
 		s.add(c.From, c.To, log, Runtime)
-		if i := a.runOf(c); c.Kind == Start && i >= 0 { // it runs already, and the runtime has not said so
+		if i := a.runOf(c); i >= 0 && !a.Runs[i].BegunAt.IsZero() { // it runs already, and the runtime has not said so
 			s.add(later(a.Runs[i].BegunAt, c.From), c.To, "the process itself", Runtime, App)
 		}
 	}
@@ -164,7 +172,7 @@ func (a Account) during(s *stretches, c Call) {
 // runOf is the index of the run that a call started, or negative.
 func (a Account) runOf(c Call) int {
 	return slices.IndexFunc(a.Runs, func(r Run) bool {
-		return c.Kind == Start && r.Container == c.Container && r.Attempt == c.Attempt && !r.BegunAt.IsZero()
+		return c.Kind == Start && r.Container == c.Container && r.Attempt == c.Attempt
 	})
 }
 

@@ -36,7 +36,7 @@ func TestAccounts(t *testing.T) {
 		"pull": {func(a *Account) {
 			a.Requested = []Request{{"main", at(5.5)}}
 			a.Calls = []Call{sandbox, {Span: span(6, 9), Kind: Pull, Container: "main", LastByteAt: at(8)}}
-		}, ordinarySandbox + "5-5.5 kubelet\n5.5-6 pull_queue\n6-8 registry\n8-9 disk"},
+		}, ordinarySandbox + "5-5.5 kubelet\n5.5-6 pull_queue\n6-8 registry\n8-8.2 disk/registry\n8.2-9 disk"},
 		"pull that fails": {func(a *Account) {
 			a.Requested = []Request{{"main", at(5.5)}, {"main", at(19)}}
 			a.Calls = []Call{sandbox, {Span: span(6, 9), Kind: Pull, Container: "main", Failed: true},
@@ -66,12 +66,16 @@ func TestAccounts(t *testing.T) {
 			a.Calls = []Call{sandbox}
 			a.TakenUpAt, a.Faults = at(1), []Fault{{Causes: []Cause{Config}, FixedAt: at(1.5), Then: []Cause{Config, Volumes}}}
 		}, "0-0.5 scheduler\n0.5-1 kubelet\n1-1.5 config\n1.5-2 config/volumes\n2-3 network/runtime\n3-4 network\n4-4.2 runtime/network\n4.2-5 runtime"},
-		"containerd stopped while a container is made": {func(a *Account) { a.Stopped = []Span{span(3.5, 6.5)} },
+		"containerd stopped while a container is made": {func(a *Account) { a.Stopped = []Stop{{Span: span(3.5, 6.5)}} },
 			begun + "2-3 network/runtime\n3-4 network\n4-4.2 runtime\n4.2-5 runtime\n5-6 runtime\n6-6.5 runtime\n6.5-7 runtime\n7-7.5 runtime\n7.5-8 runtime/app\n8-10 app"},
 		"containerd stopped amid a pull": {func(a *Account) {
 			a.Calls = []Call{sandbox, {Span: span(6, 12), Kind: Pull, Container: "main", LastByteAt: at(9)}}
-			a.Stopped = []Span{span(8, 11)}
-		}, ordinarySandbox + "5-6 kubelet\n6-8 registry\n8-9 registry/runtime\n9-11 runtime\n11-12 disk"},
+			a.Stopped = []Stop{{Span: span(8, 11)}}
+		}, ordinarySandbox + "5-6 kubelet\n6-8 registry\n8-9 registry/runtime\n9-9.2 runtime\n9.2-11 runtime\n11-12 disk"},
+		"containerd restarted amid a pull": {func(a *Account) {
+			a.Calls = []Call{sandbox, {Span: span(6, 11), Kind: Pull, Container: "main", Failed: true}, {Span: span(20, 21), Kind: Pull, Container: "main", Failed: true}}
+			a.Stopped = []Stop{{Span: span(8, 11), Ended: true}}
+		}, ordinarySandbox + "5-6 kubelet\n6-8 registry\n8-11 backoff/runtime\n11-20 backoff\n20-21 registry\n21-30 backoff"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			a := ordinary()

@@ -23,6 +23,11 @@ type Finding struct {
 	Length  time.Duration
 }
 
+// same says that more of the same time was blamed wrong in the same way.
+func (f Finding) same(stretch Stretch, t Told) bool {
+	return f.Told.Span == t.Span && slices.Equal(f.Stretch.Causes, stretch.Causes)
+}
+
 // Judged is the time of which witnesses know who was to blame.
 func (s *Score) Judged() time.Duration { return s.Right + s.Unattributed + s.Wrong }
 
@@ -36,8 +41,9 @@ func (s *Score) Add(other Score) {
 	s.Cells = s.Cells.plus(other.Cells)
 }
 
-// Judge compares the phases that the agent tells with the truth, whose stretches do not overlap. Each stretch is shrunk by its
-// slack, and a phase by its stated error before it is called wrong, so that what either leaves open is held against nobody:
+// Judge compares the phases that the agent tells with the truth, whose stretches do not overlap and are in the order of time. Where
+// the slack of a stretch leaves open who was to blame, each of those that can be is right; a phase is shrunk by its stated error
+// before it is called wrong:
 //
 //   - a phase of a cause of the stretch is right;
 //   - an unattributed phase is unattributed, and wrong if it names candidates of which none is to blame;
@@ -47,15 +53,14 @@ func Judge(told []Told, truth []Stretch) Score {
 	for _, t := range told {
 		s.Unjudged += t.Length()
 	}
-	for _, stretch := range truth {
-		sure := stretch.shrunk(stretch.Slack)
+	for _, sure := range sharpen(truth) {
 		for _, t := range told {
 			length := sure.overlap(t.Span)
 			if length == 0 {
 				continue
 			}
 			s.Unjudged -= length
-			s.count(stretch, t, length, sure.overlap(t.shrunk(t.Error)))
+			s.count(sure, t, length, sure.overlap(t.shrunk(t.Error)))
 		}
 	}
 	return s
@@ -72,7 +77,9 @@ func (s *Score) count(stretch Stretch, t Told, length, proven time.Duration) {
 	case misled:
 		s.Wrong += proven
 		s.Unattributed += length - proven
-		if proven > 0 {
+		if last := len(s.Findings) - 1; proven > 0 && last >= 0 && s.Findings[last].same(stretch, t) {
+			s.Findings[last].Length += proven
+		} else if proven > 0 {
 			s.Findings = append(s.Findings, Finding{Stretch: stretch, Told: t, Length: proven})
 		}
 	case t.Cause == Unknown:

@@ -27,12 +27,12 @@ func (v Violation) String() string {
 // Lengths are those that the account dates to the instant at both ends: of phases that happened once.
 func (a Account) Lengths() []Length {
 	var lengths []Length
-	add := func(phase, container string, s Span) {
+	add := func(phase, container string, s Span, late time.Duration) {
 		if !s.From.IsZero() && s.To.After(s.From) {
-			lengths = append(lengths, Length{Phase: phase, Container: container, Length: s.Length(), Slack: 2 * Slack})
+			lengths = append(lengths, Length{Phase: phase, Container: container, Length: s.Length(), Slack: 2*Slack + late})
 		}
 	}
-	if len(a.Stopped) > 0 && slices.ContainsFunc(a.Stopped, func(s Span) bool { return s.overlap(Span{a.CreatedAt, a.Until}) > 0 }) {
+	if len(a.Stopped) > 0 && slices.ContainsFunc(a.Stopped, func(s Stop) bool { return s.overlap(Span{a.CreatedAt, a.Until}) > 0 }) {
 		return nil // nothing else was as usual
 	}
 	calls := a.closed()
@@ -46,29 +46,30 @@ func (a Account) Lengths() []Length {
 		}
 		switch {
 		case c.Kind == Sandbox && len(c.Network) == 1:
-			add("network", "", Span{c.From, c.Network[0].To})
+			add("network", "", Span{c.From, c.Network[0].To}, pluginEnds)
 		case c.Kind == Pull && !c.LastByteAt.IsZero():
-			add("pull", c.Container, Span{c.From, earlier(c.LastByteAt, c.To)})
+			add("pull", c.Container, Span{c.From, earlier(c.LastByteAt, c.To)}, arrives)
 		case c.Kind == Start:
 			if i := a.runOf(c); i >= 0 && a.Runs[i].Init && !a.Runs[i].ExitedAt.IsZero() {
-				add("init_run", c.Container, Span{c.To, a.Runs[i].ExitedAt})
+				add("init_run", c.Container, Span{c.To, a.Runs[i].ExitedAt}, 0)
 			}
 		}
 	}
 	return lengths
 }
 
-// Compare holds what the agent tells of phases against their true lengths. A phase that it tells only as part of another is not
-// compared. It returns how many were.
+// Compare holds what the agent tells of phases against their true lengths. A phase that it tells in parts, or only as part of
+// another, is not compared. It returns how many were.
 func Compare(told []Told, lengths []Length) (violations []Violation, compared int) {
 	for _, l := range lengths {
-		v, there := Violation{Length: l}, false
+		v, times := Violation{Length: l}, 0
 		for _, t := range told {
 			if t.Phase == l.Phase && t.Container == l.Container {
-				v.Told, v.Error, there = v.Told+t.Length(), v.Error+t.Error, true
+				v.Told, v.Error = t.Length(), t.Error
+				times++
 			}
 		}
-		if !there || slices.ContainsFunc(told, func(t Told) bool {
+		if times != 1 || slices.ContainsFunc(told, func(t Told) bool {
 			return t.Cause == Unknown && slices.Contains(t.Candidates, causeOf[l.Phase])
 		}) {
 			continue

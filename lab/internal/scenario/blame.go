@@ -43,7 +43,7 @@ type exam struct {
 	registries []registry.Client // that of the lab, and a second one while there is one
 
 	mu      sync.Mutex
-	stopped []blame.Span // containerd was stopped
+	stopped []blame.Stop // containerd was stopped
 	results []examResult
 }
 
@@ -79,7 +79,7 @@ func playExam(ctx context.Context, b *bench.Bench, v *Verdict, stages []examStag
 			return fmt.Errorf("stage %s: %w", stage.name, err)
 		}
 	}
-	return e.report(v)
+	return e.report(ctx, v)
 }
 
 func openExam(ctx context.Context, b *bench.Bench) (*exam, func() error, error) {

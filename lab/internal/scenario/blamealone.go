@@ -84,7 +84,7 @@ func containerdRestarted(ctx context.Context, x *examPod) error {
 	}
 	n := x.bench().Node
 	away, err := bench.Dated(func() error { return errors.Join(n.StopContainerd(), sleep(ctx, down), n.StartContainerd(ctx)) })
-	x.exam.away(away)
+	x.exam.away(away, true)
 	return errors.Join(err, x.ready(ctx))
 }
 

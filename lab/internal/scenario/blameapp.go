@@ -7,6 +7,7 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
 
 	"github.com/podlapse/podlapse/lab/internal/bench"
 	"github.com/podlapse/podlapse/lab/internal/blame"
@@ -42,6 +43,13 @@ func appRows(long func() time.Duration) []examRow {
 				Command: []string{workload.Path, "fail"}}}, PeriodSeconds: 2, FailureThreshold: 2, InitialDelaySeconds: 2}
 			return errors.Join(x.create(ctx, spec), x.endless(ctx, mainName, 2))
 		}},
+		{"out-of-memory", "the kernel kills the container for its memory again and again: application, then back-off",
+			func(ctx context.Context, x *examPod) error {
+				spec := one(x.bench().BaseImage, time.Minute)
+				spec.Containers[0].Env = append(spec.Containers[0].Env, corev1.EnvVar{Name: workload.FillAfter, Value: "2s"})
+				spec.Containers[0].Resources.Limits = corev1.ResourceList{corev1.ResourceMemory: resource.MustParse("64Mi")}
+				return errors.Join(x.create(ctx, spec), x.endless(ctx, mainName, 2))
+			}},
 		{"slow-init", "an init container is slow: application", started(func(image string) corev1.PodSpec {
 			spec := one(image, readySoon)
 			spec.InitContainers = []corev1.Container{bench.InitContainer(initName, image, long())}

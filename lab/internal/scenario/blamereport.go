@@ -2,8 +2,10 @@ package scenario
 
 import (
 	"cmp"
+	"context"
 	"fmt"
 	"io"
+	"os"
 	"slices"
 	"strings"
 	"time"
@@ -18,14 +20,14 @@ const (
 )
 
 // report prints the results and puts what is wrong into the verdict.
-func (e *exam) report(v *Verdict) error {
+func (e *exam) report(ctx context.Context, v *Verdict) error {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	slices.SortStableFunc(e.results, func(a, b examResult) int { return cmp.Compare(a.stage, b.stage) })
 	var sum blame.Score
 	var text strings.Builder
 	fmt.Fprintf(&text, "%-14s %-26s %8s %8s %8s %8s\n", "STAGE", "ROW", "RIGHT", "UNATTR", "WRONG", "UNJUDGED")
-	compared := 0
+	compared, violations := 0, 0
 	for _, r := range e.results {
 		if r.failed != nil {
 			v.Problem("row %s could not be carried out: %v", r.name, r.failed)
@@ -33,7 +35,7 @@ func (e *exam) report(v *Verdict) error {
 		}
 		v.Compared++
 		sum.Add(r.score)
-		compared += r.compared
+		compared, violations = compared+r.compared, violations+len(r.lengths)
 		r.print(&text)
 		for _, violation := range r.lengths {
 			v.Problem("row %s: outside the stated error: %s", r.name, violation)
@@ -56,6 +58,9 @@ func (e *exam) report(v *Verdict) error {
 		v.Problem("%.1f %% of all time was not judged, more than %.0f %%: the exam proves too little", 100*unjudged, 100*mostUnjudged)
 	}
 	v.Text = text.String()
+	if path := os.Getenv(pageVariable); path != "" {
+		return e.writePage(ctx, path, sum, compared, violations)
+	}
 	return nil
 }
 

@@ -22,16 +22,16 @@ func (e *exam) freeze(ctx context.Context, component string, length time.Duratio
 		return errors.Join(e.bench.Node.Freeze(component), sleep(ctx, length), e.bench.Node.Thaw())
 	})
 	if component == node.Containerd {
-		e.away(stopped)
+		e.away(stopped, false)
 	}
 	return err
 }
 
 // away notes that containerd did nothing meanwhile.
-func (e *exam) away(meanwhile bench.Span) {
+func (e *exam) away(meanwhile bench.Span, ended bool) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	e.stopped = append(e.stopped, blame.Span{From: meanwhile.StartAt, To: meanwhile.EndAt})
+	e.stopped = append(e.stopped, blame.Stop{Span: blame.Span{From: meanwhile.StartAt, To: meanwhile.EndAt}, Ended: ended})
 }
 
 // meeting is where the rows of a stage wait for each other: when all are there, something is done once, and then they go on.

@@ -183,7 +183,7 @@ func repository(reference string) string {
 }
 
 // stoppages are when containerd was stopped.
-func (e *exam) stoppages() []blame.Span {
+func (e *exam) stoppages() []blame.Stop {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	return slices.Clone(e.stopped)

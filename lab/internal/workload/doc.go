@@ -16,6 +16,7 @@ const (
 	RunFor       = "WORKLOAD_RUN_FOR"       // Go duration; the container ends after it. Unset: it runs until SIGTERM.
 	ExitCode     = "WORKLOAD_EXIT_CODE"     // exit status after RUN_FOR or CRASH_AFTER
 	CrashAfter   = "WORKLOAD_CRASH_AFTER"   // Go duration; the container dies after it with status 139, or EXIT_CODE
+	FillAfter    = "WORKLOAD_FILL_AFTER"    // Go duration; the container takes memory from then on until it is killed
 	StartedAfter = "WORKLOAD_STARTED_AFTER" // Go duration from the start of the main process until the startup probe passes
 	ReadyAfter   = "WORKLOAD_READY_AFTER"   // Go duration from the start of the main process to readiness
 	HookFor      = "WORKLOAD_HOOK_FOR"      // Go duration that the post-start or pre-stop hook takes
@@ -38,6 +39,8 @@ type Plan struct {
 	Runs         bool // RunFor was given
 	CrashAfter   time.Duration
 	Crashes      bool // CrashAfter was given
+	FillAfter    time.Duration
+	Fills        bool // FillAfter was given
 	StartedAfter time.Duration
 	ReadyAfter   time.Duration
 	HookFor      time.Duration
@@ -64,6 +67,7 @@ func ReadPlan(getenv func(string) string) (Plan, error) {
 	}
 	plan.RunFor, plan.Runs = duration(RunFor)
 	plan.CrashAfter, plan.Crashes = duration(CrashAfter)
+	plan.FillAfter, plan.Fills = duration(FillAfter)
 	plan.StartedAfter, _ = duration(StartedAfter)
 	plan.ReadyAfter, _ = duration(ReadyAfter)
 	plan.HookFor, _ = duration(HookFor)

@@ -23,6 +23,7 @@ func TestPlan(t *testing.T) {
 		"init at once": {map[string]string{RunFor: "0s"}, Plan{Runs: true}},
 		"failing init": {map[string]string{RunFor: "1s", ExitCode: "3"}, Plan{RunFor: time.Second, Runs: true, ExitCode: 3}},
 		"crash":        {map[string]string{CrashAfter: "1s"}, Plan{CrashAfter: time.Second, Crashes: true, ExitCode: 139}},
+		"fill":         {map[string]string{FillAfter: "2s"}, Plan{FillAfter: 2 * time.Second, Fills: true}},
 		"stop":         {map[string]string{StopFor: "2s", StopCode: "143"}, Plan{StopFor: 2 * time.Second, StopCode: 143}},
 		"hook":         {map[string]string{HookFor: "2s"}, Plan{HookFor: 2 * time.Second}},
 		"started":      {map[string]string{StartedAfter: "2s"}, Plan{StartedAfter: 2 * time.Second}},

@@ -25,6 +25,9 @@ func Run(plan Plan, startedAt time.Time, terminate <-chan os.Signal, log io.Writ
 		over = time.After(time.Until(startedAt.Add(plan.RunFor)))
 	}
 	say(log, WordStarted, startedAt)
+	if plan.Fills {
+		go fill(startedAt.Add(plan.FillAfter))
+	}
 	select {
 	case <-over:
 		say(log, word, time.Now())
@@ -32,5 +35,18 @@ func Run(plan Plan, startedAt time.Time, terminate <-chan os.Signal, log io.Writ
 	case <-terminate:
 		time.Sleep(plan.StopFor)
 		return plan.StopCode
+	}
+}
+
+// fill takes memory from an instant on until the process is killed.
+func fill(from time.Time) {
+	const piece, page = 1 << 20, 4096
+	time.Sleep(time.Until(from))
+	for taken := [][]byte{}; ; {
+		next := make([]byte, piece)
+		for i := 0; i < piece; i += page {
+			next[i] = 1
+		}
+		taken = append(taken, next)
 	}
 }

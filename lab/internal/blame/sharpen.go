@@ -1,0 +1,79 @@
+package blame
+
+import (
+	"slices"
+	"time"
+)
+
+// sharpen makes stretches whose ends are exact of stretches whose ends have a slack. Around the instant at which one gives way to
+// another, either one's culprits are right; around an end that nothing follows, nobody knows, and the time is left out. A gap that
+// is no longer than the slacks beside it counts as such an instant.
+func sharpen(truth []Stretch) []Stretch {
+	possible := withGaps(truth)
+	var instants []time.Time
+	for _, s := range possible {
+		instants = append(instants, s.From, s.To, s.From.Add(-s.Slack), s.From.Add(s.Slack), s.To.Add(-s.Slack), s.To.Add(s.Slack))
+	}
+	slices.SortFunc(instants, time.Time.Compare)
+	var sharp []Stretch
+	for i := 1; i < len(instants); i++ {
+		piece := Span{instants[i-1], instants[i]}
+		if piece.Length() == 0 {
+			continue
+		}
+		if s, known := within(piece, possible); known {
+			sharp = append(sharp, s)
+		}
+	}
+	return sharp
+}
+
+// withGaps fills the gaps between stretches that are longer than the slacks beside them with stretches without a culprit.
+func withGaps(truth []Stretch) []Stretch {
+	if len(truth) == 0 {
+		return nil
+	}
+	const ever = time.Hour
+	truth = slices.Clone(truth)
+	first, last := truth[0], truth[len(truth)-1]
+	all := []Stretch{{Span: Span{first.From.Add(-ever), first.From}, Slack: first.Slack}}
+	for i := range truth {
+		s := &truth[i]
+		if i+1 == len(truth) {
+			all = append(all, *s)
+			break
+		}
+		next := &truth[i+1]
+		gap := Span{s.To, next.From}
+		if gap.Length() <= s.Slack+next.Slack { // they meet in its middle
+			s.To = s.To.Add(gap.Length() / 2)
+			next.From = s.To
+			all = append(all, *s)
+			continue
+		}
+		all = append(all, *s, Stretch{Span: gap, Slack: max(s.Slack, next.Slack)})
+	}
+	return append(all, Stretch{Span: Span{last.To, last.To.Add(ever)}, Slack: last.Slack})
+}
+
+// within is what is known of a piece of time in which nothing begins or ends: who can be to blame for it, the one first in whose
+// stretch it lies. It is not known where one of those that can be has no culprit.
+func within(piece Span, possible []Stretch) (s Stretch, known bool) {
+	for _, candidate := range possible {
+		wide := Span{candidate.From.Add(-candidate.Slack), candidate.To.Add(candidate.Slack)}
+		if wide.overlap(piece) == 0 {
+			continue
+		}
+		if len(candidate.Causes) == 0 {
+			return Stretch{}, false
+		}
+		if candidate.overlap(piece) > 0 || len(s.Causes) == 0 {
+			s.Causes = append(slices.Clone(candidate.Causes), s.Causes...)
+			s.Witness = candidate.Witness
+		} else {
+			s.Causes = append(s.Causes, candidate.Causes...)
+		}
+	}
+	s.Span = piece
+	return s, len(s.Causes) > 0
+}
