@@ -1,0 +1,39 @@
+package scenario
+
+import (
+	"slices"
+	"testing"
+)
+
+func TestExamHasEnoughRowsWithNamesOfTheirOwn(t *testing.T) {
+	const least = 45
+	seen := make(map[string]bool)
+	for _, stage := range examStages(1) {
+		for _, row := range stage.rows {
+			if seen[row.name] {
+				t.Errorf("two rows are named %s", row.name)
+			}
+			if seen[row.name] = true; row.culprit == "" || row.play == nil {
+				t.Errorf("row %s has no culprit, or cannot be played", row.name)
+			}
+		}
+	}
+	if len(seen) < least {
+		t.Errorf("%d rows, want %d", len(seen), least)
+	}
+}
+
+func TestDrawnRowsFollowTheSeed(t *testing.T) {
+	words := func(seed uint64) (all []string) {
+		for _, row := range drawn("row", 20, seed) {
+			all = append(all, row.culprit)
+		}
+		return all
+	}
+	if !slices.Equal(words(1), words(1)) {
+		t.Error("the same seed draws other rows")
+	}
+	if slices.Equal(words(1), words(2)) {
+		t.Error("another seed draws the same rows")
+	}
+}
