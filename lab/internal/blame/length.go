@@ -70,7 +70,7 @@ func Compare(told []Told, lengths []Length) (violations []Violation, compared in
 			}
 		}
 		if times != 1 || slices.ContainsFunc(told, func(t Told) bool {
-			return t.Cause == Unknown && slices.Contains(t.Candidates, causeOf[l.Phase])
+			return slices.Contains(t.Merged, l.Phase) && (l.Container == "" || t.Container == "" || t.Container == l.Container)
 		}) {
 			continue
 		}

@@ -13,6 +13,7 @@ type Told struct {
 	Phase, Container string
 	Cause            Cause
 	Candidates       []Cause // of an unattributed stretch: those that the agent names
+	Merged           []string
 	Error            time.Duration
 }
 
@@ -24,7 +25,7 @@ func Read(timeline agent.Timeline) ([]Told, error) {
 		if err != nil {
 			return nil, fmt.Errorf("error of phase %s: %w", p.Phase, err)
 		}
-		t := Told{Span: Span{p.StartAt, p.EndAt}, Phase: p.Phase, Container: p.Container, Cause: p.Cause, Error: stated}
+		t := Told{Span: Span{p.StartAt, p.EndAt}, Phase: p.Phase, Container: p.Container, Cause: p.Cause, Error: stated, Merged: p.MergedWith}
 		if p.Phase == agent.Unattributed {
 			t.Cause = Unknown
 			for _, name := range p.MergedWith {

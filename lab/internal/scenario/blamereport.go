@@ -77,7 +77,7 @@ func (r examResult) print(out io.Writer) {
 		if t.Length() < 10*time.Millisecond {
 			continue
 		}
-		fmt.Fprintf(out, "    agent  %7s %7s ±%-6s %-14s %s %s %v\n", at(t.From), at(t.To), seconds(t.Error), t.Cause, t.Phase, t.Container, t.Candidates)
+		fmt.Fprintf(out, "    agent  %7s %7s ±%-6s %-14s %s %s %v\n", at(t.From), at(t.To), seconds(t.Error), t.Cause, t.Phase, t.Container, t.Merged)
 	}
 	for _, t := range r.truth {
 		if t.Length() < 10*time.Millisecond {
