@@ -274,11 +274,20 @@ func (f *fold) beforeSandbox(begun step) []step {
 	last := f.obstacles[len(f.obstacles)-1]
 	if due := podMark(MarkRetryDue); f.bounds.find(due) != nil {
 		steps = append(steps, stepTo(due, f.between(last, last.until(), nil)))
-		return append(steps, f.toSandbox(begun, last.from.row().phases))
+		return joined(append(steps, f.toSandbox(begun, last.from.row().phases)))
 	}
 	ahead := stepTo(begun.key, f.between(last, maxInstant, nil))
 	ahead.vague = begun.vague
-	return append(steps, ahead)
+	return joined(append(steps, ahead))
+}
+
+// joined makes one stretch of those between which an obstacle was only named again.
+func joined(steps []step) []step {
+	for i := range steps[:len(steps)-1] {
+		s, next := &steps[i], &steps[i+1]
+		s.vague = s.key.mark == MarkHeldUp && s.phase == next.phase && slices.Equal(s.also, next.also)
+	}
+	return steps
 }
 
 func (o obstacleSeen) until() instant { return o.from.until() }
