@@ -31,8 +31,8 @@ type RuntimeCall struct {
 	sandbox, container string // their IDs
 }
 
-// CallLog reads the calls for pods in containerd's log, from where it ended when the log was opened. It reads each line once.
-// Safe for concurrent use.
+// CallLog reads the calls for pods in containerd's log, from where it ended when the log was opened. It reads each line
+// once. Safe for concurrent use.
 type CallLog struct {
 	mu    sync.Mutex
 	file  tail
@@ -68,13 +68,17 @@ func (l *CallLog) Of(uid string) ([]RuntimeCall, error) {
 }
 
 var (
-	sandboxCall   = regexp.MustCompile(`^RunPodSandbox for (.*?)( returns sandbox id "([^"]+)"| failed, error)?$`)
-	createCall    = regexp.MustCompile(`^CreateContainer within sandbox "([^"]+)" for (container )?(.*?)( returns container id "([^"]+)"| failed)?$`)
+	sandboxCall = regexp.MustCompile(`^RunPodSandbox for (.*?)( returns sandbox id "([^"]+)"| failed, error)?$`)
+	createCall  = regexp.MustCompile(
+		`^CreateContainer within sandbox "([^"]+)" for (container )?(.*?)( returns container id "([^"]+)"| failed)?$`,
+	)
 	startCall     = regexp.MustCompile(`^StartContainer for "([^"]+)"( returns successfully| failed)?$`)
-	containerGone = regexp.MustCompile(`^received container exit event container_id:"([^"]+)".* exited_at:\{seconds:(\d+)(?: +nanos:(\d+))?\}`)
-	metadataUID   = regexp.MustCompile(`uid:"([^"]+)"`)
-	metadataName  = regexp.MustCompile(`\bname:"([^"]+)"`)
-	metadataTry   = regexp.MustCompile(`attempt:(\d+)`)
+	containerGone = regexp.MustCompile(
+		`^received container exit event container_id:"([^"]+)".* exited_at:\{seconds:(\d+)(?: +nanos:(\d+))?\}`,
+	)
+	metadataUID  = regexp.MustCompile(`uid:"([^"]+)"`)
+	metadataName = regexp.MustCompile(`\bname:"([^"]+)"`)
+	metadataTry  = regexp.MustCompile(`attempt:(\d+)`)
 )
 
 func (l *CallLog) take(line []byte) {
@@ -100,14 +104,16 @@ func (l *CallLog) take(line []byte) {
 		}
 	} else if m := createCall.FindStringSubmatch(message); m != nil {
 		try, _ := strconv.Atoi(inMetadata(metadataTry, m[3])) // absent for the first
-		call := RuntimeCall{Span: Span{StartAt: at}, Kind: CallCreate, Container: inMetadata(metadataName, m[3]), Attempt: try, sandbox: m[1]}
+		call := RuntimeCall{Span: Span{StartAt: at}, Kind: CallCreate, Container: inMetadata(metadataName, m[3]),
+			Attempt: try, sandbox: m[1]}
 		recorded := l.record(l.pod[m[1]], call, at, m[2] == "", m[4] == " failed")
 		if m[5] != "" {
 			l.named[m[5]] = recorded
 		}
 	} else if m := startCall.FindStringSubmatch(message); m != nil && l.named[m[1]] != nil {
 		created := l.named[m[1]]
-		call := RuntimeCall{Span: Span{StartAt: at}, Kind: CallStart, Container: created.Container, Attempt: created.Attempt,
+		call := RuntimeCall{Span: Span{StartAt: at}, Kind: CallStart, Container: created.Container,
+			Attempt: created.Attempt,
 			sandbox: created.sandbox, container: m[1]}
 		l.record(l.pod[created.sandbox], call, at, m[2] != "", m[2] == " failed")
 	} else if m := containerGone.FindStringSubmatch(message); m != nil && l.named[m[1]] != nil {
@@ -142,7 +148,8 @@ func (l *CallLog) record(uid string, call RuntimeCall, at time.Time, ends, faile
 		return &call
 	}
 	for _, known := range slices.Backward(l.calls[uid]) {
-		if known.Kind == call.Kind && known.Container == call.Container && known.Attempt == call.Attempt && known.EndAt.IsZero() {
+		if known.Kind == call.Kind && known.Container == call.Container && known.Attempt == call.Attempt &&
+			known.EndAt.IsZero() {
 			known.EndAt, known.Failed = at, failed
 			return known
 		}

@@ -25,7 +25,12 @@ time="2026-01-01T00:00:19Z" level=info msg="starting containerd" version=v2
 	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	log := &CallLog{file: tail{path: path}, calls: make(map[string][]*RuntimeCall), pod: make(map[string]string), named: make(map[string]*RuntimeCall)}
+	log := &CallLog{
+		file:  tail{path: path},
+		calls: make(map[string][]*RuntimeCall),
+		pod:   make(map[string]string),
+		named: make(map[string]*RuntimeCall),
+	}
 	calls, err := log.Of("u1")
 	if err != nil {
 		t.Fatal(err)
@@ -35,7 +40,13 @@ time="2026-01-01T00:00:19Z" level=info msg="starting containerd" version=v2
 		{Span: Span{second(1), second(2)}, Kind: CallSandbox, Failed: true},
 		{Span: Span{second(3), second(4)}, Kind: CallSandbox},
 		{Span: Span{second(5), second(6)}, Kind: CallCreate, Container: "main"},
-		{Span: Span{second(7), second(8)}, Kind: CallStart, Container: "main", ExitedAt: second(10).Add(time.Second / 2), HeardAt: second(12)},
+		{
+			Span:      Span{second(7), second(8)},
+			Kind:      CallStart,
+			Container: "main",
+			ExitedAt:  second(10).Add(time.Second / 2),
+			HeardAt:   second(12),
+		},
 		{Span: Span{second(13), second(14)}, Kind: CallCreate, Container: "main", Attempt: 1, Failed: true},
 	}
 	if len(calls) != len(want) {
@@ -45,7 +56,8 @@ time="2026-01-01T00:00:19Z" level=info msg="starting containerd" version=v2
 		got.sandbox, got.container = "", ""
 		w := want[i]
 		if !got.StartAt.Equal(w.StartAt) || !got.EndAt.Equal(w.EndAt) || got.Kind != w.Kind || got.Container != w.Container ||
-			got.Attempt != w.Attempt || got.Failed != w.Failed || !got.ExitedAt.Equal(w.ExitedAt) || !got.HeardAt.Equal(w.HeardAt) {
+			got.Attempt != w.Attempt || got.Failed != w.Failed || !got.ExitedAt.Equal(w.ExitedAt) ||
+			!got.HeardAt.Equal(w.HeardAt) {
 			t.Errorf("call %d is %+v, want %+v", i, got, w)
 		}
 	}

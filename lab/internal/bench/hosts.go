@@ -16,7 +16,8 @@ func (b *Bench) Host(name string) string { return name + "." + b.Namespace + ".i
 // hosts is where the runtime reads how to reach registries.
 func (b *Bench) hosts(name string) string { return b.Node.In("registry-hosts", b.Host(name)) }
 
-// ReachHost tells the runtime how to reach a registry of the bench's: first through the mirrors, in this order, then the server itself.
+// ReachHost tells the runtime how to reach a registry of the bench's: first through the mirrors, in this order, then
+// the server itself.
 func (b *Bench) ReachHost(name, server string, mirrors ...string) error {
 	text := fmt.Sprintf("server = %q\n", server)
 	for _, mirror := range mirrors {

@@ -36,17 +36,30 @@ func ClaimVolume(claim string) corev1.Volume {
 func (b *Bench) CreateClaim(ctx context.Context, name string) error {
 	const class = "podlapse-lab"
 	volume := b.Namespace + "-" + name
-	document := fmt.Sprintf(`{apiVersion: v1, kind: PersistentVolume, metadata: {name: %s}, spec: {capacity: {storage: 1Mi},
+	document := fmt.Sprintf(
+		`{apiVersion: v1, kind: PersistentVolume, metadata: {name: %s}, spec: {capacity: {storage: 1Mi},
 accessModes: [ReadWriteOnce], storageClassName: %s, persistentVolumeReclaimPolicy: Retain,
-claimRef: {namespace: %s, name: %s}, hostPath: {path: %s, type: DirectoryOrCreate}}}`, volume, class, b.Namespace, name,
-		b.Node.In("volumes", volume))
+claimRef: {namespace: %s, name: %s}, hostPath: {path: %s, type: DirectoryOrCreate}}}`,
+		volume,
+		class,
+		b.Namespace,
+		name,
+		b.Node.In("volumes", volume),
+	)
 	if err := b.ApplyOwned(ctx, []byte(document)); err != nil {
 		return err
 	}
 	storageClass := class
-	claim := corev1.PersistentVolumeClaim{ObjectMeta: metav1.ObjectMeta{Name: name}, Spec: corev1.PersistentVolumeClaimSpec{
-		AccessModes: []corev1.PersistentVolumeAccessMode{corev1.ReadWriteOnce}, StorageClassName: &storageClass, VolumeName: volume,
-		Resources: corev1.VolumeResourceRequirements{Requests: corev1.ResourceList{corev1.ResourceStorage: resource.MustParse("1Mi")}}}}
+	claim := corev1.PersistentVolumeClaim{
+		ObjectMeta: metav1.ObjectMeta{Name: name},
+		Spec: corev1.PersistentVolumeClaimSpec{
+			AccessModes: []corev1.PersistentVolumeAccessMode{
+				corev1.ReadWriteOnce,
+			}, StorageClassName: &storageClass, VolumeName: volume,
+			Resources: corev1.VolumeResourceRequirements{
+				Requests: corev1.ResourceList{corev1.ResourceStorage: resource.MustParse("1Mi")},
+			}},
+	}
 	if err := b.Kube.Create(ctx, "/api/v1/namespaces/"+b.Namespace+"/persistentvolumeclaims", claim); err != nil {
 		return fmt.Errorf("create claim: %w", err)
 	}
@@ -58,10 +71,14 @@ const runtimeClasses = "/apis/node.k8s.io/v1/runtimeclasses"
 // RuntimeClass is the name of a RuntimeClass that only the bench uses.
 func (b *Bench) RuntimeClass(name string) string { return b.Namespace + "-" + name }
 
-// CreateRuntimeClass creates one for a handler of the runtime, or for one that it does not have. It goes with the bench.
+// CreateRuntimeClass creates one for a handler of the runtime, or for one that it does not have. It goes with the
+// bench.
 func (b *Bench) CreateRuntimeClass(ctx context.Context, name, handler string) error {
-	return b.ApplyOwned(ctx, []byte(fmt.Sprintf("{apiVersion: node.k8s.io/v1, kind: RuntimeClass, metadata: {name: %s}, handler: %s}",
-		b.RuntimeClass(name), handler)))
+	return b.ApplyOwned(
+		ctx,
+		[]byte(fmt.Sprintf("{apiVersion: node.k8s.io/v1, kind: RuntimeClass, metadata: {name: %s}, handler: %s}",
+			b.RuntimeClass(name), handler)),
+	)
 }
 
 // DeleteRuntimeClass deletes it.

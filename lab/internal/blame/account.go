@@ -17,7 +17,8 @@ type Account struct {
 	BackedOff []Request // kubelet's log of its BackOff Events
 	Runs      []Run
 
-	SandboxFault []Cause // who is to blame where a sandbox failed; empty: the network if its plugin failed, else the runtime
+	// SandboxFault is who is to blame where a sandbox failed; empty: the network if its plugin failed, else the runtime.
+	SandboxFault []Cause
 	Stopped      []Stop  // when containerd did nothing
 	Faults       []Fault // what the scenario itself did
 }
@@ -50,7 +51,8 @@ type Call struct {
 	LastByteAt    time.Time // of a pull: from the registry; zero where it was not asked
 }
 
-// Request is when kubelet said something of a container: that it wants its image pulled, or that it waits before it tries again.
+// Request is when kubelet said something of a container: that it wants its image pulled, or that it waits before it
+// tries again.
 type Request struct {
 	Container string
 	At        time.Time
@@ -70,8 +72,8 @@ type Run struct {
 	ReadyAt  time.Time // the last of its startup and readiness probes says that it passes
 }
 
-// Fault is something that the scenario did. It is charged to the causes from the beginning, or from the beginning of what
-// witnesses date otherwise, until it was put right; what is left of that then is charged to Then.
+// Fault is something that the scenario did. It is charged to the causes from the beginning, or from the beginning of
+// what witnesses date otherwise, until it was put right; what is left of that then is charged to Then.
 type Fault struct {
 	Causes  []Cause
 	From    time.Time // zero: where the stretch begins that holds FixedAt
@@ -83,15 +85,16 @@ type Fault struct {
 // Slack is how exact the stamps of logs are on a machine that is busy.
 const Slack = 50 * time.Millisecond
 
-// pluginEnds is how long it may take from the network plugin's last word until its process has ended and the runtime has read
-// its answer.
+// pluginEnds is how long it may take from the network plugin's last word until its process has ended and the runtime
+// has read its answer.
 const pluginEnds = 200 * time.Millisecond
 
-// arrives is how long it may take from when the registry has sent its last byte until the runtime has read and checked it.
+// arrives is how long it may take from when the registry has sent its last byte until the runtime has read and checked
+// it.
 const arrives = 200 * time.Millisecond
 
-// Stretches are those of the start-up of which the account tells who was to blame. Whatever kubelet does not wait for is
-// kubelet's own time.
+// Stretches are those of the start-up of which the account tells who was to blame. Whatever kubelet does not wait for
+// is kubelet's own time.
 func (a Account) Stretches() []Stretch {
 	var s stretches
 	s.add(a.CreatedAt, a.BoundAt, "scheduler's Event", Scheduler)

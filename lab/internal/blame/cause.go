@@ -23,7 +23,8 @@ const (
 	Unknown   Cause = "unknown"
 )
 
-// causeOf is what each phase of the agent is charged to: the published table. A phase that the table lacks has no cause.
+// causeOf is what each phase of the agent is charged to: the published table. A phase that the table lacks has no
+// cause.
 var causeOf = map[string]Cause{
 	"scheduling": Scheduler, "scheduling_gate": Gate, "unschedulable": Placement,
 	"kubelet_pickup": Kubelet, "kubelet_sync": Kubelet, "api_server": APIServer,

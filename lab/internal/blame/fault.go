@@ -2,13 +2,14 @@ package blame
 
 import "slices"
 
-// stopped charges the runtime with the time in which it was stopped, of what it was needed for. The registry may have been
-// slow at the same time: while it still sent, either is to blame.
+// stopped charges the runtime with the time in which it was stopped, of what it was needed for. The registry may have
+// been slow at the same time: while it still sent, either is to blame.
 func (a Account) stopped(laid []Stretch) []Stretch {
 	all := slices.Clone(laid)
 	for _, away := range a.Stopped {
 		for _, s := range laid {
-			needed := s.Causes[0] == Runtime || s.Causes[0] == Disk || s.Causes[0] == Kubelet || slices.Contains(s.Causes, Runtime)
+			needed := s.Causes[0] == Runtime || s.Causes[0] == Disk || s.Causes[0] == Kubelet ||
+				slices.Contains(s.Causes, Runtime)
 			during := Span{later(s.From, away.From), earlier(s.To, away.To)}
 			over := Stretch{Span: during, Causes: []Cause{Runtime}, Slack: s.Slack, Witness: "scenario"}
 			switch {

@@ -8,7 +8,7 @@ import (
 // Score is how a start-up, or many, were judged. Judged time is Right, Unattributed and Wrong together.
 type Score struct {
 	Right        time.Duration
-	Unattributed time.Duration // nobody is blamed, or somebody who is not to blame and whom only the stated error excuses
+	Unattributed time.Duration // no cause is blamed, or a wrong one that only the stated error excuses
 	Wrong        time.Duration
 	Unjudged     time.Duration // no witness knows who was to blame, or not to the instant
 
@@ -41,13 +41,14 @@ func (s *Score) Add(other Score) {
 	s.Cells = s.Cells.plus(other.Cells)
 }
 
-// Judge compares the phases that the agent tells with the truth, whose stretches do not overlap and are in the order of time. Where
-// the slack of a stretch leaves open who was to blame, each of those that can be is right; a phase is shrunk by its stated error
-// before it is called wrong:
+// Judge compares the phases that the agent tells with the truth, whose stretches do not overlap and are in the order of
+// time. Where the slack of a stretch leaves open who was to blame, each of those that can be is right; a phase is
+// shrunk by its stated error before it is called wrong:
 //
 //   - a phase of a cause of the stretch is right;
 //   - an unattributed phase is unattributed, and wrong if it names candidates of which none is to blame;
-//   - any other phase is wrong, but for what its stated error excuses, which counts as unattributed: a large error gains nothing.
+//   - any other phase is wrong, but for what its stated error excuses; that counts as unattributed, so that a large error
+//     gains nothing.
 func Judge(told []Told, truth []Stretch) Score {
 	var s Score
 	for _, t := range told {
@@ -66,7 +67,8 @@ func Judge(told []Told, truth []Stretch) Score {
 	return s
 }
 
-// count adds the time that a stretch and a phase have in common; of that, proven is what the stated error does not excuse.
+// count adds the time that a stretch and a phase have in common; of that, proven is what the stated error does not
+// excuse.
 func (s *Score) count(stretch Stretch, t Told, length, proven time.Duration) {
 	s.Cells.add(stretch.Causes[0], t.blamed(stretch), length)
 	misled := t.Cause != Unknown && !slices.Contains(stretch.Causes, t.Cause)

@@ -18,7 +18,12 @@ func truth(from, to, slack float64, causes ...Cause) Stretch {
 }
 
 func told(from, to, stated float64, cause Cause, candidates ...Cause) Told {
-	return Told{Span: span(from, to), Cause: cause, Candidates: candidates, Error: time.Duration(stated * float64(time.Second))}
+	return Told{
+		Span:       span(from, to),
+		Cause:      cause,
+		Candidates: candidates,
+		Error:      time.Duration(stated * float64(time.Second)),
+	}
 }
 
 func TestJudge(t *testing.T) {
@@ -68,7 +73,12 @@ func TestJudge(t *testing.T) {
 
 func TestLay(t *testing.T) {
 	laid := Lay(truth(0, 10, 0, Kubelet), truth(2, 4, 0, Config), truth(3, 6, 0, Volumes), truth(7, 7, 0, App))
-	want := []Stretch{truth(0, 2, 0, Kubelet), truth(2, 3, 0, Config), truth(3, 6, 0, Volumes), truth(6, 10, 0, Kubelet)}
+	want := []Stretch{
+		truth(0, 2, 0, Kubelet),
+		truth(2, 3, 0, Config),
+		truth(3, 6, 0, Volumes),
+		truth(6, 10, 0, Kubelet),
+	}
 	if len(laid) != len(want) {
 		t.Fatalf("%d stretches: %+v", len(laid), laid)
 	}
@@ -83,7 +93,8 @@ func TestScoresAndMatricesAddUp(t *testing.T) {
 	var sum Score
 	sum.Add(Judge([]Told{told(0, 4, 0, Volumes)}, []Stretch{truth(0, 4, 0, Network)}))
 	sum.Add(Judge([]Told{told(0, 3, 0, Network)}, []Stretch{truth(0, 3, 0, Network)}))
-	if sum.Right != 3*time.Second || sum.Wrong != 4*time.Second || sum.Judged() != 7*time.Second || len(sum.Findings) != 1 {
+	if sum.Right != 3*time.Second || sum.Wrong != 4*time.Second || sum.Judged() != 7*time.Second ||
+		len(sum.Findings) != 1 {
 		t.Errorf("%+v", sum)
 	}
 	if got := sum.Cells.Of(Network, Volumes); got != 4*time.Second {

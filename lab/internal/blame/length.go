@@ -20,8 +20,17 @@ type Violation struct {
 }
 
 func (v Violation) String() string {
-	return fmt.Sprintf("%s %s: the agent says %s, error %s; it was %s, to within %s", v.Phase, v.Container,
-		v.Told.Round(time.Millisecond), v.Error.Round(time.Millisecond), v.Length.Length.Round(time.Millisecond), v.Slack)
+	return fmt.Sprintf(
+		"%s %s: the agent says %s, error %s; it was %s, to within %s",
+		v.Phase,
+		v.Container,
+		v.Told.Round(
+			time.Millisecond,
+		),
+		v.Error.Round(time.Millisecond),
+		v.Length.Length.Round(time.Millisecond),
+		v.Slack,
+	)
 }
 
 // Lengths are those that the account dates to the instant at both ends: of phases that happened once.
@@ -29,10 +38,14 @@ func (a Account) Lengths() []Length {
 	var lengths []Length
 	add := func(phase, container string, s Span, late time.Duration) {
 		if !s.From.IsZero() && s.To.After(s.From) {
-			lengths = append(lengths, Length{Phase: phase, Container: container, Length: s.Length(), Slack: 2*Slack + late})
+			lengths = append(
+				lengths,
+				Length{Phase: phase, Container: container, Length: s.Length(), Slack: 2*Slack + late},
+			)
 		}
 	}
-	if len(a.Stopped) > 0 && slices.ContainsFunc(a.Stopped, func(s Stop) bool { return s.overlap(Span{a.CreatedAt, a.Until}) > 0 }) {
+	if len(a.Stopped) > 0 &&
+		slices.ContainsFunc(a.Stopped, func(s Stop) bool { return s.overlap(Span{a.CreatedAt, a.Until}) > 0 }) {
 		return nil // nothing else was as usual
 	}
 	calls := a.closed()
@@ -58,8 +71,8 @@ func (a Account) Lengths() []Length {
 	return lengths
 }
 
-// Compare holds what the agent tells of phases against their true lengths. A phase that it tells in parts, or only as part of
-// another, is not compared. It returns how many were.
+// Compare holds what the agent tells of phases against their true lengths. A phase that it tells in parts, or only as
+// part of another, is not compared. It returns how many were.
 func Compare(told []Told, lengths []Length) (violations []Violation, compared int) {
 	for _, l := range lengths {
 		v, times := Violation{Length: l}, 0
@@ -70,7 +83,8 @@ func Compare(told []Told, lengths []Length) (violations []Violation, compared in
 			}
 		}
 		if times != 1 || slices.ContainsFunc(told, func(t Told) bool {
-			return slices.Contains(t.Merged, l.Phase) && (l.Container == "" || t.Container == "" || t.Container == l.Container)
+			return slices.Contains(t.Merged, l.Phase) &&
+				(l.Container == "" || t.Container == "" || t.Container == l.Container)
 		}) {
 			continue
 		}

@@ -26,7 +26,8 @@ func TestLengthsLieInsideTheStatedError(t *testing.T) {
 		"part of another of another container": {[]Told{phase(0, 5, 0, "pull", "main"),
 			phase(5, 9, 0, "unattributed", "other", "pull", "unpack")}, 1, 1},
 	} {
-		if violations, compared := Compare(test.told, known); len(violations) != test.violations || compared != test.compared {
+		if violations, compared := Compare(test.told, known); len(violations) != test.violations ||
+			compared != test.compared {
 			t.Errorf("%s: %v, %d compared", name, violations, compared)
 		}
 	}

@@ -33,8 +33,24 @@ func (m Matrix) plus(other Matrix) Matrix {
 func (m Matrix) Of(culprit, blamed Cause) time.Duration { return m.cells[cell{culprit, blamed}] }
 
 // order is that in which causes stand in the matrix: about as they come in a start-up.
-var order = []Cause{Scheduler, Placement, Gate, Kubelet, APIServer, Config, Volumes, Device, Network, Runtime, PullQueue, Registry, Disk,
-	Backoff, App, Unknown}
+var order = []Cause{
+	Scheduler,
+	Placement,
+	Gate,
+	Kubelet,
+	APIServer,
+	Config,
+	Volumes,
+	Device,
+	Network,
+	Runtime,
+	PullQueue,
+	Registry,
+	Disk,
+	Backoff,
+	App,
+	Unknown,
+}
 
 // Culprits and Blamed are the causes that the matrix has a row, or a column, for.
 func (m Matrix) Culprits() []Cause { return m.used(func(c cell) Cause { return c.culprit }) }

@@ -5,14 +5,22 @@ import (
 	"time"
 )
 
-// sharpen makes stretches whose ends are exact of stretches whose ends have a slack. Around the instant at which one gives way to
-// another, either one's culprits are right; around an end that nothing follows, nobody knows, and the time is left out. A gap that
-// is no longer than the slacks beside it counts as such an instant.
+// sharpen makes stretches whose ends are exact of stretches whose ends have a slack. Around the instant at which one
+// gives way to another, either one's culprits are right; around an end that nothing follows, nobody knows, and the time
+// is left out. A gap that is no longer than the slacks beside it counts as such an instant.
 func sharpen(truth []Stretch) []Stretch {
 	possible := withGaps(truth)
 	var instants []time.Time
 	for _, s := range possible {
-		instants = append(instants, s.From, s.To, s.From.Add(-s.Slack), s.From.Add(s.Slack), s.To.Add(-s.Slack), s.To.Add(s.Slack))
+		instants = append(
+			instants,
+			s.From,
+			s.To,
+			s.From.Add(-s.Slack),
+			s.From.Add(s.Slack),
+			s.To.Add(-s.Slack),
+			s.To.Add(s.Slack),
+		)
 	}
 	slices.SortFunc(instants, time.Time.Compare)
 	var sharp []Stretch
@@ -28,7 +36,8 @@ func sharpen(truth []Stretch) []Stretch {
 	return sharp
 }
 
-// withGaps fills the gaps between stretches that are longer than the slacks beside them with stretches without a culprit.
+// withGaps fills the gaps between stretches that are longer than the slacks beside them with stretches without a
+// culprit.
 func withGaps(truth []Stretch) []Stretch {
 	if len(truth) == 0 {
 		return nil
@@ -56,8 +65,8 @@ func withGaps(truth []Stretch) []Stretch {
 	return append(all, Stretch{Span: Span{last.To, last.To.Add(ever)}, Slack: last.Slack})
 }
 
-// within is what is known of a piece of time in which nothing begins or ends: who can be to blame for it, the one first in whose
-// stretch it lies. It is not known where one of those that can be has no culprit.
+// within is what is known of a piece of time in which nothing begins or ends: who can be to blame for it, the one first
+// in whose stretch it lies. It is not known where one of those that can be has no culprit.
 func within(piece Span, possible []Stretch) (s Stretch, known bool) {
 	for _, candidate := range possible {
 		wide := Span{candidate.From.Add(-candidate.Slack), candidate.To.Add(candidate.Slack)}

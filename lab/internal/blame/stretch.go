@@ -33,8 +33,8 @@ type Stretch struct {
 	Witness string        // who says so
 }
 
-// Lay puts stretches over others: where a later one lies, the earlier ones have nothing to say. The result is in the order of
-// time, and no two of its stretches overlap.
+// Lay puts stretches over others: where a later one lies, the earlier ones have nothing to say. The result is in the
+// order of time, and no two of its stretches overlap.
 func Lay(stretches ...Stretch) []Stretch {
 	var laid []Stretch
 	for _, over := range stretches {

@@ -25,7 +25,14 @@ func Read(timeline agent.Timeline) ([]Told, error) {
 		if err != nil {
 			return nil, fmt.Errorf("error of phase %s: %w", p.Phase, err)
 		}
-		t := Told{Span: Span{p.StartAt, p.EndAt}, Phase: p.Phase, Container: p.Container, Cause: p.Cause, Error: stated, Merged: p.MergedWith}
+		t := Told{
+			Span:      Span{p.StartAt, p.EndAt},
+			Phase:     p.Phase,
+			Container: p.Container,
+			Cause:     p.Cause,
+			Error:     stated,
+			Merged:    p.MergedWith,
+		}
 		if p.Phase == agent.Unattributed {
 			t.Cause = Unknown
 			for _, name := range p.MergedWith {

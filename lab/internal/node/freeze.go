@@ -14,7 +14,8 @@ const (
 	Scheduler  = schedulerName
 )
 
-// Freeze stops a component with SIGSTOP: it keeps its connections and does nothing. Thaw, Restore, or the next Up ends that.
+// Freeze stops a component with SIGSTOP: it keeps its connections and does nothing. Thaw, Restore, or the next Up ends
+// that.
 func (n Node) Freeze(component string) error {
 	record, ok := n.table().Get(component)
 	if !ok {

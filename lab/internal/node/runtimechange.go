@@ -30,7 +30,8 @@ func (n Node) BreakFragile() error {
 	return nil
 }
 
-// UsePauseImage starts containerd anew with another image for sandboxes. UseOwnPauseImage, Restore, or the next Up takes that back.
+// UsePauseImage starts containerd anew with another image for sandboxes. UseOwnPauseImage, Restore, or the next Up
+// takes that back.
 func (n Node) UsePauseImage(ctx context.Context, reference string) error {
 	if err := n.writeContainerdConfig(reference); err != nil {
 		return err
@@ -61,8 +62,8 @@ func (n Node) StartContainerd(ctx context.Context) error {
 	return n.await(ctx, n.containerd())
 }
 
-// TakeNetworkAway removes the network's configuration, so that the runtime has no network for pods. BringNetworkBack, Restore, or
-// the next Up writes it anew.
+// TakeNetworkAway removes the network's configuration, so that the runtime has no network for pods. BringNetworkBack,
+// Restore, or the next Up writes it anew.
 func (n Node) TakeNetworkAway() error {
 	if err := os.Remove(n.networkConfig()); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return fmt.Errorf("take the network away: %w", err)

@@ -19,8 +19,11 @@ import (
 type examRow struct {
 	name    string
 	culprit string // what is wrong and who is to blame, for readers
-	play    func(ctx context.Context, x *examPod) error
+	play    playFunc
 }
+
+// playFunc creates the pod, does what is wrong, and returns when the start-up is over.
+type playFunc = func(ctx context.Context, x *examPod) error
 
 // examStage is rows that are played side by side, with what is wrong with the node meanwhile.
 type examStage struct {
@@ -100,7 +103,8 @@ func openExam(ctx context.Context, b *bench.Bench) (*exam, func() error, error) 
 		registries: []registry.Client{b.Registry}}, stop, nil
 }
 
-// play plays the rows of a stage side by side. A row that cannot be carried out is part of the result and ends no other one.
+// play plays the rows of a stage side by side. A row that cannot be carried out is part of the result and ends no other
+// one.
 func (e *exam) play(ctx context.Context, stage examStage) error {
 	e.bench.Node.Report.Say("stage %s: %d rows", stage.name, len(stage.rows))
 	if stage.set != nil {

@@ -28,16 +28,41 @@ func aloneRows(long func() time.Duration) []examRow {
 				return err
 			}
 			defer x.bench().Node.Thaw()
-			return errors.Join(x.create(ctx, one(x.bench().BaseImage, readySoon)), sleep(ctx, long()), x.bench().Node.Thaw(), x.ready(ctx))
+			return errors.Join(
+				x.create(ctx, one(x.bench().BaseImage, readySoon)),
+				sleep(ctx, long()),
+				x.bench().Node.Thaw(),
+				x.ready(ctx),
+			)
 		}},
 		{"network-away", "the node has no network configuration: network", networkAway(long)},
-		{"containerd-restarted", "containerd is restarted amid a pull, which is resumed: registry, runtime, back-off", containerdRestarted},
-		{"pause-image", "the image of the sandbox is not on the node, its registry is slow: registry", pauseImage(false, registry.Rule{BytesPerSecond: examRate})},
-		{"pause-image-host-network", "the same on the network of the node: registry", pauseImage(true, registry.Rule{BytesPerSecond: examRate})},
+		{
+			"containerd-restarted",
+			"containerd is restarted amid a pull, which is resumed: registry, runtime, back-off",
+			containerdRestarted,
+		},
+		{
+			"pause-image",
+			"the image of the sandbox is not on the node, its registry is slow: registry",
+			pauseImage(false, registry.Rule{BytesPerSecond: examRate}),
+		},
+		{
+			"pause-image-host-network",
+			"the same on the network of the node: registry",
+			pauseImage(true, registry.Rule{BytesPerSecond: examRate}),
+		},
 		{"pause-image-missing", "the image of the sandbox cannot be had at first: registry", pauseImageMissing(long)},
 		{"slow-unpack", "an image of many files is unpacked: disk", unpacks(examFiles, 0, nil)},
-		{"unpack-and-download", "many files are unpacked while the rest is slow to come: registry, then disk", unpacks(examFiles, examLayer, nil)},
-		{"busy-disk", "the disk is busy with fsync while an image is unpacked: disk", unpacks(examFiles/2, 0, syncDisk)},
+		{
+			"unpack-and-download",
+			"many files are unpacked while the rest is slow to come: registry, then disk",
+			unpacks(examFiles, examLayer, nil),
+		},
+		{
+			"busy-disk",
+			"the disk is busy with fsync while an image is unpacked: disk",
+			unpacks(examFiles/2, 0, syncDisk),
+		},
 		{"busy-processors", "all processors are busy: whoever is at it", busyProcessors(long)},
 	}
 }
@@ -46,7 +71,7 @@ func aloneRows(long func() time.Duration) []examRow {
 const examFiles = 25_000
 
 // networkAway takes the node's network away before the pod comes, and brings it back.
-func networkAway(long func() time.Duration) func(context.Context, *examPod) error {
+func networkAway(long func() time.Duration) playFunc {
 	return func(ctx context.Context, x *examPod) error {
 		n := x.bench().Node
 		defer func() { _ = n.BringNetworkBack() }()
@@ -57,8 +82,12 @@ func networkAway(long func() time.Duration) func(context.Context, *examPod) erro
 		spec.Tolerations = []corev1.Toleration{{Operator: corev1.TolerationOpExists}}
 		x.sandboxFault = only(blame.Network)
 		err := errors.Join(x.create(ctx, spec), x.takenUp(ctx), sleep(ctx, long()+4*time.Second))
-		return errors.Join(err, x.blames(only(blame.Network), []blame.Cause{blame.Network, blame.Kubelet}, n.BringNetworkBack),
-			x.ready(ctx), n.AwaitReady(ctx))
+		return errors.Join(
+			err,
+			x.blames(only(blame.Network), []blame.Cause{blame.Network, blame.Kubelet}, n.BringNetworkBack),
+			x.ready(ctx),
+			n.AwaitReady(ctx),
+		)
 	}
 }
 
@@ -79,11 +108,14 @@ func (x *examPod) nodeNotReady(ctx context.Context) error {
 func containerdRestarted(ctx context.Context, x *examPod) error {
 	const down = 2 * time.Second
 	image, err := x.slowImage(ctx, mainName, 6*time.Second)
-	if err := errors.Join(err, x.create(ctx, one(image, readySoon)), x.pulling(ctx, mainName, 1), sleep(ctx, 3*time.Second)); err != nil {
+	err = errors.Join(err, x.create(ctx, one(image, readySoon)), x.pulling(ctx, mainName, 1), sleep(ctx, 3*time.Second))
+	if err != nil {
 		return err
 	}
 	n := x.bench().Node
-	away, err := bench.Dated(func() error { return errors.Join(n.StopContainerd(), sleep(ctx, down), n.StartContainerd(ctx)) })
+	away, err := bench.Dated(
+		func() error { return errors.Join(n.StopContainerd(), sleep(ctx, down), n.StartContainerd(ctx)) },
+	)
 	x.exam.away(away, true)
 	return errors.Join(err, x.ready(ctx))
 }
@@ -91,7 +123,10 @@ func containerdRestarted(ctx context.Context, x *examPod) error {
 // slowImage is a cold image that takes about so long to come.
 func (x *examPod) slowImage(ctx context.Context, container string, takes time.Duration) (string, error) {
 	reference, err := x.cold(ctx, container, int(takes.Seconds()*examRate))
-	return reference, errors.Join(err, x.bench().Break(ctx, x.image(container), registry.Rule{BytesPerSecond: examRate}))
+	return reference, errors.Join(
+		err,
+		x.bench().Break(ctx, x.image(container), registry.Rule{BytesPerSecond: examRate}),
+	)
 }
 
 // lacksPause has the node use an image for sandboxes that it does not have.
@@ -103,7 +138,7 @@ func (x *examPod) lacksPause(ctx context.Context, rule registry.Rule) error {
 		sleep(ctx, 2*time.Second), x.bench().Node.AwaitReady(ctx)) // kubelet notices that the runtime was away
 }
 
-func pauseImage(hostNetwork bool, rule registry.Rule) func(context.Context, *examPod) error {
+func pauseImage(hostNetwork bool, rule registry.Rule) playFunc {
 	return func(ctx context.Context, x *examPod) error {
 		defer func() { _ = x.bench().Node.UseOwnPauseImage(context.WithoutCancel(ctx)) }()
 		spec := one(x.bench().BaseImage, readySoon)
@@ -112,19 +147,23 @@ func pauseImage(hostNetwork bool, rule registry.Rule) func(context.Context, *exa
 	}
 }
 
-func pauseImageMissing(long func() time.Duration) func(context.Context, *examPod) error {
+func pauseImageMissing(long func() time.Duration) playFunc {
 	return func(ctx context.Context, x *examPod) error {
 		defer func() { _ = x.bench().Node.UseOwnPauseImage(context.WithoutCancel(ctx)) }()
 		const notFound = 404
 		x.sandboxFault = only(blame.Registry)
-		err := errors.Join(x.lacksPause(ctx, registry.Rule{Status: notFound}), x.create(ctx, one(x.bench().BaseImage, readySoon)),
-			x.said(ctx, "FailedCreatePodSandBox", 1), sleep(ctx, long()))
+		err := errors.Join(
+			x.lacksPause(ctx, registry.Rule{Status: notFound}),
+			x.create(ctx, one(x.bench().BaseImage, readySoon)),
+			x.said(ctx, "FailedCreatePodSandBox", 1),
+			sleep(ctx, long()),
+		)
 		return errors.Join(err, x.bench().Mend(ctx, x.image("pause")), x.ready(ctx))
 	}
 }
 
 // unpacks pulls an image of many files, and of a layer of so many bytes that is slow to come.
-func unpacks(files, bytes int, disturb func(dir string) (func() error, error)) func(context.Context, *examPod) error {
+func unpacks(files, bytes int, disturb func(dir string) (func() error, error)) playFunc {
 	return func(ctx context.Context, x *examPod) (err error) {
 		many, err := image.ManyFiles(files)
 		if err != nil {
@@ -181,7 +220,7 @@ func syncDisk(dir string) (rest func() error, err error) {
 	return func() error { close(done); return <-ended }, nil
 }
 
-func busyProcessors(long func() time.Duration) func(context.Context, *examPod) error {
+func busyProcessors(long func() time.Duration) playFunc {
 	return func(ctx context.Context, x *examPod) error {
 		image, err := x.slowImage(ctx, mainName, 3*time.Second)
 		if err != nil {
@@ -201,7 +240,8 @@ func pullSerially(ctx context.Context, e *exam) error { return e.bench.Node.Pull
 // queueRows are pods of which the second waits for the first one's pull.
 func queueRows() []examRow {
 	var rows []examRow
-	for i, words := range []string{"the registry is slow: registry", "another pod's pull goes first: pull queue, then registry"} {
+	culprits := []string{"the registry is slow: registry", "another pod's pull goes first: pull queue, then registry"}
+	for i, words := range culprits {
 		rows = append(rows, examRow{fmt.Sprintf("queue-%d", i+1), words, func(ctx context.Context, x *examPod) error {
 			image, err := x.slowImage(ctx, mainName, 4*time.Second)
 			return errors.Join(err, x.start(ctx, one(image, readySoon)))

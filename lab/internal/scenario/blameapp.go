@@ -16,38 +16,66 @@ import (
 
 // appRows are pods whose own containers take their time, or fail.
 func appRows(long func() time.Duration) []examRow {
-	started := func(spec func(image string) corev1.PodSpec) func(context.Context, *examPod) error {
+	started := func(spec func(image string) corev1.PodSpec) playFunc {
 		return func(ctx context.Context, x *examPod) error { return x.start(ctx, spec(x.bench().BaseImage)) }
 	}
 	return []examRow{
-		{"exits-with-0", "a container ends with code 0 again and again: back-off", func(ctx context.Context, x *examPod) error {
-			spec := one(x.bench().BaseImage, time.Minute)
-			spec.Containers[0].Env = append(spec.Containers[0].Env, corev1.EnvVar{Name: workload.RunFor, Value: "1500ms"})
-			return errors.Join(x.create(ctx, spec), x.endless(ctx, mainName, 3))
-		}},
+		{
+			"exits-with-0",
+			"a container ends with code 0 again and again: back-off",
+			func(ctx context.Context, x *examPod) error {
+				spec := one(x.bench().BaseImage, time.Minute)
+				spec.Containers[0].Env = append(
+					spec.Containers[0].Env,
+					corev1.EnvVar{Name: workload.RunFor, Value: "1500ms"},
+				)
+				return errors.Join(x.create(ctx, spec), x.endless(ctx, mainName, 3))
+			},
+		},
 		{"exits-with-1", "a container fails again and again: back-off", func(ctx context.Context, x *examPod) error {
 			spec := one(x.bench().BaseImage, time.Minute)
 			crash(&spec.Containers[0], 2*time.Second)
 			return errors.Join(x.create(ctx, spec), x.endless(ctx, mainName, 3))
 		}},
-		{"init-fails", "an init container fails again and again: back-off", func(ctx context.Context, x *examPod) error {
-			spec := one(x.bench().BaseImage, readySoon)
-			init := corev1.Container{Name: initName, Image: x.bench().BaseImage}
-			crash(&init, 1500*time.Millisecond)
-			spec.InitContainers = []corev1.Container{init}
-			return errors.Join(x.create(ctx, spec), x.endless(ctx, initName, 3))
-		}},
-		{"liveness-kills", "a liveness probe fails and kubelet kills the container: application", func(ctx context.Context, x *examPod) error {
-			spec := one(x.bench().BaseImage, time.Minute)
-			spec.Containers[0].LivenessProbe = &corev1.Probe{ProbeHandler: corev1.ProbeHandler{Exec: &corev1.ExecAction{
-				Command: []string{workload.Path, "fail"}}}, PeriodSeconds: 2, FailureThreshold: 2, InitialDelaySeconds: 2}
-			return errors.Join(x.create(ctx, spec), x.endless(ctx, mainName, 2))
-		}},
+		{
+			"init-fails",
+			"an init container fails again and again: back-off",
+			func(ctx context.Context, x *examPod) error {
+				spec := one(x.bench().BaseImage, readySoon)
+				init := corev1.Container{Name: initName, Image: x.bench().BaseImage}
+				crash(&init, 1500*time.Millisecond)
+				spec.InitContainers = []corev1.Container{init}
+				return errors.Join(x.create(ctx, spec), x.endless(ctx, initName, 3))
+			},
+		},
+		{
+			"liveness-kills",
+			"a liveness probe fails and kubelet kills the container: application",
+			func(ctx context.Context, x *examPod) error {
+				spec := one(x.bench().BaseImage, time.Minute)
+				spec.Containers[0].LivenessProbe = &corev1.Probe{
+					ProbeHandler: corev1.ProbeHandler{Exec: &corev1.ExecAction{
+						Command: []string{
+							workload.Path,
+							"fail",
+						}}},
+					PeriodSeconds:       2,
+					FailureThreshold:    2,
+					InitialDelaySeconds: 2,
+				}
+				return errors.Join(x.create(ctx, spec), x.endless(ctx, mainName, 2))
+			},
+		},
 		{"out-of-memory", "the kernel kills the container for its memory again and again: application, then back-off",
 			func(ctx context.Context, x *examPod) error {
 				spec := one(x.bench().BaseImage, time.Minute)
-				spec.Containers[0].Env = append(spec.Containers[0].Env, corev1.EnvVar{Name: workload.FillAfter, Value: "2s"})
-				spec.Containers[0].Resources.Limits = corev1.ResourceList{corev1.ResourceMemory: resource.MustParse("64Mi")}
+				spec.Containers[0].Env = append(
+					spec.Containers[0].Env,
+					corev1.EnvVar{Name: workload.FillAfter, Value: "2s"},
+				)
+				spec.Containers[0].Resources.Limits = corev1.ResourceList{
+					corev1.ResourceMemory: resource.MustParse("64Mi"),
+				}
 				return errors.Join(x.create(ctx, spec), x.endless(ctx, mainName, 2))
 			}},
 		{"slow-init", "an init container is slow: application", started(func(image string) corev1.PodSpec {
@@ -67,7 +95,11 @@ func appRows(long func() time.Duration) []examRow {
 			spec.Containers[0] = bench.WithStartupProbe(spec.Containers[0], after)
 			return spec
 		})},
-		{"readiness-probe", "a readiness probe passes late: application", started(func(image string) corev1.PodSpec { return one(image, long()) })},
+		{
+			"readiness-probe",
+			"a readiness probe passes late: application",
+			started(func(image string) corev1.PodSpec { return one(image, long()) }),
+		},
 		{"readiness-gate", "a readiness gate passes late: gate", func(ctx context.Context, x *examPod) error {
 			spec := one(x.bench().BaseImage, readySoon)
 			spec.ReadinessGates = []corev1.PodReadinessGate{{ConditionType: bench.ReadinessGate}}
@@ -105,5 +137,9 @@ func (x *examPod) approveLate(ctx context.Context, late time.Duration) error {
 
 // takenUp waits until kubelet has given the pod its first status.
 func (x *examPod) takenUp(ctx context.Context) error {
-	return x.await(ctx, "first status", func() (bool, error) { return !x.exam.watched.Of(x.name).AcknowledgedAt.IsZero(), nil })
+	return x.await(
+		ctx,
+		"first status",
+		func() (bool, error) { return !x.exam.watched.Of(x.name).AcknowledgedAt.IsZero(), nil },
+	)
 }

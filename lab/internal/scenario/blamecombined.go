@@ -21,8 +21,8 @@ import (
 // combinedFault is one of the faults that a pod can have together with others.
 type combinedFault struct {
 	name string
-	// prepare changes the specification, and what the node does with it, before the pod is created. It returns what is to be done
-	// while it starts, in the order in which a start-up meets it; nil for nothing.
+	// prepare changes the specification, and what the node does with it, before the pod is created. It returns what is
+	// to be done while it starts, in the order in which a start-up meets it; nil for nothing.
 	prepare func(ctx context.Context, x *examPod, spec *corev1.PodSpec, long time.Duration) (func() error, error)
 }
 
@@ -38,25 +38,37 @@ func combinedFaults() []combinedFault {
 			spec.InitContainers = []corev1.Container{bench.InitContainer(initName, x.bench().BaseImage, long)}
 			return nil, nil
 		}},
-		{"slow-pull", func(ctx context.Context, x *examPod, spec *corev1.PodSpec, long time.Duration) (func() error, error) {
-			image, err := x.slowImage(ctx, mainName, long)
-			spec.Containers[0].Image = image
-			return nil, err
-		}},
+		{
+			"slow-pull",
+			func(ctx context.Context, x *examPod, spec *corev1.PodSpec, long time.Duration) (func() error, error) {
+				image, err := x.slowImage(ctx, mainName, long)
+				spec.Containers[0].Image = image
+				return nil, err
+			},
+		},
 		{"failed-pull", failedPull},
 		{"environment", lateEnvironment},
-		{"startup", func(_ context.Context, x *examPod, spec *corev1.PodSpec, long time.Duration) (func() error, error) {
-			spec.Containers[0] = bench.WithStartupProbe(bench.MainContainer(mainName, spec.Containers[0].Image, long+readySoon), long)
-			return nil, nil
-		}},
+		{
+			"startup",
+			func(_ context.Context, x *examPod, spec *corev1.PodSpec, long time.Duration) (func() error, error) {
+				spec.Containers[0] = bench.WithStartupProbe(
+					bench.MainContainer(mainName, spec.Containers[0].Image, long+readySoon),
+					long,
+				)
+				return nil, nil
+			},
+		},
 		{"hook", func(_ context.Context, _ *examPod, spec *corev1.PodSpec, long time.Duration) (func() error, error) {
 			spec.Containers[0] = bench.WithHook(spec.Containers[0], long)
 			return nil, nil
 		}},
-		{"readiness-gate", func(ctx context.Context, x *examPod, spec *corev1.PodSpec, long time.Duration) (func() error, error) {
-			spec.ReadinessGates = []corev1.PodReadinessGate{{ConditionType: bench.ReadinessGate}}
-			return func() error { return x.approveLate(ctx, long) }, nil
-		}},
+		{
+			"readiness-gate",
+			func(ctx context.Context, x *examPod, spec *corev1.PodSpec, long time.Duration) (func() error, error) {
+				spec.ReadinessGates = []corev1.PodReadinessGate{{ConditionType: bench.ReadinessGate}}
+				return func() error { return x.approveLate(ctx, long) }, nil
+			},
+		},
 	}
 }
 
@@ -76,9 +88,13 @@ func lateSecret(ctx context.Context, x *examPod, spec *corev1.PodSpec, long time
 		spec.Containers[i].VolumeMounts = append(spec.Containers[i].VolumeMounts, mount)
 	}
 	return func() error {
-		return errors.Join(x.takenUp(ctx), sleep(ctx, long), x.blames(only(blame.Config), configAfterwards(), func() error {
-			return x.bench().CreateSecret(ctx, x.name)
-		}))
+		return errors.Join(
+			x.takenUp(ctx),
+			sleep(ctx, long),
+			x.blames(only(blame.Config), configAfterwards(), func() error {
+				return x.bench().CreateSecret(ctx, x.name)
+			}),
+		)
 	}, nil
 }
 
@@ -86,8 +102,15 @@ func lateEnvironment(ctx context.Context, x *examPod, spec *corev1.PodSpec, long
 	spec.Containers[0].EnvFrom = []corev1.EnvFromSource{{ConfigMapRef: &corev1.ConfigMapEnvSource{
 		LocalObjectReference: corev1.LocalObjectReference{Name: x.name}}}}
 	return func() error {
-		return errors.Join(x.saidOf(ctx, "Failed", `configmap "`+x.name+`" not found`), sleep(ctx, long),
-			x.blames(only(blame.Config), configAfterwards(), func() error { return x.bench().CreateConfigMap(ctx, x.name) }))
+		return errors.Join(
+			x.saidOf(ctx, "Failed", `configmap "`+x.name+`" not found`),
+			sleep(ctx, long),
+			x.blames(
+				only(blame.Config),
+				configAfterwards(),
+				func() error { return x.bench().CreateConfigMap(ctx, x.name) },
+			),
+		)
 	}, nil
 }
 
@@ -106,32 +129,36 @@ func severalAtOnce(prefix string, faults []int, long func() time.Duration) examR
 	for _, i := range faults {
 		names = append(names, all[i].name)
 	}
-	return examRow{prefix, "several at once: " + strings.Join(names, ", "), func(ctx context.Context, x *examPod) error {
-		spec := one(x.bench().BaseImage, readySoon)
-		// The container's own faults replace it: they go first.
-		order := slices.Clone(faults)
-		slices.SortStableFunc(order, func(a, b int) int { return replaces(all[b].name) - replaces(all[a].name) })
-		steps := make(map[int]func() error)
-		for _, i := range order {
-			step, err := all[i].prepare(ctx, x, &spec, long())
-			if err != nil {
+	return examRow{
+		prefix,
+		"several at once: " + strings.Join(names, ", "),
+		func(ctx context.Context, x *examPod) error {
+			spec := one(x.bench().BaseImage, readySoon)
+			// The container's own faults replace it: they go first.
+			order := slices.Clone(faults)
+			slices.SortStableFunc(order, func(a, b int) int { return replaces(all[b].name) - replaces(all[a].name) })
+			steps := make(map[int]func() error)
+			for _, i := range order {
+				step, err := all[i].prepare(ctx, x, &spec, long())
+				if err != nil {
+					return err
+				}
+				steps[i] = step
+			}
+			if err := x.create(ctx, spec); err != nil {
 				return err
 			}
-			steps[i] = step
-		}
-		if err := x.create(ctx, spec); err != nil {
-			return err
-		}
-		for _, i := range slices.Sorted(slices.Values(faults)) {
-			if steps[i] == nil {
-				continue
+			for _, i := range slices.Sorted(slices.Values(faults)) {
+				if steps[i] == nil {
+					continue
+				}
+				if err := steps[i](); err != nil {
+					return err
+				}
 			}
-			if err := steps[i](); err != nil {
-				return err
-			}
-		}
-		return x.ready(ctx)
-	}}
+			return x.ready(ctx)
+		},
+	}
 }
 
 // replaces orders the faults by how much of the container they replace.

@@ -18,12 +18,21 @@ const pageVariable = "PODLAPSE_ACCURACY_PAGE"
 // notTried is what the lab cannot make, and why.
 var notTried = [][2]string{
 	{"Dynamically allocated devices (DRA)", "the lab has no driver for them"},
-	{"Lazy snapshotters (stargz, nydus)", "they need a kernel module or a daemon that the lab does not build; with them a pull looks instant and " +
-		"the container is slow to start"},
-	{"Credential plugins inside the time of a pull", "kubelet up to 1.32 counts them in; the lab has a later one, which runs them before"},
+	{
+		"Lazy snapshotters (stargz, nydus)",
+		"they need a kernel module or a daemon that the lab does not build; with them a pull looks instant and " +
+			"the container is slow to start",
+	},
+	{
+		"Credential plugins inside the time of a pull",
+		"kubelet up to 1.32 counts them in; the lab has a later one, which runs them before",
+	},
 	{"Runtimes that make sandboxes by themselves (shim sandboxers)", "the lab has runc alone"},
 	{"CRI-O, and other versions of Kubernetes and containerd", "the lab builds one version of each"},
-	{"The API server away while kubelet reads the objects of a volume", "the lab cannot stop it between the binding and the read without stopping both"},
+	{
+		"The API server away while kubelet reads the objects of a volume",
+		"the lab cannot stop it between the binding and the read without stopping both",
+	},
 	{"More than one node, and clocks that differ", "the lab has one node"},
 }
 
@@ -57,8 +66,20 @@ func (e *exam) writePage(ctx context.Context, path string, sum blame.Score, leng
 	info := node.Status.NodeInfo
 	var page strings.Builder
 	page.WriteString(pageIntroduction)
-	fmt.Fprintf(&page, "Tried with Kubernetes %s and %s on Linux %s (%s), with %d start-ups.\n\n", info.KubeletVersion,
-		strings.Replace(info.ContainerRuntimeVersion, "://", " ", 1), info.KernelVersion, info.Architecture, len(e.results))
+	fmt.Fprintf(
+		&page,
+		"Tried with Kubernetes %s and %s on Linux %s (%s), with %d start-ups.\n\n",
+		info.KubeletVersion,
+		strings.Replace(
+			info.ContainerRuntimeVersion,
+			"://",
+			" ",
+			1,
+		),
+		info.KernelVersion,
+		info.Architecture,
+		len(e.results),
+	)
 	page.WriteString("| | seconds | share of the judged time |\n|---|--:|--:|\n")
 	share := func(part float64) string { return fmt.Sprintf("%.2f %%", 100*part/max(sum.Judged().Seconds(), 0.001)) }
 	fmt.Fprintf(&page, "| blamed right | %.1f | %s |\n", sum.Right.Seconds(), share(sum.Right.Seconds()))
@@ -66,10 +87,19 @@ func (e *exam) writePage(ctx context.Context, path string, sum blame.Score, leng
 	fmt.Fprintf(&page, "| **blamed wrong** | %.1f | %s |\n", sum.Wrong.Seconds(), share(sum.Wrong.Seconds()))
 	fmt.Fprintf(&page, "| not judged | %.1f | |\n", sum.Unjudged.Seconds())
 	page.WriteString(pageRules)
-	fmt.Fprintf(&page, "\nThe true length of %d phases is known. Of %d of them it lies inside the error that podlapse states.\n", lengths, lengths-violations)
-	page.WriteString("\n## Culprits and whom podlapse blames\n\nSeconds of each culprit (rows), and whom podlapse blames for them (columns).\n\n")
+	fmt.Fprintf(
+		&page,
+		"\nThe true length of %d phases is known. Of %d of them it lies inside the error that podlapse states.\n",
+		lengths,
+		lengths-violations,
+	)
+	page.WriteString(
+		"\n## Culprits and whom podlapse blames\n\nSeconds of each culprit (rows), and whom podlapse blames for them (columns).\n\n",
+	)
 	sum.Cells.Markdown(&page)
-	page.WriteString("\n## What was tried\n\nSeconds of each start-up.\n\n| start-up | what is wrong, and who is to blame | right | unattributed | wrong |\n|---|---|--:|--:|--:|\n")
+	page.WriteString(
+		"\n## What was tried\n\nSeconds of each start-up.\n\n| start-up | what is wrong, and who is to blame | right | unattributed | wrong |\n|---|---|--:|--:|--:|\n",
+	)
 	for _, r := range e.results {
 		if r.failed == nil {
 			fmt.Fprintf(&page, "| %s | %s | %.1f | %.1f | %.1f |\n", r.name, r.culprit, r.score.Right.Seconds(),

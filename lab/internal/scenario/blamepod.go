@@ -52,8 +52,8 @@ func (x *examPod) start(ctx context.Context, spec corev1.PodSpec) error {
 	return errors.Join(x.create(ctx, spec), x.ready(ctx))
 }
 
-// blames says who was to blame until what was wrong is put right by this call, and afterwards until the stretch of time is over
-// that the witnesses see.
+// blames says who was to blame until what was wrong is put right by this call, and afterwards until the stretch of time
+// is over that the witnesses see.
 func (x *examPod) blames(causes, then []blame.Cause, put func() error) error {
 	fixed, err := bench.Dated(put)
 	x.faults = append(x.faults, blame.Fault{Causes: causes, FixedAt: fixed.StartAt, Then: then, Witness: "scenario"})
@@ -78,13 +78,19 @@ func (x *examPod) uid() string { return x.exam.watched.Of(x.name).UID }
 
 // await waits until something is so.
 func (x *examPod) await(ctx context.Context, what string, so func() (bool, error)) error {
-	return x.bench().Node.Report.Wait(ctx, what+" of pod "+x.name, rowLimit, 20*time.Millisecond, func(context.Context) error {
-		yes, err := so()
-		if err == nil && !yes {
-			err = errors.New("it has not come")
-		}
-		return err
-	})
+	return x.bench().Node.Report.Wait(
+		ctx,
+		what+" of pod "+x.name,
+		rowLimit,
+		20*time.Millisecond,
+		func(context.Context) error {
+			yes, err := so()
+			if err == nil && !yes {
+				err = errors.New("it has not come")
+			}
+			return err
+		},
+	)
 }
 
 // said waits until kubelet has made so many Events of a reason about the pod.

@@ -19,7 +19,8 @@ const (
 	examRate  = 256 << 10 // bytes per second
 )
 
-// pullInParallel is for rows that do not wait for each other's images. It brings a second registry, too, until the exam ends.
+// pullInParallel is for rows that do not wait for each other's images. It brings a second registry, too, until the exam
+// ends.
 func pullInParallel(ctx context.Context, e *exam) error {
 	images, control := layout.Address(layout.MirrorPort), layout.Address(layout.MirrorControl)
 	mirror := registry.Client{Address: control}
@@ -33,13 +34,13 @@ func pullInParallel(ctx context.Context, e *exam) error {
 
 // pullRows are pods whose images are slow to come, or do not come at first.
 func pullRows(long func() time.Duration) []examRow {
-	slow := func(rule registry.Rule) func(context.Context, *examPod) error {
+	slow := func(rule registry.Rule) playFunc {
 		return func(ctx context.Context, x *examPod) error {
 			image, err := x.cold(ctx, mainName, examLayer)
 			return errors.Join(err, x.bench().Break(ctx, x.image(mainName), rule), x.start(ctx, one(image, readySoon)))
 		}
 	}
-	refused := func(status int) func(context.Context, *examPod) error {
+	refused := func(status int) playFunc {
 		return func(ctx context.Context, x *examPod) error {
 			image, err := x.cold(ctx, mainName, examLayer)
 			err = errors.Join(err, x.bench().Break(ctx, x.image(mainName), registry.Rule{Status: status}),
@@ -47,11 +48,16 @@ func pullRows(long func() time.Duration) []examRow {
 			return errors.Join(err, x.bench().Mend(ctx, x.image(mainName)), x.ready(ctx))
 		}
 	}
-	hopeless := func(reference func(x *examPod) (string, error)) func(context.Context, *examPod) error {
+	hopeless := func(reference func(x *examPod) (string, error)) playFunc {
 		return func(ctx context.Context, x *examPod) error {
 			image, err := reference(x)
 			x.images[mainName] = image
-			err = errors.Join(err, x.create(ctx, one(image, readySoon)), x.pulling(ctx, mainName, 2), sleep(ctx, long()))
+			err = errors.Join(
+				err,
+				x.create(ctx, one(image, readySoon)),
+				x.pulling(ctx, mainName, 2),
+				sleep(ctx, long()),
+			)
 			x.giveUp()
 			return err
 		}
@@ -62,37 +68,72 @@ func pullRows(long func() time.Duration) []examRow {
 			Stall: registry.Duration{Duration: long()}, StallAfterBytes: examLayer / 2, Times: configAndLayer})},
 		{"late-manifest", "the registry answers late: registry", slow(registry.Rule{Kind: registry.KindManifest,
 			Stall: registry.Duration{Duration: long()}, Times: 1})},
-		{"cut-off", "the registry cuts a download off once: registry, then back-off", slow(registry.Rule{Kind: registry.KindBlob,
-			ResetAfterBytes: examLayer / 4 * 3, Times: configAndLayer})},
+		{
+			"cut-off",
+			"the registry cuts a download off once: registry, then back-off",
+			slow(registry.Rule{Kind: registry.KindBlob,
+				ResetAfterBytes: examLayer / 4 * 3, Times: configAndLayer}),
+		},
 		{"quota", "the registry answers 429 at first: registry, then back-off", refused(http.StatusTooManyRequests)},
-		{"server-error", "the registry answers 500 at first: registry, then back-off", refused(http.StatusInternalServerError)},
-		{"unauthorized", "the registry answers 401 at first: registry, then back-off", refused(http.StatusUnauthorized)},
+		{
+			"server-error",
+			"the registry answers 500 at first: registry, then back-off",
+			refused(http.StatusInternalServerError),
+		},
+		{
+			"unauthorized",
+			"the registry answers 401 at first: registry, then back-off",
+			refused(http.StatusUnauthorized),
+		},
 		{"forbidden", "the registry answers 403 at first: registry, then back-off", refused(http.StatusForbidden)},
 		{"not-found", "the registry answers 404 at first: registry, then back-off", refused(http.StatusNotFound)},
-		{"tls", "the certificate of the registry is of an unknown authority: registry, then back-off", hopeless(func(x *examPod) (string, error) {
-			return x.bench().Host(x.name) + "/image:1", x.bench().ReachHost(x.name, "https://"+layout.Address(layout.APIServerPort))
-		})},
-		{"dns", "the name of the registry cannot be resolved: registry, then back-off", hopeless(func(*examPod) (string, error) {
-			return unresolvable + "/image:1", nil
-		})},
-		{"connection-refused", "the registry does not listen: registry, then back-off", hopeless(func(*examPod) (string, error) {
-			return "127.0.0.1:1/image:1", nil
-		})},
+		{
+			"tls",
+			"the certificate of the registry is of an unknown authority: registry, then back-off",
+			hopeless(func(x *examPod) (string, error) {
+				return x.bench().Host(
+						x.name,
+					) + "/image:1", x.bench().ReachHost(
+						x.name,
+						"https://"+layout.Address(layout.APIServerPort),
+					)
+			}),
+		},
+		{
+			"dns",
+			"the name of the registry cannot be resolved: registry, then back-off",
+			hopeless(func(*examPod) (string, error) {
+				return unresolvable + "/image:1", nil
+			}),
+		},
+		{
+			"connection-refused",
+			"the registry does not listen: registry, then back-off",
+			hopeless(func(*examPod) (string, error) {
+				return "127.0.0.1:1/image:1", nil
+			}),
+		},
 		{"mirror", "the image comes from a slow mirror of a registry that is away: registry", fromMirror(true)},
 		{"broken-mirror", "the mirror lacks the image, the registry behind it is slow: registry", fromMirror(false)},
 		{"twelve-containers", "twelve containers with cold images: registry", twelveContainers},
 	}
 }
 
-// unresolvable is a host with a label that is too long: the resolver says so without asking a server, which the lab lacks.
+// unresolvable is a host with a label that is too long: the resolver says so without asking a server, which the lab
+// lacks.
 const unresolvable = "nowherenowherenowherenowherenowherenowherenowherenowherenowherenowhere.invalid"
 
 // fromMirror pulls an image through a second registry, which has it, or has not.
-func fromMirror(has bool) func(ctx context.Context, x *examPod) error {
+func fromMirror(has bool) playFunc {
 	return func(ctx context.Context, x *examPod) error {
 		b := x.bench()
 		lab, mirror := layout.Address(layout.RegistryPort), layout.Address(layout.MirrorPort)
-		name, rule := x.image(mainName), registry.Rule{Repository: b.Namespace + "/" + x.image(mainName), BytesPerSecond: examRate}
+		name, rule := x.image(
+			mainName,
+		), registry.Rule{
+			Repository:     b.Namespace + "/" + x.image(mainName),
+			BytesPerSecond: examRate,
+		}
 		x.images[mainName] = b.Host(x.name) + "/" + b.Namespace + "/" + name + ":1"
 		spec := one(x.images[mainName], readySoon)
 		if has {
@@ -110,7 +151,8 @@ func twelveContainers(ctx context.Context, x *examPod) error {
 	for i := range count {
 		name := fmt.Sprintf("c%d", i+1)
 		image, err := x.cold(ctx, name, layer)
-		if err := errors.Join(err, x.bench().Break(ctx, x.image(name), registry.Rule{BytesPerSecond: examRate})); err != nil {
+		err = errors.Join(err, x.bench().Break(ctx, x.image(name), registry.Rule{BytesPerSecond: examRate}))
+		if err != nil {
 			return err
 		}
 		spec.Containers = append(spec.Containers, corev1.Container{Name: name, Image: image})
@@ -130,11 +172,14 @@ func shareLink(ctx context.Context, e *exam) error {
 func linkRows() []examRow {
 	var rows []examRow
 	for i := range linkedPulls {
-		rows = append(rows, examRow{fmt.Sprintf("linked-%d", i+1), "eight images come over one slow link at once: registry",
-			func(ctx context.Context, x *examPod) error {
-				image, err := x.cold(ctx, mainName, examLayer)
-				return errors.Join(err, x.start(ctx, one(image, readySoon)))
-			}})
+		rows = append(
+			rows,
+			examRow{fmt.Sprintf("linked-%d", i+1), "eight images come over one slow link at once: registry",
+				func(ctx context.Context, x *examPod) error {
+					image, err := x.cold(ctx, mainName, examLayer)
+					return errors.Join(err, x.start(ctx, one(image, readySoon)))
+				}},
+		)
 	}
 	return rows
 }

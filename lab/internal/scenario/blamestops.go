@@ -31,10 +31,14 @@ func (e *exam) freeze(ctx context.Context, component string, length time.Duratio
 func (e *exam) away(meanwhile bench.Span, ended bool) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	e.stopped = append(e.stopped, blame.Stop{Span: blame.Span{From: meanwhile.StartAt, To: meanwhile.EndAt}, Ended: ended})
+	e.stopped = append(
+		e.stopped,
+		blame.Stop{Span: blame.Span{From: meanwhile.StartAt, To: meanwhile.EndAt}, Ended: ended},
+	)
 }
 
-// meeting is where the rows of a stage wait for each other: when all are there, something is done once, and then they go on.
+// meeting is where the rows of a stage wait for each other: when all are there, something is done once, and then they
+// go on.
 type meeting struct {
 	wait    int
 	mu      sync.Mutex
@@ -65,8 +69,8 @@ func (m *meeting) join(ctx context.Context, do func() error) error {
 	}
 }
 
-// stopRows are three pods that are amid a pull, a sandbox and an init container when a component of the node is stopped. What they
-// are amid of ends before the component goes on.
+// stopRows are three pods that are amid a pull, a sandbox and an init container when a component of the node is
+// stopped. What they are amid of ends before the component goes on.
 func stopRows(component, words string, long func() time.Duration) []examRow {
 	const within = 3 * time.Second // what is under way lasts so long
 	all := newMeeting(3)
@@ -76,16 +80,35 @@ func stopRows(component, words string, long func() time.Duration) []examRow {
 	return []examRow{
 		{component + "-amid-pull", words + "a pull", func(ctx context.Context, x *examPod) error {
 			image, err := x.slowImage(ctx, mainName, within+2*time.Second)
-			return errors.Join(err, x.create(ctx, one(image, readySoon)), x.pulling(ctx, mainName, 1), stop(ctx, x), x.ready(ctx))
+			return errors.Join(
+				err,
+				x.create(ctx, one(image, readySoon)),
+				x.pulling(ctx, mainName, 1),
+				stop(ctx, x),
+				x.ready(ctx),
+			)
 		}},
 		{component + "-amid-sandbox", words + "a sandbox", func(ctx context.Context, x *examPod) error {
-			return errors.Join(x.exam.network.Set(x.name, cni.Faults{Delay: cni.Duration{Duration: within + time.Second}}),
-				x.create(ctx, one(x.bench().BaseImage, readySoon)), x.called(ctx, bench.CallSandbox, "", 1), stop(ctx, x), x.ready(ctx))
+			return errors.Join(
+				x.exam.network.Set(x.name, cni.Faults{Delay: cni.Duration{Duration: within + time.Second}}),
+				x.create(
+					ctx,
+					one(x.bench().BaseImage, readySoon),
+				),
+				x.called(ctx, bench.CallSandbox, "", 1),
+				stop(ctx, x),
+				x.ready(ctx),
+			)
 		}},
 		{component + "-amid-init", words + "an init container", func(ctx context.Context, x *examPod) error {
 			spec := one(x.bench().BaseImage, readySoon)
 			spec.InitContainers = []corev1.Container{bench.InitContainer(initName, x.bench().BaseImage, within)}
-			return errors.Join(x.create(ctx, spec), x.spoken(ctx, initName, workload.WordStarted), stop(ctx, x), x.ready(ctx))
+			return errors.Join(
+				x.create(ctx, spec),
+				x.spoken(ctx, initName, workload.WordStarted),
+				stop(ctx, x),
+				x.ready(ctx),
+			)
 		}},
 	}
 }

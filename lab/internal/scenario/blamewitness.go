@@ -141,9 +141,15 @@ func (x *examPod) addPulls(ctx context.Context, a *blame.Account) error {
 			return err
 		}
 		for _, pull := range pulls {
-			call := blame.Call{Span: blame.Span{From: pull.StartAt, To: pull.EndAt}, Kind: blame.Pull, Container: container, Failed: pull.Failed != ""}
+			call := blame.Call{
+				Span:      blame.Span{From: pull.StartAt, To: pull.EndAt},
+				Kind:      blame.Pull,
+				Container: container,
+				Failed:    pull.Failed != "",
+			}
 			for _, access := range accesses {
-				if !access.StartAt.Before(pull.StartAt.Add(-logRounding)) && (pull.EndAt.IsZero() || access.StartAt.Before(pull.EndAt)) &&
+				if !access.StartAt.Before(pull.StartAt.Add(-logRounding)) &&
+					(pull.EndAt.IsZero() || access.StartAt.Before(pull.EndAt)) &&
 					access.LastByteAt.After(call.LastByteAt) {
 					call.LastByteAt = access.LastByteAt
 				}

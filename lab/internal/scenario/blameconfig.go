@@ -1,0 +1,134 @@
+package scenario
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/podlapse/podlapse/lab/internal/bench"
+	"github.com/podlapse/podlapse/lab/internal/blame"
+	"github.com/podlapse/podlapse/lab/internal/cni"
+	"github.com/podlapse/podlapse/lab/internal/node"
+)
+
+// configAfterwards is who is to blame from when the missing object is made until kubelet tries again.
+func configAfterwards() []blame.Cause {
+	return []blame.Cause{blame.Config, blame.Volumes, blame.Kubelet, blame.Backoff}
+}
+
+// createFunc creates an object of the bench's namespace.
+type createFunc = func(b *bench.Bench, ctx context.Context, name string) error
+
+// configRows are pods that wait for something that their specification names, and for their sandbox.
+func configRows(long func() time.Duration) []examRow {
+	configMap, secret := (*bench.Bench).CreateConfigMap, (*bench.Bench).CreateSecret
+	return []examRow{
+		{"volume-configmap", "the ConfigMap of a volume is made late: configuration",
+			lateVolume(long, bench.ConfigMapVolume, configMap)},
+		{"volume-secret", "the Secret of a volume is made late: configuration",
+			lateVolume(long, bench.SecretVolume, secret)},
+		{"env-configmap", "the ConfigMap of the environment is made late: configuration",
+			lateVariables(long, func(name corev1.LocalObjectReference) corev1.EnvFromSource {
+				return corev1.EnvFromSource{ConfigMapRef: &corev1.ConfigMapEnvSource{LocalObjectReference: name}}
+			}, configMap)},
+		{"env-secret", "the Secret of the environment is made late: configuration",
+			lateVariables(long, func(name corev1.LocalObjectReference) corev1.EnvFromSource {
+				return corev1.EnvFromSource{SecretRef: &corev1.SecretEnvSource{LocalObjectReference: name}}
+			}, secret)},
+		{"never-pull", "an image that is not there must not be pulled: configuration", neverPulled(long)},
+		{"invalid-image", "the name of the image is not valid: configuration", invalidImage(long)},
+		{"runtime-class", "the runtime lacks the handler of the RuntimeClass: configuration",
+			failingSandbox(long, "missing", blame.Config, func(ctx context.Context, x *examPod) error {
+				err := x.bench().DeleteRuntimeClass(ctx, x.name)
+				return errors.Join(err, x.bench().CreateRuntimeClass(ctx, x.name, "runc"))
+			})},
+		{"network-namesake", "the program of the runtime is missing at first: runtime",
+			failingSandbox(long, node.FragileHandler, blame.Runtime, func(_ context.Context, x *examPod) error {
+				return x.bench().Node.MendFragile()
+			})},
+		{"slow-network", "the network plugin is slow: network", func(ctx context.Context, x *examPod) error {
+			fault := cni.Faults{Delay: cni.Duration{Duration: long()}}
+			return errors.Join(x.exam.network.Set(x.name, fault), x.start(ctx, one(x.bench().BaseImage, readySoon)))
+		}},
+		{"failing-network", "the network plugin fails at first: network", func(ctx context.Context, x *examPod) error {
+			err := errors.Join(x.exam.network.Set(x.name, cni.Faults{Fail: "the lab has no address left"}),
+				x.create(ctx, one(x.bench().BaseImage, readySoon)),
+				x.said(ctx, "FailedCreatePodSandBox", 1), sleep(ctx, long()))
+			return errors.Join(err, x.exam.network.Set(x.name, cni.Faults{}), x.ready(ctx))
+		}},
+	}
+}
+
+// lateVolume mounts an object that is made some time after kubelet took the pod up.
+func lateVolume(long func() time.Duration, volume func(string) corev1.Volume, create createFunc) playFunc {
+	return func(ctx context.Context, x *examPod) error {
+		spec := one(x.bench().BaseImage, readySoon)
+		spec.Volumes = []corev1.Volume{volume(x.name)}
+		spec.Containers[0].VolumeMounts = []corev1.VolumeMount{{Name: spec.Volumes[0].Name, MountPath: "/data"}}
+		err := errors.Join(x.create(ctx, spec), x.takenUp(ctx), sleep(ctx, long()))
+		return errors.Join(err, x.madeLate(ctx, create), x.ready(ctx))
+	}
+}
+
+// madeLate makes the object of the pod's name; its absence was to blame until then.
+func (x *examPod) madeLate(ctx context.Context, create createFunc) error {
+	return x.blames(only(blame.Config), configAfterwards(), func() error { return create(x.bench(), ctx, x.name) })
+}
+
+// lateVariables takes variables from an object that is made some time after kubelet first missed it.
+func lateVariables(long func() time.Duration, from func(corev1.LocalObjectReference) corev1.EnvFromSource,
+	create createFunc,
+) playFunc {
+	return func(ctx context.Context, x *examPod) error {
+		spec := one(x.bench().BaseImage, readySoon)
+		spec.Containers[0].EnvFrom = []corev1.EnvFromSource{from(corev1.LocalObjectReference{Name: x.name})}
+		err := errors.Join(x.create(ctx, spec), x.said(ctx, "Failed", 1), sleep(ctx, long()))
+		return errors.Join(err, x.madeLate(ctx, create), x.ready(ctx))
+	}
+}
+
+// neverPulled runs an image that kubelet must not pull, and that another client pulls late.
+func neverPulled(long func() time.Duration) playFunc {
+	return func(ctx context.Context, x *examPod) error {
+		reference, err := x.cold(ctx, mainName, smallLayer)
+		if err != nil {
+			return err
+		}
+		delete(x.images, mainName) // kubelet does not pull it
+		spec := one(reference, readySoon)
+		spec.Containers[0].ImagePullPolicy = corev1.PullNever
+		err = errors.Join(x.create(ctx, spec), x.said(ctx, "ErrImageNeverPull", 1), sleep(ctx, long()))
+		return errors.Join(err, x.blames(only(blame.Config), configAfterwards(), func() error {
+			_, err := x.bench().Warm(ctx, reference)
+			return err
+		}), x.ready(ctx))
+	}
+}
+
+func invalidImage(long func() time.Duration) playFunc {
+	return func(ctx context.Context, x *examPod) error {
+		err := errors.Join(x.create(ctx, one("Not A Name", readySoon)), x.said(ctx, "InspectFailed", 1), sleep(ctx, long()))
+		x.giveUp()
+		x.faults = append(x.faults, blame.Fault{Causes: only(blame.Config), From: x.firstSaid("InspectFailed"),
+			FixedAt: x.until, Witness: "kubelet's log"})
+		return err
+	}
+}
+
+// failingSandbox runs a pod with a handler of the runtime whose sandboxes fail until that is mended.
+func failingSandbox(long func() time.Duration, handler string, culprit blame.Cause,
+	mend func(context.Context, *examPod) error,
+) playFunc {
+	return func(ctx context.Context, x *examPod) error {
+		if err := x.bench().CreateRuntimeClass(ctx, x.name, handler); err != nil {
+			return err
+		}
+		class := x.bench().RuntimeClass(x.name)
+		spec := one(x.bench().BaseImage, readySoon)
+		spec.RuntimeClassName, x.sandboxFault = &class, only(culprit)
+		err := errors.Join(x.create(ctx, spec), x.said(ctx, "FailedCreatePodSandBox", 1), sleep(ctx, long()))
+		return errors.Join(err, mend(ctx, x), x.ready(ctx))
+	}
+}
