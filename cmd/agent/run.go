@@ -166,18 +166,22 @@ func serve(ctx context.Context, c config, api apiServer, registry *prometheus.Re
 	}
 
 	pressure := newPressure(c, observe, board)
-	var samplePressure func(bool)
-	if pressure != nil {
-		samplePressure = pressure.Want
+	sampleNode := func(wanted bool) {
+		if pressure != nil {
+			pressure.Want(wanted)
+		}
+		if runtime != nil {
+			runtime.Watch(wanted)
+		}
 	}
 
 	reconciler = reconcile.New(reconcile.Config{
-		Now:            time.Now,
-		Scope:          scope,
-		AskRuntime:     askRuntime,
-		WatchEvents:    watchEvents,
-		UnwatchEvents:  unwatchEvents,
-		SamplePressure: samplePressure,
+		Now:           time.Now,
+		Scope:         scope,
+		AskRuntime:    askRuntime,
+		WatchEvents:   watchEvents,
+		UnwatchEvents: unwatchEvents,
+		SampleNode:    sampleNode,
 		Settled: func(t timeline.Timeline) {
 			for _, sink := range settled {
 				sink(t)

@@ -2,6 +2,7 @@ package cri
 
 import (
 	"context"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -24,7 +25,12 @@ const shortStart = 100 * time.Millisecond
 type sandboxImage struct {
 	mu       sync.Mutex
 	pulledAt time.Time // when the latest pull that began without it ended; zero while that is not known
-	digest   digest.Digest
+}
+
+func (s *sandboxImage) pulled(at time.Time) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.pulledAt = at
 }
 
 // pulledBefore says that the sandbox image has been on the node since before an instant. It is pinned, so that nothing but
@@ -53,22 +59,26 @@ func (l *lookUp) stampSandboxImage(ctx context.Context, stamps *sandboxStamps, c
 	if err != nil {
 		return ifBroken(err)
 	}
-	image := pickSandboxImage(pinned)
-	if image == nil {
-		return nil
+	candidates := sandboxImages(pinned)
+	if len(candidates) == 0 {
+		return nil // of an unknown name, or removed since
 	}
-	pulledAt, blob := fromTimestamp(image.GetCreatedAt()), digest.Digest(image.GetTarget().GetDigest())
-	if pulledAt.IsZero() {
-		return nil
-	}
-	l.sandboxImage.mu.Lock()
-	l.sandboxImage.pulledAt, l.sandboxImage.digest = pulledAt, blob
-	l.sandboxImage.mu.Unlock()
 	stamps.imageKnown = true
-	if !pulledAt.After(stamps.begunAt) || pulledAt.After(createdAt) {
-		return nil
+	latest := candidates[len(candidates)-1]
+	l.sandboxImage.pulled(fromTimestamp(latest.GetCreatedAt()))
+	for _, image := range candidates {
+		pulledAt := fromTimestamp(image.GetCreatedAt())
+		if !pulledAt.After(stamps.begunAt) || pulledAt.After(createdAt) {
+			continue
+		}
+		stamps.imagePulledAt = pulledAt
+		return l.stampResolved(ctx, stamps, digest.Digest(image.GetTarget().GetDigest()))
 	}
-	stamps.imagePulledAt = pulledAt
+	return nil
+}
+
+// stampResolved fills in when the manifest of the sandbox image came, if that was while the sandbox was made.
+func (l *lookUp) stampResolved(ctx context.Context, stamps *sandboxStamps, blob digest.Digest) error {
 	if blob.Validate() != nil {
 		return nil
 	}
@@ -76,39 +86,25 @@ func (l *lookUp) stampSandboxImage(ctx context.Context, stamps *sandboxStamps, c
 	if err != nil {
 		return ifBroken(err)
 	}
-	if resolvedAt := fromTimestamp(info.GetCreatedAt()); resolvedAt.After(stamps.begunAt) && resolvedAt.Before(pulledAt) {
+	if resolvedAt := fromTimestamp(info.GetCreatedAt()); resolvedAt.After(stamps.begunAt) && resolvedAt.Before(stamps.imagePulledAt) {
 		stamps.imageResolvedAt = resolvedAt
 	}
 	return nil
 }
 
-// pickSandboxImage is the only name that is pinned, or the one of several that is called pause; nil where that leaves a
-// doubt. One image has up to three names, which share its digest.
-func pickSandboxImage(pinned []*imagesapi.Image) (picked *imagesapi.Image) {
-	pick := func(fits func(name string) bool) (image *imagesapi.Image, single bool) {
-		single = true
-		for _, candidate := range pinned {
-			switch {
-			case !fits(candidate.GetName()):
-			case image == nil:
-				image = candidate
-			case image.GetTarget().GetDigest() != candidate.GetTarget().GetDigest():
-				single = false
-			case fromTimestamp(candidate.GetCreatedAt()).Before(fromTimestamp(image.GetCreatedAt())):
-				image = candidate // the first name that a pull writes
-			}
-		}
-		return image, single && image != nil
-	}
-	if image, single := pick(func(string) bool { return true }); single {
-		return image
-	}
-	image, single := pick(func(name string) bool {
-		repository, _, _ := strings.Cut(name[strings.LastIndexByte(name, '/')+1:], ":")
-		return strings.Contains(repository, "pause")
+// sandboxImages are the pinned images that may be the sandbox image, the first to come first: those called pause, or all if none
+// is. An upgrade leaves the image of the version before, and one image has up to three names.
+func sandboxImages(pinned []*imagesapi.Image) []*imagesapi.Image {
+	candidates := slices.DeleteFunc(slices.Clone(pinned), func(image *imagesapi.Image) bool {
+		name := image.GetName()
+		return !strings.Contains(name[strings.LastIndexByte(name, '/')+1:], "pause")
 	})
-	if !single {
-		return nil
+	if len(candidates) == 0 {
+		candidates = slices.Clone(pinned)
 	}
-	return image
+	candidates = slices.DeleteFunc(candidates, func(image *imagesapi.Image) bool { return fromTimestamp(image.GetCreatedAt()).IsZero() })
+	slices.SortStableFunc(candidates, func(a, b *imagesapi.Image) int {
+		return fromTimestamp(a.GetCreatedAt()).Compare(fromTimestamp(b.GetCreatedAt()))
+	})
+	return candidates
 }

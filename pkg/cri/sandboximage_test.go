@@ -55,9 +55,16 @@ func TestSandboxImage(t *testing.T) {
 		}, true, second(2.5), time.Time{}},
 		{"pulled afterwards", func(r *critest.Runtime) { r.PinImage(critest.SandboxImage, at(3.2)) }, true, time.Time{}, time.Time{}},
 		{"one of two pinned", func(r *critest.Runtime) { r.PinImage(other, at(2.5)) }, true, time.Time{}, time.Time{}},
-		{"two that may be it", func(r *critest.Runtime) {
+		{"two that may be it, one pulled meanwhile", func(r *critest.Runtime) {
 			r.PinImage("example.com/pause:1", at(2.5))
-		}, false, time.Time{}, time.Time{}},
+		}, true, second(2.5), time.Time{}},
+		{"the image of the version before", func(r *critest.Runtime) {
+			r.PinImage("registry.k8s.io/pause:3.9", at(-9))
+		}, true, time.Time{}, time.Time{}},
+		{"another name than usual", func(r *critest.Runtime) {
+			r.UnpinImage(critest.SandboxImage)
+			r.PinImage(other, at(2.5))
+		}, true, second(2.5), time.Time{}},
 		{"none pinned", func(r *critest.Runtime) { r.UnpinImage(critest.SandboxImage) }, false, time.Time{}, time.Time{}},
 		{"a store without lists", func(r *critest.Runtime) {
 			r.Fault(func(_ context.Context, method string) error {

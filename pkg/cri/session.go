@@ -63,7 +63,7 @@ func (s *session) serve(ctx context.Context) error {
 	for range workers {
 		running.Go(func() { s.answerAll(ctx) })
 	}
-	beat := time.NewTicker(heartbeat)
+	beat := time.NewTicker(s.source.silence.every())
 	defer beat.Stop()
 	for {
 		var work chan<- struct{}
@@ -77,17 +77,35 @@ func (s *session) serve(ctx context.Context) error {
 		case work <- struct{}{}: // a worker woken once too often finds nothing to take
 		case <-ready:
 		case <-s.source.pending.wake:
-		case <-beat.C:
-			if _, err := s.client.version(ctx); err != nil {
+		case s.source.silence.watched = <-s.source.watch:
+			beat.Reset(s.source.silence.every())
+			if !s.source.silence.watched {
+				continue
+			}
+			if err := s.beat(ctx); err != nil {
 				return err
 			}
-			s.source.config.Report(true, s.runtime)
+		case <-beat.C:
+			if err := s.beat(ctx); err != nil {
+				return err
+			}
 		case err := <-s.broken:
 			return err
 		case <-ctx.Done():
 			return ctx.Err()
 		}
 	}
+}
+
+// beat asks the runtime for its version, to learn whether it answers, and how soon.
+func (s *session) beat(ctx context.Context) error {
+	sentAt := s.source.config.Now()
+	if _, err := s.client.version(ctx); err != nil {
+		return err
+	}
+	s.source.silence.answered(ctx, s.source.config, sentAt)
+	s.source.config.Report(true, s.runtime)
+	return nil
 }
 
 // answerAll is one worker.

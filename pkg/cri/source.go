@@ -31,7 +31,7 @@ var retries = backoff.Policy{First: 200 * time.Millisecond, Max: 5 * time.Second
 // Config is what a Source needs; Sockets and Timeout have defaults.
 type Config struct {
 	Endpoint Endpoint
-	// Observe takes RuntimeSeen, from one of a few workers. While it blocks, that worker asks nothing;
+	// Observe takes RuntimeSeen, from one of a few workers, and RuntimeSilent. While it blocks, that worker asks nothing;
 	// it must return when the context ends.
 	Observe func(context.Context, timeline.Observation)
 	Report  health.Report
@@ -51,6 +51,8 @@ type Source struct {
 	finished *cache[*runtimeapi.ContainerStatus]
 	contents *cache[contents]
 	current  atomic.Pointer[session] // that serves now; nil while none does
+	watch    chan bool               // capacity 1: the latest word of Watch
+	silence  silence                 // of the goroutine in Run
 	progress *sharedDownloads
 	coarse   string      // the runtime of which was last said what it does not tell; of the goroutine in Run
 	full     atomic.Bool // the latest question was dropped
@@ -79,6 +81,7 @@ func New(config Config) *Source {
 		running:  newCache[*runtimeapi.ContainerStatus](maxStatuses),
 		finished: newCache[*runtimeapi.ContainerStatus](maxStatuses),
 		contents: newCache[contents](maxContents),
+		watch:    make(chan bool, 1),
 		progress: newSharedDownloads(config.Timeout, config.Now),
 	}
 }
@@ -95,6 +98,16 @@ func (s *Source) Ask(lookUp timeline.LookUp) {
 	if s.full.Swap(!taken) == taken && !taken {
 		s.config.Logger.Warn("too many open questions to the container runtime, dropping")
 	}
+}
+
+// Watch says whether the runtime's silences are of use from now on: while pods start it is asked for its version once a second.
+// It does not block; one goroutine at a time may call it.
+func (s *Source) Watch(wanted bool) {
+	select {
+	case <-s.watch: // overtaken
+	default:
+	}
+	s.watch <- wanted
 }
 
 // Stats may be called from any goroutine.
@@ -120,6 +133,7 @@ func (s *Source) Run(ctx context.Context) error {
 		if served {
 			failures = 0
 		}
+		s.silence.watched = s.latestWatch()
 		if !backoff.Sleep(ctx, retries.Delay(failures)) {
 			return nil
 		}
@@ -166,6 +180,7 @@ func (s *Source) connect(ctx context.Context, path string) (*session, error) {
 		return nil, err
 	}
 	s.config.Report(true, describe(version))
+	s.silence.ended(ctx, s.config)
 	session := newSession(s, client, version)
 	s.sayCoarse(session)
 	return session, nil
@@ -208,4 +223,14 @@ func (s *Source) Ping(ctx context.Context) error {
 		return fmt.Errorf("%w: %w", context.DeadlineExceeded, err)
 	}
 	return err
+}
+
+// latestWatch is the latest word of Watch, while no session takes it.
+func (s *Source) latestWatch() bool {
+	select {
+	case wanted := <-s.watch:
+		return wanted
+	default:
+		return s.silence.watched
+	}
 }

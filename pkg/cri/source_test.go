@@ -25,8 +25,9 @@ const patience = 10 * time.Second
 type harness struct {
 	t        *testing.T
 	source   *cri.Source
-	seen     chan timeline.RuntimeSeen // capacity 64, beyond what a test asks
-	reports  chan report               // capacity 1024, beyond what a test waits for
+	seen     chan timeline.RuntimeSeen   // capacity 64, beyond what a test asks
+	silences chan timeline.RuntimeSilent // capacity 64, beyond what a test waits for
+	reports  chan report                 // capacity 1024, beyond what a test waits for
 	stop     context.CancelFunc
 	finished chan struct{}
 	ahead    atomic.Int64 // nanoseconds by which the source's clock is ahead
@@ -41,9 +42,13 @@ type report struct {
 func run(t *testing.T, config cri.Config) *harness {
 	t.Helper()
 	h := &harness{
-		t: t, seen: make(chan timeline.RuntimeSeen, 64), reports: make(chan report, 1024), finished: make(chan struct{}),
+		t: t, seen: make(chan timeline.RuntimeSeen, 64), silences: make(chan timeline.RuntimeSilent, 64), reports: make(chan report, 1024), finished: make(chan struct{}),
 	}
 	config.Observe = func(ctx context.Context, o timeline.Observation) {
+		if silent, ok := o.(timeline.RuntimeSilent); ok {
+			h.silences <- silent
+			return
+		}
 		select {
 		case h.seen <- o.(timeline.RuntimeSeen):
 		case <-ctx.Done():

@@ -61,6 +61,7 @@ func (r *Reconciler) timelineWith(p *pod, now time.Time, skew timeline.Skew) (ti
 	t.Reconstructed = t.Reconstructed || p.reported
 	t.Partial = true
 	r.pulls.Complete(&t)
+	r.silences.Complete(&t)
 	r.pressure.Complete(&t)
 	t.Debug = r.debugPulls(p, now)
 	t.Termination = p.termination(now, skew)
@@ -69,6 +70,7 @@ func (r *Reconciler) timelineWith(p *pod, now time.Time, skew timeline.Skew) (ti
 
 func (r *Reconciler) observe(o timeline.Observation) {
 	r.clocks.Observe(o)
+	r.silences.Observe(o)
 	r.pressure.Observe(o)
 	p := r.pods[o.PodUID()]
 	object, seen := o.(timeline.PodSeen)
@@ -145,8 +147,8 @@ func (r *Reconciler) meet(uid string, scope timeline.Scope) *pod {
 func (r *Reconciler) countStarting(by int) {
 	before := r.starting
 	r.starting += by
-	if (before == 0 || r.starting == 0) && r.config.SamplePressure != nil {
-		r.config.SamplePressure(r.starting > 0)
+	if (before == 0 || r.starting == 0) && r.config.SampleNode != nil {
+		r.config.SampleNode(r.starting > 0)
 	}
 }
 

@@ -13,7 +13,7 @@ func TestPressureIsSampledWhilePodsStart(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		d := &desk{}
 		var wanted []bool
-		_, observe, stop := startWith(t, d, timeline.Scope{}, func(c *Config) { c.SamplePressure = func(w bool) { wanted = append(wanted, w) } })
+		_, observe, stop := startWith(t, d, timeline.Scope{}, func(c *Config) { c.SampleNode = func(w bool) { wanted = append(wanted, w) } })
 		expectWanted := func(what string, want ...bool) {
 			t.Helper()
 			if !slices.Equal(wanted, want) {

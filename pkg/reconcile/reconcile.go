@@ -34,9 +34,9 @@ type Config struct {
 	// WatchEvents and UnwatchEvents begin and end the stream of timeline.EventSeen about a pod.
 	WatchEvents   func(timeline.EventWatch)
 	UnwatchEvents func(uid string)
-	// SamplePressure, if set, is told when the first pod begins to start, and when none does any more: whether samples of the
-	// node's pressure are of use.
-	SamplePressure func(wanted bool)
+	// SampleNode, if set, is called when the first pod begins to start, and when none does any more: whether samples of
+	// the node, of its pressure and of its runtime, are of use.
+	SampleNode func(wanted bool)
 	// Settled gets every start-up that the agent saw end, exactly once.
 	Settled func(timeline.Timeline)
 	// Debugged, if set, gets the pulls for ephemeral containers, in Timeline.Debug, once all is known of them; of a
@@ -89,6 +89,7 @@ type Reconciler struct {
 	// Of the goroutine in Run only.
 	clocks   timeline.Clocks
 	pulls    timeline.PullLog
+	silences timeline.SilenceLog
 	pressure timeline.PressureLog
 	pods     map[string]*pod
 	starting int

@@ -53,6 +53,10 @@ func decode(kind string, line []byte) (timeline.Observation, error) {
 		return parse(line, func(o clockSeen) timeline.ClockSeen {
 			return timeline.ClockSeen{SentAt: o.SentAt.Time, ArrivedAt: o.ArrivedAt.Time, ControlPlaneAt: o.ControlPlaneAt.Time}
 		})
+	case kindSilent:
+		return parse(line, func(o runtimeSilent) timeline.RuntimeSilent {
+			return timeline.RuntimeSilent{ArrivedAt: o.ArrivedAt.Time, From: o.From.Time, Until: o.Until.Time}
+		})
 	case kindPressure:
 		return parse(line, func(o pressureSeen) timeline.PressureSeen {
 			return timeline.PressureSeen{ArrivedAt: o.ArrivedAt.Time, Stalled: timeline.Stalled{CPU: o.CPU, IO: o.IO, Memory: o.Memory}}
@@ -79,7 +83,7 @@ func parse[Wire any, O timeline.Observation](line []byte, convert func(Wire) O) 
 // ofNoPod says that an observation is about the node, or the control plane.
 func ofNoPod(o timeline.Observation) bool {
 	switch o.(type) {
-	case timeline.ClockSeen, timeline.PressureSeen:
+	case timeline.ClockSeen, timeline.PressureSeen, timeline.RuntimeSilent:
 		return true
 	}
 	return false
@@ -178,6 +182,8 @@ func arrivedAt(o timeline.Observation) time.Time {
 	case timeline.ClockSeen:
 		return o.ArrivedAt
 	case timeline.PressureSeen:
+		return o.ArrivedAt
+	case timeline.RuntimeSilent:
 		return o.ArrivedAt
 	}
 	return time.Time{}

@@ -51,6 +51,8 @@ func Encode(o timeline.Observation) ([]byte, error) {
 		return encodeLine(clockSeen{tag{kindClockSeen}, utc(o.SentAt), utc(o.ArrivedAt), utc(o.ControlPlaneAt)})
 	case timeline.PressureSeen:
 		return encodeLine(pressureSeen{tag{kindPressure}, utc(o.ArrivedAt), o.Stalled.CPU, o.Stalled.IO, o.Stalled.Memory})
+	case timeline.RuntimeSilent:
+		return encodeLine(runtimeSilent{tag{kindSilent}, utc(o.ArrivedAt), utc(o.From), utc(o.Until)})
 	}
 	return nil, fmt.Errorf("encode observation: no kind for %T", o)
 }

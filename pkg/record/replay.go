@@ -21,16 +21,19 @@ type replayed struct {
 type node struct {
 	clocks   timeline.Clocks
 	pulls    timeline.PullLog
+	silences timeline.SilenceLog
 	pressure timeline.PressureLog
 }
 
 func (n *node) observe(o timeline.Observation) {
 	n.clocks.Observe(o)
+	n.silences.Observe(o)
 	n.pressure.Observe(o)
 }
 
 func (n *node) complete(t *timeline.Timeline) {
 	n.pulls.Complete(t)
+	n.silences.Complete(t)
 	n.pressure.Complete(t)
 }
 
@@ -122,6 +125,7 @@ func timelines(pods map[string]*replayed, now time.Time, node *node) []timeline.
 		if p.evidence != nil {
 			t, _ = p.evidence.Timeline(now, node.clocks.Skew())
 			t.Partial = true
+			node.silences.Complete(&t)
 			node.pressure.Complete(&t)
 		}
 		t.Reconstructed = t.Reconstructed || p.again

@@ -13,6 +13,7 @@ const (
 	kindRuntimeSeen = "runtime_seen"
 	kindClockSeen   = "clock_seen"
 	kindPressure    = "pressure_seen"
+	kindSilent      = "runtime_silent"
 )
 
 // The types below are the format; what each field means is said in package timeline, where the types
@@ -55,6 +56,13 @@ type pressureSeen struct {
 	CPU       time.Duration `json:"cpu_stalled,omitzero"`
 	IO        time.Duration `json:"io_stalled,omitzero"`
 	Memory    time.Duration `json:"memory_stalled,omitzero"`
+}
+
+type runtimeSilent struct {
+	tag
+	ArrivedAt instant `json:"arrived_at,omitzero"`
+	From      instant `json:"from,omitzero"`
+	Until     instant `json:"until,omitzero"`
 }
 
 type podGone struct {

@@ -158,7 +158,8 @@ func (c *Contents) read(reader *record.Reader) error {
 // Events that the API server still holds. It reads the clocks anew, too.
 func survives(o timeline.Observation) bool {
 	switch o.(type) {
-	case timeline.EventsWatched, timeline.EventsLost, timeline.ClockSeen, timeline.PressureSeen:
+	case timeline.EventsWatched, timeline.EventsLost, timeline.ClockSeen, timeline.PressureSeen,
+		timeline.RuntimeSilent:
 		return false
 	}
 	return true

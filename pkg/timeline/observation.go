@@ -18,10 +18,10 @@ const (
 )
 
 // Observation is one dated fact. The set is closed: PodSeen, PodGone, EventSeen, EventsWatched,
-// EventsLost, RuntimeSeen, ClockSeen, PressureSeen.
+// EventsLost, RuntimeSeen, RuntimeSilent, ClockSeen, PressureSeen.
 type Observation interface {
-	// PodUID is the UID of the pod object in the API server that the fact is about; empty for a ClockSeen
-	// and a PressureSeen.
+	// PodUID is the UID of the pod object in the API server that the fact is about; empty for a ClockSeen, a
+	// PressureSeen and a RuntimeSilent.
 	PodUID() string
 }
 
@@ -88,6 +88,12 @@ type RuntimeSeen struct {
 	NetworkDown bool
 }
 
+// RuntimeSilent says that the container runtime did not answer: it was stopped, restarted, or too busy.
+type RuntimeSilent struct {
+	ArrivedAt   time.Time // agent's clock
+	From, Until time.Time // agent's clock: the last answer before, and the first one after
+}
+
 // ClockSeen says what the control plane's clock showed when it answered the agent.
 type ClockSeen struct {
 	SentAt         time.Time // agent's clock, before the question left
@@ -118,6 +124,9 @@ func (o EventsLost) PodUID() string { return o.UID }
 
 // PodUID implements Observation.
 func (o RuntimeSeen) PodUID() string { return o.UID }
+
+// PodUID implements Observation.
+func (o RuntimeSilent) PodUID() string { return "" }
 
 // PodUID implements Observation.
 func (o ClockSeen) PodUID() string { return "" }

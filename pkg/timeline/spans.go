@@ -1,6 +1,9 @@
 package timeline
 
-import "slices"
+import (
+	"slices"
+	"time"
+)
 
 // end says how far start-up has come and where it ends.
 func (f *fold) end(path []boundary) (State, *bound) {
@@ -100,11 +103,38 @@ func (f *fold) span(from, to *bound, until instant, w waiting) Span {
 		Phase: phase, Cause: CauseOf(phase), MergedWith: merged, Container: w.container,
 		StartAt: from.estimate().time(), EndAt: until.time(), Error: f.spanError(from, to),
 	}
+	s.Error = max(s.Error, min(f.unseenWork(s, to.key), s.Duration()))
 	if w.container != "" {
 		s.Attempt = int(w.attempt)
 	}
 	s.Sources = (from.origins | to.origins).sources()
 	return s
+}
+
+// runtimeSlack bounds, as a rule, how long the runtime takes to create a container: 500 ms were seen on a node with many times
+// as much to do as it has cores.
+const runtimeSlack = 500 * time.Millisecond
+
+// unseenWork is how much of a phase may be somebody else's work of which no stamp tells the beginning: kubelet's and the
+// runtime's, where they are merged; the creation of a container after a wait that kubelet ended; and what the runtime does
+// for a sandbox before and after it calls the network plugin, which is less than what it does to start it.
+func (f *fold) unseenWork(s Span, end markKey) time.Duration {
+	mixed := func(p Phase) bool { return CauseOf(p) != s.Cause }
+	switch {
+	case s.Phase == PhaseUnattributed:
+		return 0
+	case slices.ContainsFunc(s.MergedWith, mixed):
+		return s.Duration()
+	case end.mark == MarkContainerCreated && s.Cause != CauseRuntime:
+		return runtimeSlack
+	case end.mark == MarkNetworkReady && s.Phase == PhaseNetwork:
+		ready, running := f.bounds.find(end), f.bounds.find(markKey{podWide, end.attempt, MarkSandboxRunning})
+		if ready != nil && running != nil {
+			return min(runtimeSlack, running.latest.sub(ready.earliest))
+		}
+		return runtimeSlack
+	}
+	return 0
 }
 
 // overWith says that a pod that failed did so with the end of a run: kubelet runs nothing again, and what is left is the

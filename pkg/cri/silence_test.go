@@ -1,0 +1,71 @@
+package cri_test
+
+import (
+	"context"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"github.com/podlapse/podlapse/pkg/cri"
+	"github.com/podlapse/podlapse/pkg/cri/critest"
+	"github.com/podlapse/podlapse/pkg/timeline"
+)
+
+// nextSilence waits for a silence of the runtime.
+func (h *harness) nextSilence() timeline.RuntimeSilent {
+	h.t.Helper()
+	select {
+	case silent := <-h.silences:
+		return silent
+	case <-time.After(patience):
+		h.t.Fatal("no silence was observed")
+	}
+	return timeline.RuntimeSilent{}
+}
+
+func TestSilences(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "c.sock")
+	fake := critest.Start(t, path, critest.Options{})
+	h := run(t, cri.Config{Endpoint: explicit(t, path)})
+	h.until(true, "containerd")
+	h.source.Watch(true)
+
+	// One that answers late.
+	began := time.Now()
+	fake.Fault(func(ctx context.Context, _ string) error {
+		select {
+		case <-time.After(time.Second):
+		case <-ctx.Done():
+		}
+		return nil
+	})
+	late := h.nextSilence()
+	fake.Fault(nil)
+	if late.From.After(began.Add(time.Second)) || late.Until.Sub(late.From) < time.Second || late.ArrivedAt != late.Until {
+		t.Errorf("a call that takes a second from %s on: silent from %s until %s", began, late.From, late.Until)
+	}
+
+	// One that is restarted.
+	fake.Stop()
+	stopped := time.Now()
+	h.until(false, "")
+	fake = critest.Start(t, path, critest.Options{})
+	restarted := time.Now()
+	gone := h.nextSilence()
+	if gone.From.After(stopped) || gone.Until.Before(restarted) {
+		t.Errorf("stopped from %s until %s: silent from %s until %s", stopped, restarted, gone.From, gone.Until)
+	}
+
+	// While no pod starts, it is of no use.
+	h.source.Watch(false)
+	fake.Stop()
+	h.source.Ask(timeline.LookUp{UID: "u"}) // to notice that it is gone
+	h.until(false, "")
+	critest.Start(t, path, critest.Options{})
+	h.until(true, "containerd")
+	select {
+	case silent := <-h.silences:
+		t.Errorf("silent from %s until %s although no pod starts", silent.From, silent.Until)
+	default:
+	}
+}

@@ -1,0 +1,105 @@
+package timeline
+
+import (
+	"slices"
+	"time"
+)
+
+const (
+	// maxSilences is how many silences of the runtime are remembered; the oldest go first.
+	maxSilences = 64
+	// leastSilence is how much of a phase the runtime has to be silent for before it may be to blame.
+	leastSilence = 50 * time.Millisecond
+)
+
+// SilenceLog remembers when the runtime did not answer, to say in which phases it may be to blame. Not safe for concurrent use;
+// the zero one is empty.
+type SilenceLog struct{ silences []RuntimeSilent }
+
+// Observe takes a silence; any other observation says nothing.
+func (l *SilenceLog) Observe(o Observation) {
+	silent, ok := o.(RuntimeSilent)
+	if !ok || !silent.From.Before(silent.Until) || slices.Contains(l.silences, silent) {
+		return
+	}
+	if len(l.silences) == maxSilences {
+		l.silences = slices.Delete(l.silences, 0, 1)
+	}
+	l.silences = append(l.silences, silent)
+}
+
+// Complete takes out of phases what passed while the runtime was silent: a network plugin or a registry that was done by then
+// had to wait for it, and so had kubelet. Nothing tells which of them was done. The phases are copied first: others may read them.
+func (l *SilenceLog) Complete(t *Timeline) {
+	for _, silent := range l.silences {
+		if !slices.ContainsFunc(t.Phases, func(s Span) bool { return silent.within(s) }) {
+			continue
+		}
+		phases := make([]Span, 0, len(t.Phases)+2)
+		for _, s := range t.Phases {
+			phases = silent.appendParts(phases, s)
+		}
+		t.Phases = phases
+	}
+}
+
+// within says that a phase in which others than the runtime are at work, and need it, has some of the silence in it.
+func (o RuntimeSilent) within(s Span) bool {
+	from, until := o.during(s)
+	return until.Sub(from) >= leastSilence && needsRuntime(s) != ""
+}
+
+func (o RuntimeSilent) during(s Span) (from, until time.Time) {
+	from, until = s.StartAt, s.EndAt
+	if o.From.After(from) {
+		from = o.From
+	}
+	if o.Until.Before(until) {
+		until = o.Until
+	}
+	return from, until
+}
+
+// appendParts adds a phase, in up to three parts if the silence is within it.
+func (o RuntimeSilent) appendParts(phases []Span, s Span) []Span {
+	if !o.within(s) {
+		return append(phases, s)
+	}
+	from, until := o.during(s)
+	before, silent, after := s, s, s
+	before.EndAt, before.Open = from, false
+	silent.StartAt, silent.EndAt, silent.Open = from, until, s.Open && until.Equal(s.EndAt)
+	after.StartAt = until
+	silent.MergedWith = s.MergedWith
+	if s.Phase != PhaseUnattributed {
+		silent.MergedWith = append([]Phase{s.Phase}, s.MergedWith...)
+	}
+	if own := needsRuntime(s); !slices.Contains(silent.MergedWith, own) {
+		silent.MergedWith = append(slices.Clip(silent.MergedWith), own)
+	}
+	silent.Phase, silent.Cause = PhaseUnattributed, CauseUnknown
+	if before.Duration() > 0 {
+		phases = append(phases, before)
+	}
+	phases = append(phases, silent)
+	if after.Duration() > 0 {
+		phases = append(phases, after)
+	}
+	return phases
+}
+
+// needsRuntime is what the runtime does itself while others are at work in a phase; empty for a phase that goes on without it,
+// and for one that is charged to it anyway.
+func needsRuntime(s Span) Phase {
+	of := s.Phase
+	if of == PhaseUnattributed && len(s.MergedWith) > 0 {
+		of = s.MergedWith[0]
+	}
+	switch of {
+	case PhaseNetwork, PhaseSandboxImage:
+		return PhaseSandbox
+	case PhasePullQueue, PhasePull, PhaseUnpack, PhaseKubeletSync:
+		return PhaseContainerCreate
+	}
+	return ""
+}
