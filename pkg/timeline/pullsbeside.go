@@ -45,12 +45,29 @@ func (l *PullLog) compare(p *loggedPull) {
 		if o.uid == p.uid {
 			continue
 		}
-		if together := o.overlap(p.from, p.until) - o.error - p.error; !o.vague && !p.vague && together > 0 {
-			o.parallel, p.parallel = true, true
-		}
+		at := o.together(p)
+		o.parallel, p.parallel = latest(o.parallel, at), latest(p.parallel, at)
 		p.handed = p.handed || p.tookOver(o)
 		o.handed = o.handed || o.tookOver(p)
 	}
+}
+
+// together is until when two pulls ran at the same time, for certain; zero if they need not have.
+func (o *loggedPull) together(p *loggedPull) time.Time {
+	if o.vague || p.vague || o.overlap(p.from, p.until) <= o.error+p.error {
+		return time.Time{}
+	}
+	if o.until.Before(p.until) {
+		return o.until
+	}
+	return p.until
+}
+
+func latest(a, b time.Time) time.Time {
+	if a.After(b) {
+		return a
+	}
+	return b
 }
 
 // tookOver says that a pull waited long and began as another one ended.
@@ -74,22 +91,42 @@ func (o *loggedPull) overlap(from, until time.Time) time.Duration {
 type manner struct {
 	queue    bool // it has pulls wait: one waited long, and began when another one ended
 	parallel bool // it runs several at once: two did
-	serial   bool // it has a queue, and nothing shows that it runs several at once
+	serial   bool // it runs one at a time
 }
 
 // manner is how the node pulls. p is the pull in question, which the log may not have.
+//
+// A pull that waited, took over from another one and ran alone shows that the node runs one at a time: if it ran several, the
+// others would have gone on. What was seen last counts, because kubelet may have been configured anew.
 func (l *PullLog) manner(p *Pull, uid string) (m manner) {
-	own := loggedPull{uid: uid, wanted: p.RequestedAt, from: p.StartedAt, until: p.FinishedAt, error: loggedError}
+	own := loggedPull{uid: uid, from: p.StartedAt, until: p.FinishedAt, error: loggedError}
+	if p.QueueTimed {
+		own.wanted = p.RequestedAt
+	}
+	var alone, parallel time.Time
 	for i := range l.pulls {
 		o := &l.pulls[i]
-		if p.FinishedAt.Sub(o.until) > evidenceAge {
+		if p.FinishedAt.Sub(o.until) > evidenceAge || !o.from.Before(p.FinishedAt) {
 			continue
 		}
-		other := o.uid != uid
-		m.parallel = m.parallel || o.parallel || other && !o.vague && o.overlap(own.from, own.until)-o.error-own.error > 0
-		m.queue = m.queue || o.handed || other && p.QueueTimed && own.tookOver(o)
+		parallel = latest(parallel, o.parallel)
+		if o.handed && o.parallel.IsZero() {
+			alone = latest(alone, o.from)
+		}
+		m.queue = m.queue || o.handed
+		if o.uid == uid {
+			continue
+		}
+		own.parallel = latest(own.parallel, own.together(o))
+		own.handed = own.handed || own.tookOver(o)
 	}
-	m.serial = m.queue && !m.parallel && !l.overtook(p, uid)
+	if own.handed && own.parallel.IsZero() {
+		alone = latest(alone, own.from)
+	}
+	parallel = latest(parallel, own.parallel)
+	m.queue = m.queue || own.handed
+	m.serial = alone.After(parallel.Add(2*loggedError)) && !l.overtook(p, uid)
+	m.parallel = !m.serial && !parallel.IsZero()
 	return m
 }
 
