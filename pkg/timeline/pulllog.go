@@ -125,8 +125,8 @@ func podOf(request string) string {
 	return uid
 }
 
-// request notes when kubelet wanted a pull; of as many as there are pulls remembered, the latest. A pod gets one image after the
-// other, so that what it wanted before is over.
+// request notes when kubelet wanted a pull; of as many as there are pulls remembered, the latest. A pod gets one
+// image after the other, so that what it wanted before is over.
 func (l *PullLog) request(uid, container string, at time.Time) {
 	if l.requests == nil {
 		l.requests = map[string]pullRequest{}

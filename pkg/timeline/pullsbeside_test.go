@@ -8,8 +8,8 @@ import (
 	"github.com/podlapse/podlapse/pkg/imagepull"
 )
 
-// nodePull is one pull in a test: when kubelet asked for it, when the runtime was asked, and when it answered, in seconds. One whose
-// end is 0 goes on; one without a start failed.
+// nodePull is one pull in a test: when kubelet asked for it, when the runtime was asked, and when it answered, in
+// seconds. One whose end is 0 goes on; one without a start failed.
 type nodePull struct{ wanted, from, until float64 }
 
 // nodeLog is a log to which kubelet told of pulls, each of a pod of its own, in the order of their ends.
