@@ -152,8 +152,11 @@ func (l *lookUp) snapshotter(ctx context.Context, config digest.Digest) (string,
 	return defaultSnapshotter, nil
 }
 
-// unpackedAt is zero for a layer that is not unpacked, or whose snapshot's name is not known. With it come the snapshot's labels.
-func (l *lookUp) unpackedAt(ctx context.Context, snapshotter string, chainID digest.Digest) (time.Time, map[string]string, error) {
+// unpackedAt is zero for a layer that is not unpacked, or whose snapshot's name is not known. With it come the
+// snapshot's labels.
+func (l *lookUp) unpackedAt(
+	ctx context.Context, snapshotter string, chainID digest.Digest,
+) (at time.Time, labels map[string]string, err error) {
 	if chainID == "" || !l.stores.snapshots.on() {
 		return time.Time{}, nil, nil
 	}

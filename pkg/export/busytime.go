@@ -25,7 +25,9 @@ func (b *busyTime) add(from, until time.Time) (fresh time.Duration) {
 		return 0
 	}
 	fresh = until.Sub(from)
-	first, _ := slices.BinarySearchFunc(b.stretches, from, func(s stretch, t time.Time) int { return s.until.Compare(t) })
+	first, _ := slices.BinarySearchFunc(b.stretches, from, func(s stretch, t time.Time) int {
+		return s.until.Compare(t)
+	})
 	last := first
 	merged := stretch{from, until}
 	for ; last < len(b.stretches) && !b.stretches[last].from.After(until); last++ {

@@ -125,7 +125,10 @@ func addLayers(r *PullRecord, p timeline.Pull) {
 	for i, shared := range p.Shared {
 		r.Layers[i].Shared = shared
 	}
-	r.Download = &DownloadRecord{r.StartedAt, r.DownloadedAt, Seconds(p.DownloadedAt.Sub(p.StartedAt)), p.Bytes(), int64(p.Rate())}
+	r.Download = &DownloadRecord{
+		StartAt: r.StartedAt, EndAt: r.DownloadedAt, Length: Seconds(p.DownloadedAt.Sub(p.StartedAt)),
+		Bytes: p.Bytes(), BytesPerSecond: int64(p.Rate()),
+	}
 	if from, to, busy := p.Unpacking(); busy > 0 {
 		r.Unpack = &UnpackRecord{instantOf(from), instantOf(to), Seconds(busy)}
 	}

@@ -53,8 +53,8 @@ func newPullMetrics(registerer prometheus.Registerer) *pullMetrics {
 		}, []string{"registry"}),
 		busy: prometheus.NewCounter(prometheus.CounterOpts{
 			Name: "podlapse_image_pull_busy_seconds_total",
-			Help: "Time in which at least one of the pulls in podlapse_image_pull_bytes_total received content. Pulls that run at the same " +
-				"time count once, so that the bytes of all registries divided by this time are the rate of the node.",
+			Help: "Time in which at least one of the pulls in podlapse_image_pull_bytes_total received content. " +
+				"Pulls that run at the same time count once, so that the bytes of all registries divided by this time are the rate of the node.",
 		}),
 		failures: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "podlapse_image_pull_failures_total",

@@ -11,8 +11,8 @@ import (
 	"github.com/podlapse/podlapse/pkg/timeline"
 )
 
-// TestRatesCountWhatCameInTheirTime is about bytes divided by time, in metrics and in the sums of registries: of a pull that resumed
-// another one neither counts, and time in which two pulls went on counts once.
+// TestRatesCountWhatCameInTheirTime is about bytes divided by time, in metrics and in the sums of registries: of a
+// pull that resumed another one neither counts, and time in which two pulls went on counts once.
 func TestRatesCountWhatCameInTheirTime(t *testing.T) {
 	start := time.Unix(1000, 0)
 	pull := func(from, until int, resumed bool) timeline.Pull {

@@ -113,8 +113,8 @@ type PullRecord struct {
 	Resumed bool `json:"resumed,omitempty"`
 	// BlockedBy is the pull of another pod that this one waited for the longest in the node's queue.
 	BlockedBy *BlockerRecord `json:"blocked_by,omitempty"`
-	// PullsAhead are the pulls of the node that were before this one in its queue; PullsBeside are the other pulls that went on
-	// at once, at most, while this one did. See timeline.Pull.
+	// PullsAhead are the pulls of the node that were before this one in its queue; PullsBeside are the other pulls
+	// that went on at once, at most, while this one did. See timeline.Pull.
 	PullsAhead  int               `json:"pulls_ahead,omitempty"`
 	PullsBeside int               `json:"pulls_beside,omitempty"`
 	Sources     []timeline.Source `json:"sources"`

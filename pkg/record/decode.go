@@ -156,7 +156,8 @@ func toRuntimeSeen(o runtimeSeen) timeline.RuntimeSeen {
 				SizeBytes: i.SizeBytes, Digest: i.Digest, ResolvedAt: i.ResolvedAt.Time, Layered: i.Layered, Untold: i.Untold,
 				Layers: each(i.Layers, func(l layer) timeline.Layer {
 					return timeline.Layer{
-						Digest: l.Digest, SizeBytes: l.SizeBytes, DownloadedAt: l.DownloadedAt.Time, UnpackedAt: l.UnpackedAt.Time, Remote: l.Remote,
+						Digest: l.Digest, SizeBytes: l.SizeBytes, DownloadedAt: l.DownloadedAt.Time, UnpackedAt: l.UnpackedAt.Time,
+						Remote: l.Remote,
 					}
 				}),
 			}

@@ -53,7 +53,8 @@ func (f *fold) layerClaims(c *Container) []claim {
 		return claims
 	}
 	if last := lastDownload(layers); !last.IsZero() && (!p.known() || at(last) <= p.latest) {
-		f.pulls[index].layers, f.pulls[index].resumed = layers, timed && !resolved.IsZero() && at(resolved) < p.beganAfter()
+		f.pulls[index].layers = layers
+		f.pulls[index].resumed = timed && !resolved.IsZero() && at(resolved) < p.beganAfter()
 		claims = append(claims, point(markKey{index, final, MarkPullDownloaded}, originStore, last))
 	}
 	return claims

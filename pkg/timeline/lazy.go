@@ -5,10 +5,11 @@ import (
 	"time"
 )
 
-// A lazy snapshotter (stargz, SOCI, nydus, overlaybd) answers a pull when it has mounted the image's layers from the registry. Their
-// content comes when it is read, which is after the pull: while the container starts and runs.
+// A lazy snapshotter (stargz, SOCI, nydus, overlaybd) answers a pull when it has mounted the image's layers from the
+// registry. Their content comes when it is read, which is after the pull: while the container starts and runs.
 
-// lazy says that the runtime mounted layers of a container's image from the registry, as far as it was asked about layers.
+// lazy says that the runtime mounted layers of a container's image from the registry, as far as it was asked about
+// layers.
 func (f *fold) lazy(c *Container) bool {
 	image := f.e.image(c.Image)
 	return image != nil && image.layered != nil && image.layered.lazy()
@@ -32,8 +33,8 @@ func (p Phase) loads() bool {
 	return false
 }
 
-// markLoading marks the spans in which the image of the container may still have been loading; of one that does not name the
-// container, if that of any may.
+// markLoading marks the spans in which the image of the container may still have been loading; of one that does not
+// name the container, if that of any may.
 func (f *fold) markLoading(spans []Span) {
 	for i := range spans {
 		s := &spans[i]

@@ -347,8 +347,9 @@ type Layer struct {
 	SizeBytes    int64     // of that blob; 0 when unknown
 	DownloadedAt time.Time // the blob was complete (content store: created_at)
 	UnpackedAt   time.Time // the layer was complete on the disk (snapshotter: created_at of the committed snapshot)
-	// Remote says that the snapshotter mounted the layer from the registry in place of unpacking it (stargz, SOCI, nydus, overlaybd):
-	// its content comes when it is read, while the container runs. UnpackedAt is when it was mounted.
+	// Remote says that the snapshotter mounted the layer from the registry in place of unpacking it (stargz, SOCI,
+	// nydus, overlaybd): its content comes when it is read, while the container runs. UnpackedAt is when it was
+	// mounted.
 	Remote bool
 }
 

@@ -35,9 +35,9 @@ type loggedPull struct {
 	from, until time.Time // the runtime was asked, and answered
 	vague       bool      // from is only when it was asked for, as of every pull that failed
 	error       time.Duration
-	parallel    bool     // another pull ran at the same time, for certain
-	handed      bool     // it waited long, and began as another one ended
-	layers      []uint64 // the layerHash of each that it brought; nil while not known
+	parallel    time.Time // until then another pull ran at the same time, for certain; zero if none did
+	handed      bool      // it waited long, and began as another one ended
+	layers      []uint64  // the layerHash of each that it brought; nil while not known
 }
 
 // telling is one of the times that kubelet made an Event: the same whenever, and however late, the agent hears of it.
@@ -125,8 +125,8 @@ func podOf(request string) string {
 	return uid
 }
 
-// request notes when kubelet wanted a pull; of as many as there are pulls remembered, the latest. A pod gets one image after the
-// other, so that what it wanted before is over.
+// request notes when kubelet wanted a pull; of as many as there are pulls remembered, the latest. A pod gets one
+// image after the other, so that what it wanted before is over.
 func (l *PullLog) request(uid, container string, at time.Time) {
 	if l.requests == nil {
 		l.requests = map[string]pullRequest{}

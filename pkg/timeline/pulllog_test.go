@@ -218,8 +218,8 @@ func TestJoinedIsWhatBroughtNothing(t *testing.T) {
 	}
 }
 
-// serialLog is of a node whose pulls showed that it pulls one image after the other: one waited for 8 s, and began when the one
-// before it ended. That was long before base.
+// serialLog is of a node whose pulls showed that it pulls one image after the other: one waited for 8 s, and began
+// when the one before it ended. That was long before base.
 func serialLog() (log PullLog) {
 	for i, lengths := range []string{"9s (9s including waiting)", "2s (10s including waiting)"} {
 		at := base.Add(-time.Minute + time.Duration(2*i)*time.Second)

@@ -8,11 +8,11 @@ import (
 )
 
 // What the pulls of a node tell of how its kubelet pulls. By default it pulls one image after the other; with
-// serializeImagePulls: false it pulls all at once, and with maxParallelImagePulls so many. No API tells which, so nothing
-// is assumed: the lengths that kubelet gives have to show it.
+// serializeImagePulls: false it pulls all at once, and with maxParallelImagePulls so many. No API tells which, so
+// nothing is assumed: the lengths that kubelet gives have to show it.
 const (
-	// loggedError bounds how far the instants of a logged pull can be from the truth: an Event is named up to 100 ms late, and
-	// more on a node that is short of CPU. floorError comes on top where only the second is known.
+	// loggedError bounds how far the instants of a logged pull can be from the truth: an Event is named up to 100 ms
+	// late, and more on a node that is short of CPU. floorError comes on top where only the second is known.
 	loggedError = 250 * time.Millisecond
 	floorError  = time.Second
 	// leastQueue is a wait that only a queue explains.
@@ -45,18 +45,36 @@ func (l *PullLog) compare(p *loggedPull) {
 		if o.uid == p.uid {
 			continue
 		}
-		if together := o.overlap(p.from, p.until) - o.error - p.error; !o.vague && !p.vague && together > 0 {
-			o.parallel, p.parallel = true, true
-		}
+		at := o.together(p)
+		o.parallel, p.parallel = latest(o.parallel, at), latest(p.parallel, at)
 		p.handed = p.handed || p.tookOver(o)
 		o.handed = o.handed || o.tookOver(p)
 	}
 }
 
+// together is until when two pulls ran at the same time, for certain; zero if they need not have.
+func (o *loggedPull) together(p *loggedPull) time.Time {
+	if o.vague || p.vague || o.overlap(p.from, p.until) <= o.error+p.error {
+		return time.Time{}
+	}
+	if o.until.Before(p.until) {
+		return o.until
+	}
+	return p.until
+}
+
+func latest(a, b time.Time) time.Time {
+	if a.After(b) {
+		return a
+	}
+	return b
+}
+
 // tookOver says that a pull waited long and began as another one ended.
 func (o *loggedPull) tookOver(before *loggedPull) bool {
-	return !o.vague && o.error == loggedError && before.error == loggedError &&
-		!o.wanted.IsZero() && o.from.Sub(o.wanted) >= leastQueue && o.from.Sub(before.until).Abs() <= o.error+before.error
+	exact := !o.vague && o.error == loggedError && before.error == loggedError
+	waited := !o.wanted.IsZero() && o.from.Sub(o.wanted) >= leastQueue
+	return exact && waited && o.from.Sub(before.until).Abs() <= o.error+before.error
 }
 
 // overlap is how much of a stretch of time a pull took; negative if it took none of it.
@@ -74,27 +92,47 @@ func (o *loggedPull) overlap(from, until time.Time) time.Duration {
 type manner struct {
 	queue    bool // it has pulls wait: one waited long, and began when another one ended
 	parallel bool // it runs several at once: two did
-	serial   bool // it has a queue, and nothing shows that it runs several at once
+	serial   bool // it runs one at a time
 }
 
 // manner is how the node pulls. p is the pull in question, which the log may not have.
+//
+// A pull that waited, took over from another one and ran alone shows that the node runs one at a time: if it ran
+// several, the others would have gone on. What was seen last counts, because kubelet may have been configured anew.
 func (l *PullLog) manner(p *Pull, uid string) (m manner) {
-	own := loggedPull{uid: uid, wanted: p.RequestedAt, from: p.StartedAt, until: p.FinishedAt, error: loggedError}
+	own := loggedPull{uid: uid, from: p.StartedAt, until: p.FinishedAt, error: loggedError}
+	if p.QueueTimed {
+		own.wanted = p.RequestedAt
+	}
+	var alone, parallel time.Time
 	for i := range l.pulls {
 		o := &l.pulls[i]
-		if p.FinishedAt.Sub(o.until) > evidenceAge {
+		if p.FinishedAt.Sub(o.until) > evidenceAge || !o.from.Before(p.FinishedAt) {
 			continue
 		}
-		other := o.uid != uid
-		m.parallel = m.parallel || o.parallel || other && !o.vague && o.overlap(own.from, own.until)-o.error-own.error > 0
-		m.queue = m.queue || o.handed || other && p.QueueTimed && own.tookOver(o)
+		parallel = latest(parallel, o.parallel)
+		if o.handed && o.parallel.IsZero() {
+			alone = latest(alone, o.from)
+		}
+		m.queue = m.queue || o.handed
+		if o.uid == uid {
+			continue
+		}
+		own.parallel = latest(own.parallel, own.together(o))
+		own.handed = own.handed || own.tookOver(o)
 	}
-	m.serial = m.queue && !m.parallel && !l.overtook(p, uid)
+	if own.handed && own.parallel.IsZero() {
+		alone = latest(alone, own.from)
+	}
+	parallel = latest(parallel, own.parallel)
+	m.queue = m.queue || own.handed
+	m.serial = alone.After(parallel.Add(2*loggedError)) && !l.overtook(p, uid)
+	m.parallel = !m.serial && !parallel.IsZero()
 	return m
 }
 
-// overtook says that a pull ran although one that was asked for before has not ended: that one went on beside it, or its end was
-// not told.
+// overtook says that a pull ran although one that was asked for before has not ended: that one went on beside it, or
+// its end was not told.
 func (l *PullLog) overtook(p *Pull, uid string) bool {
 	for _, r := range l.open(p.FinishedAt, uid) {
 		if r.from.Add(2 * loggedError).Before(p.RequestedAt) {
@@ -127,8 +165,9 @@ func (l *PullLog) others(before time.Time, uid string) []running {
 	return all
 }
 
-// beside is how many other pulls of the node went on at once, at most, while a pull did. One of which it is only known when it was
-// asked for counts from then on if the node is not known to have a queue, and else not while it may have waited.
+// beside is how many other pulls of the node went on at once, at most, while a pull did. One of which it is only
+// known when it was asked for counts from then on if the node is not known to have a queue, and else not while it may
+// have waited.
 func (l *PullLog) beside(p *Pull, uid string, m manner) int {
 	if !p.Timed || !p.FinishedAt.After(p.StartedAt) {
 		return 0
@@ -172,8 +211,8 @@ func (l *PullLog) beside(p *Pull, uid string, m manner) int {
 	return most
 }
 
-// queued says what a pull that waited in the node's queue waited for: how many pulls were before it and, if the node pulls one image
-// after the other, which of them took the longest of its wait.
+// queued says what a pull that waited in the node's queue waited for: how many pulls were before it and, if the node
+// pulls one image after the other, which of them took the longest of its wait.
 func (l *PullLog) queued(p *Pull, uid string, m manner) {
 	wait := p.StartedAt.Sub(p.RequestedAt)
 	if !p.QueueTimed || wait < leastBlocked {
@@ -205,15 +244,15 @@ func (l *PullLog) queued(p *Pull, uid string, m manner) {
 		}
 	}
 	switch {
-	case m.serial && longest.Waited > 0 && longest.Waited >= unexplained: // else one that is not known may have taken longer
+	case m.serial && longest.Waited > 0 && longest.Waited >= unexplained: // else one that is not known may be longer
 		p.Ahead, p.BlockedBy = ahead, &longest
 	case m.parallel && m.queue && ahead > 1 && wait >= leastQueue:
 		p.Ahead = ahead
 	}
 }
 
-// sharesEarlier says that content of a pull may have come before it began: another pull that went on by then may have brought a
-// part of the same layers. Not so if that one had hardly begun, or if its layers are known to be others.
+// sharesEarlier says that content of a pull may have come before it began: another pull that went on by then may have
+// brought a part of the same layers. Not so if that one had hardly begun, or if its layers are known to be others.
 func (l *PullLog) sharesEarlier(p *Pull, uid string, m manner) bool {
 	if len(p.Layers) == 0 || m.serial {
 		return false
@@ -228,8 +267,8 @@ func (l *PullLog) sharesEarlier(p *Pull, uid string, m manner) bool {
 	})
 }
 
-// joins says that another pull of the same image went on when this one began: the manifest that this one found is that one's, and
-// no attempt was broken off.
+// joins says that another pull of the same image went on when this one began: the manifest that this one found is
+// that one's, and no attempt was broken off.
 func (l *PullLog) joins(p *Pull, uid string) bool {
 	image := normalized(p.Image)
 	return slices.ContainsFunc(l.pulls, func(o loggedPull) bool {
@@ -237,7 +276,8 @@ func (l *PullLog) joins(p *Pull, uid string) bool {
 	})
 }
 
-// mayShare says that a pull may have brought layers of another one. All that one brought which went well had come when it ended.
+// mayShare says that a pull may have brought layers of another one. All that one brought which went well had come
+// when it ended.
 func (o *loggedPull) mayShare(p *Pull) bool {
 	return slices.ContainsFunc(p.Layers, func(layer Layer) bool {
 		if !o.failed && layer.DownloadedAt.After(o.until.Add(o.error)) {
@@ -271,8 +311,8 @@ func layerHash(layer Layer) uint64 {
 	return h.Sum64()
 }
 
-// begun is when a pull that failed began, of which kubelet tells no length, on a node that pulls one image after the other: when it
-// was asked for, or when the last one before it was over.
+// begun is when a pull that failed began, of which kubelet tells no length, on a node that pulls one image after the
+// other: when it was asked for, or when the last one before it was over.
 func (l *PullLog) begun(p *loggedPull) time.Time {
 	from := p.wanted
 	for _, o := range l.pulls {

@@ -8,8 +8,8 @@ import (
 	"github.com/podlapse/podlapse/pkg/imagepull"
 )
 
-// nodePull is one pull in a test: when kubelet asked for it, when the runtime was asked, and when it answered, in seconds. One whose
-// end is 0 goes on; one without a start failed.
+// nodePull is one pull in a test: when kubelet asked for it, when the runtime was asked, and when it answered, in
+// seconds. One whose end is 0 goes on; one without a start failed.
 type nodePull struct{ wanted, from, until float64 }
 
 // nodeLog is a log to which kubelet told of pulls, each of a pod of its own, in the order of their ends.
@@ -88,6 +88,14 @@ func TestQueueByEvidence(t *testing.T) {
 		"three at once, one that failed": { // when that began is not known, but that it ran just before it ended
 			pulls: map[string]nodePull{"a": {0, 0.1, 20}, "b": {0, 0.1, 10}, "c": {1, 0, 12}}, me: nodePull{2, 10, 13},
 			ahead: 3, beside: 2,
+		},
+		"one after the other, since kubelet was configured anew": { // before, it pulled all at once
+			pulls: map[string]nodePull{"x": {-60, -59.9, -30}, "y": {-60, -59.9, -30}, "a": {0, 0.1, 10}}, me: nodePull{2, 10, 13},
+			blocker: "a", ahead: 1,
+		},
+		"all at once, since kubelet was configured anew": {
+			pulls: map[string]nodePull{"x": {-60, -59.9, -50}, "y": {-59, -50, -40}, "a": {0, 0.1, 10}, "b": {0, 0.1, 12}}, me: nodePull{2, 2.1, 13},
+			beside: 2,
 		},
 		"behind what is not known, for the most part": {
 			pulls: map[string]nodePull{"a": {0, 0.1, 10}, "b": {5, 59, 60}}, me: nodePull{4, 60, 61},

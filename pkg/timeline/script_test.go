@@ -436,7 +436,8 @@ func (s *script) runtimeLine(at time.Time, rest string) error {
 	return nil
 }
 
-// layersOf reads LAYER,SIZE,DOWNLOADED,UNPACKED, of which either instant may be missing, and ",remote" after one that is mounted.
+// layersOf reads LAYER,SIZE,DOWNLOADED,UNPACKED, of which either instant may be missing, and ",remote" after one that
+// is mounted.
 func layersOf(words []string) (layers []Layer) {
 	for _, w := range words {
 		plain, remote := strings.CutSuffix(w, ",remote")

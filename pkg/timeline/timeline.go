@@ -124,8 +124,8 @@ type Span struct {
 	Open bool
 	// Pressure is the node's meanwhile; nil where nobody measured it.
 	Pressure *Pressure
-	// ImageLoading says that the container's content may still have come from the registry meanwhile, since the image is lazy, as in
-	// Pull: of phases in which the container is started or runs.
+	// ImageLoading says that the container's content may still have come from the registry meanwhile, since the image
+	// is lazy, as in Pull: of phases in which the container is started or runs.
 	ImageLoading bool
 }
 
@@ -163,19 +163,21 @@ type Pull struct {
 	Shared  []bool
 	Sources []Source
 
-	// Resumed says that the image's manifest was on the node before this pull began, so that an attempt which was broken off may have
-	// brought a part of the layers: containerd goes on where that one ended. How much came with this pull is not known then.
+	// Resumed says that the image's manifest was on the node before this pull began, so that an attempt which was
+	// broken off may have brought a part of the layers: containerd goes on where that one ended. How much came with
+	// this pull is not known then.
 	Resumed bool
 
 	// Lazy says that a snapshotter mounted layers from the registry: their content comes while the container runs.
 	Lazy bool
 
-	// BlockedBy is the pull that this one waited for the longest in the node's queue; nil when none is known, and unless
-	// evidence shows that the node pulls one image after the other. Ahead is how many pulls of the node are known to have been
-	// before this one in the queue, those that went on included; 0 when not known.
+	// BlockedBy is the pull that this one waited for the longest in the node's queue; nil when none is known, and
+	// unless evidence shows that the node pulls one image after the other. Ahead is how many pulls of the node are
+	// known to have been before this one in the queue, those that went on included; 0 when not known.
 	BlockedBy *Blocker
 	Ahead     int
-	// Beside is how many other pulls of the node went on at once, at most, while this one did: they shared the node's link.
+	// Beside is how many other pulls of the node went on at once, at most, while this one did: they shared the node's
+	// link.
 	Beside int
 
 	early    bool    // some of its bytes may have come before it began, with another pull

@@ -108,8 +108,8 @@ func (t Timeline) outcome() string {
 	}
 }
 
-// words say what a pod did in the spans of one part. If no party is charged with them, they name everything that may have
-// taken the time.
+// words say what a pod did in the spans of one part. If no party is charged with them, they name everything that may
+// have taken the time.
 func (t Timeline) words(spans []Span) string {
 	first := spans[0]
 	if first.Phase != PhaseUnattributed || len(first.MergedWith) == 0 {
@@ -210,7 +210,7 @@ func (t Timeline) rateOf(spans []Span) string {
 	var bytes int64
 	var took time.Duration
 	for _, s := range spans {
-		i := slices.IndexFunc(t.Pulls, func(p Pull) bool { return p.Container == s.Container && p.Attempt == s.Attempt })
+		i := slices.IndexFunc(t.Pulls, s.pulls)
 		switch {
 		case s.Duration() == 0:
 		case i >= 0 && t.Pulls[i].Outcome == imagepull.OutcomeVerified && t.Pulls[i].Timed:
@@ -234,7 +234,7 @@ func (t Timeline) besideOf(spans []Span) string {
 	for _, s := range spans {
 		beside := 0
 		for _, p := range t.Pulls {
-			if p.Container == s.Container && p.Attempt == s.Attempt {
+			if s.pulls(p) {
 				beside = p.Beside
 			}
 		}
@@ -255,7 +255,7 @@ func (t Timeline) besideOf(spans []Span) string {
 func (t Timeline) lazilyOf(spans []Span) string {
 	lazy := 0
 	for _, s := range spans {
-		if slices.ContainsFunc(t.Pulls, func(p Pull) bool { return p.Container == s.Container && p.Attempt == s.Attempt && p.Lazy }) {
+		if slices.ContainsFunc(t.Pulls, func(p Pull) bool { return p.Lazy && s.pulls(p) }) {
 			lazy++
 		}
 	}
@@ -268,7 +268,8 @@ func (t Timeline) lazilyOf(spans []Span) string {
 	return " (some lazily: content may still load while the containers run)"
 }
 
-// aheadOf is how many pulls were before those in spans in the node's queue; 0 if they are not the same for all that waited.
+// aheadOf is how many pulls were before those in spans in the node's queue; 0 if they are not the same for all that
+// waited.
 func (t Timeline) aheadOf(spans []Span) (ahead int) {
 	waiting := 0
 	for _, s := range spans {
@@ -277,7 +278,7 @@ func (t Timeline) aheadOf(spans []Span) (ahead int) {
 		}
 		waiting++
 		for _, p := range t.Pulls {
-			if p.Container == s.Container && p.Attempt == s.Attempt {
+			if s.pulls(p) {
 				ahead = p.Ahead
 			}
 		}
@@ -288,8 +289,8 @@ func (t Timeline) aheadOf(spans []Span) (ahead int) {
 	return ahead
 }
 
-// Rate is how many bytes of the pull came in a second, from StartedAt until DownloadedAt; 0 when it is not known that all of them
-// came in that time, and count at this pull.
+// Rate is how many bytes of the pull came in a second, from StartedAt until DownloadedAt; 0 when it is not known that
+// all of them came in that time, and count at this pull.
 func (p Pull) Rate() float64 {
 	if !p.rated() {
 		return 0
@@ -297,13 +298,18 @@ func (p Pull) Rate() float64 {
 	return float64(p.Bytes()) / p.DownloadedAt.Sub(p.StartedAt).Seconds()
 }
 
+// pulls says that a pull is the one that a span is about.
+func (s Span) pulls(p Pull) bool { return p.Container == s.Container && p.Attempt == s.Attempt }
+
 // rated says that all bytes of a pull are known to have come between StartedAt and DownloadedAt.
 func (p Pull) rated() bool {
-	return p.Bytes() > 0 && !p.StartedAt.IsZero() && p.DownloadedAt.After(p.StartedAt) && !p.early && !p.Resumed && !p.Lazy && !slices.Contains(p.Shared, true)
+	dated := !p.StartedAt.IsZero() && p.DownloadedAt.After(p.StartedAt)
+	own := !p.early && !p.Resumed && !p.Lazy && !slices.Contains(p.Shared, true)
+	return dated && own && p.Bytes() > 0
 }
 
-// registryOf is where a container's image came from. The reference names the registry's host; the runtime may have asked a mirror or
-// a pull-through cache in its place, and does not tell.
+// registryOf is where a container's image came from. The reference names the registry's host; the runtime may have
+// asked a mirror or a pull-through cache in its place, and does not tell.
 func (t Timeline) registryOf(container string) string {
 	registry := "its registry"
 	for _, p := range t.Pulls {

@@ -50,14 +50,16 @@ func TestVerdict(t *testing.T) {
 		"3.0 s to ready: 3.0 s network; ±0.0 s": {
 			State: StateReady, Total: 3 * time.Second, Phases: []Span{pressed(span(PhaseNetwork, "", 3*time.Second), 0.4)},
 		},
-		// What one registry took is one part, whichever containers it was for; a container that did not wait has no say in who was waited for.
+		// What one registry took is one part, whichever containers it was for; a container that did not wait has no
+		// say in who was waited for.
 		"20.0 s to ready: 9.0 s pulling 2 images from ghcr.io or its mirror at 1.0 MiB/s, 8.0 s queued behind ghcr.io/a/b on this node, " +
 			"3.0 s pulling from quay.io or its mirror at 1.0 MiB/s; ±0.0 s": {
 			State: StateReady, Total: 20 * time.Second, Pulls: severalPulls,
 			Phases: []Span{span(PhasePullQueue, "a", 8*time.Second), span(PhasePull, "a", 4*time.Second), span(PhasePullQueue, "b", 0),
 				span(PhasePull, "b", 5*time.Second), span(PhasePull, "c", 3*time.Second)},
 		},
-		// Of a failed attempt nothing tells how much came, so that there is no rate of the time that both attempts took.
+		// Of a failed attempt nothing tells how much came, so that there is no rate of the time that both attempts
+		// took.
 		"14.0 s to ready: 14.0 s pulling from ghcr.io or its mirror; ±0.0 s": {
 			State: StateReady, Total: 14 * time.Second,
 			Pulls: []Pull{{Container: "a", Image: "ghcr.io/x", Registry: "ghcr.io", Outcome: imagepull.OutcomeFailed}, retried},
