@@ -164,6 +164,11 @@ func (a Account) during(s *stretches, c Call) {
 		s.add(c.From, last, "registry's log", Registry)
 		s.add(last, c.To, "registry's and containerd's logs", Disk)
 		s.add(last, earlier(last.Add(arrives), c.To), "registry's and containerd's logs", Disk, Registry)
+		for _, away := range a.Stopped { // it reads what came meanwhile
+			if !last.Before(away.From) && last.Before(away.To) {
+				s.add(away.To, earlier(away.To.Add(arrives), c.To), "registry's and containerd's logs", Disk, Registry, Runtime)
+			}
+		}
 	default:
 		s.add(c.From, c.To, log, Runtime)
 		if i := a.runOf(c); i >= 0 && !a.Runs[i].BegunAt.IsZero() { // it runs already, and the runtime has not said so

@@ -74,7 +74,7 @@ func TestAccounts(t *testing.T) {
 		"containerd stopped amid a pull": {func(a *Account) {
 			a.Calls = []Call{sandbox, {Span: span(6, 12), Kind: Pull, Container: "main", LastByteAt: at(9)}}
 			a.Stopped = []Stop{{Span: span(8, 11)}}
-		}, ordinarySandbox + "5-6 kubelet\n6-8 registry\n8-9 registry/runtime\n9-9.2 runtime\n9.2-11 runtime\n11-12 disk"},
+		}, ordinarySandbox + "5-6 kubelet\n6-8 registry\n8-9 registry/runtime\n9-9.2 runtime\n9.2-11 runtime\n11-11.2 disk/registry/runtime\n11.2-12 disk"},
 		"containerd restarted amid a pull": {func(a *Account) {
 			a.Calls = []Call{sandbox, {Span: span(6, 11), Kind: Pull, Container: "main", Failed: true}, {Span: span(20, 21), Kind: Pull, Container: "main", Failed: true}}
 			a.Stopped = []Stop{{Span: span(8, 11), Ended: true}}

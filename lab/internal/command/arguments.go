@@ -33,6 +33,8 @@ const usage = `Usage: lab COMMAND
 Environment:
   PODLAPSE_AGENT       the agent's program, where --agent is not given
   PODLAPSE_IMAGE       the archive of its image that "make image" makes, where --image is not given
+  PODLAPSE_ACCURACY_PAGE  file to which the scenario "blame" writes its result as a page
+  PODLAPSE_BLAME_ROWS  how many rows the scenario "blame-soak" draws (default 50)
   PODLAPSE_LAB_DIR     state directory (default /var/lib/podlapse-lab)
   PODLAPSE_LAB_CACHE   parent of the build cache (default $XDG_CACHE_HOME, else ~/.cache)
   PODLAPSE_LAB_SOURCE  the lab's source directory, where it cannot be found by itself`

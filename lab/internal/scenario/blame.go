@@ -53,7 +53,8 @@ type exam struct {
 // examResult is how one row was judged.
 type examResult struct {
 	stage, name, culprit string
-	failed               error // the row could not be carried out
+	place                [2]int // of the stage, and of the row in it
+	failed               error  // the row could not be carried out
 	timeline             agent.Timeline
 	told                 []blame.Told
 	truth                []blame.Stretch
@@ -77,8 +78,8 @@ func playExam(ctx context.Context, b *bench.Bench, v *Verdict, stages []examStag
 	if err := settleAgent(ctx, b); err != nil {
 		return err
 	}
-	for _, stage := range stages {
-		if err := e.play(ctx, stage); err != nil {
+	for i, stage := range stages {
+		if err := e.play(ctx, stage, i); err != nil {
 			return fmt.Errorf("stage %s: %w", stage.name, err)
 		}
 	}
@@ -105,7 +106,7 @@ func openExam(ctx context.Context, b *bench.Bench) (*exam, func() error, error) 
 
 // play plays the rows of a stage side by side. A row that cannot be carried out is part of the result and ends no other
 // one.
-func (e *exam) play(ctx context.Context, stage examStage) error {
+func (e *exam) play(ctx context.Context, stage examStage, place int) error {
 	e.bench.Node.Report.Say("stage %s: %d rows", stage.name, len(stage.rows))
 	if stage.set != nil {
 		if err := stage.set(ctx, e); err != nil {
@@ -127,7 +128,7 @@ func (e *exam) play(ctx context.Context, stage examStage) error {
 				return err
 			}
 			result := e.judge(ctx, row)
-			result.stage = stage.name
+			result.stage, result.place = stage.name, [2]int{place, i}
 			e.mu.Lock()
 			defer e.mu.Unlock()
 			e.results = append(e.results, result)

@@ -89,7 +89,7 @@ func (e *exam) writePage(ctx context.Context, path string, sum blame.Score, leng
 	page.WriteString(pageRules)
 	fmt.Fprintf(
 		&page,
-		"\nThe true length of %d phases is known. Of %d of them it lies inside the error that podlapse states.\n",
+		"\nThe true length of %d phases is known. For %d of them it lies inside the error that podlapse states.\n",
 		lengths,
 		lengths-violations,
 	)

@@ -27,6 +27,7 @@ type examPod struct {
 	createdAt    time.Time
 	until        time.Time // for an unfinished start-up: what came later is not judged
 	unfinished   bool
+	broken       bool              // something did not come: nothing else is waited for
 	images       map[string]string // reference of the cold image of each container
 	sandboxFault []blame.Cause
 	pauseImage   string // the repository of the pause image that the node lacks
@@ -39,12 +40,22 @@ func (x *examPod) bench() *bench.Bench { return x.exam.bench }
 func (x *examPod) create(ctx context.Context, spec corev1.PodSpec) error {
 	x.spec = spec
 	x.createdAt = time.Now()
-	return x.bench().CreatePod(ctx, x.name, spec)
+	return x.wait(func() error { return x.bench().CreatePod(ctx, x.name, spec) })
 }
 
 // ready waits for the end of the start-up.
 func (x *examPod) ready(ctx context.Context) error {
-	return x.bench().AwaitReady(ctx, x.name, rowLimit)
+	return x.wait(func() error { return x.bench().AwaitReady(ctx, x.name, rowLimit) })
+}
+
+// wait waits for something, unless something before did not come.
+func (x *examPod) wait(until func() error) error {
+	if x.broken {
+		return nil
+	}
+	err := until()
+	x.broken = err != nil
+	return err
 }
 
 // start creates the pod and waits for the end of its start-up.
@@ -78,19 +89,16 @@ func (x *examPod) uid() string { return x.exam.watched.Of(x.name).UID }
 
 // await waits until something is so.
 func (x *examPod) await(ctx context.Context, what string, so func() (bool, error)) error {
-	return x.bench().Node.Report.Wait(
-		ctx,
-		what+" of pod "+x.name,
-		rowLimit,
-		20*time.Millisecond,
-		func(context.Context) error {
+	return x.wait(func() error {
+		report := x.bench().Node.Report
+		return report.Wait(ctx, what+" of pod "+x.name, rowLimit, 20*time.Millisecond, func(context.Context) error {
 			yes, err := so()
 			if err == nil && !yes {
 				err = errors.New("it has not come")
 			}
 			return err
-		},
-	)
+		})
+	})
 }
 
 // said waits until kubelet has made so many Events of a reason about the pod.

@@ -1,7 +1,6 @@
 package scenario
 
 import (
-	"cmp"
 	"context"
 	"fmt"
 	"io"
@@ -23,7 +22,7 @@ const (
 func (e *exam) report(ctx context.Context, v *Verdict) error {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	slices.SortStableFunc(e.results, func(a, b examResult) int { return cmp.Compare(a.stage, b.stage) })
+	slices.SortFunc(e.results, func(a, b examResult) int { return slices.Compare(a.place[:], b.place[:]) })
 	var sum blame.Score
 	var text strings.Builder
 	fmt.Fprintf(&text, "%-14s %-26s %8s %8s %8s %8s\n", "STAGE", "ROW", "RIGHT", "UNATTR", "WRONG", "UNJUDGED")
