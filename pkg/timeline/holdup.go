@@ -16,7 +16,8 @@ type obstacle uint8
 const (
 	obstacleNetworkNotReady obstacle = iota // kubelet does not start pods while the runtime's network is not ready
 	obstacleMountConfig                     // a ConfigMap, a Secret or a key of a volume is missing
-	obstacleMountAPI                        // kubelet could not read what a volume shows from the API server
+	obstacleMountAPI                        // the API server did not give kubelet what a volume shows
+	obstacleMountSync                       // kubelet does not have yet what a volume shows, if that exists
 	obstacleMount                           // any other failure to mount
 	obstacleDevice                          // a driver did not prepare a dynamically allocated resource
 	obstacleSandboxNetwork                  // the network plugin failed
@@ -47,6 +48,9 @@ var obstacleTable = [...]obstacleRow{
 		phases: []Phase{PhasePodConfig}, first: []Phase{PhasePodConfig}, retry: mountRetry},
 	obstacleMountAPI: {
 		phases: []Phase{PhaseAPIServer}, first: []Phase{PhaseAPIServer}, retry: mountRetry},
+	obstacleMountSync: {
+		phases: []Phase{PhaseAPIServer, PhasePodConfig, PhaseKubeletSync},
+		first:  []Phase{PhaseAPIServer, PhasePodConfig, PhaseKubeletSync}, retry: mountRetry},
 	obstacleMount:  {phases: []Phase{PhaseVolumes}, first: []Phase{PhaseVolumes}, retry: mountRetry},
 	obstacleDevice: {phases: []Phase{PhaseDevice}, first: []Phase{PhaseVolumes, PhaseDevice}},
 	obstacleSandboxNetwork: {
@@ -122,9 +126,14 @@ var mountWords = []struct {
 	{"serviceaccounts  not found", obstacleMountConfig},
 	{"references non-existent config key", obstacleMountConfig},
 	{"references non-existent secret key", obstacleMountConfig},
-	{"failed to fetch token", obstacleMountAPI},
-	{"failed to sync configmap cache", obstacleMountAPI},
-	{"failed to sync secret cache", obstacleMountAPI},
+	{"connection refused", obstacleMountAPI},
+	{"no route to host", obstacleMountAPI},
+	{"i/o timeout", obstacleMountAPI},
+	{"etcdserver: ", obstacleMountAPI},
+	{"the server is currently unable to handle the request", obstacleMountAPI},
+	{"failed to fetch token", obstacleMountSync},
+	{"failed to sync configmap cache", obstacleMountSync},
+	{"failed to sync secret cache", obstacleMountSync},
 }
 
 // obstacleOf reads a kubelet Event; ok is false for one that names no obstacle.
@@ -142,7 +151,8 @@ func obstacleOf(reason, message string) (o obstacle, ok bool) {
 			return 0, false
 		}
 		for _, row := range mountWords {
-			if strings.Contains(text, row.words) {
+			// What other volumes reach over a network may fail in the same words.
+			if strings.Contains(text, row.words) && (row.obstacle != obstacleMountAPI || strings.Contains(text, "failed to fetch token")) {
 				return row.obstacle, true
 			}
 		}
