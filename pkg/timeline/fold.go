@@ -101,6 +101,7 @@ func (f *fold) gather() {
 	for i := range f.pulls {
 		f.pulls[i].stored = f.storedBy(int16(i))
 		f.add(pullClaims(int16(i), f.pulls[i])...)
+		f.add(f.refusalClaims(int16(i))...)
 	}
 	for i := range f.e.pod.Containers {
 		f.add(f.layerClaims(&f.e.pod.Containers[i])...)

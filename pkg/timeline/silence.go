@@ -10,6 +10,8 @@ const (
 	maxSilences = 64
 	// leastSilence is how much of a phase the runtime has to be silent for before it may be to blame.
 	leastSilence = 50 * time.Millisecond
+	// catchUp is how long the runtime takes, once it answers again, to do what had come meanwhile, as a rule.
+	catchUp = 500 * time.Millisecond
 )
 
 // SilenceLog remembers when the runtime did not answer, to say in which phases it may be to blame. Not safe for concurrent use;
@@ -54,8 +56,8 @@ func (o RuntimeSilent) during(s Span) (from, until time.Time) {
 	if o.From.After(from) {
 		from = o.From
 	}
-	if o.Until.Before(until) {
-		until = o.Until
+	if end := o.Until.Add(catchUp); end.Before(until) {
+		until = end
 	}
 	return from, until
 }

@@ -11,7 +11,9 @@ func TestSilencesOfTheRuntime(t *testing.T) {
 	span := func(phase Phase, from, to float64, merged ...Phase) Span {
 		return Span{Phase: phase, Cause: CauseOf(phase), StartAt: second(from), EndAt: second(to), MergedWith: merged}
 	}
+	// silent is one whose catching up ends then.
 	silent := func(from, until float64) RuntimeSilent {
+		until -= catchUp.Seconds()
 		return RuntimeSilent{ArrivedAt: second(until), From: second(from), Until: second(until)}
 	}
 	tests := []struct {
@@ -64,7 +66,7 @@ func TestSilencesOfTheRuntime(t *testing.T) {
 
 func TestAPhaseThatGoesOnStaysOpen(t *testing.T) {
 	var log SilenceLog
-	log.Observe(RuntimeSilent{From: base, Until: base.Add(time.Second)})
+	log.Observe(RuntimeSilent{From: base, Until: base.Add(time.Second)}) // and half a second to catch up
 	tl := Timeline{Phases: []Span{{Phase: PhasePull, StartAt: base, EndAt: base.Add(3 * time.Second), Open: true}}}
 	log.Complete(&tl)
 	if len(tl.Phases) != 2 || tl.Phases[0].Open || !tl.Phases[1].Open {

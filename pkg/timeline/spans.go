@@ -116,7 +116,7 @@ func (f *fold) span(from, to *bound, until instant, w waiting) Span {
 const runtimeSlack = 500 * time.Millisecond
 
 // unseenWork is how much of a phase may be somebody else's work of which no stamp tells the beginning: kubelet's and the
-// runtime's, where they are merged; the creation of a container after a wait that kubelet ended; and what the runtime does
+// runtime's, where they are merged; the creation of a container after a wait that kubelet ended, or kubelet's own part of it; and what the runtime does
 // for a sandbox before and after it calls the network plugin, which is less than what it does to start it.
 func (f *fold) unseenWork(s Span, end markKey) time.Duration {
 	mixed := func(p Phase) bool { return CauseOf(p) != s.Cause }
@@ -125,7 +125,7 @@ func (f *fold) unseenWork(s Span, end markKey) time.Duration {
 		return 0
 	case slices.ContainsFunc(s.MergedWith, mixed):
 		return s.Duration()
-	case end.mark == MarkContainerCreated && s.Cause != CauseRuntime:
+	case end.mark == MarkContainerCreated:
 		return runtimeSlack
 	case end.mark == MarkNetworkReady && s.Phase == PhaseNetwork:
 		ready, running := f.bounds.find(end), f.bounds.find(markKey{podWide, end.attempt, MarkSandboxRunning})
