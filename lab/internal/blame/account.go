@@ -17,7 +17,8 @@ type Account struct {
 	BackedOff []Request // kubelet's log of its BackOff Events
 	Runs      []Run
 
-	// SandboxFault is who is to blame where a sandbox failed; empty: the network if its plugin failed, else the runtime.
+	// SandboxFault is who is to blame where a sandbox failed; empty: the network if its plugin failed, else the
+	// runtime.
 	SandboxFault []Cause
 	Stopped      []Stop  // when containerd did nothing
 	Faults       []Fault // what the scenario itself did
@@ -166,7 +167,8 @@ func (a Account) during(s *stretches, c Call) {
 		s.add(last, earlier(last.Add(arrives), c.To), "registry's and containerd's logs", Disk, Registry)
 		for _, away := range a.Stopped { // it reads what came meanwhile
 			if !last.Before(away.From) && last.Before(away.To) {
-				s.add(away.To, earlier(away.To.Add(arrives), c.To), "registry's and containerd's logs", Disk, Registry, Runtime)
+				read := earlier(away.To.Add(arrives), c.To)
+				s.add(away.To, read, "registry's and containerd's logs", Disk, Registry, Runtime)
 			}
 		}
 	default:

@@ -14,10 +14,8 @@ func at(s float64) time.Time { return day.Add(time.Duration(s * float64(time.Sec
 func text(stretches []Stretch) string {
 	var lines []string
 	for _, s := range stretches {
-		lines = append(
-			lines,
-			fmt.Sprintf("%g-%g %s", s.From.Sub(day).Seconds(), s.To.Sub(day).Seconds(), strings.Join(s.Causes, "/")),
-		)
+		lines = append(lines,
+			fmt.Sprintf("%g-%g %s", s.From.Sub(day).Seconds(), s.To.Sub(day).Seconds(), strings.Join(s.Causes, "/")))
 	}
 	return strings.Join(lines, "\n")
 }

@@ -47,8 +47,8 @@ func (s *Score) Add(other Score) {
 //
 //   - a phase of a cause of the stretch is right;
 //   - an unattributed phase is unattributed, and wrong if it names candidates of which none is to blame;
-//   - any other phase is wrong, but for what its stated error excuses; that counts as unattributed, so that a large error
-//     gains nothing.
+//   - any other phase is wrong, but for what its stated error excuses; that counts as unattributed, so that a large
+//     error gains nothing.
 func Judge(told []Told, truth []Stretch) Score {
 	var s Score
 	for _, t := range told {

@@ -20,17 +20,9 @@ type Violation struct {
 }
 
 func (v Violation) String() string {
-	return fmt.Sprintf(
-		"%s %s: the agent says %s, error %s; it was %s, to within %s",
-		v.Phase,
-		v.Container,
-		v.Told.Round(
-			time.Millisecond,
-		),
-		v.Error.Round(time.Millisecond),
-		v.Length.Length.Round(time.Millisecond),
-		v.Slack,
-	)
+	return fmt.Sprintf("%s %s: the agent says %s, error %s; it was %s, to within %s", v.Phase, v.Container,
+		v.Told.Round(time.Millisecond), v.Error.Round(time.Millisecond), v.Length.Length.Round(time.Millisecond),
+		v.Slack)
 }
 
 // Lengths are those that the account dates to the instant at both ends: of phases that happened once.
@@ -38,10 +30,8 @@ func (a Account) Lengths() []Length {
 	var lengths []Length
 	add := func(phase, container string, s Span, late time.Duration) {
 		if !s.From.IsZero() && s.To.After(s.From) {
-			lengths = append(
-				lengths,
-				Length{Phase: phase, Container: container, Length: s.Length(), Slack: 2*Slack + late},
-			)
+			lengths = append(lengths,
+				Length{Phase: phase, Container: container, Length: s.Length(), Slack: 2*Slack + late})
 		}
 	}
 	if len(a.Stopped) > 0 &&

@@ -6,21 +6,14 @@ import (
 )
 
 // sharpen makes stretches whose ends are exact of stretches whose ends have a slack. Around the instant at which one
-// gives way to another, either one's culprits are right; around an end that nothing follows, nobody knows, and the time
-// is left out. A gap that is no longer than the slacks beside it counts as such an instant.
+// gives way to another, either one's culprits are right; around an end that nothing follows, no witness knows, and the
+// time is left out. A gap that is no longer than the slacks beside it counts as such an instant.
 func sharpen(truth []Stretch) []Stretch {
 	possible := withGaps(truth)
 	var instants []time.Time
 	for _, s := range possible {
-		instants = append(
-			instants,
-			s.From,
-			s.To,
-			s.From.Add(-s.Slack),
-			s.From.Add(s.Slack),
-			s.To.Add(-s.Slack),
-			s.To.Add(s.Slack),
-		)
+		instants = append(instants, s.From, s.To, s.From.Add(-s.Slack), s.From.Add(s.Slack), s.To.Add(-s.Slack),
+			s.To.Add(s.Slack))
 	}
 	slices.SortFunc(instants, time.Time.Compare)
 	var sharp []Stretch

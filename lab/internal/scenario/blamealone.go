@@ -28,12 +28,8 @@ func aloneRows(long func() time.Duration) []examRow {
 				return err
 			}
 			defer x.bench().Node.Thaw()
-			return errors.Join(
-				x.create(ctx, one(x.bench().BaseImage, readySoon)),
-				sleep(ctx, long()),
-				x.bench().Node.Thaw(),
-				x.ready(ctx),
-			)
+			return errors.Join(x.create(ctx, one(x.bench().BaseImage, readySoon)), sleep(ctx, long()),
+				x.bench().Node.Thaw(), x.ready(ctx))
 		}},
 		{"network-away", "the node has no network configuration: network", networkAway(long)},
 		{
@@ -82,12 +78,9 @@ func networkAway(long func() time.Duration) playFunc {
 		spec.Tolerations = []corev1.Toleration{{Operator: corev1.TolerationOpExists}}
 		x.sandboxFault = only(blame.Network)
 		err := errors.Join(x.create(ctx, spec), x.takenUp(ctx), sleep(ctx, long()+4*time.Second))
-		return errors.Join(
-			err,
+		return errors.Join(err,
 			x.blames(only(blame.Network), []blame.Cause{blame.Network, blame.Kubelet}, n.BringNetworkBack),
-			x.ready(ctx),
-			n.AwaitReady(ctx),
-		)
+			x.ready(ctx), n.AwaitReady(ctx))
 	}
 }
 
@@ -123,10 +116,8 @@ func containerdRestarted(ctx context.Context, x *examPod) error {
 // slowImage is a cold image that takes about so long to come.
 func (x *examPod) slowImage(ctx context.Context, container string, takes time.Duration) (string, error) {
 	reference, err := x.cold(ctx, container, int(takes.Seconds()*examRate))
-	return reference, errors.Join(
-		err,
-		x.bench().Break(ctx, x.image(container), registry.Rule{BytesPerSecond: examRate}),
-	)
+	return reference, errors.Join(err,
+		x.bench().Break(ctx, x.image(container), registry.Rule{BytesPerSecond: examRate}))
 }
 
 // lacksPause has the node use an image for sandboxes that it does not have.
@@ -152,12 +143,9 @@ func pauseImageMissing(long func() time.Duration) playFunc {
 		defer func() { _ = x.bench().Node.UseOwnPauseImage(context.WithoutCancel(ctx)) }()
 		const notFound = 404
 		x.sandboxFault = only(blame.Registry)
-		err := errors.Join(
-			x.lacksPause(ctx, registry.Rule{Status: notFound}),
-			x.create(ctx, one(x.bench().BaseImage, readySoon)),
-			x.said(ctx, "FailedCreatePodSandBox", 1),
-			sleep(ctx, long()),
-		)
+		err := errors.Join(x.lacksPause(ctx, registry.Rule{Status: notFound}),
+			x.create(ctx, one(x.bench().BaseImage, readySoon)), x.said(ctx, "FailedCreatePodSandBox", 1),
+			sleep(ctx, long()))
 		return errors.Join(err, x.bench().Mend(ctx, x.image("pause")), x.ready(ctx))
 	}
 }

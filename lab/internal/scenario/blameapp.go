@@ -14,70 +14,54 @@ import (
 	"github.com/podlapse/podlapse/lab/internal/workload"
 )
 
+// crashRows are pods whose containers end again and again before they are ready.
+func crashRows() []examRow {
+	endless := func(container string, ends int, change func(x *examPod, spec *corev1.PodSpec)) playFunc {
+		return func(ctx context.Context, x *examPod) error {
+			spec := one(x.bench().BaseImage, time.Minute)
+			change(x, &spec)
+			return errors.Join(x.create(ctx, spec), x.endless(ctx, container, ends))
+		}
+	}
+	return []examRow{
+		{"exits-with-0", "a container ends with code 0 again and again: back-off",
+			endless(mainName, 3, func(_ *examPod, spec *corev1.PodSpec) {
+				variable(&spec.Containers[0], workload.RunFor, 1500*time.Millisecond)
+			})},
+		{"exits-with-1", "a container fails again and again: back-off",
+			endless(mainName, 3, func(_ *examPod, spec *corev1.PodSpec) { crash(&spec.Containers[0], 2*time.Second) })},
+		{"init-fails", "an init container fails again and again: back-off",
+			endless(initName, 3, func(x *examPod, spec *corev1.PodSpec) {
+				init := corev1.Container{Name: initName, Image: x.bench().BaseImage}
+				crash(&init, 1500*time.Millisecond)
+				spec.InitContainers = []corev1.Container{init}
+			})},
+		{"liveness-kills", "a liveness probe fails and kubelet kills the container: application",
+			endless(mainName, 2, func(_ *examPod, spec *corev1.PodSpec) {
+				fails := &corev1.ExecAction{Command: []string{workload.Path, "fail"}}
+				spec.Containers[0].LivenessProbe = &corev1.Probe{ProbeHandler: corev1.ProbeHandler{Exec: fails},
+					PeriodSeconds: 2, FailureThreshold: 2, InitialDelaySeconds: 2}
+			})},
+		{"out-of-memory", "the kernel kills the container for its memory again and again: application, then back-off",
+			endless(mainName, 2, func(_ *examPod, spec *corev1.PodSpec) {
+				variable(&spec.Containers[0], workload.FillAfter, 2*time.Second)
+				limit := corev1.ResourceList{corev1.ResourceMemory: resource.MustParse("64Mi")}
+				spec.Containers[0].Resources.Limits = limit
+			})},
+	}
+}
+
+// variable gives a container a variable that the workload reads.
+func variable(c *corev1.Container, name string, value time.Duration) {
+	c.Env = append(c.Env, corev1.EnvVar{Name: name, Value: value.String()})
+}
+
 // appRows are pods whose own containers take their time, or fail.
 func appRows(long func() time.Duration) []examRow {
 	started := func(spec func(image string) corev1.PodSpec) playFunc {
 		return func(ctx context.Context, x *examPod) error { return x.start(ctx, spec(x.bench().BaseImage)) }
 	}
-	return []examRow{
-		{
-			"exits-with-0",
-			"a container ends with code 0 again and again: back-off",
-			func(ctx context.Context, x *examPod) error {
-				spec := one(x.bench().BaseImage, time.Minute)
-				spec.Containers[0].Env = append(
-					spec.Containers[0].Env,
-					corev1.EnvVar{Name: workload.RunFor, Value: "1500ms"},
-				)
-				return errors.Join(x.create(ctx, spec), x.endless(ctx, mainName, 3))
-			},
-		},
-		{"exits-with-1", "a container fails again and again: back-off", func(ctx context.Context, x *examPod) error {
-			spec := one(x.bench().BaseImage, time.Minute)
-			crash(&spec.Containers[0], 2*time.Second)
-			return errors.Join(x.create(ctx, spec), x.endless(ctx, mainName, 3))
-		}},
-		{
-			"init-fails",
-			"an init container fails again and again: back-off",
-			func(ctx context.Context, x *examPod) error {
-				spec := one(x.bench().BaseImage, readySoon)
-				init := corev1.Container{Name: initName, Image: x.bench().BaseImage}
-				crash(&init, 1500*time.Millisecond)
-				spec.InitContainers = []corev1.Container{init}
-				return errors.Join(x.create(ctx, spec), x.endless(ctx, initName, 3))
-			},
-		},
-		{
-			"liveness-kills",
-			"a liveness probe fails and kubelet kills the container: application",
-			func(ctx context.Context, x *examPod) error {
-				spec := one(x.bench().BaseImage, time.Minute)
-				spec.Containers[0].LivenessProbe = &corev1.Probe{
-					ProbeHandler: corev1.ProbeHandler{Exec: &corev1.ExecAction{
-						Command: []string{
-							workload.Path,
-							"fail",
-						}}},
-					PeriodSeconds:       2,
-					FailureThreshold:    2,
-					InitialDelaySeconds: 2,
-				}
-				return errors.Join(x.create(ctx, spec), x.endless(ctx, mainName, 2))
-			},
-		},
-		{"out-of-memory", "the kernel kills the container for its memory again and again: application, then back-off",
-			func(ctx context.Context, x *examPod) error {
-				spec := one(x.bench().BaseImage, time.Minute)
-				spec.Containers[0].Env = append(
-					spec.Containers[0].Env,
-					corev1.EnvVar{Name: workload.FillAfter, Value: "2s"},
-				)
-				spec.Containers[0].Resources.Limits = corev1.ResourceList{
-					corev1.ResourceMemory: resource.MustParse("64Mi"),
-				}
-				return errors.Join(x.create(ctx, spec), x.endless(ctx, mainName, 2))
-			}},
+	return append(crashRows(), []examRow{
 		{"slow-init", "an init container is slow: application", started(func(image string) corev1.PodSpec {
 			spec := one(image, readySoon)
 			spec.InitContainers = []corev1.Container{bench.InitContainer(initName, image, long())}
@@ -105,7 +89,7 @@ func appRows(long func() time.Duration) []examRow {
 			spec.ReadinessGates = []corev1.PodReadinessGate{{ConditionType: bench.ReadinessGate}}
 			return errors.Join(x.create(ctx, spec), x.approveLate(ctx, long()), x.ready(ctx))
 		}},
-	}
+	}...)
 }
 
 // endless waits until a container has ended so often, and until its next run is due.
@@ -137,9 +121,6 @@ func (x *examPod) approveLate(ctx context.Context, late time.Duration) error {
 
 // takenUp waits until kubelet has given the pod its first status.
 func (x *examPod) takenUp(ctx context.Context) error {
-	return x.await(
-		ctx,
-		"first status",
-		func() (bool, error) { return !x.exam.watched.Of(x.name).AcknowledgedAt.IsZero(), nil },
-	)
+	return x.await(ctx, "first status",
+		func() (bool, error) { return !x.exam.watched.Of(x.name).AcknowledgedAt.IsZero(), nil })
 }

@@ -105,11 +105,8 @@ func lateEnvironment(ctx context.Context, x *examPod, spec *corev1.PodSpec, long
 		return errors.Join(
 			x.saidOf(ctx, "Failed", `configmap "`+x.name+`" not found`),
 			sleep(ctx, long),
-			x.blames(
-				only(blame.Config),
-				configAfterwards(),
-				func() error { return x.bench().CreateConfigMap(ctx, x.name) },
-			),
+			x.blames(only(blame.Config), configAfterwards(),
+				func() error { return x.bench().CreateConfigMap(ctx, x.name) }),
 		)
 	}, nil
 }

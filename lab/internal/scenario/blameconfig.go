@@ -109,7 +109,8 @@ func neverPulled(long func() time.Duration) playFunc {
 
 func invalidImage(long func() time.Duration) playFunc {
 	return func(ctx context.Context, x *examPod) error {
-		err := errors.Join(x.create(ctx, one("Not A Name", readySoon)), x.said(ctx, "InspectFailed", 1), sleep(ctx, long()))
+		err := errors.Join(x.create(ctx, one("Not A Name", readySoon)), x.said(ctx, "InspectFailed", 1),
+			sleep(ctx, long()))
 		x.giveUp()
 		x.faults = append(x.faults, blame.Fault{Causes: only(blame.Config), From: x.firstSaid("InspectFailed"),
 			FixedAt: x.until, Witness: "kubelet's log"})

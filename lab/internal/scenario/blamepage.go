@@ -39,11 +39,13 @@ var notTried = [][2]string{
 // pageIntroduction is the page up to its first figures.
 const pageIntroduction = `# Accuracy
 
-podlapse names a culprit for each second of a start-up. This page shows how often it is right. The lab plays start-ups with a known
-culprit on a real node, and compares whom podlapse blames with what other witnesses say: the logs of kubelet, of containerd, of the
-network plugin and of the registry, the program in each container, and the lab's own actions.
+podlapse names a culprit for each second of a start-up. This page shows how often it is right. The lab plays start-ups
+with a known culprit on a real node, and compares whom podlapse blames with what other witnesses say: the logs of
+kubelet, of containerd, of the network plugin and of the registry, the program in each container, and the lab's own
+actions.
 
-This page is written by the exam itself: run ` + "`make accuracy-page`" + ` to write it again, and ` + "`make scenario NAME=blame`" + ` to run the exam alone.
+The exam itself writes this page: ` + "`make accuracy-page`" + ` writes it again, and
+` + "`make scenario NAME=blame`" + ` runs the exam alone.
 
 `
 
@@ -51,8 +53,11 @@ This page is written by the exam itself: run ` + "`make accuracy-page`" + ` to w
 const pageRules = `
 - **Right**: podlapse blames the culprit.
 - **Unattributed**: podlapse blames nobody (phase ` + "`unattributed`" + `), or its stated error is all that excuses it.
-- **Wrong**: podlapse blames somebody else by more than its stated error, or names candidates of which none is the culprit.
-- **Not judged**: no witness knows who was to blame, or not to within 50 ms. This is mostly the 50 ms before and after each instant that a log dates.
+- **Wrong**: podlapse blames somebody else by more than its stated error, or names candidates of which none is the
+  culprit.
+- **Not judged**: no witness knows who was to blame.
+
+Logs date an instant to within 50 ms. Around the instant at which one culprit gives way to the next, either is right.
 
 Where two parties are equally to blame, such as a registry that was slow while containerd was stopped, either is right.
 `
@@ -66,20 +71,9 @@ func (e *exam) writePage(ctx context.Context, path string, sum blame.Score, leng
 	info := node.Status.NodeInfo
 	var page strings.Builder
 	page.WriteString(pageIntroduction)
-	fmt.Fprintf(
-		&page,
-		"Tried with Kubernetes %s and %s on Linux %s (%s), with %d start-ups.\n\n",
-		info.KubeletVersion,
-		strings.Replace(
-			info.ContainerRuntimeVersion,
-			"://",
-			" ",
-			1,
-		),
-		info.KernelVersion,
-		info.Architecture,
-		len(e.results),
-	)
+	fmt.Fprintf(&page, "Tried with Kubernetes %s and %s on Linux %s (%s), with %d start-ups.\n\n",
+		info.KubeletVersion, strings.Replace(info.ContainerRuntimeVersion, "://", " ", 1), info.KernelVersion,
+		info.Architecture, len(e.results))
 	page.WriteString("| | seconds | share of the judged time |\n|---|--:|--:|\n")
 	share := func(part float64) string { return fmt.Sprintf("%.2f %%", 100*part/max(sum.Judged().Seconds(), 0.001)) }
 	fmt.Fprintf(&page, "| blamed right | %.1f | %s |\n", sum.Right.Seconds(), share(sum.Right.Seconds()))
@@ -87,18 +81,17 @@ func (e *exam) writePage(ctx context.Context, path string, sum blame.Score, leng
 	fmt.Fprintf(&page, "| **blamed wrong** | %.1f | %s |\n", sum.Wrong.Seconds(), share(sum.Wrong.Seconds()))
 	fmt.Fprintf(&page, "| not judged | %.1f | |\n", sum.Unjudged.Seconds())
 	page.WriteString(pageRules)
-	fmt.Fprintf(
-		&page,
+	fmt.Fprintf(&page,
 		"\nThe true length of %d phases is known. For %d of them it lies inside the error that podlapse states.\n",
-		lengths,
-		lengths-violations,
-	)
+		lengths, lengths-violations)
 	page.WriteString(
-		"\n## Culprits and whom podlapse blames\n\nSeconds of each culprit (rows), and whom podlapse blames for them (columns).\n\n",
+		"\n## Culprits and whom podlapse blames\n\n" +
+			"Seconds of each culprit (rows), and whom podlapse blames for them (columns).\n\n",
 	)
 	sum.Cells.Markdown(&page)
 	page.WriteString(
-		"\n## What was tried\n\nSeconds of each start-up.\n\n| start-up | what is wrong, and who is to blame | right | unattributed | wrong |\n|---|---|--:|--:|--:|\n",
+		"\n## What was tried\n\nSeconds of each start-up.\n\n" +
+			"| start-up | what is wrong, and who is to blame | right | unattributed | wrong |\n|---|---|--:|--:|--:|\n",
 	)
 	for _, r := range e.results {
 		if r.failed == nil {

@@ -48,20 +48,6 @@ func pullRows(long func() time.Duration) []examRow {
 			return errors.Join(err, x.bench().Mend(ctx, x.image(mainName)), x.ready(ctx))
 		}
 	}
-	hopeless := func(reference func(x *examPod) (string, error)) playFunc {
-		return func(ctx context.Context, x *examPod) error {
-			image, err := reference(x)
-			x.images[mainName] = image
-			err = errors.Join(
-				err,
-				x.create(ctx, one(image, readySoon)),
-				x.pulling(ctx, mainName, 2),
-				sleep(ctx, long()),
-			)
-			x.giveUp()
-			return err
-		}
-	}
 	return []examRow{
 		{"slow-registry", "the registry is slow: registry", slow(registry.Rule{BytesPerSecond: examRate})},
 		{"stalling-registry", "the registry stalls in the middle: registry", slow(registry.Rule{Kind: registry.KindBlob,
@@ -87,35 +73,29 @@ func pullRows(long func() time.Duration) []examRow {
 		},
 		{"forbidden", "the registry answers 403 at first: registry, then back-off", refused(http.StatusForbidden)},
 		{"not-found", "the registry answers 404 at first: registry, then back-off", refused(http.StatusNotFound)},
-		{
-			"tls",
-			"the certificate of the registry is of an unknown authority: registry, then back-off",
-			hopeless(func(x *examPod) (string, error) {
-				return x.bench().Host(
-						x.name,
-					) + "/image:1", x.bench().ReachHost(
-						x.name,
-						"https://"+layout.Address(layout.APIServerPort),
-					)
-			}),
-		},
-		{
-			"dns",
-			"the name of the registry cannot be resolved: registry, then back-off",
-			hopeless(func(*examPod) (string, error) {
-				return unresolvable + "/image:1", nil
-			}),
-		},
-		{
-			"connection-refused",
-			"the registry does not listen: registry, then back-off",
-			hopeless(func(*examPod) (string, error) {
-				return "127.0.0.1:1/image:1", nil
-			}),
-		},
 		{"mirror", "the image comes from a slow mirror of a registry that is away: registry", fromMirror(true)},
 		{"broken-mirror", "the mirror lacks the image, the registry behind it is slow: registry", fromMirror(false)},
 		{"twelve-containers", "twelve containers with cold images: registry", twelveContainers},
+		{"tls", "the certificate of the registry is of an unknown authority: registry, then back-off",
+			neverComes(long, func(x *examPod) (string, error) {
+				server := "https://" + layout.Address(layout.APIServerPort)
+				return x.bench().Host(x.name) + "/image:1", x.bench().ReachHost(x.name, server)
+			})},
+		{"dns", "the name of the registry cannot be resolved: registry, then back-off",
+			neverComes(long, func(*examPod) (string, error) { return unresolvable + "/image:1", nil })},
+		{"connection-refused", "the registry does not listen: registry, then back-off",
+			neverComes(long, func(*examPod) (string, error) { return "127.0.0.1:1/image:1", nil })},
+	}
+}
+
+// neverComes wants an image that cannot be had, and judges the start-up some time after the second attempt.
+func neverComes(long func() time.Duration, reference func(x *examPod) (string, error)) playFunc {
+	return func(ctx context.Context, x *examPod) error {
+		image, err := reference(x)
+		x.images[mainName] = image
+		err = errors.Join(err, x.create(ctx, one(image, readySoon)), x.pulling(ctx, mainName, 2), sleep(ctx, long()))
+		x.giveUp()
+		return err
 	}
 }
 
@@ -128,12 +108,8 @@ func fromMirror(has bool) playFunc {
 	return func(ctx context.Context, x *examPod) error {
 		b := x.bench()
 		lab, mirror := layout.Address(layout.RegistryPort), layout.Address(layout.MirrorPort)
-		name, rule := x.image(
-			mainName,
-		), registry.Rule{
-			Repository:     b.Namespace + "/" + x.image(mainName),
-			BytesPerSecond: examRate,
-		}
+		name := x.image(mainName)
+		rule := registry.Rule{Repository: b.Namespace + "/" + name, BytesPerSecond: examRate}
 		x.images[mainName] = b.Host(x.name) + "/" + b.Namespace + "/" + name + ":1"
 		spec := one(x.images[mainName], readySoon)
 		if has {

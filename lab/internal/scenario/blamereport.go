@@ -47,30 +47,17 @@ func (e *exam) report(ctx context.Context, v *Verdict) error {
 	sum.Cells.Print(&text)
 	share := func(part, of time.Duration) float64 { return part.Seconds() / max(of.Seconds(), 0.001) }
 	unattributed, unjudged := share(sum.Unattributed, sum.Judged()), share(sum.Unjudged, sum.Judged()+sum.Unjudged)
-	fmt.Fprintf(
-		&text,
-		"\nright %s s, unattributed %s s (%.1f %%), wrong %s s; not judged %s s (%.1f %% of all)\n",
-		seconds(sum.Right),
-		seconds(sum.Unattributed),
-		100*unattributed,
-		seconds(sum.Wrong),
-		seconds(sum.Unjudged),
-		100*unjudged,
-	)
+	fmt.Fprintf(&text, "\nright %s s, unattributed %s s (%.1f %%), wrong %s s; not judged %s s (%.1f %% of all)\n",
+		seconds(sum.Right), seconds(sum.Unattributed), 100*unattributed, seconds(sum.Wrong), seconds(sum.Unjudged),
+		100*unjudged)
 	fmt.Fprintf(&text, "%d phases of known length were compared with the stated error\n", compared)
 	if unattributed > mostUnattributed {
-		v.Problem(
-			"%.1f %% of the judged time is unattributed, more than %.0f %%",
-			100*unattributed,
-			100*mostUnattributed,
-		)
+		v.Problem("%.1f %% of the judged time is unattributed, more than %.0f %%", 100*unattributed,
+			100*mostUnattributed)
 	}
 	if unjudged > mostUnjudged {
-		v.Problem(
-			"%.1f %% of all time was not judged, more than %.0f %%: the exam proves too little",
-			100*unjudged,
-			100*mostUnjudged,
-		)
+		v.Problem("%.1f %% of all time was not judged, more than %.0f %%: the exam proves too little", 100*unjudged,
+			100*mostUnjudged)
 	}
 	v.Text = text.String()
 	if path := os.Getenv(pageVariable); path != "" {
@@ -81,16 +68,8 @@ func (e *exam) report(ctx context.Context, v *Verdict) error {
 
 // print writes a line about the row, and beside it, where anything is not right, whom each side blames for what.
 func (r examResult) print(out io.Writer) {
-	fmt.Fprintf(
-		out,
-		"%-14s %-26s %8s %8s %8s %8s\n",
-		r.stage,
-		r.name,
-		seconds(r.score.Right),
-		seconds(r.score.Unattributed),
-		seconds(r.score.Wrong),
-		seconds(r.score.Unjudged),
-	)
+	fmt.Fprintf(out, "%-14s %-26s %8s %8s %8s %8s\n", r.stage, r.name, seconds(r.score.Right),
+		seconds(r.score.Unattributed), seconds(r.score.Wrong), seconds(r.score.Unjudged))
 	const shown = time.Second
 	if r.score.Wrong == 0 && r.score.Unattributed < shown && r.score.Unjudged < 2*shown && len(r.lengths) == 0 {
 		return
@@ -100,40 +79,18 @@ func (r examResult) print(out io.Writer) {
 		if t.Length() < 10*time.Millisecond {
 			continue
 		}
-		fmt.Fprintf(
-			out,
-			"    agent  %7s %7s ±%-6s %-14s %s %s %v\n",
-			at(t.From),
-			at(t.To),
-			seconds(t.Error),
-			t.Cause,
-			t.Phase,
-			t.Container,
-			t.Merged,
-		)
+		fmt.Fprintf(out, "    agent  %7s %7s ±%-6s %-14s %s %s %v\n", at(t.From), at(t.To), seconds(t.Error), t.Cause,
+			t.Phase, t.Container, t.Merged)
 	}
 	for _, t := range r.truth {
 		if t.Length() < 10*time.Millisecond {
 			continue
 		}
-		fmt.Fprintf(
-			out,
-			"    truth  %7s %7s ±%-6s %-14s %s\n",
-			at(t.From),
-			at(t.To),
-			seconds(t.Slack),
-			strings.Join(t.Causes, "/"),
-			t.Witness,
-		)
+		fmt.Fprintf(out, "    truth  %7s %7s ±%-6s %-14s %s\n", at(t.From), at(t.To), seconds(t.Slack),
+			strings.Join(t.Causes, "/"), t.Witness)
 	}
 	for _, f := range r.score.Findings {
-		fmt.Fprintf(
-			out,
-			"    WRONG  %s s: %s blamed for %s (%s)\n",
-			seconds(f.Length),
-			f.Told.Cause,
-			strings.Join(f.Stretch.Causes, "/"),
-			f.Told.Phase,
-		)
+		fmt.Fprintf(out, "    WRONG  %s s: %s blamed for %s (%s)\n", seconds(f.Length), f.Told.Cause,
+			strings.Join(f.Stretch.Causes, "/"), f.Told.Phase)
 	}
 }

@@ -26,10 +26,8 @@ func blameSoak(ctx context.Context, b *bench.Bench, v *Verdict) error {
 	rows := drawn("drawn", count, b.Seed)
 	stages := []examStage{{name: "first", set: pullInParallel}}
 	for i := 0; i < len(rows); i += batch {
-		stages = append(
-			stages,
-			examStage{name: fmt.Sprintf("batch-%d", i/batch+1), rows: rows[i:min(i+batch, len(rows))]},
-		)
+		stages = append(stages,
+			examStage{name: fmt.Sprintf("batch-%d", i/batch+1), rows: rows[i:min(i+batch, len(rows))]})
 	}
 	return playExam(ctx, b, v, stages)
 }

@@ -31,10 +31,8 @@ func (e *exam) freeze(ctx context.Context, component string, length time.Duratio
 func (e *exam) away(meanwhile bench.Span, ended bool) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	e.stopped = append(
-		e.stopped,
-		blame.Stop{Span: blame.Span{From: meanwhile.StartAt, To: meanwhile.EndAt}, Ended: ended},
-	)
+	e.stopped = append(e.stopped,
+		blame.Stop{Span: blame.Span{From: meanwhile.StartAt, To: meanwhile.EndAt}, Ended: ended})
 }
 
 // meeting is where the rows of a stage wait for each other: when all are there, something is done once, and then they
@@ -80,21 +78,13 @@ func stopRows(component, words string, long func() time.Duration) []examRow {
 	return []examRow{
 		{component + "-amid-pull", words + "a pull", func(ctx context.Context, x *examPod) error {
 			image, err := x.slowImage(ctx, mainName, within+2*time.Second)
-			return errors.Join(
-				err,
-				x.create(ctx, one(image, readySoon)),
-				x.pulling(ctx, mainName, 1),
-				stop(ctx, x),
-				x.ready(ctx),
-			)
+			return errors.Join(err, x.create(ctx, one(image, readySoon)), x.pulling(ctx, mainName, 1), stop(ctx, x),
+				x.ready(ctx))
 		}},
 		{component + "-amid-sandbox", words + "a sandbox", func(ctx context.Context, x *examPod) error {
 			return errors.Join(
 				x.exam.network.Set(x.name, cni.Faults{Delay: cni.Duration{Duration: within + time.Second}}),
-				x.create(
-					ctx,
-					one(x.bench().BaseImage, readySoon),
-				),
+				x.create(ctx, one(x.bench().BaseImage, readySoon)),
 				x.called(ctx, bench.CallSandbox, "", 1),
 				stop(ctx, x),
 				x.ready(ctx),
@@ -103,12 +93,8 @@ func stopRows(component, words string, long func() time.Duration) []examRow {
 		{component + "-amid-init", words + "an init container", func(ctx context.Context, x *examPod) error {
 			spec := one(x.bench().BaseImage, readySoon)
 			spec.InitContainers = []corev1.Container{bench.InitContainer(initName, x.bench().BaseImage, within)}
-			return errors.Join(
-				x.create(ctx, spec),
-				x.spoken(ctx, initName, workload.WordStarted),
-				stop(ctx, x),
-				x.ready(ctx),
-			)
+			return errors.Join(x.create(ctx, spec), x.spoken(ctx, initName, workload.WordStarted), stop(ctx, x),
+				x.ready(ctx))
 		}},
 	}
 }

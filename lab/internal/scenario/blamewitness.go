@@ -26,7 +26,7 @@ func (x *examPod) account(ctx context.Context, timeline agent.Timeline) (blame.A
 		a.Until = timeline.SettledAt
 	}
 	b := x.bench()
-	a.BoundAt, _ = b.BoundAt(ctx, x.name) // it may have been bound by nobody
+	a.BoundAt, _ = b.BoundAt(ctx, x.name) // it may never have been bound
 	a.TakenUpAt, _ = b.TakenUpAt(x.name)  // nor have been taken up
 	calls, err := x.exam.calls.Of(x.uid())
 	if err != nil {
