@@ -17,6 +17,10 @@ type Told struct {
 	Error            time.Duration
 }
 
+// newsDelay is how long kubelet takes to hear that a container ended: it lists what runs once a second. What has happened in
+// a phase that goes on since then, the agent cannot know yet.
+const newsDelay = time.Second
+
 // Read reads the phases of a timeline.
 func Read(timeline agent.Timeline) ([]Told, error) {
 	var told []Told
@@ -32,6 +36,12 @@ func Read(timeline agent.Timeline) ([]Told, error) {
 			Cause:     p.Cause,
 			Error:     stated,
 			Merged:    p.MergedWith,
+		}
+		if p.Open {
+			t.To = t.To.Add(-newsDelay)
+			if t.To.Before(t.From) {
+				t.To = t.From
+			}
 		}
 		if p.Phase == agent.Unattributed {
 			t.Cause = Unknown
