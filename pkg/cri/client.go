@@ -84,20 +84,20 @@ func (c *client) version(ctx context.Context) (*runtimeapi.VersionResponse, erro
 	return version, nil
 }
 
-// networkDown says that the runtime's network is not ready.
-func (c *client) networkDown(ctx context.Context) (bool, error) {
+// networkReady says whether the runtime's network is ready; known is false if the runtime does not say.
+func (c *client) networkReady(ctx context.Context) (ready, known bool, err error) {
 	ctx, cancel := context.WithTimeout(ctx, c.timeout)
 	defer cancel()
 	answer, err := c.runtime.Status(ctx, &runtimeapi.StatusRequest{})
 	if err != nil {
-		return false, fmt.Errorf("ask runtime status: %w", err)
+		return false, false, fmt.Errorf("ask runtime status: %w", err)
 	}
 	for _, condition := range answer.GetStatus().GetConditions() {
 		if condition.GetType() == runtimeapi.NetworkReady {
-			return !condition.GetStatus(), nil
+			return condition.GetStatus(), true, nil
 		}
 	}
-	return false, nil
+	return false, false, nil
 }
 
 func (c *client) listSandboxes(ctx context.Context, uid string) ([]*runtimeapi.PodSandbox, error) {

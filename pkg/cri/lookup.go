@@ -66,9 +66,11 @@ func (l *lookUp) answer(ctx context.Context, question timeline.LookUp) (timeline
 		return timeline.RuntimeSeen{}, err
 	}
 	if question.Network {
-		if seen.NetworkDown, err = l.client.networkDown(ctx); ifBroken(err) != nil {
+		ready, known, err := l.client.networkReady(ctx)
+		if ifBroken(err) != nil {
 			return timeline.RuntimeSeen{}, err
 		}
+		seen.NetworkUp, seen.NetworkDown = known && ready, known && !ready
 	}
 	seen.ArrivedAt = l.now()
 	sortAnswer(&seen)

@@ -267,7 +267,7 @@ func TestNetworkIsAskedForOnlyWhereItIsWanted(t *testing.T) {
 	for _, ready := range []bool{true, false} {
 		fake.SetNetworkReady(ready)
 		seen, err := l.answer(t.Context(), timeline.LookUp{UID: "pod", RuntimeUID: "runtime-pod", Network: true})
-		if err != nil || seen.NetworkDown == ready {
+		if err != nil || seen.NetworkDown == ready || seen.NetworkUp != ready {
 			t.Errorf("ready %t: got %+v, %v", ready, seen, err)
 		}
 	}
@@ -281,7 +281,7 @@ func TestNetworkIsAskedForOnlyWhereItIsWanted(t *testing.T) {
 		}
 		return nil
 	})
-	if seen, err := l.answer(t.Context(), timeline.LookUp{UID: "pod", RuntimeUID: "runtime-pod", Network: true}); err != nil || seen.NetworkDown {
+	if seen, err := l.answer(t.Context(), timeline.LookUp{UID: "pod", RuntimeUID: "runtime-pod", Network: true}); err != nil || seen.NetworkDown || seen.NetworkUp {
 		t.Errorf("a runtime without a status: %+v, %v", seen, err)
 	}
 }

@@ -92,12 +92,18 @@ func (l *lookUp) stampResolved(ctx context.Context, stamps *sandboxStamps, blob 
 	return nil
 }
 
+// isPause says that an image goes by a name that distributions give their sandbox image: pause, mirrored-pause, pause-amd64 …
+func isPause(name string) bool {
+	repository, _, _ := strings.Cut(name[strings.LastIndexByte(name, '/')+1:], "@")
+	repository, _, _ = strings.Cut(repository, ":")
+	return strings.HasSuffix(repository, "pause") || strings.HasPrefix(repository, "pause-") || repository == "pod-infra-container"
+}
+
 // sandboxImages are the pinned images that may be the sandbox image, the first to come first: those called pause, or all if none
 // is. An upgrade leaves the image of the version before, and one image has up to three names.
 func sandboxImages(pinned []*imagesapi.Image) []*imagesapi.Image {
 	candidates := slices.DeleteFunc(slices.Clone(pinned), func(image *imagesapi.Image) bool {
-		name := image.GetName()
-		return !strings.Contains(name[strings.LastIndexByte(name, '/')+1:], "pause")
+		return !isPause(image.GetName())
 	})
 	if len(candidates) == 0 {
 		candidates = slices.Clone(pinned)

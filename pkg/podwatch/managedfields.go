@@ -7,11 +7,19 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// kubeletManager is what kubelet goes by in managed fields: its own conditions say nothing of a scheduler.
-const kubeletManager = "kubelet"
-
 // scheduledCondition is the key of the condition PodScheduled in a set of managed fields.
 var scheduledCondition = []byte(`{\"type\":\"PodScheduled\"}`)
+
+// givesReason says that a set of fields has the reason of the condition PodScheduled. A scheduler that finds no node gives one;
+// kubelet, which may go by the name of k3s or kubelite there, writes the condition without.
+func givesReason(fields []byte) bool {
+	_, condition, found := bytes.Cut(fields, scheduledCondition)
+	if !found {
+		return false
+	}
+	condition, _, _ = bytes.Cut(condition, []byte(`"k:{`)) // the next condition
+	return bytes.Contains(condition, []byte(`"f:reason"`))
+}
 
 // unschedulableAt is when a scheduler last changed the condition PodScheduled of a pod that has been bound since; zero if none
 // did. Binding the pod makes the condition true without an entry in the managed fields (registry/core/pod/storage), so
@@ -19,10 +27,10 @@ var scheduledCondition = []byte(`{\"type\":\"PodScheduled\"}`)
 func unschedulableAt(fields []metav1.ManagedFieldsEntry) (at time.Time) {
 	for i := range fields {
 		entry := &fields[i]
-		if entry.Subresource != "status" || entry.Manager == kubeletManager || entry.Time == nil || entry.FieldsV1 == nil {
+		if entry.Subresource != "status" || entry.Time == nil || entry.FieldsV1 == nil {
 			continue
 		}
-		if !bytes.Contains(entry.FieldsV1.GetRawBytes(), scheduledCondition) {
+		if !givesReason(entry.FieldsV1.GetRawBytes()) {
 			continue
 		}
 		if stamp := instant(*entry.Time); stamp.After(at) {

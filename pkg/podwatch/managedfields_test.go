@@ -35,7 +35,11 @@ func TestUnschedulableAt(t *testing.T) {
 		{"another scheduler, later", []metav1.ManagedFieldsEntry{
 			schedulerSays(stamp(3)), change(func(e *metav1.ManagedFieldsEntry) { e.Manager, e.Time = "volcano", new(stamp(5)) }),
 		}, at(5)},
-		{"kubelet", []metav1.ManagedFieldsEntry{change(func(e *metav1.ManagedFieldsEntry) { e.Manager = "kubelet" })}, time.Time{}},
+		{"kubelet in k3s", []metav1.ManagedFieldsEntry{change(func(e *metav1.ManagedFieldsEntry) {
+			e.Manager = "k3s"
+			e.FieldsV1 = metav1.NewFieldsV1(`{"f:status":{"f:conditions":{"k:{\"type\":\"PodScheduled\"}":{"f:observedGeneration":{}},` +
+				`"k:{\"type\":\"Ready\"}":{".":{},"f:reason":{}}}}}`)
+		})}, time.Time{}},
 		{"not the status", []metav1.ManagedFieldsEntry{change(func(e *metav1.ManagedFieldsEntry) { e.Subresource = "" })}, time.Time{}},
 		{"another condition", []metav1.ManagedFieldsEntry{change(func(e *metav1.ManagedFieldsEntry) {
 			e.FieldsV1 = metav1.NewFieldsV1(`{"f:status":{"f:conditions":{"k:{\"type\":\"example.com/Gate\"}":{}}}}`)

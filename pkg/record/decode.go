@@ -136,7 +136,7 @@ func toEventSeen(o eventSeen) timeline.EventSeen {
 
 func toRuntimeSeen(o runtimeSeen) timeline.RuntimeSeen {
 	return timeline.RuntimeSeen{
-		UID: o.UID, AskedAt: o.AskedAt.Time, ArrivedAt: o.ArrivedAt.Time, NetworkDown: o.NetworkDown,
+		UID: o.UID, AskedAt: o.AskedAt.Time, ArrivedAt: o.ArrivedAt.Time, NetworkDown: o.NetworkDown, NetworkUp: o.NetworkUp,
 		Sandboxes: each(o.Sandboxes, func(s sandbox) timeline.Sandbox {
 			return timeline.Sandbox{
 				ID: s.ID, Attempt: s.Attempt, Ready: s.Ready, BegunAt: s.BegunAt.Time,

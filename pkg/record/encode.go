@@ -10,7 +10,7 @@ import (
 
 const (
 	// Version is the version of the format that this package writes; it reads this and every older one.
-	Version = 1
+	Version = 2
 	// MaxLine bounds a line, its end included, in bytes. A pod of a hundred containers takes a tenth.
 	MaxLine = 1 << 20
 )
@@ -115,7 +115,7 @@ func fromEventSeen(o timeline.EventSeen) eventSeen {
 
 func fromRuntimeSeen(o timeline.RuntimeSeen) runtimeSeen {
 	return runtimeSeen{
-		tag: tag{kindRuntimeSeen}, UID: o.UID, AskedAt: utc(o.AskedAt), ArrivedAt: utc(o.ArrivedAt), NetworkDown: o.NetworkDown,
+		tag: tag{kindRuntimeSeen}, UID: o.UID, AskedAt: utc(o.AskedAt), ArrivedAt: utc(o.ArrivedAt), NetworkDown: o.NetworkDown, NetworkUp: o.NetworkUp,
 		Sandboxes: each(o.Sandboxes, func(s timeline.Sandbox) sandbox {
 			return sandbox{
 				ID: s.ID, Attempt: s.Attempt, Ready: s.Ready,

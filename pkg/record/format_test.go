@@ -81,7 +81,7 @@ func TestFormat(t *testing.T) {
 		},
 		{
 			timeline.RuntimeSeen{
-				UID: "u", AskedAt: noon, ArrivedAt: noon, NetworkDown: true,
+				UID: "u", AskedAt: noon, ArrivedAt: noon, NetworkDown: true, NetworkUp: true,
 				Sandboxes: []timeline.Sandbox{{
 					ID: "s", Attempt: 1, Ready: true, BegunAt: noon, NetworkReadyAt: noon, RunningAt: noon, CreatedAt: noon,
 					ImageResolvedAt: noon, ImagePulledAt: noon, ImageKnown: true,
@@ -101,7 +101,7 @@ func TestFormat(t *testing.T) {
 				`"started_at":"2026-03-01T12:00:00Z","finished_at":"2026-03-01T12:00:00Z","exit_code":2,"reason":"Error"}],` +
 				`"images":[{"ref":"web:2","present":true,"pulled_at":"2026-03-01T12:00:00Z","size_bytes":5,"digest":"sha256:a",` +
 				`"resolved_at":"2026-03-01T12:00:00Z","layers":[{"digest":"sha256:b","size_bytes":4,` +
-				`"downloaded_at":"2026-03-01T12:00:00Z","unpacked_at":"2026-03-01T12:00:00Z","remote":true},{"digest":"sha256:c"}],"layered":true,"untold":true}],"network_down":true}`,
+				`"downloaded_at":"2026-03-01T12:00:00Z","unpacked_at":"2026-03-01T12:00:00Z","remote":true},{"digest":"sha256:c"}],"layered":true,"untold":true}],"network_down":true,"network_up":true}`,
 		},
 	} {
 		if line, err := Encode(test.o); err != nil || string(line) != test.want+"\n" {
@@ -109,7 +109,7 @@ func TestFormat(t *testing.T) {
 		}
 	}
 	h, err := EncodeHeader(Header{Agent: "v1.2.3", Scope: timeline.Scope{Runtime: true}, Ends: true})
-	if want := `{"kind":"header","version":1,"agent":"v1.2.3","runtime":true,"ends":true}` + "\n"; err != nil || string(h) != want {
+	if want := `{"kind":"header","version":2,"agent":"v1.2.3","runtime":true,"ends":true}` + "\n"; err != nil || string(h) != want {
 		t.Errorf("%v, got header\n%swant\n%s", err, h, want)
 	}
 }

@@ -106,7 +106,7 @@ func (b *bench) run(t *testing.T) (stop func()) {
 
 // line is what a bench's file holds of podGone("u").
 const (
-	plainHeader = `{"kind":"header","version":1}` + "\n"
+	plainHeader = `{"kind":"header","version":2}` + "\n"
 	line        = gone
 )
 

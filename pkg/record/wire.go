@@ -110,6 +110,7 @@ type runtimeSeen struct {
 	Images     []image        `json:"images,omitempty"`
 
 	NetworkDown bool `json:"network_down,omitzero"`
+	NetworkUp   bool `json:"network_up,omitzero"`
 }
 
 type pod struct {

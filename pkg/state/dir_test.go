@@ -121,7 +121,7 @@ func TestFilesThatAreOfNoUse(t *testing.T) {
 		"a recording":             {write(`{"kind":"header","version":1}` + "\n"), "is no state of podlapse"},
 		"of another node":         {change(`"node":"node-1"`, `"node":"node-2"`), `is of node "node-2", not of "node-1"`},
 		"of a newer agent":        {change(`"version":1`, `"version":2`), "has format version 2, only 1 to 1 are known"},
-		"of a newer recording":    {change(`"header","version":1`, `"header","version":99`), "format version 99"},
+		"of a newer recording":    {change(`"header","version":2`, `"header","version":99`), "format version 99"},
 		"without a recording":     {change(`"kind":"header"`, `"kind":"footer"`), "not a recording"},
 		"half a line":             {write(text[:len(text)-9]), "is cut short"},
 		"a line less":             {write(text[:strings.LastIndex(text[:len(text)-1], "\n")+1]), "is cut short"},

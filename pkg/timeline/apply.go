@@ -2,6 +2,7 @@ package timeline
 
 import (
 	"cmp"
+	"slices"
 	"time"
 
 	"github.com/podlapse/podlapse/pkg/imagepull"
@@ -59,7 +60,9 @@ func (e *Evidence) applyPod(o PodSeen) {
 	if o.Pod.KubeletGeneration > 0 && !e.kubelet133 {
 		e.kubelet133, e.news = true, true
 	}
-	stamped(MarkUnschedulable, originControlPlane, o.Pod.UnschedulableAt)
+	if o.Pod.refusedBeforeBound() {
+		stamped(MarkUnschedulable, originControlPlane, o.Pod.UnschedulableAt)
+	}
 	e.claim(arrival(podMark(MarkCreated), originArrival, o.ArrivedAt, o.Live))
 	if o.Pod.ReadAt.IsZero() {
 		stamped(MarkCreated, originControlPlane, o.Pod.CreatedAt)
@@ -257,9 +260,7 @@ func (e *Evidence) applyRuntime(o RuntimeSeen) {
 	if o.AskedAt.After(e.runtimeAskedAt) {
 		e.runtimeAskedAt = o.AskedAt
 	}
-	if o.NetworkDown && at(o.AskedAt) > e.networkDown {
-		e.networkDown, e.news = at(o.AskedAt), true
-	}
+	e.applyNetwork(o)
 	running := false
 	for _, s := range o.Sandboxes {
 		running = running || s.Ready
@@ -270,6 +271,18 @@ func (e *Evidence) applyRuntime(o RuntimeSeen) {
 	}
 	for _, image := range o.Images {
 		e.applyImage(o.AskedAt, image, !running && len(o.Containers) == 0)
+	}
+}
+
+// applyNetwork keeps when the runtime's network was and was not ready, where that was asked.
+func (e *Evidence) applyNetwork(o RuntimeSeen) {
+	asked := at(o.AskedAt)
+	if o.NetworkUp && (e.networkUp == 0 || asked < e.networkUp) {
+		e.networkUp, e.news = asked, true
+	}
+	if i, known := slices.BinarySearch(e.networkDowns, asked); o.NetworkDown && !known && i < maxNetworkDowns {
+		longer := slices.Insert(e.networkDowns, i, asked)
+		e.networkDowns, e.news = longer[:min(len(longer), maxNetworkDowns)], true
 	}
 }
 

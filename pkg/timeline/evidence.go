@@ -14,6 +14,8 @@ const (
 	maxAttempts   = 16
 	maxContainers = 256
 	maxFailures   = 16
+	// maxNetworkDowns is more than the runtime is asked about its network for one pod in an hour, at ever longer intervals.
+	maxNetworkDowns = 256
 	// maxStrangers is how many names are kept that the pod's spec does not have, of those told of after it was seen: ephemeral containers
 	// of which an Event comes before the spec. Anybody who may create Events can make up more.
 	maxStrangers = 16
@@ -48,21 +50,22 @@ type Evidence struct {
 	gone      bool
 	waits     waitingReason
 
-	claims      []claim // sorted by key, then origin; at most one each
-	containers  []containerEvidence
-	images      []imageEvidence
-	holdUps     []holdUp  // what kubelet's Events say kept it from making the sandbox, in the order of time
-	said        []Said    // the earliest, in the order of time
-	deaf        bool      // what kubelet says is not kept: nobody tells it
-	networkDown instant   // when the runtime's network was last seen not to be ready; zero for never
-	imageKnown  bool      // the runtime said whether it pulled the sandbox image
-	kubelet133  bool      // kubelet is 1.33 or later
-	generation  int64     // the lowest version of the spec that was seen; 0 while none is known
-	watchedAt   time.Time // when an Event watch was first open
-	rewatched   instant   // when the latest one was opened; zero for never
-	blindAt     instant   // when one was last lost; zero for never
-	overflow    bool      // something was left out for the bounds above
-	news        bool      // of the observation that is being applied
+	claims       []claim // sorted by key, then origin; at most one each
+	containers   []containerEvidence
+	images       []imageEvidence
+	holdUps      []holdUp  // what kubelet's Events say kept it from making the sandbox, in the order of time
+	said         []Said    // the earliest, in the order of time
+	deaf         bool      // what kubelet says is not kept: nobody tells it
+	networkDowns []instant // when the runtime said that its network was not ready, the earliest ones, in the order of time
+	networkUp    instant   // when it first said that it was; zero for never
+	imageKnown   bool      // the runtime said whether it pulled the sandbox image
+	kubelet133   bool      // kubelet is 1.33 or later
+	generation   int64     // the lowest version of the spec that was seen; 0 while none is known
+	watchedAt    time.Time // when an Event watch was first open
+	rewatched    instant   // when the latest one was opened; zero for never
+	blindAt      instant   // when one was last lost; zero for never
+	overflow     bool      // something was left out for the bounds above
+	news         bool      // of the observation that is being applied
 
 	runtimeAskedAt time.Time // of the latest answer
 

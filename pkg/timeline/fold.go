@@ -25,8 +25,10 @@ type fold struct {
 	sandboxes  []chain // those after the first
 	chains     []chain // of each container
 	ready      chain
-	holdUps    []holdUp       // the evidence's, with what the runtime says of its network
-	obstacles  []obstacleSeen // what kept kubelet from making the sandbox, in the order of time
+	holdUps    []holdUp // the evidence's, with what the runtime says of its network
+	// laterObstacles is what kubelet named after the first sandbox.
+	laterObstacles []Phase
+	obstacles      []obstacleSeen // what kept kubelet from making the sandbox, in the order of time
 
 	phases []Phase // room for those of all boundaries
 	open   *bound  // where the phase that goes on began; nil while none is known to

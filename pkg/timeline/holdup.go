@@ -4,170 +4,9 @@ import (
 	"cmp"
 	"slices"
 	"strings"
-	"time"
 
 	"github.com/podlapse/podlapse/pkg/imagepull"
 )
-
-// obstacle is what kept kubelet from making a pod's sandbox, as one of its Events says.
-type obstacle uint8
-
-// The obstacles, in the order of obstacleTable.
-const (
-	obstacleNetworkNotReady obstacle = iota // kubelet does not start pods while the runtime's network is not ready
-	obstacleMountConfig                     // a ConfigMap, a Secret or a key of a volume is missing
-	obstacleMountAPI                        // the API server did not give kubelet what a volume shows
-	obstacleMountSync                       // kubelet does not have yet what a volume shows, if that exists
-	obstacleMount                           // any other failure to mount
-	obstacleDevice                          // a driver did not prepare a dynamically allocated resource
-	obstacleSandboxNetwork                  // the network plugin failed
-	obstacleSandboxImage                    // the sandbox image could not be pulled
-	obstacleSandboxConfig                   // the node does not have the runtime that the pod asks for
-	obstacleSandboxTimeout                  // the runtime did not answer in time, whatever it was doing
-	obstacleSandbox                         // any other failure to make a sandbox
-)
-
-// obstacleRow is what an obstacle says of the time around the Event that names it.
-type obstacleRow struct {
-	phases []Phase // what the pod waits for; several if the Event does not tell them apart
-	// first is what may lie between kubelet's taking the pod up and the first of these Events. What was missing when
-	// kubelet first looked was missing before.
-	first []Phase
-	// sandbox says that an attempt to make a sandbox failed.
-	sandbox bool
-	// retry is how long after the given number of such Events kubelet tries again at the latest; nil if only the
-	// next sign of kubelet tells.
-	retry func(count int) time.Duration
-}
-
-// obstacleTable has a row an obstacle, in the order of the constants.
-var obstacleTable = [...]obstacleRow{
-	obstacleNetworkNotReady: {
-		phases: []Phase{PhaseNetwork}, first: []Phase{PhaseNetwork}, retry: func(int) time.Duration { return networkRetry }},
-	obstacleMountConfig: {
-		phases: []Phase{PhasePodConfig}, first: []Phase{PhasePodConfig}, retry: mountRetry},
-	obstacleMountAPI: {
-		phases: []Phase{PhaseAPIServer}, first: []Phase{PhaseAPIServer}, retry: mountRetry},
-	obstacleMountSync: {
-		phases: []Phase{PhaseAPIServer, PhasePodConfig, PhaseKubeletSync},
-		first:  []Phase{PhaseAPIServer, PhasePodConfig, PhaseKubeletSync}, retry: mountRetry},
-	obstacleMount:  {phases: []Phase{PhaseVolumes}, first: []Phase{PhaseVolumes}, retry: mountRetry},
-	obstacleDevice: {phases: []Phase{PhaseDevice}, first: []Phase{PhaseVolumes, PhaseDevice}},
-	obstacleSandboxNetwork: {
-		phases: []Phase{PhaseNetwork}, first: []Phase{PhaseVolumes, PhaseNetwork}, sandbox: true},
-	obstacleSandboxImage: {
-		phases: []Phase{PhaseSandboxImage}, first: []Phase{PhaseVolumes, PhaseNetwork, PhaseSandboxImage}, sandbox: true},
-	obstacleSandboxConfig: {
-		phases: []Phase{PhasePodConfig}, first: []Phase{PhaseVolumes, PhasePodConfig}, sandbox: true},
-	obstacleSandboxTimeout: {
-		phases:  []Phase{PhaseNetwork, PhaseSandboxImage, PhaseSandbox},
-		first:   []Phase{PhaseVolumes, PhaseNetwork, PhaseSandboxImage, PhaseSandbox},
-		sandbox: true},
-	obstacleSandbox: {phases: []Phase{PhaseSandbox}, first: []Phase{PhaseVolumes, PhaseNetwork, PhaseSandbox}, sandbox: true},
-}
-
-// unseenObstacles is what may have held a pod up beside its volumes where no Event watch would have told of it.
-var unseenObstacles = []Phase{PhaseNetwork, PhaseAPIServer, PhasePodConfig, PhaseSandboxImage, PhaseSandbox}
-
-const (
-	// networkRetry is how long kubelet waits at most before it looks again whether the network is ready
-	// (pkg/kubelet/pod_workers.go, backOffOnTransientErrorPeriod with its jitter).
-	networkRetry = 1500 * time.Millisecond
-	// networkPoll is how often kubelet asks the runtime whether its network is ready (pkg/kubelet, updateRuntimeUp).
-	networkPoll = 5 * time.Second
-	// mountRetryFirst and mountRetryMost bound kubelet's back-off of a volume that it could not mount
-	// (pkg/util/goroutinemap/exponentialbackoff).
-	mountRetryFirst = 500 * time.Millisecond
-	mountRetryMost  = 2*time.Minute + 2*time.Second
-	// retrySlack is how long kubelet takes from the end of an obstacle to asking for the sandbox: it looks at volumes
-	// ten times a second, and waits for them in steps of 300 ms (pkg/kubelet/volumemanager).
-	retrySlack = time.Second
-)
-
-// mountRetry is how long kubelet waits after a volume could not be mounted so many times.
-func mountRetry(count int) time.Duration {
-	wait := mountRetryFirst
-	for range count - 1 {
-		if wait *= 2; wait >= mountRetryMost {
-			return mountRetryMost
-		}
-	}
-	return wait
-}
-
-// sandboxWords are the texts of containerd (internal/cri/server), CRI-O (server/sandbox_run_linux.go) and gRPC by which
-// the failure of a sandbox is known. Of several that match the first row counts.
-var sandboxWords = []struct {
-	words    string
-	obstacle obstacle
-}{
-	{"failed to setup network for sandbox", obstacleSandboxNetwork},
-	{"failed to create network namespace for sandbox", obstacleSandboxNetwork},
-	{"failed to create pod network sandbox", obstacleSandboxNetwork}, // CRI-O
-	{"failed to get sandbox image", obstacleSandboxImage},
-	{"failed to pull image", obstacleSandboxImage}, // containerd 2.1 and later
-	{"failed to get image", obstacleSandboxImage},
-	{"creating pause image", obstacleSandboxImage}, // CRI-O
-	{"no runtime for  is configured", obstacleSandboxConfig},
-	{"failed to find runtime handler", obstacleSandboxConfig}, // CRI-O
-	{"deadline exceeded", obstacleSandboxTimeout},
-	{"deadlineexceeded", obstacleSandboxTimeout},
-	{"failed to reserve sandbox name", obstacleSandboxTimeout}, // an attempt that nobody waits for any more goes on
-	{"name is reserved", obstacleSandboxTimeout},               // CRI-O
-}
-
-// mountWords are the texts of kubelet's volume plugins and managers (pkg/volume, pkg/kubelet/{secret,configmap}).
-var mountWords = []struct {
-	words    string
-	obstacle obstacle
-}{
-	{"configmap  not found", obstacleMountConfig},
-	{"secret  not found", obstacleMountConfig},
-	{"serviceaccounts  not found", obstacleMountConfig},
-	{"references non-existent config key", obstacleMountConfig},
-	{"references non-existent secret key", obstacleMountConfig},
-	{"connection refused", obstacleMountAPI},
-	{"no route to host", obstacleMountAPI},
-	{"i/o timeout", obstacleMountAPI},
-	{"etcdserver: ", obstacleMountAPI},
-	{"the server is currently unable to handle the request", obstacleMountAPI},
-	{"failed to fetch token", obstacleMountSync},
-	{"failed to sync configmap cache", obstacleMountSync},
-	{"failed to sync secret cache", obstacleMountSync},
-}
-
-// obstacleOf reads a kubelet Event; ok is false for one that names no obstacle.
-func obstacleOf(reason, message string) (o obstacle, ok bool) {
-	switch reason {
-	case "NetworkNotReady":
-		return obstacleNetworkNotReady, true
-	case "FailedPrepareDynamicResources":
-		return obstacleDevice, true
-	case "FailedMount":
-		text := imagepull.WithoutQuotes(message)
-		if strings.HasPrefix(text, "Unable to attach or mount volumes") || strings.HasSuffix(text, "not registered") {
-			// The one repeats which volumes are missing, and does not say why. The other only says that kubelet has not begun
-			// to look for the pod's objects, as while the network is not ready.
-			return 0, false
-		}
-		for _, row := range mountWords {
-			// What other volumes reach over a network may fail in the same words.
-			if strings.Contains(text, row.words) && (row.obstacle != obstacleMountAPI || strings.Contains(text, "failed to fetch token")) {
-				return row.obstacle, true
-			}
-		}
-		return obstacleMount, true
-	case "FailedCreatePodSandBox":
-		text := strings.ToLower(imagepull.WithoutQuotes(message))
-		for _, row := range sandboxWords {
-			if strings.Contains(text, row.words) {
-				return row.obstacle, true
-			}
-		}
-		return obstacleSandbox, true
-	}
-	return 0, false
-}
 
 // holdUp is what one Event tells of an obstacle: its first and its latest occurrence, which are the same unless it repeats.
 type holdUp struct {
@@ -199,7 +38,7 @@ func (h holdUp) compare(o holdUp) int {
 // Events the earliest.
 func (e *Evidence) applyHoldUp(o EventSeen) {
 	named, ok := obstacleOf(o.Reason, strings.TrimPrefix(o.Message, imagepull.CombinedPrefix))
-	if !ok {
+	if !ok || o.Container != "" {
 		return
 	}
 	h := holdUp{obstacle: named, first: firstOccurrence(o), last: latestOccurrence(o), count: o.Count}
@@ -229,14 +68,46 @@ func (e *Evidence) holdUpsByRuntime() []holdUp {
 			latest = i
 		}
 	}
-	if latest < 0 || e.networkDown <= e.holdUps[latest].last.latest {
+	if latest < 0 {
 		return e.holdUps
 	}
 	extended := slices.Clone(e.holdUps)
-	h := &extended[latest]
-	h.last = window{origin: originRuntime, earliest: e.networkDown, latest: e.networkDown}
-	h.count, h.runtime = max(2, h.count), true
-	return extended
+	if down := e.downUntil(); down > extended[latest].last.latest {
+		h := &extended[latest]
+		h.last = window{origin: originRuntime, earliest: down, latest: down}
+		h.count, h.runtime = max(2, h.count), true
+	}
+	// Why kubelet has not begun to look for the pod's objects is known.
+	return slices.DeleteFunc(extended, func(h holdUp) bool { return h.obstacle == obstacleNotRegistered })
+}
+
+// downUntil is when the runtime last said that its network was not ready, before it first said that it was; zero if it never said so.
+func (e *Evidence) downUntil() (until instant) {
+	for _, down := range e.networkDowns {
+		if e.networkUp == 0 || down < e.networkUp {
+			until = max(until, down)
+		}
+	}
+	return until
+}
+
+// manyOccurrences is more than a start-up has of one Event before it is given up.
+const manyOccurrences = 4096
+
+// filled says that the occurrences between the first and the latest are as close as kubelet tries again.
+func (h holdUp) filled() bool {
+	retry := h.row().retry
+	if retry == nil || h.runtime {
+		return true
+	}
+	gap, most := h.last.earliest-h.first.latest, instant(0)
+	for n := 1; n < h.count && most < gap; n++ {
+		if n == manyOccurrences {
+			return true
+		}
+		most += instant(retry(n) + retrySlack)
+	}
+	return most >= gap
 }
 
 // obstacleSeen is one occurrence of an Event that names an obstacle.
@@ -246,15 +117,27 @@ type obstacleSeen struct {
 	from *holdUp
 }
 
-// occurrences are those of all Events that name an obstacle before a sandbox began, in the order of time.
+// occurrences are those of all Events that name an obstacle before a sandbox began, in the order of time. What comes later is
+// of a volume that is mounted again, or of another sandbox.
 func (f *fold) occurrences() []obstacleSeen {
 	f.holdUps = f.e.holdUpsByRuntime()
+	begun, known := f.e.latest(podMark(MarkSandboxBegun))
+	if !known {
+		begun, known = f.e.latest(podMark(MarkSandboxRunning))
+	}
 	var all []obstacleSeen
+	add := func(w window, h *holdUp) {
+		if known && w.earliest > begun {
+			f.laterObstacles = append(f.laterObstacles, h.row().phases...)
+			return
+		}
+		all = append(all, obstacleSeen{window: w, from: h})
+	}
 	for i := range f.holdUps {
 		h := &f.holdUps[i]
-		all = append(all, obstacleSeen{window: h.first, from: h})
+		add(h.first, h)
 		if h.count > 1 {
-			all = append(all, obstacleSeen{window: h.last, from: h})
+			add(h.last, h)
 		}
 	}
 	slices.SortStableFunc(all, func(a, b obstacleSeen) int { return a.window.compare(b.window) })
@@ -277,12 +160,18 @@ func (f *fold) beforeSandbox(begun step) []step {
 	phases := f.obstacles[0].from.row().first
 	for i, o := range f.obstacles {
 		if i > 0 {
-			phases = f.between(f.obstacles[i-1], o.earliest, o.from)
+			before := f.obstacles[i-1]
+			if due := dueAfter(i - 1); f.bounds.find(due) != nil {
+				steps = append(steps, stepTo(due, f.between(before, before.dueBy(), nil)))
+				phases = f.afterRetry(begun, before, o)
+			} else {
+				phases = f.between(before, o.earliest, o.from)
+			}
 		}
 		steps = append(steps, stepTo(o.key, phases))
 	}
 	last := f.obstacles[len(f.obstacles)-1]
-	if due := podMark(MarkRetryDue); f.bounds.find(due) != nil {
+	if due := dueAfter(len(f.obstacles) - 1); f.bounds.find(due) != nil {
 		steps = append(steps, stepTo(due, f.between(last, last.until(), nil)))
 		return joined(append(steps, f.toSandbox(begun, last.from.row().phases)))
 	}
@@ -300,7 +189,37 @@ func joined(steps []step) []step {
 	return steps
 }
 
+// dueAfter is the mark of kubelet's next try after an obstacle.
+func dueAfter(obstacle int) markKey { return markKey{podWide, uint16(obstacle), MarkRetryDue} }
+
+// until is when kubelet has tried again for certain after this occurrence; maxInstant if nothing tells.
 func (o obstacleSeen) until() instant { return o.from.until() }
+
+// dueBy is the same for an occurrence that need not be the latest of its Event: the latest tells more only if the Event came
+// again and again in between.
+func (o obstacleSeen) dueBy() instant {
+	switch retry := o.from.row().retry; {
+	case retry == nil:
+		return maxInstant
+	case o.latest == o.from.last.latest || o.from.filled():
+		return o.until()
+	default:
+		return o.latest + instant(retry(1))
+	}
+}
+
+// afterRetry is what a pod may have waited for after kubelet was due to try again and before it named the next obstacle.
+func (f *fold) afterRetry(begun step, before, next obstacleSeen) []Phase {
+	phases := slices.Concat([]Phase{begun.phase}, begun.also)
+	for _, also := range [...][]Phase{before.from.row().phases, next.from.row().first, {PhaseKubeletSync}} {
+		for _, p := range also {
+			if !slices.Contains(phases, p) {
+				phases = append(phases, p)
+			}
+		}
+	}
+	return phases
+}
 
 // between is what a pod waited for from one obstacle until an instant at which another one was named, if any was.
 func (f *fold) between(o obstacleSeen, until instant, next *holdUp) []Phase {
@@ -317,6 +236,13 @@ func (f *fold) between(o obstacleSeen, until instant, next *holdUp) []Phase {
 	}
 	if next != nil {
 		add(next)
+		if next.row().sandbox && o.from.row().sandbox && next.first.earliest-o.latest > instant(podRetry+retrySlack) {
+			for _, p := range next.row().first { // the try that failed took long, with whatever comes before what failed
+				if p != PhaseVolumes && !slices.Contains(phases, p) {
+					phases = append(phases, p)
+				}
+			}
+		}
 	}
 	for i := range f.holdUps {
 		h := &f.holdUps[i]
@@ -330,7 +256,7 @@ func (f *fold) between(o obstacleSeen, until instant, next *holdUp) []Phase {
 // toSandbox is the step to a sandbox after kubelet should have tried again: the obstacle may have been there for longer, if
 // Events were lost, or something else was in the way.
 func (f *fold) toSandbox(begun step, obstacles []Phase) step {
-	ahead := stepTo(begun.key, slices.Concat([]Phase{begun.phase}, begun.also, obstacles))
+	ahead := stepTo(begun.key, slices.Concat([]Phase{begun.phase}, begun.also, obstacles, []Phase{PhaseKubeletSync}))
 	ahead.vague = begun.vague
 	return ahead
 }
@@ -349,18 +275,34 @@ func (f *fold) obstacleClaims() []claim {
 	if len(f.obstacles) == 0 {
 		return nil
 	}
-	begun, known := f.e.latest(podMark(MarkSandboxBegun))
-	if !known {
-		begun = f.asOf
-	}
-	if due := f.retryDue(); due < begun {
-		last := f.obstacles[len(f.obstacles)-1]
-		w := last.window
-		w.earliest += last.until() - w.latest
-		w.latest = last.until()
-		claims = append(claims, w.claim(podMark(MarkRetryDue)))
+	next := f.begunSince()
+	for i := len(f.obstacles) - 1; i >= 0; i-- {
+		o := f.obstacles[i]
+		if by := o.dueBy(); by != maxInstant && by+instant(retrySlack) < next {
+			w := o.window
+			w.earliest += by - w.latest
+			w.latest = by
+			claims = append(claims, w.claim(dueAfter(i)))
+		}
+		next = o.earliest
 	}
 	return claims
+}
+
+// begunSince is when the sandbox began at the earliest, or the moment of the fold while there is no sign of one.
+func (f *fold) begunSince() instant {
+	if !f.e.sandboxRan() {
+		if _, known := f.e.latest(podMark(MarkSandboxBegun)); !known {
+			return f.asOf
+		}
+	}
+	since := minInstant
+	for _, c := range f.e.claims {
+		if c.key == podMark(MarkSandboxBegun) {
+			since = max(since, c.earliest)
+		}
+	}
+	return since
 }
 
 // retryDue is by when kubelet should have asked for a sandbox if nothing but the last obstacle was in the way; maxInstant if

@@ -83,9 +83,9 @@ type RuntimeSeen struct {
 	Sandboxes  []Sandbox
 	Containers []ContainerRun
 	Images     []Image // answers to LookUp.Images, in no particular order
-	// NetworkDown says that the runtime's network was not ready, as when no network plugin is configured; false where
-	// LookUp.Network did not ask.
-	NetworkDown bool
+	// NetworkDown says that the runtime's network was not ready, as when no network plugin is configured, and NetworkUp that
+	// it was; both are false where LookUp.Network did not ask.
+	NetworkDown, NetworkUp bool
 }
 
 // RuntimeSilent says that the container runtime did not answer: it was stopped, restarted, or too busy.

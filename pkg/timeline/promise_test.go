@@ -122,6 +122,9 @@ func (p *promise) mark(m MarkEvidence) {
 		}
 		truth = append(truth, since(at))
 	}
+	if m.Mark == MarkRetryDue {
+		return // by when kubelet was due to do something, not what it did
+	}
 	p.breaks(markHeld, "%s %s#%d in [%s, %s], was at %s", m.Mark, m.Container, m.Attempt, since(m.Earliest), since(m.Latest), truth)
 }
 

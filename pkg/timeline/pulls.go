@@ -419,6 +419,7 @@ func (f *fold) pull(c *Container, registry string, a pullAttempt) Pull {
 		return p
 	}
 	p.Timed, p.Pull, p.Error = true, p.FinishedAt.Sub(p.StartedAt), f.spanError(started, finished)
+	p.Credentials = f.credentials(started, finished)
 	if f.startedBy(index, a.attempt) {
 		p.Timed = p.Error <= p.Pull // else the most of it is a guess
 	} else if requested != nil {

@@ -140,7 +140,7 @@ func randomObservations(random *rand.Rand) []Observation {
 			observations = append(observations, EventSeen{UID: "uid-1", ArrivedAt: arrivedAt, Live: flip(), Container: name(),
 				Reason: m[0], Message: m[1], NamedAt: stamp(), FirstAt: base, LastAt: base.Add(time.Second), Count: random.IntN(4) * random.IntN(1000)})
 		case 2:
-			o := RuntimeSeen{UID: "uid-1", AskedAt: arrivedAt, ArrivedAt: arrivedAt, NetworkDown: random.IntN(3) == 0}
+			o := RuntimeSeen{UID: "uid-1", AskedAt: arrivedAt, ArrivedAt: arrivedAt, NetworkDown: random.IntN(3) == 0, NetworkUp: random.IntN(3) == 0}
 			for range random.IntN(3) {
 				o.Sandboxes = append(o.Sandboxes, Sandbox{Attempt: random.IntN(3) - 1, Ready: flip(), BegunAt: stamp(),
 					NetworkReadyAt: stamp(), RunningAt: stamp(), CreatedAt: stamp(), ImageResolvedAt: stamp(), ImagePulledAt: stamp(), ImageKnown: flip()})

@@ -8,9 +8,8 @@ const schedulingSlack = instant(time.Second)
 
 // alsoScheduling is what a wait for a node may be where nothing tells a scheduler from the owner of a gate.
 var (
-	alsoScheduling    = []Phase{PhaseScheduling}
-	alsoUnschedulable = []Phase{PhaseUnschedulable}
-	alsoEither        = []Phase{PhaseUnschedulable, PhaseScheduling}
+	alsoScheduling = []Phase{PhaseScheduling}
+	alsoEither     = []Phase{PhaseUnschedulable, PhaseScheduling}
 )
 
 // keepGeneration keeps the lowest version of the spec that was seen.
@@ -23,7 +22,8 @@ func (e *Evidence) keepGeneration(generation int64) {
 // appendScheduling adds the way from creation to the binding. The agent sees a pod only when it is bound, so what happened
 // before is read off the object:
 //
-//   - a scheduler that finds no node writes that into the pod's condition, and so into its managed fields;
+//   - a scheduler that finds no node writes that into the pod's condition, and so into its managed fields. Only its latest word is
+//     there: until then the pod may have waited for the scheduler itself;
 //   - a scheduling gate is removed by a new version of the spec, so a pod of the first version had none that held it up.
 func (f *fold) appendScheduling(steps []step) []step {
 	bound := step{key: podMark(MarkScheduled), phase: PhaseScheduling}
@@ -32,8 +32,12 @@ func (f *fold) appendScheduling(steps []step) []step {
 	switch created := f.bounds.find(podMark(MarkCreated)); {
 	case refused != nil:
 		bound.phase = PhaseUnschedulable
-		if mayBeGated && created != nil && refused.earliest-created.latest > schedulingSlack {
-			steps = append(steps, step{key: refused.key, phase: PhaseSchedulingGate, also: alsoUnschedulable})
+		if created != nil && refused.earliest-created.latest > schedulingSlack {
+			first := step{key: refused.key, phase: PhaseUnschedulable, also: alsoScheduling}
+			if mayBeGated {
+				first.phase, first.also = PhaseSchedulingGate, alsoEither
+			}
+			steps = append(steps, first)
 		}
 	case mayBeGated && f.tookLong(created):
 		bound.phase, bound.also = PhaseSchedulingGate, alsoScheduling
@@ -50,4 +54,14 @@ func (f *fold) appendScheduling(steps []step) []step {
 func (f *fold) tookLong(created *bound) bool {
 	bound := f.bounds.find(podMark(MarkScheduled))
 	return created != nil && bound != nil && bound.earliest-created.latest > schedulingSlack
+}
+
+// refusedBeforeBound says that a scheduler's word that no node fits is not of a later time than the pod's binding.
+func (p *Pod) refusedBeforeBound() bool {
+	for _, c := range p.Conditions {
+		if c.Type == "PodScheduled" && c.True {
+			return !p.UnschedulableAt.After(c.TransitionAt)
+		}
+	}
+	return true
 }

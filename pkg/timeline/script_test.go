@@ -44,7 +44,7 @@ var update = flag.Bool("update", false, "rewrite the expected part of the script
 //	AT blind                                       that watch was lost
 //	AT event NAME|- REASON MESSAGE named@S [count=N last@S]
 //	AT runtime [asked@S] ITEM | ITEM…              the runtime's answer:
-//	    networkdown (its network is not ready)
+//	    networkdown (its network is not ready), networkup
 //	    sandbox [ready] [attempt=N] begun@S network@S running@S created@S [imageresolved@S] [imagepulled@S] [imageunknown]
 //	    NAME created@S started@S finished@S [attempt=N] [exit=N] [died=R]
 //	    image REF absent|present [first@S] [pulled@S] [digest=D] [size=N] [resolved@S] [layers] [untold] [LAYER,SIZE,DOWNLOADED,UNPACKED[,remote]]…
@@ -412,6 +412,8 @@ func (s *script) runtimeLine(at time.Time, rest string) error {
 		switch words[0] {
 		case "networkdown":
 			o.NetworkDown = true
+		case "networkup":
+			o.NetworkUp = true
 		case "sandbox":
 			o.Sandboxes = append(o.Sandboxes, Sandbox{
 				ID: "sandbox-" + numbers["attempt"], Attempt: attempt, Ready: slices.Contains(words, "ready"),

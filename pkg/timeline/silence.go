@@ -21,8 +21,19 @@ type SilenceLog struct{ silences []RuntimeSilent }
 // Observe takes a silence; any other observation says nothing.
 func (l *SilenceLog) Observe(o Observation) {
 	silent, ok := o.(RuntimeSilent)
-	if !ok || !silent.From.Before(silent.Until) || slices.Contains(l.silences, silent) {
+	if !ok || !silent.From.Before(silent.Until) {
 		return
+	}
+	for i := range l.silences { // one that goes on is one
+		if known := &l.silences[i]; !silent.From.After(known.Until) && !known.From.After(silent.Until) {
+			if silent.From.Before(known.From) {
+				known.From = silent.From
+			}
+			if silent.Until.After(known.Until) {
+				known.Until, known.ArrivedAt = silent.Until, silent.ArrivedAt
+			}
+			return
+		}
 	}
 	if len(l.silences) == maxSilences {
 		l.silences = slices.Delete(l.silences, 0, 1)
@@ -98,9 +109,10 @@ func needsRuntime(s Span) Phase {
 		of = s.MergedWith[0]
 	}
 	switch of {
-	case PhaseNetwork, PhaseSandboxImage:
+	case PhaseKubeletPickup, PhaseAPIServer, PhasePodConfig, PhaseVolumes, PhaseDevice, PhaseNetwork, PhaseSandboxImage:
 		return PhaseSandbox
-	case PhasePullQueue, PhasePull, PhaseUnpack, PhaseKubeletSync:
+	case PhasePullQueue, PhasePull, PhaseUnpack, PhaseKubeletSync, PhaseContainerConfig, PhaseCrashBackoff, PhaseImageBackoff,
+		PhasePostStartHook, PhaseStartupProbe, PhaseReadinessProbe:
 		return PhaseContainerCreate
 	}
 	return ""

@@ -127,6 +127,12 @@ func (f *fold) unseenWork(s Span, end markKey) time.Duration {
 		return s.Duration()
 	case end.mark == MarkContainerCreated:
 		return runtimeSlack
+	case end.mark == MarkSandboxFailed && (s.Phase == PhaseSandbox || s.Phase == PhaseSandboxImage):
+		return max(0, s.Duration()-podRetryLeast) // the try that failed began after kubelet's wait, with other steps first
+	case end.mark == MarkSandboxBegun && len(f.obstacles) > 0:
+		return f.afterObstacle()
+	case end.mark == MarkSandboxBegun && s.Phase == PhaseVolumes && s.Duration() > mountRetryFirst && f.e.watchedAt.IsZero():
+		return s.Duration() // kubelet may have been held up once or twice, and nobody listened
 	case end.mark == MarkNetworkReady && s.Phase == PhaseNetwork:
 		ready, running := f.bounds.find(end), f.bounds.find(markKey{podWide, end.attempt, MarkSandboxRunning})
 		if ready != nil && running != nil {
@@ -135,6 +141,15 @@ func (f *fold) unseenWork(s Span, end markKey) time.Duration {
 		return runtimeSlack
 	}
 	return 0
+}
+
+// afterObstacle is how long something else may have been in the way after the last obstacle before the sandbox.
+func (f *fold) afterObstacle() time.Duration {
+	last := f.obstacles[len(f.obstacles)-1]
+	if last.from.row().sandbox || last.until() == maxInstant {
+		return 0 // kubelet goes on with the sandbox
+	}
+	return last.until().sub(last.latest) + retrySlack
 }
 
 // overWith says that a pod that failed did so with the end of a run: kubelet runs nothing again, and what is left is the

@@ -92,7 +92,7 @@ func (f *fold) laterSandboxes() []chain {
 	var chains []chain
 	last := f.lastAttempt(podWide, MarkSandboxBegun, MarkNetworkReady, MarkSandboxRunning)
 	for attempt := f.firstSandbox() + 1; attempt <= last; attempt++ {
-		begun := []step{{key: markKey{podWide, attempt, MarkSandboxBegun}, phase: PhaseSandboxLost}}
+		begun := []step{{key: markKey{podWide, attempt, MarkSandboxBegun}, phase: PhaseSandboxLost, also: f.laterObstacles}}
 		chains = append(chains, chain{steps: f.appendSandboxStart(begun, attempt)})
 	}
 	return chains

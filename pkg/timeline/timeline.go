@@ -168,6 +168,9 @@ type Pull struct {
 	// this pull is not known then.
 	Resumed bool
 
+	// Credentials is for how much of Pull a credential plugin of kubelet may have run; zero since kubelet 1.33.
+	Credentials time.Duration
+
 	// Lazy says that a snapshotter mounted layers from the registry: their content comes while the container runs.
 	Lazy bool
 

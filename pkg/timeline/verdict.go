@@ -304,7 +304,7 @@ func (s Span) pulls(p Pull) bool { return p.Container == s.Container && p.Attemp
 // rated says that all bytes of a pull are known to have come between StartedAt and DownloadedAt.
 func (p Pull) rated() bool {
 	dated := !p.StartedAt.IsZero() && p.DownloadedAt.After(p.StartedAt)
-	own := !p.early && !p.Resumed && !p.Lazy && !slices.Contains(p.Shared, true)
+	own := !p.early && !p.Resumed && !p.Lazy && p.Credentials <= durationSlack && !slices.Contains(p.Shared, true)
 	return dated && own && p.Bytes() > 0
 }
 
@@ -326,7 +326,7 @@ func seconds(d time.Duration) string { return fmt.Sprintf("%.1f s", d.Seconds())
 // add weighs the pressure in a span by its length. Of what does not happen on the node, or is mere waiting, it says nothing.
 func (p *Pressure) add(s Span) {
 	switch s.Cause {
-	case CauseScheduler, CauseBackoff, CauseConfig, CauseGate:
+	case CausePlacement, CauseScheduler, CauseAPIServer, CauseBackoff, CauseConfig, CauseGate:
 		return
 	}
 	if length := float64(s.Duration()); s.Pressure != nil {

@@ -89,7 +89,7 @@ func (f *fold) nextStep(c chain) *waiting {
 	key := c.steps[next].key
 	w := &waiting{[]Phase{c.steps[next].phase}, c.container, key.attempt}
 	w.add(c.steps[next].also...)
-	if key.mark == MarkSandboxBegun && len(f.obstacles) > 0 {
+	if n := len(f.obstacles); key.mark == MarkSandboxBegun && n > 0 && f.bounds.find(dueAfter(n-1)) == nil {
 		return w // kubelet tries again because of what made the last one fail
 	}
 	for _, s := range c.steps[next+1:] {

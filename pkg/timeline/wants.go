@@ -318,7 +318,12 @@ func (e *Evidence) sandboxRan() bool {
 // begun is about.
 func (e *Evidence) mayHaveFailedBefore(begun *bound) bool {
 	acknowledged, known := e.latest(podMark(MarkAcknowledged))
-	return known && begun != nil && e.watchedAt.IsZero() && begun.latest-acknowledged > instant(sandboxPatience)
+	return known && begun != nil && e.unwatchedUntil(begun.latest) && begun.latest-acknowledged > instant(sandboxPatience)
+}
+
+// unwatchedUntil says that Events may have been missed by then: no watch was open, or one was lost and not opened again.
+func (e *Evidence) unwatchedUntil(by instant) bool {
+	return e.watchedAt.IsZero() || e.blindAt > e.rewatched && e.blindAt < by
 }
 
 // latest is the earliest upper bound that any claim sets for the mark.

@@ -21,11 +21,31 @@ func (a Account) stopped(laid []Stretch) []Stretch {
 				over.Causes = []Cause{Backoff, Runtime}
 				all = append(all, over)
 			case needed:
-				all = append(all, over)
+				all = append(append(all, over), a.ranMeanwhile(over)...)
 			}
 		}
 	}
 	return Lay(all...)
+}
+
+// ranMeanwhile are the parts of a stretch of a stopped runtime in which a process that it had begun to start ran on: what the
+// process does would have taken its time anyway.
+func (a Account) ranMeanwhile(over Stretch) (parts []Stretch) {
+	for _, c := range a.Calls {
+		i := a.runOf(c)
+		if i < 0 || c.From.After(over.From) || c.To.Before(over.To) {
+			continue
+		}
+		r := a.Runs[i]
+		ran := Span{later(over.From, r.BegunAt), over.To}
+		if !r.ExitedAt.IsZero() {
+			ran.To = earlier(ran.To, r.ExitedAt)
+		}
+		if !r.BegunAt.IsZero() && ran.Length() > 0 {
+			parts = append(parts, Stretch{Span: ran, Causes: []Cause{Runtime, App}, Slack: over.Slack, Witness: over.Witness})
+		}
+	}
+	return parts
 }
 
 // over lays what the scenario knows over what witnesses say.

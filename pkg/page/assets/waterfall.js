@@ -148,7 +148,7 @@ function nameOf(r) {
 
 function explain(about, chart) {
   if (about.reason !== undefined && about.kind === undefined) {
-    return { title: about.reason, words: about.message, facts: [['at', '+' + exact(about.at) + ' · ' + clock(chart.createdAt + 1000 * about.at)], ['container', about.container], ['image', about.loading ? 'its content may still have been loading' : ''], ['said by', 'kubelet']] };
+    return { title: about.reason, words: about.message, facts: [['at', '+' + exact(about.at) + ' · ' + clock(chart.createdAt + 1000 * about.at)], ['container', about.container], ['said by', 'kubelet']] };
   }
   const span = ['from', '+' + exact(about.from) + ' to ' + (about.open ? 'now' : '+' + exact(about.to)) + ' · ' + clock(chart.createdAt + 1000 * about.from) + ' UTC'];
   if (about.kind === 'layer') {
@@ -163,7 +163,7 @@ function explain(about, chart) {
   }
   return { title: nameOf(about).replaceAll('_', ' ') + ', charged to ' + charged(about.cause), words: about.merged.length > 0 ?
     'Evidence does not tell ' + [about.phase, ...about.merged].filter((n) => n !== 'unattributed').map(phaseName).join(', ') + ' apart.' : phaseMeans(about.phase),
-  facts: [span, ['took', exact(about.seconds) + ' ' + exactError(about.error) + ' · ' + percent(about.seconds, chart.total) + ' of the start' + (about.open ? ' so far' : '')],
+  facts: [['image', about.loading ? 'its content may still have been loading' : ''], span, ['took', exact(about.seconds) + ' ' + exactError(about.error) + ' · ' + percent(about.seconds, chart.total) + ' of the start' + (about.open ? ' so far' : '')],
     ['container', about.container], ['attempt', about.attempt > 0 ? String(about.attempt + 1) : ''], ['known from', about.sources.join(', ').replaceAll('_', ' ')],
     ['node waited', about.pressure ? ['cpu', 'io', 'memory'].map((resource) => percent(about.pressure[resource], 1) + ' for ' + resource).join(', ') : ''], ...pullFacts(about.pull)] };
 }

@@ -1,0 +1,201 @@
+package timeline
+
+import (
+	"strings"
+	"time"
+
+	"github.com/podlapse/podlapse/pkg/imagepull"
+)
+
+// obstacle is what kept kubelet from making a pod's sandbox, as one of its Events says.
+type obstacle uint8
+
+// The obstacles, in the order of obstacleTable.
+const (
+	obstacleNetworkNotReady obstacle = iota // kubelet does not start pods while the runtime's network is not ready
+	obstacleMountConfig                     // a ConfigMap, a Secret or a key of a volume is missing
+	obstacleMountAPI                        // the API server did not give kubelet what a volume shows
+	obstacleMountSync                       // kubelet does not have yet what a volume shows, if that exists
+	obstacleNotRegistered                   // kubelet has not begun to look for the pod's objects, as while the network is not ready
+	obstacleMount                           // any other failure to mount
+	obstaclePodSetup                        // kubelet could not make the pod's cgroups or directories
+	obstacleOther                           // an Event of a failure whose reason this table does not have
+	obstacleDevice                          // a driver did not prepare a dynamically allocated resource
+	obstacleSandboxNetwork                  // the network plugin failed
+	obstacleSandboxImage                    // the sandbox image could not be pulled
+	obstacleSandboxConfig                   // the node does not have the runtime that the pod asks for
+	obstacleSandboxTimeout                  // the runtime did not answer in time, whatever it was doing
+	obstacleSandbox                         // any other failure to make a sandbox
+)
+
+// obstacleRow is what an obstacle says of the time around the Event that names it.
+type obstacleRow struct {
+	phases []Phase // what the pod waits for; several if the Event does not tell them apart
+	// first is what may lie between kubelet's taking the pod up and the first of these Events. What was missing when
+	// kubelet first looked was missing before.
+	first []Phase
+	// sandbox says that an attempt to make a sandbox failed.
+	sandbox bool
+	// retry is how long after the given number of such Events kubelet tries again at the latest; nil if only the
+	// next sign of kubelet tells.
+	retry func(count int) time.Duration
+}
+
+// obstacleTable has a row an obstacle, in the order of the constants.
+var obstacleTable = [...]obstacleRow{
+	obstacleNetworkNotReady: {
+		phases: []Phase{PhaseNetwork}, first: []Phase{PhaseNetwork}, retry: func(int) time.Duration { return networkRetry }},
+	obstacleMountConfig: {
+		phases: []Phase{PhasePodConfig}, first: []Phase{PhasePodConfig}, retry: mountRetry},
+	obstacleMountAPI: {
+		phases: []Phase{PhaseAPIServer}, first: []Phase{PhaseAPIServer}, retry: mountRetry},
+	obstacleMountSync: {
+		phases: []Phase{PhaseAPIServer, PhasePodConfig, PhaseKubeletSync},
+		first:  []Phase{PhaseAPIServer, PhasePodConfig, PhaseKubeletSync}, retry: mountRetry},
+	obstacleNotRegistered: {
+		phases: []Phase{PhaseNetwork, PhaseKubeletSync}, first: []Phase{PhaseNetwork, PhaseKubeletSync}, retry: mountRetry},
+	obstacleMount: {phases: []Phase{PhaseVolumes}, first: []Phase{PhaseVolumes}, retry: mountRetry},
+	obstaclePodSetup: {
+		phases: []Phase{PhaseKubeletSync, PhaseSandbox}, first: []Phase{PhaseKubeletSync, PhaseSandbox},
+		retry: func(int) time.Duration { return podRetry }},
+	obstacleOther: {
+		phases: []Phase{PhaseVolumes, PhaseKubeletSync, PhaseSandbox}, first: []Phase{PhaseVolumes, PhaseKubeletSync, PhaseSandbox}},
+	obstacleDevice: {
+		phases: []Phase{PhaseDevice}, first: []Phase{PhaseVolumes, PhaseDevice}, retry: func(int) time.Duration { return resync }},
+	obstacleSandboxNetwork: {
+		phases: []Phase{PhaseNetwork}, first: []Phase{PhaseVolumes, PhaseNetwork}, sandbox: true, retry: afterSandbox},
+	obstacleSandboxImage: {
+		phases: []Phase{PhaseSandboxImage}, first: []Phase{PhaseVolumes, PhaseNetwork, PhaseSandboxImage}, sandbox: true,
+		retry: afterSandbox},
+	obstacleSandboxConfig: {
+		phases: []Phase{PhasePodConfig}, first: []Phase{PhaseVolumes, PhasePodConfig}, sandbox: true, retry: afterSandbox},
+	obstacleSandboxTimeout: {
+		phases:  []Phase{PhaseNetwork, PhaseSandboxImage, PhaseSandbox},
+		first:   []Phase{PhaseVolumes, PhaseNetwork, PhaseSandboxImage, PhaseSandbox},
+		sandbox: true, retry: afterSandbox},
+	obstacleSandbox: {
+		phases: []Phase{PhaseSandbox}, first: []Phase{PhaseVolumes, PhaseNetwork, PhaseSandbox}, sandbox: true, retry: afterSandbox},
+}
+
+// unseenObstacles is what may have held a pod up beside its volumes where no Event watch would have told of it.
+var unseenObstacles = []Phase{PhaseNetwork, PhaseAPIServer, PhasePodConfig, PhaseSandboxImage, PhaseSandbox}
+
+const (
+	// networkRetry is how long kubelet waits at most before it looks again whether the network is ready
+	// (pkg/kubelet/pod_workers.go, backOffOnTransientErrorPeriod with its jitter, and a queue that is looked at once a second).
+	networkRetry = 2500 * time.Millisecond
+	// networkPoll is how often kubelet asks the runtime whether its network is ready (pkg/kubelet, updateRuntimeUp).
+	networkPoll = 5 * time.Second
+	// podRetry is how long kubelet waits at most before it takes a pod up again that it could not start, and podRetryLeast at
+	// least (pkg/kubelet/pod_workers.go, backOffPeriod with its jitter, and a queue that is looked at once a second); resync is the same where it knows of no failure.
+	podRetry      = 16 * time.Second
+	podRetryLeast = 10 * time.Second
+	resync        = 90 * time.Second
+	// mountRetryFirst and mountRetryMost bound kubelet's back-off of a volume that it could not mount
+	// (pkg/util/goroutinemap/exponentialbackoff).
+	mountRetryFirst = 500 * time.Millisecond
+	mountRetryMost  = 2*time.Minute + 2*time.Second
+	// retrySlack is how long kubelet takes from the end of an obstacle to asking for the sandbox: it looks at volumes
+	// ten times a second, and waits for them in steps of 300 ms (pkg/kubelet/volumemanager).
+	retrySlack = time.Second
+)
+
+// mountRetry is how long kubelet waits after a volume could not be mounted so many times.
+func mountRetry(count int) time.Duration {
+	wait := mountRetryFirst
+	for range count - 1 {
+		if wait *= 2; wait >= mountRetryMost {
+			return mountRetryMost
+		}
+	}
+	return wait
+}
+
+func afterSandbox(int) time.Duration { return podRetry }
+
+// sandboxWords are the texts of containerd (internal/cri/server), CRI-O (server/sandbox_run_linux.go) and gRPC by which
+// the failure of a sandbox is known. Of several that match the first row counts.
+var sandboxWords = []struct {
+	words    string
+	obstacle obstacle
+}{
+	{"failed to setup network for sandbox", obstacleSandboxNetwork},
+	{"failed to create network namespace for sandbox", obstacleSandboxTimeout}, // before any plugin is called
+	{"failed to create pod network sandbox", obstacleSandboxNetwork},           // CRI-O
+	{"failed to get sandbox image", obstacleSandboxImage},
+	{"failed to pull image", obstacleSandboxImage}, // containerd 2.1 and later
+	{"failed to get image", obstacleSandboxImage},
+	{"creating pause image", obstacleSandboxImage}, // CRI-O
+	{"no runtime for  is configured", obstacleSandboxConfig},
+	{"failed to find runtime handler", obstacleSandboxConfig}, // CRI-O
+	{"deadline exceeded", obstacleSandboxTimeout},
+	{"deadlineexceeded", obstacleSandboxTimeout},
+	{"failed to reserve sandbox name", obstacleSandboxTimeout}, // an attempt that nobody waits for any more goes on
+	{"name is reserved", obstacleSandboxTimeout},               // CRI-O
+}
+
+// rootCA is the ConfigMap that every namespace gets from kube-controller-manager: that it is missing is no fault of the pod.
+const rootCA = `configmap "kube-root-ca.crt" not found`
+
+// mountWords are the texts of kubelet's volume plugins and managers (pkg/volume, pkg/kubelet/{secret,configmap}).
+var mountWords = []struct {
+	words    string
+	obstacle obstacle
+}{
+	{"configmap  not found", obstacleMountConfig},
+	{"secret  not found", obstacleMountConfig},
+	{"serviceaccounts  not found", obstacleMountConfig},
+	{"references non-existent config key", obstacleMountConfig},
+	{"references non-existent secret key", obstacleMountConfig},
+	{"connection refused", obstacleMountAPI},
+	{"no route to host", obstacleMountAPI},
+	{"i/o timeout", obstacleMountAPI},
+	{"etcdserver: ", obstacleMountAPI},
+	{"the server is currently unable to handle the request", obstacleMountAPI},
+	{"failed to fetch token", obstacleMountSync},
+	{"no relationship found between node", obstacleMountSync}, // the API server does not know yet that the pod is here
+	{"failed to sync configmap cache", obstacleMountSync},
+	{"failed to sync secret cache", obstacleMountSync},
+}
+
+// obstacleOf reads a kubelet Event; ok is false for one that names no obstacle.
+func obstacleOf(reason, message string) (o obstacle, ok bool) {
+	switch reason {
+	case "NetworkNotReady":
+		return obstacleNetworkNotReady, true
+	case "FailedPrepareDynamicResources":
+		return obstacleDevice, true
+	case "FailedCreatePodContainer":
+		return obstaclePodSetup, true
+	case "FailedMount", "FailedMapVolume", "FailedAttachVolume":
+		text := imagepull.WithoutQuotes(message)
+		switch {
+		case strings.HasPrefix(text, "Unable to attach or mount volumes"):
+			return 0, false // it repeats which volumes are missing, and does not say why
+		case strings.HasSuffix(strings.TrimRight(text, "]"), "not registered"):
+			return obstacleNotRegistered, true
+		}
+		if strings.Contains(message, rootCA) {
+			return obstacleMountSync, true
+		}
+		for _, row := range mountWords {
+			// What other volumes reach over a network may fail in the same words.
+			if strings.Contains(text, row.words) && (row.obstacle != obstacleMountAPI || strings.Contains(text, "failed to fetch token")) {
+				return row.obstacle, true
+			}
+		}
+		return obstacleMount, true
+	case "FailedCreatePodSandBox":
+		text := strings.ToLower(imagepull.WithoutQuotes(message))
+		for _, row := range sandboxWords {
+			if strings.Contains(text, row.words) {
+				return row.obstacle, true
+			}
+		}
+		return obstacleSandbox, true
+	}
+	if strings.HasPrefix(reason, "Failed") && reason != "Failed" {
+		return obstacleOther, true
+	}
+	return 0, false
+}
