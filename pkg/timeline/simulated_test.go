@@ -45,7 +45,7 @@ func someLoss(random *rand.Rand) loss {
 // that breaks in none fails, too, so that it is deleted with the last of its faults. Without Events, two of the causes are
 // registries charged with a back-off: an attempt that failed had brought the manifest, and the status that told of its failure was lost.
 var openCells = map[string]map[property]int{
-	"all":        {nobodyBlamed: 1, namesTrue: 1}, // a try that took long before its sandbox failed is unattributed
+	"all":        {nobodyBlamed: 1, namesTrue: 1, lengthsTrue: 1}, // a try that took long before its sandbox failed is unattributed
 	"some":       {markHeld: 1, nobodyBlamed: 20, causeBlamed: 3},
 	"no Events":  {nobodyBlamed: 20, causeBlamed: 4},
 	"no runtime": {nobodyBlamed: 46, causeBlamed: 2},
