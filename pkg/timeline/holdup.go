@@ -289,9 +289,13 @@ func (f *fold) obstacleClaims() []claim {
 	return claims
 }
 
-// begunSince is when the sandbox began at the earliest, or the moment of the fold while there is no sign of one.
+// begunSince is when the sandbox began at the earliest, or the moment of the fold while there is no sign of one, nor of
+// work on a container.
 func (f *fold) begunSince() instant {
-	if !f.e.sandboxRan() {
+	pulled := slices.ContainsFunc(f.e.containers, func(c containerEvidence) bool {
+		return c.pulled.known() || len(c.failures) > 0 || c.toldFailed != nil
+	})
+	if !f.e.sandboxRan() && !pulled {
 		if _, known := f.e.latest(podMark(MarkSandboxBegun)); !known {
 			return f.asOf
 		}

@@ -157,14 +157,14 @@ func (l *life) sandbox() {
 	}
 	wait, longest := PhaseVolumes, 8*time.Second
 	for i := range l.random.IntN(3) * l.random.IntN(2) * l.random.IntN(2) {
-		l.step(wait, nil, MarkSandboxBegun, -1-i, l.length(5*time.Millisecond, longest))
+		l.step(wait, nil, MarkSandboxBegun, -1-i, min(l.length(5*time.Millisecond, 4*time.Second), longest))
 		longest = 500 * time.Millisecond // the volumes are there
 		l.step(phase, nil, MarkSandboxFailed, i, l.length(5*time.Millisecond, 3*time.Second))
 		l.event("", "FailedCreatePodSandBox", fmt.Sprintf(message, i*l.wording))
 		l.now = l.now.Add(l.length(10*time.Second, 16*time.Second))
 		wait = phase
 	}
-	l.step(wait, nil, MarkSandboxBegun, 0, l.length(5*time.Millisecond, longest))
+	l.step(wait, nil, MarkSandboxBegun, 0, min(l.length(5*time.Millisecond, 8*time.Second), longest))
 	l.step(PhaseNetwork, nil, MarkNetworkReady, 0, l.length(5*time.Millisecond, 4*time.Second))
 	l.step(PhaseSandbox, nil, MarkSandboxRunning, 0, l.length(5*time.Millisecond, time.Second))
 }
