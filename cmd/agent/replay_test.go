@@ -100,7 +100,7 @@ func TestReplayFails(t *testing.T) {
 			[]string{recording(t, header+"{}}\n"+header)}, exitFailed, "recording.jsonl, line 2: invalid character '}'",
 		},
 		"a newer format": {
-			[]string{recording(t, `{"kind":"header","version":2}`)}, exitFailed, "version 3 is not known",
+			[]string{recording(t, `{"kind":"header","version":3}`)}, exitFailed, "version 3 is not known",
 		},
 		"no pods": {[]string{recording(t, header)}, exitFailed, "holds no pods"},
 	} {
