@@ -46,6 +46,11 @@ type imageStore struct {
 	imagesapi.UnimplementedImagesServer
 }
 
+// Get implements imagesapi.ImagesServer: containers' images have no stamps.
+func (imageStore) Get(_ context.Context, request *imagesapi.GetImageRequest) (*imagesapi.GetImageResponse, error) {
+	return nil, status.Errorf(codes.NotFound, "image %s: not found", request.GetName())
+}
+
 // List implements imagesapi.ImagesServer. The agent asks for pinned images alone.
 func (imageStore) List(context.Context, *imagesapi.ListImagesRequest) (*imagesapi.ListImagesResponse, error) {
 	longAgo := timestamppb.New(time.Unix(1_600_000_000, 0))
