@@ -50,6 +50,7 @@ func convertPod(pod *corev1.Pod) timeline.Pod {
 		Generation:     pod.Generation,
 		HostNetwork:    pod.Spec.HostNetwork,
 		ResourceClaims: len(pod.Spec.ResourceClaims) > 0,
+		VolumeClaims:   slices.ContainsFunc(pod.Spec.Volumes, byClaim),
 		FieldsManaged:  len(pod.ManagedFields) > 0,
 
 		KubeletGeneration: pod.Status.ObservedGeneration,
@@ -68,6 +69,9 @@ func convertPod(pod *corev1.Pod) timeline.Pod {
 	}
 	return converted
 }
+
+// byClaim says that a volume is mounted by a claim, which an ephemeral volume has made for it.
+func byClaim(v corev1.Volume) bool { return v.PersistentVolumeClaim != nil || v.Ephemeral != nil }
 
 // convertLabels makes one text of them: a map would cost some times as much. There may be any number; those that have no room are
 // left out.

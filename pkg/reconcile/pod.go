@@ -72,6 +72,9 @@ func (r *Reconciler) observe(o timeline.Observation) {
 	r.clocks.Observe(o)
 	r.silences.Observe(o)
 	r.pressure.Observe(o)
+	if _, silent := o.(timeline.RuntimeSilent); silent && r.config.Keep != nil {
+		r.config.Keep(o, true)
+	}
 	p := r.pods[o.PodUID()]
 	object, seen := o.(timeline.PodSeen)
 	_, gone := o.(timeline.PodGone)

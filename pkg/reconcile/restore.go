@@ -34,6 +34,7 @@ func (r *Reconciler) restore() {
 	gone := map[string]bool{}
 	var events []timeline.EventSeen
 	for _, o := range slices.Concat(r.config.Restored.InFlight, r.config.Restored.Ends) {
+		r.silences.Observe(o)
 		uid := o.PodUID()
 		p := r.pods[uid]
 		if p == nil {

@@ -37,6 +37,25 @@ func startRestored(t *testing.T, d *desk, k *keeper, restored Restored) (*Reconc
 	})
 }
 
+func TestASilenceOfTheRuntimeSurvivesARestart(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		k := &keeper{}
+		_, observe, kill := startRestored(t, &desk{}, k, Restored{})
+		observe(timeline.PodSeen{ArrivedAt: time.Now(), Live: true, Pod: object()})
+		observe(timeline.RuntimeSilent{ArrivedAt: time.Now(), From: time.Now().Add(-time.Second), Until: time.Now()})
+		kill()
+		if len(k.kept) != 2 {
+			t.Fatalf("kept %+v, want the pod and the silence", k.kept)
+		}
+		slices.Reverse(k.kept) // as the file has them
+		r, _, stop := startRestored(t, &desk{}, &keeper{}, Restored{InFlight: k.kept})
+		stop()
+		if got := r.silences.Silences(); len(got) != 1 || got[0] != k.kept[0] {
+			t.Errorf("the next agent knows of the silences %+v", got)
+		}
+	})
+}
+
 func TestAColdPodAcrossARestart(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		d, k := &desk{}, &keeper{}

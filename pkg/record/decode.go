@@ -96,7 +96,7 @@ func toPodSeen(o podSeen) timeline.PodSeen {
 		DeletedAt: o.Pod.DeletedAt.Time, DeletionGrace: o.Pod.DeletionGrace, DeletionObserved: o.Pod.DeletionObserved, Finalizers: o.Pod.Finalizers, Disruption: o.Pod.Disruption,
 		Phase: o.Pod.Phase, Reason: o.Pod.Reason, ReadinessGates: o.Pod.ReadinessGates,
 		Generation: o.Pod.Generation, KubeletGeneration: o.Pod.KubeletGeneration, UnschedulableAt: o.Pod.UnschedulableAt.Time,
-		FieldsManaged: o.Pod.FieldsManaged, HostNetwork: o.Pod.HostNetwork, ResourceClaims: o.Pod.ResourceClaims,
+		FieldsManaged: o.Pod.FieldsManaged, HostNetwork: o.Pod.HostNetwork, ResourceClaims: o.Pod.ResourceClaims, VolumeClaims: o.Pod.VolumeClaims,
 		Conditions: each(o.Pod.Conditions, func(c condition) timeline.Condition {
 			return timeline.Condition{Type: c.Type, True: c.True, TransitionAt: c.TransitionAt.Time}
 		}),

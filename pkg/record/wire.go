@@ -141,6 +141,7 @@ type pod struct {
 	FieldsManaged     bool    `json:"fields_managed,omitzero"`
 	HostNetwork       bool    `json:"host_network,omitzero"`
 	ResourceClaims    bool    `json:"resource_claims,omitzero"`
+	VolumeClaims      bool    `json:"volume_claims,omitzero"`
 
 	Revision    string      `json:"revision,omitzero"`
 	TraceParent string      `json:"trace_parent,omitzero"`

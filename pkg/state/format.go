@@ -48,7 +48,7 @@ type endLine struct {
 type Contents struct {
 	// Since is from when on start-ups were the agent's to report; zero if no file was there.
 	Since    time.Time
-	InFlight []timeline.Observation // by pod, in the order in which they came
+	InFlight []timeline.Observation // silences of the runtime, then by pod, in the order in which they came
 	Reported []string               // UIDs, in the order of their reports
 	Ends     []timeline.Observation // of pods that are reported and were about to end; by pod, in the order in which they came
 	// EventsUntil is when kubelet said what was told last of Events after start-ups; zero for nothing.
@@ -158,8 +158,7 @@ func (c *Contents) read(reader *record.Reader) error {
 // Events that the API server still holds. It reads the clocks anew, too.
 func survives(o timeline.Observation) bool {
 	switch o.(type) {
-	case timeline.EventsWatched, timeline.EventsLost, timeline.ClockSeen, timeline.PressureSeen,
-		timeline.RuntimeSilent:
+	case timeline.EventsWatched, timeline.EventsLost, timeline.ClockSeen, timeline.PressureSeen:
 		return false
 	}
 	return true

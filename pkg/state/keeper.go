@@ -52,6 +52,7 @@ type Keeper struct {
 	mu       sync.Mutex
 	inFlight map[string]*inFlight // by pod UID
 	reported []string             // pod UIDs, the oldest report first
+	silences timeline.SilenceLog  // of the runtime: they take the blame off others while pods start
 	lost     int                  // left out since the last save
 	// eventsUntil is when kubelet said what was told last of Events after start-ups.
 	eventsUntil time.Time
@@ -108,6 +109,10 @@ func (d *Dir) Keeper(config Config) (*Keeper, error) {
 	config.Registerer.MustRegister(k.dropped)
 	evidence := map[string]*timeline.Evidence{}
 	for _, o := range d.InFlight {
+		if _, silent := o.(timeline.RuntimeSilent); silent {
+			k.Keep(o, true)
+			continue
+		}
 		e := evidence[o.PodUID()]
 		if e == nil {
 			e = timeline.NewEvidence(timeline.Scope{})
@@ -139,7 +144,7 @@ func (d *Dir) Keeper(config Config) (*Keeper, error) {
 }
 
 // Keep takes an observation of a start-up that is to be reported, and whether it was news. It is kept if it was,
-// or if it is a pod object, until the next one.
+// or if it is a pod object, until the next one. A silence of the runtime is kept while any pod is.
 func (k *Keeper) Keep(o timeline.Observation, news bool) {
 	_, seen := o.(timeline.PodSeen)
 	if !survives(o) || !news && !seen {
@@ -147,6 +152,11 @@ func (k *Keeper) Keep(o timeline.Observation, news bool) {
 	}
 	k.mu.Lock()
 	defer k.mu.Unlock()
+	if _, silent := o.(timeline.RuntimeSilent); silent {
+		k.silences.Observe(o)
+		k.nudge()
+		return
+	}
 	p := k.inFlight[o.PodUID()]
 	if p == nil {
 		if !seen || len(k.inFlight) == maxInFlight {

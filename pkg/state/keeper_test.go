@@ -33,6 +33,16 @@ func TestWhatSurvives(t *testing.T) {
 			k.Keep(seen("a", 1, ""), true)
 			k.Keep(watched, true)
 		}, []timeline.Observation{seen("a", 1, "")}, nil},
+		"that the runtime was silent": {func(k *Keeper) {
+			k.Keep(seen("a", 1, ""), true)
+			k.Keep(silent(1, 3), true)
+			k.Keep(silent(3, 4), true)
+		}, []timeline.Observation{silent(1, 4), seen("a", 1, "")}, nil},
+		"no silence before any pod": {func(k *Keeper) {
+			k.Keep(silent(1, 3), true)
+			_ = k.save()
+			k.Keep(seen("a", 4, ""), true)
+		}, []timeline.Observation{seen("a", 4, "")}, nil},
 		"the latest pod object, where it came": {func(k *Keeper) {
 			k.Keep(seen("a", 1, ""), true)
 			k.Keep(seen("a", 2, "passing"), false)

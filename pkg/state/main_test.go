@@ -41,6 +41,11 @@ func event(uid string, at float64, container string) timeline.EventSeen {
 		Message: `Pulling image "x"`, FirstAt: after(at), LastAt: after(at), Count: 1}
 }
 
+// silent is news about the runtime.
+func silent(from, until float64) timeline.RuntimeSilent {
+	return timeline.RuntimeSilent{ArrivedAt: after(until), From: after(from), Until: after(until)}
+}
+
 func gone(uid string, at float64) timeline.PodGone {
 	return timeline.PodGone{UID: uid, ArrivedAt: after(at)}
 }

@@ -6,6 +6,9 @@ import (
 	"slices"
 
 	"go.uber.org/zap"
+
+	"github.com/podlapse/podlapse/pkg/record"
+	"github.com/podlapse/podlapse/pkg/timeline"
 )
 
 // save writes all that is kept.
@@ -110,6 +113,16 @@ func (k *Keeper) content() (lines [][]byte, pods []*inFlight, err error) {
 		lines = append(lines, line)
 	}
 	lines = append(lines, k.recording)
+	if len(k.inFlight) == 0 {
+		k.silences = timeline.SilenceLog{} // the pods that start from now on began later
+	}
+	for _, silent := range k.silences.Silences() {
+		line, err := record.Encode(silent)
+		if err != nil {
+			return nil, nil, err
+		}
+		lines = append(lines, line)
+	}
 	for _, uid := range slices.Sorted(maps.Keys(k.inFlight)) {
 		p := k.inFlight[uid]
 		lines = append(lines, p.lines...)

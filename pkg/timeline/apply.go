@@ -292,8 +292,9 @@ func (e *Evidence) applySandbox(s Sandbox) {
 			e.claim(point(markKey{podWide, clampAttempt(s.Attempt), m}, o, stamp))
 		}
 	}
-	e.news = e.news || s.ImageKnown && !e.imageKnown
-	e.imageKnown = e.imageKnown || s.ImageKnown
+	if known := e.imageKnown.with(clampAttempt(s.Attempt)); s.ImageKnown && known != e.imageKnown {
+		e.imageKnown, e.news = known, true
+	}
 	told(MarkSandboxBegun, originStore, s.BegunAt)
 	told(MarkSandboxImageResolved, originStore, s.ImageResolvedAt)
 	told(MarkSandboxImagePulled, originStore, s.ImagePulledAt)

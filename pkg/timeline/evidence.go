@@ -58,7 +58,7 @@ type Evidence struct {
 	deaf         bool      // what kubelet says is not kept: nobody tells it
 	networkDowns []instant // when the runtime said that its network was not ready, the earliest ones, in the order of time
 	networkUp    instant   // when it first said that it was; zero for never
-	imageKnown   bool      // the runtime said whether it pulled the sandbox image
+	imageKnown   attempts  // of which sandboxes the runtime said whether it pulled their image
 	kubelet133   bool      // kubelet is 1.33 or later
 	generation   int64     // the lowest version of the spec that was seen; 0 while none is known
 	watchedAt    time.Time // when an Event watch was first open
@@ -71,6 +71,13 @@ type Evidence struct {
 
 	stands *standing // nil when there is nothing to tell again
 }
+
+// attempts is a set of the first 64 attempts.
+type attempts uint64
+
+func (a attempts) with(attempt uint16) attempts { return a | 1<<attempt } // nothing for a later one
+
+func (a attempts) has(attempt uint16) bool { return a&(1<<attempt) != 0 }
 
 // sighting is the first time the agent saw the pod.
 type sighting struct {

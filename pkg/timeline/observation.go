@@ -179,6 +179,9 @@ type Pod struct {
 	// ResourceClaims says that the pod asks for dynamically allocated resources, which a driver prepares after the
 	// volumes are mounted and before the sandbox is made (kubelet, kuberuntime_manager.go).
 	ResourceClaims bool
+	// VolumeClaims says that the pod mounts persistent volumes by their claims. A claim whose class binds it late
+	// (WaitForFirstConsumer) is only then given a volume, between the scheduler's choice of a node and the binding.
+	VolumeClaims bool
 
 	Phase          string // Pending, Running, Succeeded, Failed
 	Reason         string // status.reason, e.g. Evicted, OutOfcpu

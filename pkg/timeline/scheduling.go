@@ -1,6 +1,9 @@
 package timeline
 
-import "time"
+import (
+	"slices"
+	"time"
+)
 
 // schedulingSlack is how long after a pod's creation a scheduler finds out at the latest, as a rule, that no node fits, and
 // how much a scheduling gate has to hold a pod up to be worth a name. The stamps are floored to a second.
@@ -24,14 +27,16 @@ func (e *Evidence) keepGeneration(generation int64) {
 //
 //   - a scheduler that finds no node writes that into the pod's condition, and so into its managed fields. Only its latest word is
 //     there: until then the pod may have waited for the scheduler itself;
+//   - a scheduler that has chosen a node for a pod whose claim is bound late waits for its volume, and says so nowhere on the object;
 //   - a scheduling gate is removed by a new version of the spec, so a pod of the first version had none that held it up.
 func (f *fold) appendScheduling(steps []step) []step {
 	bound := step{key: podMark(MarkScheduled), phase: PhaseScheduling}
-	refused := f.bounds.find(podMark(MarkUnschedulable))
-	mayBeGated := f.e.generation != 1
-	switch created := f.bounds.find(podMark(MarkCreated)); {
+	created, refused := f.bounds.find(podMark(MarkCreated)), f.bounds.find(podMark(MarkUnschedulable))
+	mayBeGated, tookLong := f.e.generation != 1, f.boundAfter(created, schedulingSlack)
+	begun := created
+	switch {
 	case refused != nil:
-		bound.phase = PhaseUnschedulable
+		bound.phase, begun = PhaseUnschedulable, refused
 		if created != nil && refused.earliest-created.latest > schedulingSlack {
 			first := step{key: refused.key, phase: PhaseUnschedulable, also: alsoScheduling}
 			if mayBeGated {
@@ -39,21 +44,24 @@ func (f *fold) appendScheduling(steps []step) []step {
 			}
 			steps = append(steps, first)
 		}
-	case mayBeGated && f.tookLong(created):
+	case mayBeGated && tookLong:
 		bound.phase, bound.also = PhaseSchedulingGate, alsoScheduling
 		if !f.e.pod.FieldsManaged {
 			bound.also = alsoEither
 		}
-	case !f.e.pod.FieldsManaged && f.tookLong(created):
+	case !f.e.pod.FieldsManaged && tookLong:
 		bound.phase, bound.also = PhaseUnschedulable, alsoScheduling
+	}
+	if f.e.pod.VolumeClaims && f.boundAfter(begun, 0) {
+		bound.also = append(slices.Clip(bound.also), PhaseVolumes)
 	}
 	return append(steps, bound)
 }
 
-// tookLong says that a pod waited longer for its node than the stamps leave in doubt.
-func (f *fold) tookLong(created *bound) bool {
+// boundAfter says that a pod was given its node longer after an instant than so, whatever the stamps leave in doubt.
+func (f *fold) boundAfter(begun *bound, slack instant) bool {
 	bound := f.bounds.find(podMark(MarkScheduled))
-	return created != nil && bound != nil && bound.earliest-created.latest > schedulingSlack
+	return begun != nil && bound != nil && bound.earliest-begun.latest > slack
 }
 
 // refusedBeforeBound says that a scheduler's word that no node fits is not of a later time than the pod's binding.

@@ -160,6 +160,9 @@ func (s *script) line(line string) error {
 	case "claims":
 		s.pod.ResourceClaims = true
 		return nil
+	case "volumeclaims":
+		s.pod.VolumeClaims = true
+		return nil
 	case "unmanaged":
 		s.pod.FieldsManaged = false
 		return nil

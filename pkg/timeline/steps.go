@@ -60,7 +60,7 @@ func (f *fold) appendSandboxStart(steps []step, attempt uint16) []step {
 		}
 		steps = append(steps, begun)
 		ready.phase = PhaseSandbox
-	case !f.e.imageKnown:
+	case !f.e.imageKnown.has(attempt):
 		ready.also = alsoSandboxImage
 	}
 	return append(steps, ready, step{key: markKey{podWide, attempt, MarkSandboxRunning}, phase: PhaseSandbox})

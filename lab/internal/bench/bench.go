@@ -107,7 +107,10 @@ func (b *Bench) ResetFaults(ctx context.Context) error {
 // Clear ends the faults, removes the namespace, its images from the node and from the registry, and starts
 // kubelet and agent as usual again.
 func (b *Bench) Clear(ctx context.Context) error {
-	failures := []error{b.Node.Thaw(), b.ResetFaults(ctx), b.Node.Restore(ctx), b.Kube.DeleteNamespace(ctx, b.Node.Report, b.Namespace)}
+	failures := []error{
+		b.Node.Thaw(), b.ResetFaults(ctx), b.Node.Restore(ctx),
+		b.Node.MendFragile(), b.Kube.DeleteNamespace(ctx, b.Node.Report, b.Namespace), b.Node.BreakFragile(),
+	}
 	if runtime, err := b.Node.Runtime(); err != nil {
 		failures = append(failures, err)
 	} else {

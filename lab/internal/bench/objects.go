@@ -35,26 +35,50 @@ func ClaimVolume(claim string) corev1.Volume {
 // CreateClaim creates a claim together with a volume for it, which is a directory of the node.
 func (b *Bench) CreateClaim(ctx context.Context, name string) error {
 	const class = "podlapse-lab"
-	volume := b.Namespace + "-" + name
+	if err := b.createVolume(ctx, name, class); err != nil {
+		return err
+	}
+	return b.createClaim(ctx, name, class, b.volume(name))
+}
+
+// CreateLateClaim creates a claim of a class that binds it only when a pod that mounts it has a node.
+func (b *Bench) CreateLateClaim(ctx context.Context, name string) error {
+	class := b.volume(name)
+	document := fmt.Sprintf("{apiVersion: storage.k8s.io/v1, kind: StorageClass, metadata: {name: %s}, "+
+		"provisioner: podlapse.example/lab, volumeBindingMode: WaitForFirstConsumer}", class)
+	if err := b.ApplyOwned(ctx, []byte(document)); err != nil {
+		return err
+	}
+	return b.createClaim(ctx, name, class, "")
+}
+
+// Provision creates the volume of a late claim, as its provisioner would.
+func (b *Bench) Provision(ctx context.Context, name string) error {
+	return b.createVolume(ctx, name, b.volume(name))
+}
+
+func (b *Bench) volume(name string) string { return b.Namespace + "-" + name }
+
+func (b *Bench) createVolume(ctx context.Context, name, class string) error {
 	document := fmt.Sprintf(
 		`{apiVersion: v1, kind: PersistentVolume, metadata: {name: %s}, spec: {capacity: {storage: 1Mi},
 accessModes: [ReadWriteOnce], storageClassName: %s, persistentVolumeReclaimPolicy: Retain,
 claimRef: {namespace: %s, name: %s}, hostPath: {path: %s, type: DirectoryOrCreate}}}`,
-		volume,
+		b.volume(name),
 		class,
 		b.Namespace,
 		name,
-		b.Node.In("volumes", volume),
+		b.Node.In("volumes", b.volume(name)),
 	)
-	if err := b.ApplyOwned(ctx, []byte(document)); err != nil {
-		return err
-	}
-	storageClass := class
+	return b.ApplyOwned(ctx, []byte(document))
+}
+
+func (b *Bench) createClaim(ctx context.Context, name, class, volume string) error {
 	claim := corev1.PersistentVolumeClaim{
 		ObjectMeta: metav1.ObjectMeta{Name: name},
 		Spec: corev1.PersistentVolumeClaimSpec{
 			AccessModes:      []corev1.PersistentVolumeAccessMode{corev1.ReadWriteOnce},
-			StorageClassName: &storageClass, VolumeName: volume,
+			StorageClassName: &class, VolumeName: volume,
 			Resources: corev1.VolumeResourceRequirements{
 				Requests: corev1.ResourceList{corev1.ResourceStorage: resource.MustParse("1Mi")},
 			}},

@@ -14,7 +14,7 @@ const FragileHandler = "fragile"
 
 func (n Node) fragileProgram() string { return n.In("fragile-runc") }
 
-// MendFragile gives the fragile handler its program; BreakFragile, or Restore, takes it away.
+// MendFragile gives the fragile handler its program; BreakFragile takes it away.
 func (n Node) MendFragile() error {
 	if err := os.Symlink(n.Programs.Tool("runc"), n.fragileProgram()); err != nil && !errors.Is(err, fs.ErrExist) {
 		return fmt.Errorf("mend the fragile handler: %w", err)
@@ -22,7 +22,7 @@ func (n Node) MendFragile() error {
 	return nil
 }
 
-// BreakFragile takes MendFragile back.
+// BreakFragile takes MendFragile back. A pod that has the handler cannot end without the program.
 func (n Node) BreakFragile() error {
 	if err := os.Remove(n.fragileProgram()); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return fmt.Errorf("break the fragile handler: %w", err)

@@ -78,7 +78,7 @@ func (n Node) start(ctx context.Context, agent Agent) error {
 	if err := n.Create(); err != nil { // again: a repair may have to bring back a directory
 		return err
 	}
-	if err := errors.Join(n.Thaw(), n.BreakFragile()); err != nil { // a scenario that was killed
+	if err := n.Thaw(); err != nil { // a scenario that was killed
 		return err
 	}
 	base, err := n.BaseImage()
@@ -160,7 +160,7 @@ func (n Node) startClients(ctx context.Context, client *kube.Client) error {
 // Restore takes back what a scenario changed in how API server, kubelet and agent run, and ends what it started; where it changed
 // nothing, it does nothing. Up does the same for what a killed scenario left.
 func (n Node) Restore(ctx context.Context) error {
-	return errors.Join(n.Thaw(), n.BreakFragile(), n.UseOwnPauseImage(ctx), n.StopGuests(), n.StopReceiver(), n.StopPrometheus(),
+	return errors.Join(n.Thaw(), n.UseOwnPauseImage(ctx), n.StopGuests(), n.StopReceiver(), n.StopPrometheus(),
 		n.ListAtOnce(ctx), n.PullSerially(ctx), n.RestoreAgent(ctx))
 }
 

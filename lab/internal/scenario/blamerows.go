@@ -72,11 +72,18 @@ func placementRows(long func() time.Duration) []examRow {
 				return x.bench().LiftSchedulingGate(ctx, x.name)
 			}), x.ready(ctx))
 		}},
+		{"volume-on-demand", "the pod's volume is only then provisioned: volumes", func(ctx context.Context, x *examPod) error {
+			err := errors.Join(x.bench().CreateLateClaim(ctx, x.name), x.create(ctx, x.mounting()), sleep(ctx, long()))
+			return errors.Join(
+				err,
+				x.blames(only(blame.Volumes), []blame.Cause{blame.Volumes, blame.Scheduler}, func() error {
+					return x.bench().Provision(ctx, x.name)
+				}),
+				x.ready(ctx),
+			)
+		}},
 		{"late-claim", "the claim of a volume is made late: placement", func(ctx context.Context, x *examPod) error {
-			spec := one(x.bench().BaseImage, readySoon)
-			spec.Volumes = []corev1.Volume{bench.ClaimVolume(x.name)}
-			spec.Containers[0].VolumeMounts = []corev1.VolumeMount{{Name: "data", MountPath: "/data"}}
-			err := errors.Join(x.create(ctx, spec), sleep(ctx, long()))
+			err := errors.Join(x.create(ctx, x.mounting()), sleep(ctx, long()))
 			return errors.Join(
 				err,
 				x.blames(only(blame.Placement), []blame.Cause{blame.Placement, blame.Scheduler}, func() error {
@@ -87,6 +94,14 @@ func placementRows(long func() time.Duration) []examRow {
 		}},
 		{"host-port", "another pod has the port of the node: placement", hostPortTaken(long)},
 	}
+}
+
+// mounting is a pod that mounts a volume by a claim of its own name.
+func (x *examPod) mounting() corev1.PodSpec {
+	spec := one(x.bench().BaseImage, readySoon)
+	spec.Volumes = []corev1.Volume{bench.ClaimVolume(x.name)}
+	spec.Containers[0].VolumeMounts = []corev1.VolumeMount{{Name: "data", MountPath: "/data"}}
+	return spec
 }
 
 func hostPortTaken(long func() time.Duration) playFunc {
