@@ -22,6 +22,9 @@ func (f *fold) standsUntil(t *Timeline, cut bool) instant {
 		if f.open == nil || f.unbounded(f.open) || f.unbounded(f.bounds.find(podMark(MarkCreated))) {
 			return f.asOf // the error grows as well
 		}
+		if last := t.Phases[len(t.Phases)-1]; last.Error >= last.Duration() {
+			return f.asOf // it may be as long as the phase, in which several may be at work
+		}
 		until = at(f.e.givesUpAt())
 		if told := len(t.Said); told < len(f.e.said) {
 			until = min(until, at(f.e.said[told].At))

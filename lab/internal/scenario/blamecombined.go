@@ -30,7 +30,9 @@ type combinedFault struct {
 func combinedFaults() []combinedFault {
 	return []combinedFault{
 		{"gate", heldByGate},
+		{"no-node", lateNode},
 		{"secret", lateSecret},
+		{"runtime-class", lateHandler},
 		{"network", func(_ context.Context, x *examPod, _ *corev1.PodSpec, long time.Duration) (func() error, error) {
 			return nil, x.exam.network.Set(x.name, cni.Faults{Delay: cni.Duration{Duration: long}})
 		}},
@@ -79,6 +81,33 @@ func heldByGate(ctx context.Context, x *examPod, spec *corev1.PodSpec, long time
 			return x.bench().LiftSchedulingGate(ctx, x.name)
 		}))
 	}, nil
+}
+
+func lateNode(ctx context.Context, x *examPod, spec *corev1.PodSpec, long time.Duration) (func() error, error) {
+	spec.NodeSelector = map[string]string{x.bench().NodeLabel(x.name): "yes"}
+	return func() error {
+		defer func() { _ = x.bench().LabelNode(context.WithoutCancel(ctx), x.name, "") }()
+		return errors.Join(
+			sleep(ctx, long),
+			x.blames(only(blame.Placement), []blame.Cause{blame.Placement, blame.Scheduler}, func() error {
+				return x.bench().LabelNode(ctx, x.name, "yes")
+			}),
+			x.takenUp(ctx),
+		)
+	}, nil
+}
+
+func lateHandler(ctx context.Context, x *examPod, spec *corev1.PodSpec, long time.Duration) (func() error, error) {
+	class := x.bench().RuntimeClass(x.name)
+	spec.RuntimeClassName, x.sandboxFault = &class, only(blame.Config)
+	return func() error {
+		return errors.Join(
+			x.said(ctx, "FailedCreatePodSandBox", 1),
+			sleep(ctx, long),
+			x.bench().DeleteRuntimeClass(ctx, x.name),
+			x.bench().CreateRuntimeClass(ctx, x.name, "runc"),
+		)
+	}, x.bench().CreateRuntimeClass(ctx, x.name, "missing")
 }
 
 func lateSecret(ctx context.Context, x *examPod, spec *corev1.PodSpec, long time.Duration) (func() error, error) {
