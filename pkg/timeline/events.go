@@ -11,7 +11,8 @@ import (
 // pulledEvent is the first Event that says that a container's image is there; zero when none came.
 type pulledEvent struct {
 	window
-	present bool // it was there already
+	present bool   // it was there already
+	image   uint64 // textHash of the one that it names
 	lengths pullLengths
 }
 
@@ -45,7 +46,7 @@ func (w window) claim(k markKey) claim {
 // applyEvent keeps what kubelet says, and reads what it says of a container's pulls. Other Events date nothing that
 // the runtime does not date better.
 func (e *Evidence) applyEvent(o EventSeen) {
-	if o.FirstAt.IsZero() || o.LastAt.IsZero() {
+	if o.FirstAt.IsZero() || o.LastAt.IsZero() || o.ofFuture() {
 		return
 	}
 	if !e.deaf {
@@ -113,17 +114,15 @@ func (e *Evidence) applyPulling(index int16, o EventSeen) {
 // gotImage keeps the first word that the image is there.
 func (e *Evidence) gotImage(c *containerEvidence, o EventSeen, m imagepull.Message) {
 	p := pulledEvent{firstOccurrence(o), m.Kind == imagepull.KindAlreadyPresent,
-		pullLengths{m.Pull, m.Waiting, m.Unit, m.SizeBytes, m.Timed, m.WaitingTimed}}
-	if !c.pulled.known() || p.compare(c.pulled) < 0 {
-		c.pulled, e.news = p, true
-	}
+		textHash(m.Image), pullLengths{m.Pull, m.Waiting, m.Unit, m.SizeBytes, m.Timed, m.WaitingTimed}}
+	e.keepPulled(c, p)
 }
 
 // compare is by time; in the same floored second the pull came first, since afterwards there is none.
 func (p pulledEvent) compare(o pulledEvent) int {
 	return cmp.Or(p.window.compare(o.window), compareBools(p.present, o.present),
 		cmp.Compare(p.lengths.Pull, o.lengths.Pull), cmp.Compare(p.lengths.Waiting, o.lengths.Waiting),
-		cmp.Compare(p.lengths.SizeBytes, o.lengths.SizeBytes), cmp.Compare(p.lengths.Unit, o.lengths.Unit))
+		cmp.Compare(p.lengths.SizeBytes, o.lengths.SizeBytes), cmp.Compare(p.lengths.Unit, o.lengths.Unit), cmp.Compare(p.image, o.image))
 }
 
 func (f failureEvent) compare(o failureEvent) int {

@@ -102,8 +102,10 @@ type containerEvidence struct {
 	name     string
 	image    string // as last folded, with its registry
 	registry string
-	pulled   pulledEvent
-	failures []failureEvent
+	pulled   pulledEvent // the first Event that says that the image is there
+	// laterPulled are others, in the order of time.
+	laterPulled []pulledEvent
+	failures    []failureEvent
 	// toldFailed is the first status of the pod object that says that a pull had failed; nil when none came.
 	toldFailed *failureEvent
 	exits      []exit

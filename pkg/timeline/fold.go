@@ -208,7 +208,7 @@ func (f *fold) appendMarks(marks []MarkEvidence, container int16) []MarkEvidence
 // conflicts lists the disagreements once each: one may be found on several ways through the pod.
 func (f *fold) conflicts() []Conflict {
 	var all []Conflict
-	for _, d := range f.disagreements {
+	for _, d := range f.allDisagreements() {
 		all = append(all, Conflict{d.key.mark, f.name(d.key), d.detail})
 	}
 	slices.SortFunc(all, func(a, b Conflict) int {
@@ -216,6 +216,14 @@ func (f *fold) conflicts() []Conflict {
 	})
 	all = slices.Compact(all)
 	return all[:min(len(all), maxConflicts)]
+}
+
+func (f *fold) allDisagreements() []disagreement {
+	all := f.disagreements
+	for i := range f.e.containers {
+		all = append(all, f.refutations(int16(i))...)
+	}
+	return all
 }
 
 func (f *fold) name(k markKey) string {

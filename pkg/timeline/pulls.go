@@ -31,12 +31,13 @@ func (e *Evidence) pullEvidence(index int16) pullEvidence {
 	evidence := e.toldOfPull(index)
 	end := e.usedBy(index)
 	var p pullEvidence
+	pulled, _ := e.believed(index, evidence)
 	switch {
-	case evidence.pulled.earliest > end:
-	case e.mayBeOfRestart(index, evidence.pulled):
+	case pulled.earliest > end:
+	case e.mayBeOfRestart(index, pulled):
 		p.unsure = true
 	default:
-		p.pulled = evidence.pulled
+		p.pulled = pulled
 	}
 	if p.pulled.known() {
 		end = min(end, p.pulled.latest)

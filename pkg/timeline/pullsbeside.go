@@ -305,9 +305,12 @@ func (l *PullLog) noteLayers(p *Pull, uid string) {
 }
 
 // layerHash stands for a layer's digest, in an eighth of the memory.
-func layerHash(layer Layer) uint64 {
+func layerHash(layer Layer) uint64 { return textHash(layer.Digest) }
+
+// textHash stands for a text that is only compared.
+func textHash(text string) uint64 {
 	h := fnv.New64a()
-	_, _ = h.Write([]byte(layer.Digest))
+	_, _ = h.Write([]byte(text))
 	return h.Sum64()
 }
 

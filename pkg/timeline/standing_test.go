@@ -121,7 +121,7 @@ func TestAPodThatWaitsIsNotFoldedAgain(t *testing.T) {
 func TestWhatIsSaidOfALaterMomentIsToldThen(t *testing.T) {
 	e := NewEvidence(Scope{})
 	e.Apply(PodSeen{ArrivedAt: base.Add(time.Second), Live: true, Pod: Pod{UID: "u", CreatedAt: base}})
-	e.Apply(EventSeen{UID: "u", ArrivedAt: base.Add(time.Second), Reason: "Unhealthy", Message: "no answer", FirstAt: base, LastAt: base,
+	e.Apply(EventSeen{UID: "u", ArrivedAt: base.Add(2 * time.Second), Reason: "Unhealthy", Message: "no answer", FirstAt: base, LastAt: base,
 		NamedAt: base.Add(3 * time.Second)})
 	for want := range 2 {
 		now := base.Add(time.Duration(2+want) * time.Second)

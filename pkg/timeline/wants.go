@@ -203,7 +203,7 @@ func (e *Evidence) pulledSince(c Container, image *imageEvidence) bool {
 	if evidence == nil {
 		return false
 	}
-	if p := evidence.pulled; p.known() {
+	if p, _ := e.believed(index, evidence); p.known() {
 		return !p.present && !image.last.askedAt.After(p.latest.time())
 	}
 	used := e.usedBy(index)
@@ -275,8 +275,11 @@ func (e *Evidence) wantsEvents(overdue bool) bool {
 		if c.Kind == KindEphemeral || c.PullPolicy == PullNever {
 			continue
 		}
-		_, evidence := e.container(c.Name)
-		if evidence == nil || evidence.pulled.known() {
+		index, evidence := e.container(c.Name)
+		if evidence == nil {
+			continue
+		}
+		if p, _ := e.believed(index, evidence); p.known() {
 			continue
 		}
 		awaited := e.scope.Runtime && e.image(c.Image) == nil && !overdue // the answer will tell
