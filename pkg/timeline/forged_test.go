@@ -26,6 +26,8 @@ var forgeries = []struct{ name, event string }{
 	{"an image that is said to be present while it is absent", `1.000 event app Pulled 'Container image "cold" already present on machine' named@0.600`},
 	{"a pull in the future", `1.000 event app Pulled 'Successfully pulled image "cold" in 300ms (301ms including waiting). Image size: 5 bytes.' named@5.575`},
 	{"a failure in the future", `1.000 event app Failed 'Failed to pull image "cold": no' named@5.000`},
+	{"a failure amid a pull that succeeds", `1.000 event app Failed 'Failed to pull image "cold": no' named@0.990`},
+	{"500 failures amid a pull that succeeds", `2.000 event app Failed 'Failed to pull image "cold": no' named@0.990 count=500 last@1`},
 	{"a request in the future", `1.000 event app Pulling 'Pulling image "cold"' named@3.000 count=3 last@4`},
 	{"a pull of another image", `1.000 event app Pulled 'Successfully pulled image "other" in 300ms (301ms including waiting). Image size: 5 bytes.' named@0.990`},
 	{"another pull of the same time", `5.610 event app Pulled 'Successfully pulled image "cold" in 8760h0m0s (8760h0m0s including waiting). Image size: 5 bytes.' named@5.575`},

@@ -43,7 +43,7 @@ func (e *Evidence) pullEvidence(index int16) pullEvidence {
 		end = min(end, p.pulled.latest)
 	}
 	for _, f := range evidence.failures {
-		if f.earliest <= end {
+		if f.earliest <= end && e.refutesFailure(index, p.pulled, f) == "" {
 			attempt := max(p.final, f.atLeast)
 			for _, c := range e.claims {
 				if c.key.container == index && c.key.mark == MarkPullRequested && c.latest < f.earliest {

@@ -153,10 +153,42 @@ func (e *Evidence) absentUntil(index int16) instant {
 	return absent
 }
 
+// refutesFailure is why kubelet's word that a pull failed cannot be true; empty if nothing refutes it.
+func (e *Evidence) refutesFailure(index int16, pulled pulledEvent, failed failureEvent) string {
+	began := pulled.latest - instant(pulled.lengths.Waiting)
+	if pulled.lengths.WaitingTimed && began < failed.earliest && failed.latest < pulled.earliest && e.stamped(index, pulled) {
+		return "a pull of the image that succeeded went on then"
+	}
+	return ""
+}
+
+// stamped says that the runtime's stamps of an image confirm when a pull of it ended.
+func (e *Evidence) stamped(index int16, pulled pulledEvent) bool {
+	c := e.specOf(index)
+	if c == nil {
+		return false
+	}
+	image := e.image(c.Image)
+	if image == nil || !image.last.Present {
+		return false
+	}
+	confirms := func(stamp time.Time) bool {
+		return !stamp.IsZero() && at(stamp) <= pulled.latest && at(stamp) >= pulled.earliest-answerSlack
+	}
+	return confirms(image.last.FirstPulledAt) || confirms(image.last.PulledAt)
+}
+
 // refutations are the conflicts for the Events about a container's image that are refuted.
 func (f *fold) refutations(index int16) []disagreement {
-	_, refuted := f.e.believed(index, f.e.toldOfPull(index))
+	evidence := f.e.toldOfPull(index)
+	pulled, refuted := f.e.believed(index, evidence)
 	var all []disagreement
+	for _, failed := range evidence.failures {
+		if why := f.e.refutesFailure(index, pulled, failed); why != "" {
+			c := failed.claim(markKey{index, 0, MarkPullFailed})
+			all = append(all, disagreement{c.key, fmt.Sprintf("%s says %s: %s", c.origin, interval(c.earliest, c.latest), why)})
+		}
+	}
 	for _, p := range refuted {
 		c := p.claim(markKey{index, 0, MarkPullFinished})
 		all = append(all, disagreement{c.key, fmt.Sprintf("%s says %s: %s", c.origin, interval(c.earliest, c.latest), p.why)})
