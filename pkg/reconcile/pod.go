@@ -72,6 +72,9 @@ func (r *Reconciler) observe(o timeline.Observation) {
 	r.clocks.Observe(o)
 	r.silences.Observe(o)
 	r.pressure.Observe(o)
+	if answer, ok := o.(timeline.RuntimeSeen); ok {
+		r.pulls.ObserveRuntime(answer)
+	}
 	if _, silent := o.(timeline.RuntimeSilent); silent && r.config.Keep != nil {
 		r.config.Keep(o, true)
 	}

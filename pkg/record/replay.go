@@ -28,6 +28,9 @@ type node struct {
 func (n *node) observe(o timeline.Observation) {
 	n.clocks.Observe(o)
 	n.silences.Observe(o)
+	if answer, ok := o.(timeline.RuntimeSeen); ok {
+		n.pulls.ObserveRuntime(answer)
+	}
 	n.pressure.Observe(o)
 }
 

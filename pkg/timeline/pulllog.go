@@ -21,6 +21,7 @@ type PullLog struct {
 	pulls    []loggedPull           // the oldest first
 	requests map[string]pullRequest // when kubelet asked last, by pod and container
 	layers   recentLayers
+	images   map[string]imageAnswerOf // by normalized name
 }
 
 // loggedPull is one pull that is over.
@@ -69,7 +70,7 @@ func (l *PullLog) Observe(o EventSeen, pod Pod) {
 	if m.Combined || name == "" {
 		name = ImageName(m.Image)
 	}
-	if !pod.has(name) && !(m.Combined && pod.uses(m.Image)) {
+	if o.ofFuture() || !pod.mayPull(name, m) {
 		return // whoever may create Events can make up any
 	}
 	logged := loggedPull{
@@ -94,13 +95,13 @@ func (l *PullLog) Observe(o EventSeen, pod Pod) {
 		logged.from = logged.wanted
 	}
 	l.answered(o.UID, name, told)
-	if logged.from.IsZero() || !logged.from.Before(told) {
+	if logged.from.IsZero() || !logged.from.Before(told) || pod.ReadAt.IsZero() && logged.from.Before(pod.AcknowledgedAt) {
 		return
 	}
-	if len(l.pulls) == maxPullLog {
-		l.pulls = append(l.pulls[:0], l.pulls[1:]...)
+	if logged.image = normalized(m.Image); l.refuted(logged) {
+		return
 	}
-	logged.image = normalized(m.Image)
+	l.makeRoom()
 	l.compare(&logged)
 	l.pulls = append(l.pulls, logged)
 }
@@ -109,6 +110,16 @@ func (l *PullLog) Observe(o EventSeen, pod Pod) {
 func (p *Pod) pullsIfAbsent(container string) bool {
 	return slices.ContainsFunc(p.Containers, func(c Container) bool {
 		return c.Name == container && c.PullPolicy == PullIfNotPresent
+	})
+}
+
+// mayPull says that kubelet may say so of a container: it has the image.
+func (p *Pod) mayPull(container string, m imagepull.Message) bool {
+	if m.Image == "" {
+		return p.has(container)
+	}
+	return m.Combined && p.uses(m.Image) || slices.ContainsFunc(p.Containers, func(c Container) bool {
+		return c.Name == container && c.Image == m.Image
 	})
 }
 

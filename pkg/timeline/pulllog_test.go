@@ -8,15 +8,15 @@ import (
 	"github.com/podlapse/podlapse/pkg/imagepull"
 )
 
-func shopPod(uid string) Pod {
-	return Pod{UID: uid, Namespace: "shop", Name: uid, Containers: []Container{{Name: "app"}}}
+func shopPod(uid, image string) Pod {
+	return Pod{UID: uid, Namespace: "shop", Name: uid, Containers: []Container{{Name: "app", Image: image}}}
 }
 
 func TestPullLog(t *testing.T) {
 	pulled := func(uid, image string, until, length float64) (EventSeen, Pod) {
 		at := base.Add(time.Duration(until * float64(time.Second)))
 		return EventSeen{UID: uid, Container: "app", Reason: "Pulled", NamedAt: at, LastAt: at, Message: fmt.Sprintf(
-			"Successfully pulled image %q in %gs (%gs including waiting). Image size: 5 bytes.", image, length, length)}, shopPod(uid)
+			"Successfully pulled image %q in %gs (%gs including waiting). Image size: 5 bytes.", image, length, length)}, shopPod(uid, image)
 	}
 	var log PullLog
 	for range 2 { // as the API server tells it
@@ -39,8 +39,8 @@ func TestPullLog(t *testing.T) {
 		t.Errorf("waited for %+v, %s", b, tl.Pulls[0].Outcome)
 	}
 	var failing PullLog
-	failing.Observe(EventSeen{UID: "a", Container: "app", Reason: "Pulling", Message: `Pulling image "bad"`, NamedAt: second(1), LastAt: second(1)}, shopPod("a"))
-	failing.Observe(EventSeen{UID: "a", Container: "app", Reason: "Failed", Message: `Failed to pull image "bad": no`, NamedAt: second(11), LastAt: second(11)}, shopPod("a"))
+	failing.Observe(EventSeen{UID: "a", Container: "app", Reason: "Pulling", Message: `Pulling image "bad"`, NamedAt: second(1), LastAt: second(1)}, shopPod("a", "bad"))
+	failing.Observe(EventSeen{UID: "a", Container: "app", Reason: "Failed", Message: `Failed to pull image "bad": no`, NamedAt: second(11), LastAt: second(11)}, shopPod("a", "bad"))
 	failing.Observe(pulled("b", "small", 11.5, 0.5))
 	blocked := Timeline{UID: "me", Pulls: []Pull{mine}}
 	failing.Complete(&blocked)
@@ -83,7 +83,7 @@ func TestPullLog(t *testing.T) {
 // stamp of an Event that repeats stay: heard live it is exact, told again it is floored.
 func TestPullLogHasAnEventOnce(t *testing.T) {
 	second := func(s float64) time.Time { return base.Add(time.Duration(s * float64(time.Second))) }
-	pod := shopPod("a")
+	pod := shopPod("a", "bad")
 	event := func(reason, message string, named, last, arrived float64, count int, live bool) EventSeen {
 		return EventSeen{UID: "a", Container: "app", Reason: reason, Message: message, NamedAt: second(named), FirstAt: second(named).Truncate(time.Second),
 			LastAt: second(last), Count: count, ArrivedAt: second(arrived), Live: live}
@@ -115,7 +115,7 @@ func TestPullLogHasNoInspection(t *testing.T) {
 	} {
 		e.UID, e.Container, e.NamedAt, e.Count = "a", "app", base.Add(time.Duration(10*i)*time.Second), 1
 		e.FirstAt, e.LastAt = e.NamedAt, e.NamedAt
-		log.Observe(e, shopPod("a"))
+		log.Observe(e, shopPod("a", "x"))
 	}
 	if len(log.pulls) != 1 || log.pulls[0].told.reason != "Failed" {
 		t.Errorf("one pull failed, remembered are %+v", log.pulls)
@@ -131,7 +131,7 @@ func TestJoinedUnderAnotherSpelling(t *testing.T) {
 	} {
 		var log PullLog
 		log.Observe(EventSeen{UID: "other", Container: "app", Reason: "Pulled", NamedAt: second(10), LastAt: second(10), Count: 1,
-			Message: `Successfully pulled image "nginx" in 9s (9s including waiting). Image size: 5 bytes.`}, shopPod("other"))
+			Message: `Successfully pulled image "nginx" in 9s (9s including waiting). Image size: 5 bytes.`}, shopPod("other", "nginx"))
 		tl := Timeline{UID: "me", Pulls: []Pull{{Image: image, Outcome: imagepull.OutcomeDownloaded, Timed: true, QueueTimed: true,
 			RequestedAt: second(2), StartedAt: second(10), FinishedAt: second(10.1)}}}
 		if log.Complete(&tl); tl.Pulls[0].Outcome != want {
@@ -225,7 +225,7 @@ func serialLog() (log PullLog) {
 		at := base.Add(-time.Minute + time.Duration(2*i)*time.Second)
 		uid := fmt.Sprint("before-", i)
 		log.Observe(EventSeen{UID: uid, Container: "app", Reason: "Pulled", NamedAt: at, LastAt: at, Count: 1,
-			Message: fmt.Sprintf("Successfully pulled image %q in %s. Image size: 5 bytes.", uid, lengths)}, shopPod(uid))
+			Message: fmt.Sprintf("Successfully pulled image %q in %s. Image size: 5 bytes.", uid, lengths)}, shopPod(uid, uid))
 	}
 	return log
 }
@@ -236,7 +236,7 @@ func TestBlockedFromFiftyMilliseconds(t *testing.T) {
 		log := serialLog()
 		until := base.Add(10 * time.Second)
 		log.Observe(EventSeen{UID: "other", Container: "app", Reason: "Pulled", NamedAt: until, LastAt: until, Count: 1,
-			Message: `Successfully pulled image "x" in 9s (9s including waiting). Image size: 5 bytes.`}, shopPod("other"))
+			Message: `Successfully pulled image "x" in 9s (9s including waiting). Image size: 5 bytes.`}, shopPod("other", "x"))
 		tl := Timeline{UID: "me", Pulls: []Pull{{Image: "mine", Outcome: imagepull.OutcomeDownloaded, QueueTimed: true,
 			RequestedAt: until.Add(-length), StartedAt: until, FinishedAt: until.Add(time.Second)}}}
 		if log.Complete(&tl); (tl.Pulls[0].BlockedBy != nil) != named {
@@ -249,7 +249,7 @@ func TestBlockedFromFiftyMilliseconds(t *testing.T) {
 func TestFailedPullBeganAfterTheOneBefore(t *testing.T) {
 	second := func(s float64) time.Time { return base.Add(time.Duration(s * float64(time.Second))) }
 	event := func(uid, reason, message string, s float64) (EventSeen, Pod) {
-		return EventSeen{UID: uid, Container: "app", Reason: reason, Message: message, NamedAt: second(s), LastAt: second(s), Count: 1}, shopPod(uid)
+		return EventSeen{UID: uid, Container: "app", Reason: reason, Message: message, NamedAt: second(s), LastAt: second(s), Count: 1}, shopPod(uid, uid)
 	}
 	var log PullLog
 	log.Observe(event("bad", "Pulling", `Pulling image "bad"`, 1))
@@ -268,7 +268,7 @@ func TestPullLogForgetsTheOldestRequest(t *testing.T) {
 	var log PullLog
 	told := func(i int, reason, message string, after time.Duration) {
 		uid, at := fmt.Sprint("pod-", i), base.Add(time.Duration(i)*time.Second+after)
-		log.Observe(EventSeen{UID: uid, Container: "app", Reason: reason, Message: message, NamedAt: at, FirstAt: at, LastAt: at, Count: 1}, shopPod(uid))
+		log.Observe(EventSeen{UID: uid, Container: "app", Reason: reason, Message: message, NamedAt: at, FirstAt: at, LastAt: at, Count: 1}, shopPod(uid, "x"))
 	}
 	const over = 3
 	for i := range maxPullLog + over {
@@ -288,7 +288,7 @@ func TestPullLogForgetsTheOldestRequest(t *testing.T) {
 // TestMadeUpNamesAreBounded is of somebody who may create Events in a pod's namespace.
 func TestMadeUpNamesAreBounded(t *testing.T) {
 	var log PullLog
-	pod := shopPod("a")
+	pod := shopPod("a", "x")
 	pod.CreatedAt = base
 	e := NewEvidence(Scope{Events: true})
 	e.Apply(PodSeen{ArrivedAt: base, Live: true, Pod: pod})
@@ -318,7 +318,7 @@ func TestMadeUpNamesAreBounded(t *testing.T) {
 }
 
 func TestRegistryOfAPull(t *testing.T) {
-	pod := shopPod("a")
+	pod := shopPod("a", "x")
 	pod.CreatedAt, pod.Containers = base, nil
 	images := map[string]string{"r.example:5000/shop/web:2": "r.example:5000", "nginx": "docker.io", "No Image": imagepull.UnknownRegistry}
 	for image := range images {
