@@ -37,8 +37,7 @@ func (s Skew) widen(c claim) claim {
 }
 
 // Clocks estimates the skew from all that the control plane stamped and the agent can date as well: a pod's
-// binding, which was before it arrived; an Event stored, which was after kubelet named it; an answer's Date,
-// which lies between question and answer. Each is floored to a second, so one pair says little and many say
+// binding and an Event stored, which were before they arrived; an answer's Date, which lies between question and answer. Each is floored to a second, so one pair says little and many say
 // more. The best of each side is left out: one pod with made-up stamps, or one bad answer, moves nothing.
 // Not safe for concurrent use.
 type Clocks struct{ least, most []reading }
@@ -56,8 +55,9 @@ func (c *Clocks) Observe(o Observation) {
 	case ClockSeen:
 		c.pair(o.PodUID(), o.ControlPlaneAt, o.SentAt, o.ArrivedAt)
 	case EventSeen:
-		if !o.NamedAt.IsZero() && !o.StoredAt.IsZero() {
-			c.pair(o.UID, o.StoredAt, o.NamedAt, o.ArrivedAt)
+		// The API server stamped it before it arrived. When it was named says nothing: whoever creates it chooses that.
+		if !o.StoredAt.IsZero() {
+			c.atLeast(reading{o.UID, o.ArrivedAt, o.StoredAt.Sub(o.ArrivedAt)})
 		}
 	case PodSeen:
 		// The first sight of a pod follows its binding; of a later one the binding says less every time.

@@ -79,6 +79,19 @@ func TestOneBadPairMovesNothing(t *testing.T) {
 			o.StoredAt = c.now.Add(-time.Hour)
 			return []Observation{o, o}
 		},
+		"names of Events of the past and the future": func(c *cluster) []Observation {
+			var forged []Observation
+			for i := range 40 {
+				o := c.event()
+				o.NamedAt = o.ArrivedAt.Add(time.Duration(i-20) * time.Minute)
+				forged = append(forged, o)
+				late := c.event()
+				late.Live, late.ArrivedAt = false, late.ArrivedAt.Add(time.Hour)
+				late.NamedAt = late.ArrivedAt
+				forged = append(forged, late)
+			}
+			return forged
+		},
 		"answer of another clock": func(c *cluster) []Observation {
 			o := c.answer()
 			o.ControlPlaneAt = c.now.Add(time.Hour)
