@@ -51,6 +51,7 @@ func convertPod(pod *corev1.Pod) timeline.Pod {
 		HostNetwork:    pod.Spec.HostNetwork,
 		ResourceClaims: len(pod.Spec.ResourceClaims) > 0,
 		VolumeClaims:   slices.ContainsFunc(pod.Spec.Volumes, byClaim),
+		RemoteVolumes:  slices.ContainsFunc(pod.Spec.Volumes, remote),
 		FieldsManaged:  len(pod.ManagedFields) > 0,
 
 		KubeletGeneration: pod.Status.ObservedGeneration,
@@ -72,6 +73,13 @@ func convertPod(pod *corev1.Pod) timeline.Pod {
 
 // byClaim says that a volume is mounted by a claim, which an ephemeral volume has made for it.
 func byClaim(v corev1.Volume) bool { return v.PersistentVolumeClaim != nil || v.Ephemeral != nil }
+
+// remote says that kubelet does not serve a volume by itself; it does those that it writes from what the API server holds, and
+// directories of the node. Images are pulled, not mounted over a network.
+func remote(v corev1.Volume) bool {
+	return v.EmptyDir == nil && v.ConfigMap == nil && v.Secret == nil && v.Projected == nil && v.DownwardAPI == nil &&
+		v.HostPath == nil && v.Image == nil && v.VolumeSource != (corev1.VolumeSource{})
+}
 
 // convertLabels makes one text of them: a map would cost some times as much. There may be any number; those that have no room are
 // left out.

@@ -96,7 +96,7 @@ func TestConvertPod(t *testing.T) {
 			"app.kubernetes.io/name=web,app.kubernetes.io/part-of=shop,app.kubernetes.io/unknown=other,app.kubernetes.io/version=5.7,pod-template-hash=abc12",
 		CreatedAt: at(0), AcknowledgedAt: at(1), DeletedAt: at(20),
 		Phase: "Pending", Reason: "why", ReadinessGates: true,
-		Generation: 2, KubeletGeneration: 1, UnschedulableAt: at(0), FieldsManaged: true, HostNetwork: true, ResourceClaims: true, VolumeClaims: true,
+		Generation: 2, KubeletGeneration: 1, UnschedulableAt: at(0), FieldsManaged: true, HostNetwork: true, ResourceClaims: true, VolumeClaims: true, RemoteVolumes: true,
 		Conditions: []timeline.Condition{{Type: "PodScheduled", True: true, TransitionAt: at(1)}, {Type: "Ready"}},
 		Containers: []timeline.Container{
 			{Name: "image:data:1", Kind: timeline.KindImageVolume, Image: "data:1", PullPolicy: timeline.PullAlways},

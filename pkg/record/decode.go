@@ -97,6 +97,7 @@ func toPodSeen(o podSeen) timeline.PodSeen {
 		Phase: o.Pod.Phase, Reason: o.Pod.Reason, ReadinessGates: o.Pod.ReadinessGates,
 		Generation: o.Pod.Generation, KubeletGeneration: o.Pod.KubeletGeneration, UnschedulableAt: o.Pod.UnschedulableAt.Time,
 		FieldsManaged: o.Pod.FieldsManaged, HostNetwork: o.Pod.HostNetwork, ResourceClaims: o.Pod.ResourceClaims, VolumeClaims: o.Pod.VolumeClaims,
+		RemoteVolumes: o.Pod.RemoteVolumes,
 		Conditions: each(o.Pod.Conditions, func(c condition) timeline.Condition {
 			return timeline.Condition{Type: c.Type, True: c.True, TransitionAt: c.TransitionAt.Time}
 		}),

@@ -78,6 +78,7 @@ func fromPodSeen(o timeline.PodSeen) podSeen {
 		Phase: o.Pod.Phase, Reason: o.Pod.Reason, ReadinessGates: o.Pod.ReadinessGates,
 		Generation: o.Pod.Generation, KubeletGeneration: o.Pod.KubeletGeneration, UnschedulableAt: utc(o.Pod.UnschedulableAt),
 		FieldsManaged: o.Pod.FieldsManaged, HostNetwork: o.Pod.HostNetwork, ResourceClaims: o.Pod.ResourceClaims, VolumeClaims: o.Pod.VolumeClaims,
+		RemoteVolumes: o.Pod.RemoteVolumes,
 		Conditions: each(o.Pod.Conditions, func(c timeline.Condition) condition {
 			return condition{c.Type, c.True, utc(c.TransitionAt)}
 		}),

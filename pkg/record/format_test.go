@@ -34,7 +34,7 @@ func TestFormat(t *testing.T) {
 				Revision: "7d4b", TraceParent: "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01",
 				CreatedAt: noon, ReadAt: noon, AcknowledgedAt: noon, DeletedAt: noon, DeletionGrace: 30 * time.Second, DeletionObserved: true, Finalizers: true, Disruption: "PreemptionByScheduler", Phase: "Pending", Reason: "Evicted",
 				Conditions: []timeline.Condition{{Type: "Ready", True: true, TransitionAt: noon}}, ReadinessGates: true,
-				Generation: 2, KubeletGeneration: 1, UnschedulableAt: noon, FieldsManaged: true, HostNetwork: true, ResourceClaims: true, VolumeClaims: true,
+				Generation: 2, KubeletGeneration: 1, UnschedulableAt: noon, FieldsManaged: true, HostNetwork: true, ResourceClaims: true, VolumeClaims: true, RemoteVolumes: true,
 				Containers: []timeline.Container{
 					{
 						Name: "app", Kind: timeline.KindMain, Image: "web:2", PullPolicy: timeline.PullAlways, StartupProbe: true,
@@ -52,7 +52,7 @@ func TestFormat(t *testing.T) {
 				`"deletion_grace":30000000000,"deletion_observed":true,"finalizers":true,"disruption":"PreemptionByScheduler",` +
 				`"phase":"Pending","reason":"Evicted","conditions":[{"type":"Ready","true":true,"transition_at":"2026-03-01T12:00:00Z"}],` +
 				`"readiness_gates":true,"generation":2,"kubelet_generation":1,"unschedulable_at":"2026-03-01T12:00:00Z","fields_managed":true,` +
-				`"host_network":true,"resource_claims":true,"volume_claims":true,"revision":"7d4b","trace_parent":"00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01","containers":[{"name":"app","kind":"main","image":"web:2","pull_policy":"Always",` +
+				`"host_network":true,"resource_claims":true,"volume_claims":true,"remote_volumes":true,"revision":"7d4b","trace_parent":"00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01","containers":[{"name":"app","kind":"main","image":"web:2","pull_policy":"Always",` +
 				`"startup_probe":true,"readiness_probe":true,"post_start_hook":true,"pre_stop_hook":true,"restarts_always":true,"state":"terminated","waiting_reason":"Why","pull_failure":"dns","attempt":1,` +
 				`"started_at":"2026-03-01T12:00:00Z","finished_at":"2026-03-01T12:00:00Z","exit_code":2,"end_reason":"Error","started":true,"ready":true,` +
 				`"last_run":{"finished_at":"2026-03-01T12:00:00Z","exit_code":3,"reason":"OOMKilled"}},{"name":"bare"}]}}`,

@@ -142,6 +142,7 @@ type pod struct {
 	HostNetwork       bool    `json:"host_network,omitzero"`
 	ResourceClaims    bool    `json:"resource_claims,omitzero"`
 	VolumeClaims      bool    `json:"volume_claims,omitzero"`
+	RemoteVolumes     bool    `json:"remote_volumes,omitzero"`
 
 	Revision    string      `json:"revision,omitzero"`
 	TraceParent string      `json:"trace_parent,omitzero"`

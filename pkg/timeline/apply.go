@@ -186,7 +186,9 @@ func (e *Evidence) applyStatus(o PodSeen, c Container) {
 	}
 	told(MarkRunning, c.Attempt, c.StartedAt)
 	if c.State == StateTerminated {
-		told(MarkFinished, c.Attempt, c.FinishedAt)
+		if !lostRun(c.EndReason, c.ExitCode) {
+			told(MarkFinished, c.Attempt, c.FinishedAt)
+		}
 		e.exited(evidence, c.Attempt, c.ExitCode)
 	}
 	if c.LastRun != nil {
@@ -196,7 +198,9 @@ func (e *Evidence) applyStatus(o PodSeen, c Container) {
 		}
 		if last >= 0 {
 			told(MarkRunning, last, c.LastRun.StartedAt)
-			told(MarkFinished, last, c.LastRun.FinishedAt)
+			if !lostRun(c.LastRun.Reason, c.LastRun.ExitCode) {
+				told(MarkFinished, last, c.LastRun.FinishedAt)
+			}
 			e.exited(evidence, last, c.LastRun.ExitCode)
 		}
 	}
@@ -320,11 +324,24 @@ func (e *Evidence) applyRun(r ContainerRun) {
 	}
 	told(MarkContainerCreated, r.CreatedAt)
 	told(MarkRunning, r.StartedAt)
-	told(MarkFinished, r.FinishedAt)
+	if r.endUnknown() {
+		e.claim(claim{key: markKey{index, clampAttempt(r.Attempt), MarkFinished}, origin: originRuntime, earliest: at(r.StartedAt), latest: at(r.FinishedAt)})
+	} else {
+		told(MarkFinished, r.FinishedAt)
+	}
 	if !r.FinishedAt.IsZero() {
 		e.exited(evidence, r.Attempt, r.ExitCode)
 	}
 }
+
+// endUnknown says that the runtime does not know when a run ended, as after a reboot of the node: it says then when it found out
+// (containerd: internal/cri/server/restart.go).
+func (r *ContainerRun) endUnknown() bool {
+	return lostRun(r.Reason, r.ExitCode) && !r.StartedAt.IsZero() && r.StartedAt.Before(r.FinishedAt)
+}
+
+// lostRun says by the reason and the exit code of a run's end that the runtime found it gone.
+func lostRun(reason string, code int) bool { return reason == "Unknown" && code == 255 }
 
 func (e *Evidence) applyImage(askedAt time.Time, image Image, beforeSandbox bool) {
 	known := e.image(image.Ref)

@@ -62,6 +62,7 @@ func (e *Evidence) applyEvent(o EventSeen) {
 			return // of which container, nothing tells: the reference is often left out
 		}
 	default:
+		e.applyRefusal(o)
 		return
 	}
 	if message.Combined {

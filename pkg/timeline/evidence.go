@@ -110,6 +110,7 @@ type containerEvidence struct {
 	toldFailed *failureEvent
 	exits      []exit
 	overflow   bool // it had attempts that were not kept
+	notConfig  bool // kubelet said that it could not make the container for a reason that is not its configuration
 }
 
 // imageEvidence is the first answer about an image, which tells what kubelet found, the last one, which tells whether

@@ -230,7 +230,7 @@ spec main app base
 9.500 pod app running@9 started ready | containers_ready@9 ready@9
 9.510 runtime sandbox ready created@8.500 | app created@9.000 started@9.100
 `,
-		not: "\nvolumes", must: "with [volumes network sandbox",
+		not: "\nvolumes", must: "with [volumes api_server kubelet_sync network sandbox",
 	},
 	{
 		name: "that another pod's pull brought the image is no end of this one's back-off",

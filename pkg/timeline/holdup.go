@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/podlapse/podlapse/pkg/imagepull"
 )
@@ -157,7 +158,7 @@ func (f *fold) occurrences() []obstacleSeen {
 // tried to mount again by then.
 func (f *fold) beforeSandbox(begun step) []step {
 	steps := make([]step, 0, len(f.obstacles)+2)
-	phases := f.obstacles[0].from.row().first
+	phases := f.beforeFirst(begun)
 	for i, o := range f.obstacles {
 		if i > 0 {
 			before := f.obstacles[i-1]
@@ -178,6 +179,48 @@ func (f *fold) beforeSandbox(begun step) []step {
 	ahead := stepTo(begun.key, f.between(last, maxInstant, nil))
 	ahead.vague = begun.vague
 	return joined(append(steps, ahead))
+}
+
+// firstLook is how long after it took a pod up kubelet first looks for its volumes and the network, at the latest and as a rule.
+const firstLook = instant(2 * time.Second)
+
+// beforeFirst is what a pod may have waited for from when kubelet took it up until the first obstacle was named. One that was
+// there when kubelet first looked was there before; of one that was named later nothing tells since when it was.
+func (f *fold) beforeFirst(begun step) []Phase {
+	first, acknowledged := f.obstacles[0], f.bounds.find(podMark(MarkAcknowledged))
+	phases := first.from.row().first
+	if acknowledged == nil || first.earliest-acknowledged.latest <= firstLook {
+		return phases
+	}
+	return union(phases, []Phase{begun.phase}, begun.also, []Phase{PhaseKubeletSync, PhaseAPIServer})
+}
+
+// union is all phases, each once, in the order of the lists.
+func union(lists ...[]Phase) []Phase {
+	var all []Phase
+	for _, p := range slices.Concat(lists...) {
+		if !slices.Contains(all, p) {
+			all = append(all, p)
+		}
+	}
+	return all
+}
+
+// spamLimit is of how many Events about one pod a kubelet's client drops the next, but for one every five minutes
+// (client-go, tools/record, defaultSpamBurst).
+const spamLimit = 25
+
+// muted is what may have held a pod up unnamed, because kubelet had made as many Events as its client lets through; nothing
+// if it had not.
+func (f *fold) muted() []Phase {
+	made := 0
+	for _, h := range f.holdUps {
+		made += h.count
+	}
+	if made < spamLimit {
+		return nil
+	}
+	return unseenObstacles
 }
 
 // joined makes one stretch of those between which an obstacle was only named again.
@@ -210,15 +253,7 @@ func (o obstacleSeen) dueBy() instant {
 
 // afterRetry is what a pod may have waited for after kubelet was due to try again and before it named the next obstacle.
 func (f *fold) afterRetry(begun step, before, next obstacleSeen) []Phase {
-	phases := slices.Concat([]Phase{begun.phase}, begun.also)
-	for _, also := range [...][]Phase{before.from.row().phases, next.from.row().first, {PhaseKubeletSync}} {
-		for _, p := range also {
-			if !slices.Contains(phases, p) {
-				phases = append(phases, p)
-			}
-		}
-	}
-	return phases
+	return union([]Phase{begun.phase}, begun.also, before.from.row().phases, next.from.row().first, []Phase{PhaseKubeletSync}, f.muted())
 }
 
 // between is what a pod waited for from one obstacle until an instant at which another one was named, if any was.
@@ -256,7 +291,7 @@ func (f *fold) between(o obstacleSeen, until instant, next *holdUp) []Phase {
 // toSandbox is the step to a sandbox after kubelet should have tried again: the obstacle may have been there for longer, if
 // Events were lost, or something else was in the way.
 func (f *fold) toSandbox(begun step, obstacles []Phase) step {
-	ahead := stepTo(begun.key, slices.Concat([]Phase{begun.phase}, begun.also, obstacles, []Phase{PhaseKubeletSync}))
+	ahead := stepTo(begun.key, union([]Phase{begun.phase}, begun.also, obstacles, []Phase{PhaseKubeletSync}, f.muted()))
 	ahead.vague = begun.vague
 	return ahead
 }
@@ -282,6 +317,9 @@ func (f *fold) obstacleClaims() []claim {
 			w := o.window
 			w.earliest += by - w.latest
 			w.latest = by
+			if o.from.row().sandbox {
+				w.lean, w.earliest = leanNone, o.earliest+instant(podRetryLeast)
+			}
 			claims = append(claims, w.claim(dueAfter(i)))
 		}
 		next = o.earliest

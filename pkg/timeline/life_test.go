@@ -112,7 +112,7 @@ func live(random *rand.Rand) *life {
 
 // draw makes up the pod.
 func (l *life) draw() {
-	l.pod = Pod{UID: "uid-1", RuntimeUID: "uid-1", Namespace: "ns", Name: "pod", Node: "node-1", Generation: 1, KubeletGeneration: 1, FieldsManaged: true,
+	l.pod = Pod{UID: "uid-1", RuntimeUID: "uid-1", Namespace: "ns", Name: "pod", Node: "node-1", Generation: 1, KubeletGeneration: 1, FieldsManaged: true, RemoteVolumes: true,
 		CreatedAt: l.now.Truncate(time.Second), Phase: "Pending", ReadinessGates: l.chance(0.2)}
 	for i := range 4 {
 		s := &stored{present: l.chance(0.5)}

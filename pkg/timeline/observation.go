@@ -182,6 +182,8 @@ type Pod struct {
 	// VolumeClaims says that the pod mounts persistent volumes by their claims. A claim whose class binds it late
 	// (WaitForFirstConsumer) is only then given a volume, between the scheduler's choice of a node and the binding.
 	VolumeClaims bool
+	// RemoteVolumes says that the pod mounts volumes that others than kubelet serve, as claims, CSI drivers and file servers do.
+	RemoteVolumes bool
 
 	Phase          string // Pending, Running, Succeeded, Failed
 	Reason         string // status.reason, e.g. Evicted, OutOfcpu

@@ -74,7 +74,7 @@ var obstacleTable = [...]obstacleRow{
 		first:   []Phase{PhaseVolumes, PhaseNetwork, PhaseSandboxImage, PhaseSandbox},
 		sandbox: true, retry: afterSandbox},
 	obstacleSandbox: {
-		phases: []Phase{PhaseSandbox}, first: []Phase{PhaseVolumes, PhaseNetwork, PhaseSandbox}, sandbox: true, retry: afterSandbox},
+		phases: []Phase{PhaseSandbox}, first: []Phase{PhaseVolumes, PhaseNetwork, PhaseSandboxImage, PhaseSandbox}, sandbox: true, retry: afterSandbox},
 }
 
 // unseenObstacles is what may have held a pod up beside its volumes where no Event watch would have told of it.
@@ -127,6 +127,7 @@ var sandboxWords = []struct {
 	{"failed to get image", obstacleSandboxImage},
 	{"creating pause image", obstacleSandboxImage}, // CRI-O
 	{"no runtime for  is configured", obstacleSandboxConfig},
+	{"runtimeclass.node.k8s.io  not found", obstacleSandboxConfig},
 	{"failed to find runtime handler", obstacleSandboxConfig}, // CRI-O
 	{"deadline exceeded", obstacleSandboxTimeout},
 	{"deadlineexceeded", obstacleSandboxTimeout},
@@ -144,6 +145,7 @@ var mountWords = []struct {
 }{
 	{"configmap  not found", obstacleMountConfig},
 	{"secret  not found", obstacleMountConfig},
+	{"secrets  not found", obstacleMountConfig}, // a CSI driver's
 	{"serviceaccounts  not found", obstacleMountConfig},
 	{"references non-existent config key", obstacleMountConfig},
 	{"references non-existent secret key", obstacleMountConfig},

@@ -31,7 +31,7 @@ func (f *fold) path() []boundary {
 	work := path[first:]
 	if slices.ContainsFunc(work, boundary.mayBeDuringWork) {
 		all := slices.Clone(work)
-		work = slices.DeleteFunc(work, func(b boundary) bool { return b.duringWork(all) })
+		work = slices.DeleteFunc(work, func(b boundary) bool { return !f.awaitsStart(&b) && b.duringWork(all) })
 	}
 	slices.SortStableFunc(work, func(a, b boundary) int {
 		return cmp.Compare(a.bound.estimate(), b.bound.estimate())
@@ -39,7 +39,7 @@ func (f *fold) path() []boundary {
 	f.shareUnordered(work)
 	if len(work) > 0 && len(untold) > 0 {
 		// What the pod's own steps left untold lies before the first sign of a container.
-		work[0].phases, work[0].container = append(untold, work[0].phases...), ""
+		work[0].phases, work[0].container = union(untold, work[0].phases), ""
 	}
 	return path[1 : first+len(work)] // the first is creation itself
 }
@@ -79,6 +79,14 @@ func (b *boundary) share(phases []Phase) {
 func (f *fold) ofMain(b *boundary) bool {
 	return !b.beside && b.bound.key.container != podWide && slices.ContainsFunc(f.containers, func(c *Container) bool {
 		return c.Kind == KindMain && c.Name == b.container
+	})
+}
+
+// awaitsStart says that a boundary ends a run of a sidecar whose startup probe has not succeeded yet: kubelet works on no container
+// after it until then.
+func (f *fold) awaitsStart(b *boundary) bool {
+	return b.phases[0] == PhaseFailedRun && slices.ContainsFunc(f.containers, func(c *Container) bool {
+		return c.Kind == KindSidecar && c.StartupProbe && c.Name == b.container
 	})
 }
 

@@ -97,7 +97,7 @@ func randomObservations(random *rand.Rand) []Observation {
 		case 0:
 			pod := Pod{UID: "uid-1", CreatedAt: base, AcknowledgedAt: second(), Phase: phases[random.IntN(len(phases))],
 				ReadinessGates: flip(), Generation: int64(random.IntN(4)), KubeletGeneration: int64(random.IntN(2)),
-				FieldsManaged: flip(), HostNetwork: flip(), ResourceClaims: flip(), VolumeClaims: flip()}
+				FieldsManaged: flip(), HostNetwork: flip(), ResourceClaims: flip(), VolumeClaims: flip(), RemoteVolumes: flip()}
 			if random.IntN(3) == 0 {
 				pod.UnschedulableAt = second()
 			}

@@ -1,5 +1,32 @@
 package timeline
 
+import "strings"
+
+// notConfig are kubelet's words for a container that it cannot make although nothing is wrong with its configuration: it does not have
+// yet what the API server holds, or a volume is not as it should be (pkg/kubelet/{configmap,secret,volumemanager}, kubelet_pods.go).
+var notConfig = []string{
+	"failed to sync configmap cache", "failed to sync secret cache", "services have not yet been read at least once",
+	"failed to prepare subPath for volumeMount", "cannot find volume",
+}
+
+// applyRefusal keeps that kubelet said why it could not make a container, and that this is no fault of its configuration.
+func (e *Evidence) applyRefusal(o EventSeen) {
+	if o.Reason != "Failed" || o.Container == "" {
+		return
+	}
+	for _, words := range notConfig {
+		if !strings.Contains(o.Message, words) {
+			continue
+		}
+		if _, c := e.container(o.Container); c != nil && !c.notConfig {
+			c.notConfig, e.news = true, true
+		}
+	}
+}
+
+// alsoNotConfig is what a container may wait for beside its configuration.
+var alsoNotConfig = []Phase{PhaseContainerConfig, PhaseAPIServer, PhaseVolumes, PhaseKubeletSync}
+
 // refusalClaims date by a container's pull when kubelet first could not create that container. Kubelet tries to right after it got
 // the image (pkg/kubelet/kuberuntime, startContainer), and says in the pod's status that it failed only when it comes back
 // to the pod, which may be when the reason is gone. A status that is later than that was not written by a kubelet at work.

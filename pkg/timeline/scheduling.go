@@ -42,6 +42,7 @@ func (f *fold) appendScheduling(steps []step) []step {
 			if mayBeGated {
 				first.phase, first.also = PhaseSchedulingGate, alsoEither
 			}
+			first.also = f.alsoClaimed(first.also)
 			steps = append(steps, first)
 		}
 	case mayBeGated && tookLong:
@@ -52,10 +53,22 @@ func (f *fold) appendScheduling(steps []step) []step {
 	case !f.e.pod.FieldsManaged && tookLong:
 		bound.phase, bound.also = PhaseUnschedulable, alsoScheduling
 	}
-	if f.e.pod.VolumeClaims && f.boundAfter(begun, 0) {
-		bound.also = append(slices.Clip(bound.also), PhaseVolumes)
+	if f.boundAfter(begun, 0) {
+		bound.also = f.alsoClaimed(bound.also)
 	}
 	return append(steps, bound)
+}
+
+// alsoClaimed adds what a pod may wait for, with no word on the object, because it claims a volume or a device that is not there.
+func (f *fold) alsoClaimed(also []Phase) []Phase {
+	also = slices.Clip(also)
+	if f.e.pod.VolumeClaims {
+		also = append(also, PhaseVolumes)
+	}
+	if f.e.pod.ResourceClaims {
+		also = append(also, PhaseDevice)
+	}
+	return also
 }
 
 // boundAfter says that a pod was given its node longer after an instant than so, whatever the stamps leave in doubt.

@@ -161,7 +161,7 @@ func (s *script) line(line string) error {
 		s.pod.ResourceClaims = true
 		return nil
 	case "volumeclaims":
-		s.pod.VolumeClaims = true
+		s.pod.VolumeClaims, s.pod.RemoteVolumes = true, true
 		return nil
 	case "unmanaged":
 		s.pod.FieldsManaged = false

@@ -3,6 +3,8 @@ package timeline
 import (
 	"slices"
 	"time"
+
+	"github.com/podlapse/podlapse/pkg/imagepull"
 )
 
 // end says how far start-up has come and where it ends.
@@ -103,10 +105,10 @@ func (f *fold) span(from, to *bound, until instant, w waiting) Span {
 		Phase: phase, Cause: CauseOf(phase), MergedWith: merged, Container: w.container,
 		StartAt: from.estimate().time(), EndAt: until.time(), Error: f.spanError(from, to),
 	}
-	s.Error = max(s.Error, min(f.unseenWork(s, to.key), s.Duration()))
 	if w.container != "" {
 		s.Attempt = int(w.attempt)
 	}
+	s.Error = max(s.Error, min(f.unseenWork(s, to.key), s.Duration()))
 	s.Sources = (from.origins | to.origins).sources()
 	return s
 }
@@ -125,6 +127,12 @@ func (f *fold) unseenWork(s Span, end markKey) time.Duration {
 		return 0
 	case slices.ContainsFunc(s.MergedWith, mixed):
 		return s.Duration()
+	case s.Phase == PhaseCrashBackoff || s.Phase == PhaseImageBackoff:
+		longer := max(0, s.Duration()-mostBackoff(s.Phase, s.Attempt))
+		if end.mark == MarkContainerCreated {
+			longer = max(longer, runtimeSlack)
+		}
+		return longer
 	case end.mark == MarkContainerCreated:
 		return runtimeSlack
 	case end.mark == MarkSandboxFailed && (s.Phase == PhaseSandbox || s.Phase == PhaseSandboxImage):
@@ -141,6 +149,15 @@ func (f *fold) unseenWork(s Span, end markKey) time.Duration {
 		return runtimeSlack
 	}
 	return 0
+}
+
+// mostBackoff is how long kubelet waits at most before it tries again: the back-off and, since it does not wake for its end, until it
+// takes the pod up the next time. What is longer than that somebody else may have taken.
+func mostBackoff(phase Phase, failures int) time.Duration {
+	if phase == PhaseCrashBackoff {
+		failures-- // after the first run kubelet does not wait
+	}
+	return imagepull.Backoff(failures) + podRetry + retrySlack
 }
 
 // afterObstacle is how long something else may have been in the way after the last obstacle before the sandbox.

@@ -30,6 +30,7 @@ func (f *fold) standsUntil(t *Timeline, cut bool) instant {
 			until = min(until, at(f.e.said[told].At))
 		}
 	}
+	until = min(until, f.growsFrom(t))
 	if due := f.retryDue(); due > f.asOf && due != maxInstant {
 		until = min(until, due+1)
 	}
@@ -39,6 +40,28 @@ func (f *fold) standsUntil(t *Timeline, cut bool) instant {
 		}
 	}
 	return until
+}
+
+// growsFrom is when the phase that goes on gets other candidates, or an error that grows with it; maxInstant if it does not. From then
+// on it is folded anew each time.
+func (f *fold) growsFrom(t *Timeline) instant {
+	from := maxInstant
+	if t.State != StateStarting {
+		return from
+	}
+	last := t.Phases[len(t.Phases)-1]
+	if last.Phase == PhaseCrashBackoff || last.Phase == PhaseImageBackoff {
+		from = at(last.StartAt) + instant(mostBackoff(last.Phase, last.Attempt))
+	}
+	if acknowledged := f.bounds.find(podMark(MarkAcknowledged)); acknowledged != nil && f.bounds.find(podMark(MarkSandboxBegun)) == nil {
+		if slow := acknowledged.latest + firstLook + 1; slow > f.asOf {
+			from = min(from, slow)
+		}
+	}
+	if from <= f.asOf {
+		return f.asOf
+	}
+	return from
 }
 
 // unbounded says that what lasts since the mark has no error that could be counted, or would not have for long: the longest

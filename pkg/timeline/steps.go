@@ -34,7 +34,7 @@ func (f *fold) podSteps() chain {
 	if f.e.pod.ReadAt.IsZero() {
 		steps = f.appendScheduling(steps)
 	}
-	steps = append(steps, step{key: podMark(MarkAcknowledged), phase: PhaseKubeletPickup})
+	steps = append(steps, f.pickup())
 	steps = append(steps, f.sandboxSteps()...)
 	return chain{steps: f.appendSandboxStart(steps, ran)}
 }
@@ -72,6 +72,7 @@ var (
 	alsoPull         = []Phase{PhasePull}
 	alsoUnpack       = []Phase{PhaseUnpack}
 	alsoDevice       = []Phase{PhaseDevice}
+	alsoAPIServer    = []Phase{PhaseAPIServer}
 	alsoHeardLate    = []Phase{PhaseKubeletSync, PhaseContainerCreate}
 )
 
@@ -123,10 +124,34 @@ func (f *fold) sandboxSteps() []step {
 	if len(f.obstacles) > 0 {
 		return f.beforeSandbox(begun)
 	}
-	if f.e.mayHaveFailedBefore(f.bounds.find(begun.key)) {
-		begun.also = slices.Concat(begun.also, unseenObstacles)
+	switch {
+	case f.e.mayHaveFailedBefore(f.bounds.find(begun.key)):
+		begun.also = union(begun.also, unseenObstacles, []Phase{PhaseKubeletSync})
+	case !f.e.pod.RemoteVolumes && f.tookLongToBegin():
+		begun.also = union(begun.also, []Phase{PhaseAPIServer, PhaseKubeletSync})
 	}
 	return []step{begun}
+}
+
+// pickup is the step to kubelet's taking the pod up. It hears of the pod as the agent does: if that heard of it late, the API server
+// may have told it late.
+func (f *fold) pickup() step {
+	s := step{key: podMark(MarkAcknowledged), phase: PhaseKubeletPickup}
+	scheduled := f.bounds.find(podMark(MarkScheduled))
+	if first := f.e.firstSeen; scheduled != nil && first.new && at(first.at)-scheduled.latest > firstLook {
+		s.also = alsoAPIServer
+	}
+	return s
+}
+
+// tookLongToBegin says that kubelet took longer to begin with a sandbox than it takes to mount what it serves itself: such volumes are
+// there at once unless it has to wait for the API server, or has no time.
+func (f *fold) tookLongToBegin() bool {
+	begun, acknowledged := f.asOf, f.bounds.find(podMark(MarkAcknowledged))
+	if b := f.bounds.find(podMark(MarkSandboxBegun)); b != nil {
+		begun = b.earliest
+	}
+	return acknowledged != nil && begun-acknowledged.latest > firstLook
 }
 
 // containerSteps is the way of one container to running, and of an init container to its end.
@@ -196,6 +221,8 @@ func (f *fold) refused(index int16, attempt uint16) (first markKey, why []Phase)
 	switch {
 	case c == nil && r == nil:
 		return first, nil
+	case r == nil && f.e.containers[index].notConfig:
+		return config, alsoNotConfig
 	case r == nil:
 		return config, []Phase{PhaseContainerConfig}
 	case c != nil && c.estimate() < r.estimate():

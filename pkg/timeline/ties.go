@@ -36,7 +36,7 @@ func comparePods(a, b *Pod) int {
 		cmp.Compare(a.Generation, b.Generation), cmp.Compare(a.KubeletGeneration, b.KubeletGeneration),
 		a.UnschedulableAt.Compare(b.UnschedulableAt), compareBools(a.FieldsManaged, b.FieldsManaged),
 		compareBools(a.HostNetwork, b.HostNetwork), compareBools(a.ResourceClaims, b.ResourceClaims),
-		compareBools(a.VolumeClaims, b.VolumeClaims),
+		compareBools(a.VolumeClaims, b.VolumeClaims), compareBools(a.RemoteVolumes, b.RemoteVolumes),
 		cmp.Compare(a.Revision, b.Revision), cmp.Compare(a.TraceParent, b.TraceParent), cmp.Compare(a.Labels, b.Labels),
 		compareTraits(a.Traits, b.Traits))
 }
