@@ -28,6 +28,7 @@ var update = flag.Bool("update", false, "rewrite the expected part of the script
 //	gates                                          the pod has readiness gates
 //	hostnetwork                                    the pod uses the node's network
 //	claims                                         the pod asks for dynamically allocated resources
+//	volumeclaims                                   the pod mounts volumes by claims
 //	generation N                                   the spec's version when it was bound: 1 unless given, 0 where it is not counted
 //	unschedulable S                                a scheduler said then that no node fits
 //	unmanaged                                      the object comes without managed fields

@@ -2,7 +2,10 @@ package bench
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"os"
+	"path/filepath"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
@@ -88,6 +91,24 @@ func (b *Bench) createClaim(ctx context.Context, name, class, volume string) err
 	}
 	return nil
 }
+
+// FileVolume is a file of the node, which cannot be mounted before MakeFile has made it.
+func (b *Bench) FileVolume(name string) corev1.Volume {
+	kind := corev1.HostPathFile
+	return corev1.Volume{Name: "file", VolumeSource: corev1.VolumeSource{
+		HostPath: &corev1.HostPathVolumeSource{Path: b.file(name), Type: &kind}}}
+}
+
+// MakeFile makes the file of a FileVolume.
+func (b *Bench) MakeFile(name string) error {
+	path := b.file(name)
+	if err := errors.Join(os.MkdirAll(filepath.Dir(path), 0o755), os.WriteFile(path, nil, 0o644)); err != nil {
+		return fmt.Errorf("make the file of a volume: %w", err)
+	}
+	return nil
+}
+
+func (b *Bench) file(name string) string { return b.Node.In("volumes", b.volume(name), "file") }
 
 const runtimeClasses = "/apis/node.k8s.io/v1/runtimeclasses"
 

@@ -31,6 +31,15 @@ func aloneRows(long func() time.Duration) []examRow {
 			return errors.Join(x.create(ctx, one(x.bench().BaseImage, readySoon)), sleep(ctx, long()),
 				x.bench().Node.Thaw(), x.ready(ctx))
 		}},
+		{"kubelet-stopped-before", "kubelet is stopped before the pod comes: kubelet", func(ctx context.Context, x *examPod) error {
+			if err := x.bench().Node.Freeze(node.Kubelet); err != nil {
+				return err
+			}
+			defer x.bench().Node.Thaw()
+			return errors.Join(x.create(ctx, one(x.bench().BaseImage, readySoon)), sleep(ctx, long()), x.bench().Node.Thaw(), x.ready(ctx))
+		}},
+		{"kubelet-stopped-amid-config", "the Secret of a volume is made late, and kubelet is stopped meanwhile: configuration, kubelet",
+			func(ctx context.Context, x *examPod) error { return kubeletAmidConfig(ctx, x, long()) }},
 		{"network-away", "the node has no network configuration: network", networkAway(long)},
 		{
 			"containerd-restarted",
@@ -61,6 +70,23 @@ func aloneRows(long func() time.Duration) []examRow {
 		},
 		{"busy-processors", "all processors are busy: whoever is at it", busyProcessors(long)},
 	}
+}
+
+// kubeletAmidConfig makes the Secret of a volume while kubelet, which waits for it, is stopped.
+func kubeletAmidConfig(ctx context.Context, x *examPod, long time.Duration) error {
+	spec := one(x.bench().BaseImage, readySoon)
+	spec.Volumes = []corev1.Volume{bench.SecretVolume(x.name)}
+	spec.Containers[0].VolumeMounts = []corev1.VolumeMount{{Name: spec.Volumes[0].Name, MountPath: "/data"}}
+	err := errors.Join(x.create(ctx, spec), x.said(ctx, "FailedMount", 2), x.bench().Node.Freeze(node.Kubelet))
+	if err != nil {
+		return err
+	}
+	defer x.bench().Node.Thaw()
+	err = x.blames(only(blame.Config), configAfterwards(), func() error { return x.bench().CreateSecret(ctx, x.name) })
+	made := time.Now()
+	err = errors.Join(err, sleep(ctx, long), x.bench().Node.Thaw())
+	x.faults = append(x.faults, blame.Fault{Causes: only(blame.Kubelet), From: made, FixedAt: time.Now(), Witness: "scenario"})
+	return errors.Join(err, x.ready(ctx))
 }
 
 // examFiles is how many files an image has that is slow to unpack.

@@ -29,6 +29,15 @@ func configRows(long func() time.Duration) []examRow {
 			lateVolume(long, bench.ConfigMapVolume, configMap)},
 		{"volume-secret", "the Secret of a volume is made late: configuration",
 			lateVolume(long, bench.SecretVolume, secret)},
+		{"volume-file", "the file of the node that a volume shows is made late: volumes",
+			func(ctx context.Context, x *examPod) error {
+				spec := one(x.bench().BaseImage, readySoon)
+				spec.Volumes = []corev1.Volume{x.bench().FileVolume(x.name)}
+				spec.Containers[0].VolumeMounts = []corev1.VolumeMount{{Name: spec.Volumes[0].Name, MountPath: "/data"}}
+				err := errors.Join(x.create(ctx, spec), x.takenUp(ctx), sleep(ctx, long()))
+				return errors.Join(err, x.blames(only(blame.Volumes), []blame.Cause{blame.Volumes, blame.Kubelet, blame.Backoff},
+					func() error { return x.bench().MakeFile(x.name) }), x.ready(ctx))
+			}},
 		{"env-configmap", "the ConfigMap of the environment is made late: configuration",
 			lateVariables(long, func(name corev1.LocalObjectReference) corev1.EnvFromSource {
 				return corev1.EnvFromSource{ConfigMapRef: &corev1.ConfigMapEnvSource{LocalObjectReference: name}}

@@ -33,6 +33,22 @@ var notTried = [][2]string{
 		"The API server away while kubelet reads the objects of a volume",
 		"the lab cannot stop it between the binding and the read without stopping both",
 	},
+	{
+		"The API server away between the binding and kubelet's taking the pod up",
+		"the lab cannot stop it in time: both follow within milliseconds",
+	},
+	{
+		"Kubelet stopped amid a back-off or a probe",
+		"nothing shows how long kubelet would have waited; of a back-off the stated error holds what is longer than it can be",
+	},
+	{
+		"A reboot of the node, an image that is changed in place while its container crashes",
+		"only by scripts in pkg/timeline/testdata",
+	},
+	{
+		"Sources that are lost: no Events, no runtime, an agent that comes midway",
+		"the exam has all sources; scenarios lost-events, pulls and restart take them away, and simulated lives in pkg/timeline",
+	},
 	{"More than one node, and clocks that differ", "the lab has one node"},
 }
 

@@ -37,7 +37,7 @@ const phases = {
   pod_config: 'A ConfigMap, a Secret or the runtime class that the pod names is missing.',
   volumes: 'Kubelet mounts volumes before it asks for the sandbox.',
   device: 'A driver prepares a dynamically allocated resource.',
-  network: 'The network plugin sets up the sandbox.',
+  network: 'The network plugin sets up the sandbox, or the network of the node is not ready.',
   sandbox_image: 'The runtime pulls the sandbox (pause) image.',
   sandbox: 'The runtime starts the sandbox.',
   kubelet_sync: 'Kubelet between two steps.',
