@@ -90,13 +90,12 @@ func (f *fold) runsLost(from, next markKey) bool {
 	if from.container == podWide || from.container == next.container || !f.e.containers[from.container].overflow {
 		return false
 	}
-	return slices.ContainsFunc(f.containers, func(c *Container) bool {
-		if f.index(c.Name) != from.container {
-			return false
-		}
-		came := f.containerReached(c)
-		return came.BeforeMain() && came.PassedAt().IsZero()
-	})
+	c := f.e.specOf(from.container)
+	if c == nil || c.Kind == KindEphemeral {
+		return false
+	}
+	came := f.containerReached(c)
+	return came.BeforeMain() && came.PassedAt().IsZero()
 }
 
 func (f *fold) span(from, to *bound, until instant, w waiting) Span {
