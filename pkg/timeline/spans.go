@@ -116,6 +116,10 @@ func (f *fold) span(from, to *bound, until instant, w waiting) Span {
 // as much to do as it has cores.
 const runtimeSlack = 500 * time.Millisecond
 
+// busySlack is how long, as a rule, kubelet takes on a busy node from the answer that a container was created to asking for its start,
+// and the runtime from the last byte of a layer to the stamp of its download: neither dates its part alone.
+const busySlack = 100 * time.Millisecond
+
 // unseenWork is how much of a phase may be somebody else's work of which no stamp tells the beginning: kubelet's and the
 // runtime's, where they are merged; the creation of a container after a wait that kubelet ended, or kubelet's own part of it; and what the runtime does
 // for a sandbox before and after it calls the network plugin, which is less than what it does to start it.
@@ -134,6 +138,10 @@ func (f *fold) unseenWork(s Span, end markKey) time.Duration {
 		return longer
 	case end.mark == MarkContainerCreated:
 		return runtimeSlack
+	case end.mark == MarkRunning && s.Phase == PhaseContainerStart, end.mark == MarkPullDownloaded && s.Phase == PhasePull:
+		return busySlack
+	case end.mark == MarkSandboxImagePulled && s.Phase == PhaseSandboxImage:
+		return runtimeSlack // it is unpacked, too
 	case end.mark == MarkSandboxFailed && (s.Phase == PhaseSandbox || s.Phase == PhaseSandboxImage):
 		return max(0, s.Duration()-podRetryLeast) // the try that failed began after kubelet's wait, with other steps first
 	case end.mark == MarkSandboxBegun && len(f.obstacles) > 0:
