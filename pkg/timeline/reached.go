@@ -77,12 +77,22 @@ func (f *fold) containerReached(c *Container) ContainerReached {
 		case c.StartupProbe:
 			r.StartedAt = f.first(index, MarkStarted)
 		case c.PostStartHook:
-			r.StartedAt = f.first(index, MarkPostStarted)
+			r.StartedAt = f.hookOver(index)
 		default:
 			r.StartedAt = r.RunningAt
 		}
 	}
 	return r
+}
+
+// hookOver is when a container's post-start hook was first over: no later than the container was started, of which other marks may tell
+// more.
+func (f *fold) hookOver(index int16) time.Time {
+	over := f.first(index, MarkPostStarted)
+	if b := f.bounds.find(markKey{index, 0, MarkStarted}); b != nil && at(over) > b.latest && !over.IsZero() {
+		return b.latest.time()
+	}
+	return over
 }
 
 // succeeded is when the container first ended with exit code 0.
