@@ -69,7 +69,7 @@ func inBubble(t *testing.T, config EventsConfig, test func(*bubble)) {
 func (b *bubble) watch(namespace, uids string) {
 	for _, uid := range uids {
 		b.events.Watch(timeline.EventWatch{
-			UID: string(uid), InvolvedUID: "runtime-" + string(uid), Namespace: namespace, Name: string(uid),
+			UID: string(uid), InvolvedUID: "runtime-" + string(uid), Namespace: namespace, Name: "pod",
 		})
 	}
 	synctest.Wait()
@@ -94,6 +94,7 @@ func (b *bubble) event(namespace, uid, reason string) *corev1.Event {
 	b.made++
 	e := kubeletEvent("runtime-"+uid, reason, time.Now())
 	e.Namespace, e.Name = namespace, fmt.Sprintf("%s.%04d", uid, b.made)
+	e.InvolvedObject.Namespace = namespace
 	return e
 }
 

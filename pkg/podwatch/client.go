@@ -47,6 +47,18 @@ func loadConfig(kubeconfig string) (*rest.Config, error) {
 // NewRESTClient makes a client for core/v1. It knows core/v1 alone: the full clientset's scheme costs a node
 // agent megabytes. Clients of one configuration share their connections.
 func NewRESTClient(config *rest.Config) (rest.Interface, error) {
+	return newRESTClient(config, func(s runtime.NegotiatedSerializer) (runtime.NegotiatedSerializer, error) { return s, nil })
+}
+
+// NewEventClient makes a client that is good for watches of Events alone: an Event that is larger than any of kubelet's is skipped
+// before it takes memory.
+func NewEventClient(config *rest.Config) (rest.Interface, error) {
+	return newRESTClient(config, func(s runtime.NegotiatedSerializer) (runtime.NegotiatedSerializer, error) { return newSmallEvents(s) })
+}
+
+func newRESTClient(
+	config *rest.Config, adapt func(runtime.NegotiatedSerializer) (runtime.NegotiatedSerializer, error),
+) (rest.Interface, error) {
 	scheme := runtime.NewScheme()
 	if err := corev1.AddToScheme(scheme); err != nil {
 		return nil, fmt.Errorf("build core/v1 scheme: %w", err)
@@ -54,7 +66,10 @@ func NewRESTClient(config *rest.Config) (rest.Interface, error) {
 	config = rest.CopyConfig(config)
 	config.GroupVersion = &corev1.SchemeGroupVersion
 	config.APIPath = "/api"
-	config.NegotiatedSerializer = serializer.NewCodecFactory(scheme).WithoutConversion()
+	var err error
+	if config.NegotiatedSerializer, err = adapt(serializer.NewCodecFactory(scheme).WithoutConversion()); err != nil {
+		return nil, fmt.Errorf("build serializer: %w", err)
+	}
 	config.ContentType = runtime.ContentTypeProtobuf
 	config.AcceptContentTypes = runtime.ContentTypeProtobuf + "," + runtime.ContentTypeJSON
 	config.QPS, config.Burst = 5, 10 // lists only: client-go does not count watches

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/podlapse/podlapse/pkg/timeline"
 )
@@ -17,6 +18,15 @@ const (
 	// from a queue, at --event-qps.
 	maxLiveAge = 2 * time.Second
 )
+
+// oversized says that what tells an Event and its pod from others is longer than kubelet and the API server make it. All but the
+// namespace is chosen by whoever creates the Event, and core/v1 Events are not validated for length. Cutting
+// such a text would take one thing for another; what merely describes is cut by convertEvent.
+func oversized(event *corev1.Event) bool {
+	about := &event.InvolvedObject
+	return len(event.Name) > maxEventName || len(event.ResourceVersion) > maxVersion || len(event.Source.Host) > maxName ||
+		len(about.Name) > maxName || len(about.UID) > maxUID || len(about.Namespace) > maxName || len(event.Namespace) > maxName
+}
 
 // convertEvent reads a kubelet Event that arrived through a watch opened at openedAt. It is live when
 // it came after the burst with which a watch begins, and its stamps do not contradict that.
@@ -32,9 +42,9 @@ func convertEvent(event *corev1.Event, uid string, openedAt, arrivedAt time.Time
 		StoredAt:  instant(event.CreationTimestamp),
 		Count:     max(1, int(event.Count)),
 	}
-	if seen.FirstAt.IsZero() && event.EventTime.Unix() > 0 {
+	if seen.FirstAt.IsZero() {
 		// The events.k8s.io form; kubelet does not use it up to 1.36.
-		seen.FirstAt = event.EventTime.UTC().Truncate(time.Second)
+		seen.FirstAt = instant(metav1.Time(event.EventTime)).Truncate(time.Second)
 	}
 	if seen.LastAt.Before(seen.FirstAt) {
 		seen.LastAt = seen.FirstAt

@@ -19,7 +19,7 @@ import (
 func kubeletEvent(podUID, reason string, madeAt time.Time) *corev1.Event {
 	return &corev1.Event{
 		ObjectMeta:     metav1.ObjectMeta{Namespace: "ns", Name: fmt.Sprintf("pod.%x", madeAt.UnixNano())},
-		InvolvedObject: corev1.ObjectReference{Kind: "Pod", UID: types.UID(podUID), FieldPath: "spec.containers{app}"},
+		InvolvedObject: corev1.ObjectReference{Kind: "Pod", Namespace: "ns", Name: "pod", UID: types.UID(podUID), FieldPath: "spec.containers{app}"},
 		Source:         corev1.EventSource{Component: "kubelet", Host: nodeName},
 		Reason:         reason, Message: reason + " it", Count: 1,
 		FirstTimestamp: metav1.NewTime(madeAt.Truncate(time.Second)), LastTimestamp: metav1.NewTime(madeAt.Truncate(time.Second)),

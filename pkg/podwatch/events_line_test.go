@@ -15,7 +15,7 @@ func TestEachPodIsHeardOfInTime(t *testing.T) {
 	inBubble(t, EventsConfig{}, func(b *bubble) {
 		want := func(name string) {
 			b.server.Put(b.event(name, name, "Pulling"))
-			b.events.Watch(timeline.EventWatch{UID: name, InvolvedUID: "runtime-" + name, Namespace: name, Name: name})
+			b.events.Watch(timeline.EventWatch{UID: name, InvolvedUID: "runtime-" + name, Namespace: name, Name: "pod"})
 		}
 		heardOf := func() map[string]bool {
 			b.mu.Lock()

@@ -11,7 +11,23 @@ type EventsStats struct {
 	// Received is how many Events watches have brought, those about other pods and those that every new watch
 	// repeats included: what they cost.
 	Received uint64
+	// Refused are, of them, those that counted for nothing, and those that were too large to be read.
+	Refused RefusedEvents
 }
+
+// RefusedEvents counts Events by why they counted for nothing.
+type RefusedEvents struct {
+	Oversized uint64 // longer than any that kubelet makes
+	Pod       uint64 // the UID of a wanted pod, but another namespace, name or kind
+	Host      uint64 // another host than that of the pod's earlier Events, which is this node
+}
+
+// refusal is a field of RefusedEvents.
+type refusal func(*RefusedEvents)
+
+func refusedOversized(r *RefusedEvents) { r.Oversized++ }
+func refusedPod(r *RefusedEvents)       { r.Pod++ }
+func refusedHost(r *RefusedEvents)      { r.Host++ }
 
 // totals is what EventsStats sums up; guarded by the lock of Events.
 type totals struct {
@@ -19,6 +35,7 @@ type totals struct {
 	opened   uint64
 	openFor  time.Duration // of watches that are closed
 	received uint64
+	refused  RefusedEvents
 }
 
 // Stats may be called from any goroutine.
@@ -26,7 +43,8 @@ func (e *Events) Stats() EventsStats {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	stats := EventsStats{
-		Open: len(e.totals.open), Opened: e.totals.opened, OpenFor: e.totals.openFor, Received: e.totals.received,
+		Open: len(e.totals.open), Opened: e.totals.opened, OpenFor: e.totals.openFor,
+		Received: e.totals.received, Refused: e.totals.refused,
 	}
 	for f := range e.totals.open {
 		stats.OpenFor += e.config.Now().Sub(f.openedAt)
@@ -74,4 +92,10 @@ func (e *Events) received() {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	e.totals.received++
+}
+
+func (e *Events) refuse(why refusal) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	why(&e.totals.refused)
 }

@@ -118,7 +118,7 @@ func TestEventsLimit(t *testing.T) {
 	namespaces := map[string]string{"a": "ns", "b": "ns", "c": "other", "d": "other", "e": "other"}
 	for _, uid := range strings.Split("abcde", "") {
 		e := kubeletEvent("runtime-"+uid, "Of-"+uid, begun())
-		e.Name, e.Namespace = uid, namespaces[uid]
+		e.Name, e.Namespace, e.InvolvedObject.Namespace = uid, namespaces[uid], namespaces[uid]
 		server.Put(e)
 	}
 	h := newHarness(t)
@@ -195,7 +195,7 @@ func TestAnEventWithoutAName(t *testing.T) {
 	t.Parallel()
 	server := podwatchtest.Start(t)
 	server.Put(&corev1.Event{ObjectMeta: metav1.ObjectMeta{Namespace: "ns"},
-		InvolvedObject: corev1.ObjectReference{UID: "runtime-a"}, Source: corev1.EventSource{Component: "kubelet"}})
+		InvolvedObject: corev1.ObjectReference{Kind: "Pod", Namespace: "ns", Name: "pod", UID: "runtime-a"}, Source: corev1.EventSource{Component: "kubelet"}})
 	h := newHarness(t)
 	h.runEvents(server.URL(), 0).Watch(watchOf("a"))
 	if got := h.nextEvent("", false); got.Count != 1 || !got.FirstAt.IsZero() {

@@ -1,7 +1,10 @@
 package podwatch
 
 import (
+	"hash/maphash"
 	"strings"
+
+	corev1 "k8s.io/api/core/v1"
 
 	"github.com/podlapse/podlapse/pkg/timeline"
 )
@@ -11,22 +14,60 @@ import (
 const (
 	maxRemembered      = 1024
 	maxRememberedBytes = 512 << 10
-	maxForgotten       = 1024
-	// rememberedBytes is what one Event takes beside its texts.
+	// maxOfPod is how many Events one pod may take: kubelet's aggregation keeps a pod's Events far below.
+	maxOfPod     = 128
+	maxForgotten = 1024
+	// maxNamespaces is more than have pods on one node within an hour.
+	maxNamespaces = 1024
+	// rememberedBytes is what one Event takes beside its texts, and what one pod takes beside its names.
 	rememberedBytes = 256
 )
 
+// involved is the pod that an Event is about. All parts have to match: an Event's namespace is the only part that access control
+// protects, and whoever may write Events there chooses all others.
+type involved struct{ namespace, name, uid string }
+
+// involvedIn is the pod of an Event, and whether it is about a pod at all. The API server lets involvedObject.namespace differ from
+// the Event's own namespace where eventTime is set (kubernetes: pkg/apis/core/validation, legacyValidateEvent).
+func involvedIn(event *corev1.Event) (involved, bool) {
+	about := event.InvolvedObject
+	return involved{event.Namespace, about.Name, string(about.UID)}, about.Kind == "Pod" && about.Namespace == event.Namespace
+}
+
+func involvedOf(w timeline.EventWatch) involved { return involved{w.Namespace, w.Name, w.InvolvedUID} }
+
+// size counts the texts that a remembered pod is known by.
+func (i involved) size() int { return rememberedBytes + len(i.namespace) + len(i.name) + len(i.uid) }
+
+// seed makes hashes that no writer of Events can foresee.
+var seed = maphash.MakeSeed()
+
+// eventKey tells one state of an Event from others in a fixed size, however long its name is.
+type eventKey struct{ name, version uint64 }
+
+func keyOf(event *corev1.Event) eventKey {
+	return eventKey{maphash.String(seed, event.Name), maphash.String(seed, event.ResourceVersion)}
+}
+
 // memory is what a shared watch has seen of the pods of this node, wanted or not, of each Event the latest
-// state: a pod that is wanted later gets it. When it is too much, pods are forgotten, those first of which
-// nothing has come for longest; it remembers which ones.
+// state: a pod that is wanted later gets it. When it is too much, pods are forgotten, in the namespace that takes the most, those first
+// about which nothing has come for longest; it remembers which ones. So a namespace with many Events costs others nothing.
 type memory struct {
-	pods      map[string]*pastOf // by involvedObject.uid
-	forgotten map[string]struct{}
-	blank     bool // too many were forgotten to remember which
-	limit     int  // of Events
-	events    int
-	bytes     int
-	added     uint64 // so far
+	namespaces map[string]*share
+	full       bool // a namespace had no room: only what is known of those in the map is complete
+	limit      int  // of Events
+	events     int
+	bytes      int
+	forgotten  int
+	added      uint64 // so far
+}
+
+// share is what is remembered of one namespace.
+type share struct {
+	pods          map[involved]*pastOf
+	forgotten     map[uint64]struct{} // hashes of pods; nil when blank
+	blank         bool                // too many were forgotten to remember which
+	events, bytes int
 }
 
 type pastOf struct {
@@ -35,86 +76,144 @@ type pastOf struct {
 }
 
 type pastEvent struct {
-	name, version string
-	seen          timeline.EventSeen // without the pod's UID
+	key  eventKey
+	seen timeline.EventSeen // without the pod's UID
 }
 
 func newMemory(limit int) *memory {
-	return &memory{pods: map[string]*pastOf{}, forgotten: map[string]struct{}{}, limit: limit}
+	return &memory{namespaces: map[string]*share{}, limit: limit}
 }
 
-// of is what is remembered about a pod; nothing, of nobody.
-func (m *memory) of(uid string) []pastEvent {
-	if past := m.pods[uid]; past != nil {
-		return past.events
+// of is what is remembered about a pod; nothing for a nil memory.
+func (m *memory) of(w timeline.EventWatch) []pastEvent {
+	pod := involvedOf(w)
+	if s := m.namespaces[pod.namespace]; s != nil && s.pods[pod] != nil {
+		return s.pods[pod].events
 	}
 	return nil
 }
 
 // forgot says that something about the pod may be missing.
-func (m *memory) forgot(uid string) bool {
-	_, ok := m.forgotten[uid]
-	return ok || m.blank
+func (m *memory) forgot(w timeline.EventWatch) bool {
+	pod := involvedOf(w)
+	s := m.namespaces[pod.namespace]
+	return s == nil && m.full || s != nil && s.forgot(pod)
 }
 
-func (m *memory) add(uid, name, version string, seen timeline.EventSeen) {
-	if m.forgot(uid) {
+func (s *share) forgot(pod involved) bool {
+	_, ok := s.forgotten[maphash.Comparable(seed, pod)]
+	return ok || s.blank
+}
+
+func (m *memory) add(pod involved, key eventKey, seen timeline.EventSeen) {
+	s := m.share(pod.namespace)
+	if s == nil || s.forgot(pod) {
 		return
 	}
-	past := m.pods[uid]
+	past := s.pods[pod]
 	if past == nil {
 		past = &pastOf{}
-		m.pods[uid] = past
+		s.pods[pod] = past
+		m.grow(s, 0, pod.size())
 	}
 	m.added++
 	past.latest = m.added
 	// The texts may be parts of long ones.
 	seen.Message, seen.Reason, seen.Container = strings.Clone(seen.Message), strings.Clone(seen.Reason), strings.Clone(seen.Container)
-	event := pastEvent{name, version, seen}
-	if old := past.find(name); old != nil {
-		m.bytes += event.size() - old.size()
+	event := pastEvent{key, seen}
+	if old := past.find(key.name); old != nil {
+		m.grow(s, 0, event.size()-old.size())
 		*old = event
 	} else {
-		m.events++
-		m.bytes += event.size()
+		m.grow(s, 1, event.size())
 		past.events = append(past.events, event)
 	}
-	for m.events > m.limit || m.bytes > maxRememberedBytes {
-		m.forget()
+	if len(past.events) > maxOfPod {
+		m.forget(s, pod)
+	}
+	for m.events > m.limit {
+		m.forgetOldest(m.largest(func(s *share) int { return s.events }))
+	}
+	for m.bytes > maxRememberedBytes {
+		m.forgetOldest(m.largest(func(s *share) int { return s.bytes }))
 	}
 }
 
-func (p *pastOf) find(name string) *pastEvent {
+// share is that of a namespace, or nil if there is no room for one more.
+func (m *memory) share(namespace string) *share {
+	s := m.namespaces[namespace]
+	if s == nil && len(m.namespaces) < maxNamespaces {
+		s = &share{pods: map[involved]*pastOf{}, forgotten: map[uint64]struct{}{}}
+		m.namespaces[namespace] = s
+	}
+	m.full = m.full || s == nil
+	return s
+}
+
+func (m *memory) grow(s *share, events, bytes int) {
+	m.events += events
+	m.bytes += bytes
+	s.events += events
+	s.bytes += bytes
+}
+
+// largest is the namespace that has the most of something.
+func (m *memory) largest(size func(*share) int) (largest *share) {
+	most := -1
+	for _, s := range m.namespaces {
+		if n := size(s); n > most {
+			largest, most = s, n
+		}
+	}
+	return largest
+}
+
+func (p *pastOf) find(name uint64) *pastEvent {
 	for i := range p.events {
-		if p.events[i].name == name {
+		if p.events[i].key.name == name {
 			return &p.events[i]
 		}
 	}
 	return nil
 }
 
-// forget lets go of the pod of which nothing has come for longest.
-func (m *memory) forget() {
-	oldest, latest := "", m.added+1
-	for uid, past := range m.pods {
+// forgetOldest forgets the pod of a namespace about which nothing has come for longest.
+func (m *memory) forgetOldest(s *share) {
+	var oldest involved
+	latest := m.added + 1
+	for pod, past := range s.pods {
 		if past.latest < latest {
-			oldest, latest = uid, past.latest
+			oldest, latest = pod, past.latest
 		}
 	}
-	for _, event := range m.pods[oldest].events {
-		m.events--
-		m.bytes -= event.size()
-	}
-	delete(m.pods, oldest)
-	m.forgotten[oldest] = struct{}{}
-	if len(m.forgotten) > maxForgotten {
-		m.forgetAll()
-	}
+	m.forget(s, oldest)
 }
 
-// forgetAll is for a memory that nobody can rely on any more.
-func (m *memory) forgetAll() { *m = memory{blank: true} }
+// forget drops a pod and remembers that it did. Where that is too much to remember, the namespace with the most forgotten pods becomes
+// blank: each of its pods gets a watch of its own, as one does that was forgotten.
+func (m *memory) forget(s *share, pod involved) {
+	m.drop(s, pod)
+	s.forgotten[maphash.Comparable(seed, pod)] = struct{}{}
+	m.forgotten++
+	if m.forgotten <= maxForgotten {
+		return
+	}
+	most := m.largest(func(s *share) int { return len(s.forgotten) })
+	for pod := range most.pods {
+		m.drop(most, pod)
+	}
+	m.forgotten -= len(most.forgotten)
+	most.blank, most.forgotten = true, nil
+}
+
+func (m *memory) drop(s *share, pod involved) {
+	m.grow(s, 0, -pod.size())
+	for _, event := range s.pods[pod].events {
+		m.grow(s, -1, -event.size())
+	}
+	delete(s.pods, pod)
+}
 
 func (e *pastEvent) size() int {
-	return rememberedBytes + len(e.name) + len(e.version) + len(e.seen.Message) + len(e.seen.Reason) + len(e.seen.Container)
+	return rememberedBytes + len(e.seen.Message) + len(e.seen.Reason) + len(e.seen.Container)
 }

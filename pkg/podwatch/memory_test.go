@@ -5,31 +5,46 @@ import (
 	"strings"
 	"testing"
 
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
 	"github.com/podlapse/podlapse/pkg/timeline"
 )
 
+func watchIn(namespace, uid string) timeline.EventWatch {
+	return timeline.EventWatch{UID: uid, InvolvedUID: uid, Namespace: namespace, Name: "pod-" + uid}
+}
+
+func keyBy(name, version string) eventKey {
+	return keyOf(&corev1.Event{ObjectMeta: metav1.ObjectMeta{Name: name, ResourceVersion: version}})
+}
+
 func TestMemory(t *testing.T) {
 	m := newMemory(3)
-	add := func(uid, name, version string) { m.add(uid, name, version, timeline.EventSeen{Reason: version}) }
+	of := func(uid string) []pastEvent { return m.of(watchIn("ns", uid)) }
+	forgot := func(uid string) bool { return m.forgot(watchIn("ns", uid)) }
+	add := func(uid, name, version string) {
+		m.add(involvedOf(watchIn("ns", uid)), keyBy(name, version), timeline.EventSeen{Reason: version})
+	}
 	add("a", "first", "1")
 	add("b", "first", "2")
 	add("a", "second", "3")
 	add("a", "first", "4") // changed: only the latest state counts
-	if past := m.of("a"); len(past) != 2 || past[0].version != "4" || past[1].version != "3" || m.events != 3 {
+	if past := of("a"); len(past) != 2 || past[0].seen.Reason != "4" || past[1].seen.Reason != "3" || m.events != 3 {
 		t.Errorf("remembers %+v", past)
 	}
 	add("c", "first", "5") // b has been silent for longest
-	if !m.forgot("b") || m.forgot("a") || m.forgot("c") || m.forgot("never seen") || len(m.of("b")) != 0 {
+	if !forgot("b") || forgot("a") || forgot("c") || forgot("never seen") || len(of("b")) != 0 {
 		t.Errorf("remembers %+v", m)
 	}
 	add("b", "second", "6") // of no use without the first
-	if len(m.of("b")) != 0 || m.events != 3 {
+	if len(of("b")) != 0 || m.events != 3 {
 		t.Errorf("remembers %+v", m)
 	}
 	for i := range 5 {
 		add("d", fmt.Sprint(i), "7") // too much for one
 	}
-	if !m.forgot("a") || !m.forgot("c") || !m.forgot("d") || m.events != 0 || m.bytes != 0 {
+	if !forgot("a") || !forgot("c") || !forgot("d") || m.events != 0 || m.bytes != 0 {
 		t.Errorf("remembers %+v", m)
 	}
 }
@@ -37,27 +52,64 @@ func TestMemory(t *testing.T) {
 func TestMemoryIsBounded(t *testing.T) {
 	m := newMemory(maxRemembered)
 	long := timeline.EventSeen{Message: strings.Repeat("m", maxMessage)}
-	for pod := range maxForgotten {
-		for name := range 10 {
-			m.add(fmt.Sprint(pod), fmt.Sprint(name), "1", long)
-		}
-		sum := 0
-		for _, past := range m.pods {
-			for _, event := range past.events {
-				sum += event.size()
-			}
-		}
-		if m.bytes != sum || sum > maxRememberedBytes || m.events > maxRemembered {
-			t.Fatalf("after %d pods: %d Events, %d bytes, really %d", pod+1, m.events, m.bytes, sum)
-		}
+	name := strings.Repeat("n", maxName)
+	in := func(pod int) string { return fmt.Sprint("ns-", pod%2) }
+	uid := func(pod int) string { return fmt.Sprintf("%0*d", maxUID, pod) }
+	add := func(namespace string, pod, event int) {
+		m.add(involved{namespace, name, uid(pod)}, keyBy(fmt.Sprint(event), "1"), long)
 	}
-	if m.forgot("never seen") || m.forgot(fmt.Sprint(maxForgotten-1)) || !m.forgot("0") {
+	forgot := func(namespace string, pod int) bool {
+		return m.forgot(timeline.EventWatch{InvolvedUID: uid(pod), Namespace: namespace, Name: name})
+	}
+	for pod := range maxForgotten {
+		for event := range 10 {
+			add(in(pod), pod, event)
+		}
+		m.check(t)
+	}
+	if forgot("ns-0", maxForgotten) || forgot("ns-1", maxForgotten-1) || !forgot("ns-0", 0) {
 		t.Error("does not know what it forgot")
 	}
 	for pod := range maxForgotten {
-		m.add("more"+fmt.Sprint(pod), "name", "1", long)
+		add("ns-1", maxForgotten+pod, 0)
 	}
-	if !m.forgot("never seen") || len(m.pods)+len(m.forgotten)+m.events+m.bytes != 0 {
-		t.Errorf("keeps %d pods and who they were of %d, though it cannot know all", len(m.pods), len(m.forgotten))
+	m.check(t)
+	if forgot("ns-0", 2*maxForgotten) || !forgot("ns-1", 2*maxForgotten) {
+		t.Error("the namespace of which too many were forgotten is not the only one that is not known")
+	}
+}
+
+// check compares what a memory counts with what it holds.
+func (m *memory) check(t *testing.T) {
+	t.Helper()
+	events, bytes, forgotten := 0, 0, 0
+	for _, s := range m.namespaces {
+		forgotten += len(s.forgotten)
+		for pod, past := range s.pods {
+			bytes += pod.size()
+			events += len(past.events)
+			for _, event := range past.events {
+				bytes += event.size()
+			}
+		}
+	}
+	if m.events != events || m.bytes != bytes || m.forgotten != forgotten {
+		t.Fatalf("counts %d Events, %d bytes, %d forgotten, really %d, %d, %d", m.events, m.bytes, m.forgotten, events, bytes, forgotten)
+	}
+	if events > maxRemembered || bytes > maxRememberedBytes || forgotten > maxForgotten || len(m.namespaces) > maxNamespaces {
+		t.Fatalf("%d Events, %d bytes, %d forgotten pods, %d namespaces", events, bytes, forgotten, len(m.namespaces))
+	}
+}
+
+func TestMemoryOfManyNamespaces(t *testing.T) {
+	m := newMemory(maxRemembered)
+	for n := range 2 * maxNamespaces {
+		w := watchIn(fmt.Sprint("ns-", n), "a")
+		m.add(involvedOf(w), keyBy("e", "1"), timeline.EventSeen{})
+		m.check(t)
+	}
+	last := watchIn(fmt.Sprint("ns-", 2*maxNamespaces-1), "a")
+	if !m.full || !m.forgot(last) || m.forgot(watchIn("ns-0", "b")) {
+		t.Error("does not know which namespaces it does not know")
 	}
 }

@@ -20,6 +20,9 @@ type reading struct {
 	memory   *memory // of a shared watch; else nil
 	proof    *proof
 	proven   bool // it has told all there was
+
+	// named and renamed say that a pod of this node had an Event from this node's name, and from another host.
+	named, renamed bool
 }
 
 // member is a pod that an open watch serves.
@@ -69,10 +72,10 @@ func (r *reading) meet() {
 		m := known[s.pod]
 		if m == nil {
 			m = &member{pod: s.pod}
-			for _, past := range r.memory.of(s.pod.watch.InvolvedUID) {
-				s.pod.tell(past.name, past.version, past.seen, r.observe)
+			for _, past := range r.memory.of(s.pod.watch) {
+				s.pod.tell(past.key, past.seen, true, r.observe)
 			}
-			if !r.memory.forgot(s.pod.watch.InvolvedUID) {
+			if !r.memory.forgot(s.pod.watch) && r.knowsKubelet() {
 				m.since = r.openedAt
 			}
 		}
@@ -113,44 +116,58 @@ func (r *reading) hand(over func()) {
 	}
 }
 
+// knowsKubelet says that the memory, which holds Events with this node's name, can be complete. A kubelet that goes by another name
+// shows in the Events of wanted pods. A forged host alone drops nothing: what is remembered stays, and the kubelet's next Event
+// about any wanted pod settles the question.
+func (r *reading) knowsKubelet() bool { return r.named || !r.renamed }
+
 // take observes an Event, and remembers it in a shared watch if it is of this node. DELETED means that the API
-// server's time to live for Events is over, and a bookmark tells nothing.
+// server's time to live for Events is over, and a bookmark tells nothing. Whoever may create Events in a namespace chooses all that
+// they say: one that is longer than any of kubelet's, or about a wanted pod's UID but not about that pod, is refused.
 func (r *reading) take(event watch.Event) {
 	object, ok := event.Object.(*corev1.Event)
-	if !ok || event.Type != watch.Added && event.Type != watch.Modified {
+	switch {
+	case !ok:
+		return
+	case isTooLarge(event.Type, object):
+		r.events.refuse(refusedOversized)
+		return
+	case event.Type != watch.Added && event.Type != watch.Modified:
 		return
 	}
 	r.events.received()
-	uid := string(object.InvolvedObject.UID)
-	here := object.Source.Host == r.events.config.NodeName
-	if here && event.Type == watch.Added {
-		r.late(object)
+	r.proof.see(object.ResourceVersion)
+	if oversized(object) {
+		r.events.refuse(refusedOversized)
+		return
 	}
-	if r.memory != nil && here && object.InvolvedObject.Kind == "Pod" {
-		r.memory.add(uid, object.Name, object.ResourceVersion, r.convert(object))
+	pod, ofPod := involvedIn(object)
+	here := object.Source.Host == r.events.config.NodeName
+	key, seen := keyOf(object), convertEvent(object, "", r.openedAt, r.events.config.Now())
+	if here && event.Type == watch.Added {
+		r.late(seen)
+	}
+	if r.memory != nil && here && ofPod {
+		r.memory.add(pod, key, seen)
 	}
 	for _, m := range r.members {
-		if m.pod.watch.InvolvedUID != uid {
+		if m.pod.watch.InvolvedUID != pod.uid {
 			continue
 		}
-		m.pod.tell(object.Name, object.ResourceVersion, r.convert(object), r.observe)
-		if r.memory != nil && !here {
-			r.memory.forgetAll() // this node's kubelet goes by another name, so it has remembered nothing
+		if !ofPod || involvedOf(m.pod.watch) != pod {
+			r.events.refuse(refusedPod)
+			continue
+		}
+		r.named, r.renamed = r.named || here, r.renamed || !here
+		if !m.pod.tell(key, seen, here, r.observe) {
+			r.events.refuse(refusedHost)
 		}
 	}
-	r.proof.see(object.ResourceVersion)
 }
 
 // late tells how late an Event came. One that is younger than the watch is no repetition of what was there.
-func (r *reading) late(object *corev1.Event) {
-	if r.events.config.Delay == nil {
-		return
+func (r *reading) late(seen timeline.EventSeen) {
+	if delay := r.events.config.Delay; delay != nil && seen.NamedAt.After(r.openedAt) {
+		delay(max(0, seen.ArrivedAt.Sub(seen.NamedAt)))
 	}
-	if seen := r.convert(object); seen.NamedAt.After(r.openedAt) {
-		r.events.config.Delay(max(0, seen.ArrivedAt.Sub(seen.NamedAt)))
-	}
-}
-
-func (r *reading) convert(object *corev1.Event) timeline.EventSeen {
-	return convertEvent(object, "", r.openedAt, r.events.config.Now())
 }

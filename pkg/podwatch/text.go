@@ -10,6 +10,9 @@ import (
 const (
 	maxContainerName = 63   // a DNS label
 	maxName          = 253  // of an object: a DNS subdomain
+	maxUID           = 128  // of an object: the API server's have 36 bytes, those of static pods 32
+	maxEventName     = 270  // a pod's name, a dot and the time in 16 hexadecimal digits (client-go: tools/record)
+	maxVersion       = 32   // of an object: a number of 64 bits has 20 digits
 	maxReason        = 128  // of an Event, and of a status
 	maxReference     = 1024 // of an image: repository, tag and digest come to some 500
 	maxLabels        = 16 << 10

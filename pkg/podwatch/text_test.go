@@ -107,7 +107,7 @@ func TestHostileEventsCostLittle(t *testing.T) {
 			o := convertEvent(event, "u", at(0), at(1))
 			e.Apply(o)
 			log.Observe(o, pod)
-			seen.add("u", event.Name, "1", o)
+			seen.add(involved{"ns", "pod", "u"}, keyOf(event), o)
 		}
 	}
 	if grown := heap() - before; grown > 4<<20 {

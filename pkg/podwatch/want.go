@@ -24,26 +24,34 @@ type want struct {
 	// Events must not come before an Event that another is handing over. It is no mutex since it may be held
 	// for long, and never waited for under the lock of Events. It guards what follows.
 	telling  chan struct{}
-	seen     map[string]string // resource version by Event name: a new watch repeats what exists
+	seen     map[uint64]uint64 // version by name, hashes of both: a new watch repeats what exists
+	heard    bool              // an Event of this node's kubelet has come
 	vouching []*follower       // watches that have told all there was and are open: at most two
 }
 
 func newWant(w timeline.EventWatch) *want {
-	return &want{watch: w, telling: make(chan struct{}, 1), seen: map[string]string{}}
+	return &want{watch: w, telling: make(chan struct{}, 1), seen: map[uint64]uint64{}}
 }
 
-// tell observes an Event that is new or has changed.
-func (p *want) tell(name, version string, seen timeline.EventSeen, observe func(timeline.Observation)) {
+// tell observes an Event that is new or has changed; here says that it names this node as its source. It returns false for an Event
+// of another host after one of this node's: kubelet gives all its Events the same host, its node's name (kubernetes: cmd/kubelet/app,
+// makeEventRecorder).
+func (p *want) tell(key eventKey, seen timeline.EventSeen, here bool, observe func(timeline.Observation)) bool {
 	p.telling <- struct{}{}
 	defer func() { <-p.telling }()
-	if known, ok := p.seen[name]; ok && known == version {
-		return
+	if p.heard && !here {
+		return false
+	}
+	p.heard = here
+	if known, ok := p.seen[key.name]; ok && known == key.version {
+		return true
 	}
 	if len(p.seen) < maxSeen {
-		p.seen[name] = version
+		p.seen[key.name] = key.version
 	}
 	seen.UID = p.watch.UID
 	observe(seen)
+	return true
 }
 
 // vouch observes EventsWatched, unless another watch already vouches for the pod.

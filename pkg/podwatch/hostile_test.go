@@ -1,0 +1,157 @@
+package podwatch
+
+import (
+	"fmt"
+	"runtime"
+	"strings"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/watch"
+
+	"github.com/podlapse/podlapse/pkg/timeline"
+)
+
+// sharedReading is an open shared watch that serves pods, without a server behind it.
+func sharedReading(t *testing.T, config EventsConfig, pods ...timeline.EventWatch) (*reading, *[]timeline.Observation) {
+	t.Helper()
+	config.NodeName, config.Now = nodeName, time.Now
+	events := NewEvents(config)
+	r := events.begin(t.Context(), newFollower("", nil))
+	t.Cleanup(func() { r.proof.timer.Stop() })
+	var observed []timeline.Observation
+	r.observe = func(o timeline.Observation) { observed = append(observed, o) }
+	for _, w := range pods {
+		r.members = append(r.members, &member{pod: newWant(w)})
+	}
+	return r, &observed
+}
+
+func (r *reading) give(e *corev1.Event) { r.take(watch.Event{Type: watch.Added, Object: e}) }
+
+// eventAbout is one of this node's kubelet about a pod that is wanted.
+func eventAbout(w timeline.EventWatch, reason string, n int) *corev1.Event {
+	e := kubeletEvent(w.InvolvedUID, reason, begun().Add(time.Duration(n)))
+	e.Namespace, e.ResourceVersion = w.Namespace, fmt.Sprint(n+1)
+	e.InvolvedObject.Namespace, e.InvolvedObject.Name = w.Namespace, w.Name
+	return e
+}
+
+// heapAfter is how much more memory is in use after a function than before, garbage left out.
+func heapAfter(run func()) int {
+	var before, after runtime.MemStats
+	runtime.GC()
+	runtime.ReadMemStats(&before)
+	run()
+	runtime.GC()
+	runtime.ReadMemStats(&after)
+	return int(after.HeapAlloc) - int(before.HeapAlloc)
+}
+
+// TestOversizedEventsTakeNoMemory throws what etcd stores at most: an Event may have a name or an involved UID of 0.7 MB, since
+// the name is in the key as well, or other texts of 1.4 MB. Validation of core/v1 Events bounds none of them.
+func TestOversizedEventsTakeNoMemory(t *testing.T) {
+	const most = 1 << 20
+	long := func(n, length int) string { return fmt.Sprintf("%08d", n) + strings.Repeat("x", length-8) }
+	for name, forge := range map[string]func(e *corev1.Event, n int){
+		"name":     func(e *corev1.Event, n int) { e.Name = long(n, 700<<10) },
+		"UID":      func(e *corev1.Event, n int) { e.InvolvedObject.UID = types.UID(long(n, 1400<<10)) },
+		"pod name": func(e *corev1.Event, n int) { e.InvolvedObject.Name = long(n, 1400<<10) },
+		"version":  func(e *corev1.Event, n int) { e.ResourceVersion = long(n, 1400<<10) },
+		"host":     func(e *corev1.Event, n int) { e.Source.Host = long(n, 1400<<10) },
+		"reason":   func(e *corev1.Event, n int) { e.Reason = long(n, 1400<<10) },
+		"message":  func(e *corev1.Event, n int) { e.Message = long(n, 1400<<10) },
+		"field path": func(e *corev1.Event, n int) {
+			e.InvolvedObject.FieldPath = "spec.containers{" + long(n, 1400<<10) + "}"
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			var pods []timeline.EventWatch
+			for i := range 4 {
+				pods = append(pods, timeline.EventWatch{UID: fmt.Sprint(i), InvolvedUID: fmt.Sprint(i), Namespace: "ns", Name: fmt.Sprint("pod-", i)})
+			}
+			r, observed := sharedReading(t, EventsConfig{}, pods...)
+			grown := heapAfter(func() {
+				for n := range 32 * len(pods) {
+					e := eventAbout(pods[n%len(pods)], "Pulling", n)
+					forge(e, n)
+					r.give(e)
+					*observed = (*observed)[:0] // bounded by who takes them
+				}
+				clear((*observed)[:cap(*observed)])
+			})
+			t.Logf("%.1f MiB more", float64(grown)/(1<<20))
+			if grown > most {
+				t.Errorf("%d bytes more are in use, want at most %d", grown, most)
+			}
+			runtime.KeepAlive(r)
+		})
+	}
+}
+
+// TestAnEventCountsForThePodItIsStoredBeside has Events that name a pod by its UID, as a tenant of another namespace can make
+// them: validation lets involvedObject.namespace differ from the Event's own where eventTime is set.
+func TestAnEventCountsForThePodItIsStoredBeside(t *testing.T) {
+	victim := timeline.EventWatch{UID: "uid", InvolvedUID: "uid", Namespace: "shop", Name: "web"}
+	for name, forge := range map[string]func(*corev1.Event){
+		"stored in another namespace":         func(e *corev1.Event) { e.Namespace = "tenant" },
+		"of another namespace":                func(e *corev1.Event) { e.Namespace, e.InvolvedObject.Namespace = "tenant", "tenant" },
+		"about a pod of another namespace":    func(e *corev1.Event) { e.InvolvedObject.Namespace = "tenant" },
+		"about a pod of another name":         func(e *corev1.Event) { e.InvolvedObject.Name = "other" },
+		"about another kind of object":        func(e *corev1.Event) { e.InvolvedObject.Kind = "Node" },
+		"about a pod of another UID":          func(e *corev1.Event) { e.InvolvedObject.UID = "other" },
+		"from elsewhere after this kubelet's": func(e *corev1.Event) { e.Source.Host = "node-b" },
+	} {
+		t.Run(name, func(t *testing.T) {
+			r, observed := sharedReading(t, EventsConfig{Cluster: true}, victim)
+			r.give(eventAbout(victim, "Pulling", 0))
+			forged := eventAbout(victim, "Forged", 1)
+			forge(forged)
+			r.give(forged)
+			if len(*observed) != 1 {
+				t.Errorf("observed %+v, want the first alone", *observed)
+			}
+			for _, past := range r.memory.of(victim) {
+				if past.seen.Reason == "Forged" {
+					t.Error("the forged Event is remembered about the pod")
+				}
+			}
+		})
+	}
+}
+
+// TestAForeignHostForgetsNothing forges an Event of another node's kubelet about the attacker's own pod.
+func TestAForeignHostForgetsNothing(t *testing.T) {
+	own := timeline.EventWatch{UID: "own", InvolvedUID: "own", Namespace: "tenant", Name: "own"}
+	victim := timeline.EventWatch{UID: "uid", InvolvedUID: "uid", Namespace: "shop", Name: "web"}
+	r, _ := sharedReading(t, EventsConfig{Cluster: true}, own)
+	r.give(eventAbout(victim, "Pulling", 0))
+	r.give(eventAbout(own, "Pulling", 1))
+	forged := eventAbout(own, "Forged", 2)
+	forged.Source.Host = "node-b"
+	r.give(forged)
+	if past := r.memory.of(victim); len(past) != 1 || r.memory.forgot(victim) {
+		t.Errorf("remembers %+v of the other pod, forgot %t", past, r.memory.forgot(victim))
+	}
+}
+
+// TestATenantsFloodEvictsItsOwn has one namespace make more Events, about more pods, than there is room for.
+func TestATenantsFloodEvictsItsOwn(t *testing.T) {
+	victim := timeline.EventWatch{UID: "uid", InvolvedUID: "uid", Namespace: "shop", Name: "web"}
+	for name, pods := range map[string]int{"about many pods": 8 * maxRemembered, "about one": 1} {
+		t.Run(name, func(t *testing.T) {
+			r, _ := sharedReading(t, EventsConfig{Cluster: true})
+			r.give(eventAbout(victim, "Pulling", 0))
+			for n := range 8 * maxRemembered {
+				uid := fmt.Sprint("made-up-", n%pods)
+				made := timeline.EventWatch{UID: uid, InvolvedUID: uid, Namespace: "tenant", Name: uid}
+				r.give(eventAbout(made, "Flood", n+1))
+			}
+			if past := r.memory.of(victim); len(past) != 1 || r.memory.forgot(victim) {
+				t.Errorf("remembers %+v of the other namespace's pod, forgot %t", past, r.memory.forgot(victim))
+			}
+		})
+	}
+}
