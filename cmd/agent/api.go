@@ -14,6 +14,7 @@ type apiServer struct {
 	config  *rest.Config
 	pods    rest.Interface // in the node's name when --impersonate-node is on
 	own     rest.Interface // in the agent's own
+	events  rest.Interface // the same, for watches of Events alone
 	clock   *podwatch.Clock
 	traffic *podwatch.Traffic
 }
@@ -24,6 +25,9 @@ func newAPIServer(c config) (apiServer, error) {
 	var err error
 	if api.config, err = podwatch.LoadConfig(c.kubeconfig, api.clock, api.traffic); err == nil {
 		api.own, err = podwatch.NewRESTClient(api.config)
+	}
+	if err == nil {
+		api.events, err = podwatch.NewEventClient(api.config)
 	}
 	api.pods = api.own
 	if err == nil && c.asNode {

@@ -27,6 +27,7 @@ func newEvents(c config, client rest.Interface, observe func(context.Context, ti
 func countEvents(s podwatch.EventsStats, used uint64) export.EventWatches {
 	return export.EventWatches{
 		Opened: s.Opened, Open: s.Open, OpenFor: s.OpenFor, WaitingPods: s.Waiting, Received: s.Received, Used: used,
+		Refused: export.RefusedEvents(s.Refused),
 	}
 }
 

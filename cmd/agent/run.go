@@ -148,7 +148,7 @@ func serve(ctx context.Context, c config, api apiServer, registry *prometheus.Re
 	})
 	registerVerification(c, pods, registry)
 	watchEvents, unwatchEvents := func(timeline.EventWatch) {}, func(string) {}
-	events := newEvents(c, api.own, observe, delays.event, board)
+	events := newEvents(c, api.events, observe, delays.event, board)
 	if events != nil {
 		watchEvents, unwatchEvents = events.Watch, events.Unwatch
 	}

@@ -14,17 +14,23 @@ type EventWatches struct {
 	WaitingPods int           // pods that no watch has a place for
 	Received    uint64        // Events that watches brought
 	Used        uint64        // Events that were news to a start-up
+	Refused     RefusedEvents
 }
+
+// RefusedEvents is how many Events counted for nothing, by why.
+type RefusedEvents struct{ Oversized, Pod, Host uint64 }
 
 // eventWatches asks for the numbers at each scrape.
 type eventWatches struct {
-	read                                           func() EventWatches
-	opened, open, openFor, waiting, received, used *prometheus.Desc
+	read                                                    func() EventWatches
+	opened, open, openFor, waiting, received, used, refused *prometheus.Desc
 }
 
 // NewEventWatches makes the collector of the metrics of Event watches.
 func NewEventWatches(read func() EventWatches) prometheus.Collector {
-	desc := func(name, help string) *prometheus.Desc { return prometheus.NewDesc("podlapse_"+name, help, nil, nil) }
+	desc := func(name, help string, labels ...string) *prometheus.Desc {
+		return prometheus.NewDesc("podlapse_"+name, help, labels, nil)
+	}
 	return &eventWatches{
 		read:   read,
 		opened: desc("event_watches_opened_total", "Watches on kubelet's Events that the API server accepted."),
@@ -36,6 +42,9 @@ func NewEventWatches(read func() EventWatches) prometheus.Collector {
 		received: desc("events_received_total",
 			"Kubelet's Events that the API server sent, those that a new watch repeats and those about pods that need none included."),
 		used: desc("events_used_total", "Kubelet's Events that told something new of a start-up."),
+		refused: desc("events_refused_total",
+			"Events that were ignored because kubelet cannot have made them, by reason: a name, UID or size that is too long (oversized), "+
+				"the UID of a pod with another namespace, name or kind (pod), another host than the pod's earlier Events (host).", "reason"),
 	}
 }
 
@@ -59,4 +68,10 @@ func (c *eventWatches) Collect(metrics chan<- prometheus.Metric) {
 	gauge(c.waiting, now.WaitingPods)
 	counter(c.received, float64(now.Received))
 	counter(c.used, float64(now.Used))
+	refused := func(reason string, count uint64) {
+		metrics <- prometheus.MustNewConstMetric(c.refused, prometheus.CounterValue, float64(count), reason)
+	}
+	refused("oversized", now.Refused.Oversized)
+	refused("pod", now.Refused.Pod)
+	refused("host", now.Refused.Host)
 }

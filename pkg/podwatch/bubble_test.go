@@ -33,7 +33,7 @@ func inBubble(t *testing.T, config EventsConfig, test func(*bubble)) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
 		b := &bubble{t: t, server: podwatchtest.StartPiped(t)}
-		client, err := NewRESTClient(&rest.Config{Host: b.server.URL(), Transport: b.server.Transport()})
+		client, err := NewEventClient(&rest.Config{Host: b.server.URL(), Transport: b.server.Transport()})
 		if err != nil {
 			t.Fatal(err)
 		}

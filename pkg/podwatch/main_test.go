@@ -108,7 +108,7 @@ func (h *harness) runPods(url string, known ...string) {
 
 func (h *harness) runEvents(url string, limit int) *Events {
 	events := NewEvents(EventsConfig{
-		Client: clientFor(h.t, url), NodeName: nodeName, Limit: limit,
+		Client: eventClientFor(h.t, url), NodeName: nodeName, Limit: limit,
 		Observe: h.observe, Report: h.report, Now: h.clock.Now,
 	})
 	h.run(events.Run)
@@ -190,11 +190,17 @@ func eventually(t *testing.T, what string, ok func() bool) {
 	}
 }
 
-func clientFor(t *testing.T, url string) rest.Interface {
+func clientFor(t *testing.T, url string) rest.Interface { return newClientFor(t, url, NewRESTClient) }
+
+func eventClientFor(t *testing.T, url string) rest.Interface {
+	return newClientFor(t, url, NewEventClient)
+}
+
+func newClientFor(t *testing.T, url string, build func(*rest.Config) (rest.Interface, error)) rest.Interface {
 	t.Helper()
 	transport := &http.Transport{}
 	t.Cleanup(transport.CloseIdleConnections)
-	client, err := NewRESTClient(&rest.Config{Host: url, Transport: transport})
+	client, err := build(&rest.Config{Host: url, Transport: transport})
 	if err != nil {
 		t.Fatal(err)
 	}
