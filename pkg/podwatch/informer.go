@@ -10,6 +10,7 @@ import (
 
 	"github.com/go-logr/logr"
 	corev1 "k8s.io/api/core/v1"
+	metainternalversion "k8s.io/apimachinery/pkg/apis/meta/internalversion"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/fields"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -57,7 +58,7 @@ type Config struct {
 }
 
 // Follower is told of the pods of the node, one thing at a time, on a goroutine of Run, for which it must not block. It must not keep or
-// change an object.
+// change an object. Of an object it gets what slim keeps: metadata within bounds, the node's name, the phase, conditions, and restarts.
 type Follower interface {
 	// Seen gets the object at every change.
 	Seen(*corev1.Pod)
@@ -147,7 +148,13 @@ func (p *Pods) onSynced(count int) {
 // ListWithContext implements cache.ListerWatcherWithContext.
 func (p *Pods) ListWithContext(ctx context.Context, options metav1.ListOptions) (runtime.Object, error) {
 	options.FieldSelector = p.selector()
-	return p.resource.list(ctx, options)
+	list := &metainternalversion.List{}
+	var err error
+	list.ListMeta, err = p.resource.listPods(ctx, options, func(pod *corev1.Pod) { list.Items = append(list.Items, p.arrive(pod)) })
+	if err != nil {
+		return nil, err
+	}
+	return list, nil
 }
 
 // WatchWithContext implements cache.ListerWatcherWithContext. With SendInitialEvents the reflector

@@ -38,20 +38,15 @@ func NewObjects(now func() time.Time) *Objects {
 	return &Objects{now: now, pods: map[string]packedPod{}}
 }
 
-// keep takes an object in. It does not change it.
-func (o *Objects) keep(pod *corev1.Pod) error {
+// keep takes an object in.
+func (o *Objects) keep(pod *arrival) {
 	if o == nil {
-		return nil
-	}
-	packed, err := packPod(pod)
-	if err != nil {
-		return err
+		return
 	}
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	o.pods[string(pod.UID)] = packed
+	o.pods[string(pod.UID)] = pod.packed
 	o.hear(pod.ResourceVersion)
-	return nil
 }
 
 func (o *Objects) forget(uid string) {

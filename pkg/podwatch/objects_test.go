@@ -143,7 +143,7 @@ func TestObjectsAreThoseOfTheWatch(t *testing.T) {
 	}
 	o.connect(true)
 	for n := range 3 {
-		if err := o.keep(talkative(n)); err != nil {
+		if err := keep(o, talkative(n)); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -176,7 +176,7 @@ func TestObjectsAreThoseOfTheWatch(t *testing.T) {
 func TestObjectsAreSmall(t *testing.T) {
 	const pods = 500
 	o := NewObjects(time.Now)
-	_ = o.keep(talkative(pods)) // what is pooled is there
+	_ = keep(o, talkative(pods)) // what is pooled is there
 	heap := func() int {
 		runtime.GC()
 		runtime.GC()
@@ -186,7 +186,7 @@ func TestObjectsAreSmall(t *testing.T) {
 	}
 	before := heap()
 	for n := range pods {
-		if err := o.keep(talkative(n)); err != nil {
+		if err := keep(o, talkative(n)); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -203,8 +203,15 @@ func BenchmarkKeepObject(b *testing.B) {
 	pod := talkative(1)
 	b.ReportAllocs()
 	for b.Loop() {
-		if err := o.keep(pod); err != nil {
+		if err := keep(o, pod); err != nil {
 			b.Fatal(err)
 		}
 	}
+}
+
+// keep takes a pod in as the watch does.
+func keep(o *Objects, pod *corev1.Pod) error {
+	a := NewPods(Config{Objects: o}).arrive(pod)
+	o.keep(a)
+	return a.packing
 }

@@ -7,7 +7,7 @@ import (
 	"sync"
 	"time"
 
-	corev1 "k8s.io/api/core/v1"
+	"k8s.io/client-go/tools/cache"
 
 	"github.com/podlapse/podlapse/pkg/timeline"
 )
@@ -42,6 +42,8 @@ func newStore(pods *Pods) *store {
 	return s
 }
 
+var _ cache.TransformingStore = (*store)(nil)
+
 // Add implements cache.ReflectorStore.
 func (s *store) Add(obj any) error { return s.take(obj, true) }
 
@@ -50,35 +52,35 @@ func (s *store) Update(obj any) error { return s.take(obj, false) }
 
 // take takes in what the watch tells of a pod that is there; added says that it has just come.
 func (s *store) take(obj any, added bool) error {
-	pod, ok := obj.(*corev1.Pod)
-	if !ok {
-		return fmt.Errorf("take in watch event: unexpected %T", obj)
+	pod, err := s.pods.arrived(obj)
+	if err != nil {
+		return fmt.Errorf("take in watch event: %w", err)
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	now := s.pods.config.Now()
 	if added {
-		s.lateBound(pod, now)
+		s.lateBound(pod.Pod, now)
 	}
 	if s.ledger.older(string(pod.UID), pod.ResourceVersion) {
 		return nil
 	}
-	s.lateChange(pod, now)
+	s.lateChange(pod.Pod, now)
 	s.observe(pod, now, s.live(now))
 	return nil
 }
 
 // Delete implements cache.ReflectorStore.
 func (s *store) Delete(obj any) error {
-	pod, ok := obj.(*corev1.Pod)
-	if !ok {
-		return fmt.Errorf("take in watch event: unexpected %T", obj)
+	pod, err := s.pods.arrived(obj)
+	if err != nil {
+		return fmt.Errorf("take in watch event: %w", err)
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.ledger.exhume(string(pod.UID))
 	now := s.pods.config.Now()
-	s.lateGone(pod, now)
+	s.lateGone(pod.Pod, now)
 	if _, known := s.seen[string(pod.UID)]; !known {
 		return nil
 	}
@@ -93,12 +95,14 @@ func (s *store) Replace(list []any, version string) error {
 	defer s.mu.Unlock()
 	now := s.pods.config.Now()
 	listed := make(map[string]bool, len(list))
+	pods := make([]*arrival, 0, len(list))
 	for _, obj := range list {
-		pod, ok := obj.(*corev1.Pod)
-		if !ok {
-			return fmt.Errorf("take in list: unexpected %T", obj)
+		pod, err := s.pods.arrived(obj)
+		if err != nil {
+			return fmt.Errorf("take in list: %w", err)
 		}
 		listed[string(pod.UID)] = true
+		pods = append(pods, pod)
 	}
 	for uid := range s.seen {
 		if !listed[uid] && !s.ledger.newerThan(uid, version) {
@@ -111,8 +115,8 @@ func (s *store) Replace(list []any, version string) error {
 		}
 	}
 	s.known = nil
-	for _, obj := range list {
-		if pod := obj.(*corev1.Pod); !s.ledger.older(string(pod.UID), pod.ResourceVersion) {
+	for _, pod := range pods {
+		if !s.ledger.older(string(pod.UID), pod.ResourceVersion) {
 			s.observe(pod, now, false)
 		}
 	}
@@ -133,22 +137,22 @@ func (s *store) live(now time.Time) bool {
 	return now.Sub(time.Unix(0, s.pods.openedAt.Load())) >= catchUp
 }
 
-func (s *store) observe(pod *corev1.Pod, now time.Time, live bool) {
-	if err := s.pods.config.Objects.keep(pod); err != nil {
-		s.pods.config.Report(true, err.Error()) // its timeline is what counts
-	}
+func (s *store) observe(pod *arrival, now time.Time, live bool) {
 	s.ledger.note(string(pod.UID), pod.ResourceVersion)
-	converted := convertPod(pod)
-	if !s.pods.config.Traits {
-		converted.Traits = nil
+	if pod.containers > maxContainers {
+		s.ignore(pod)
+		return
 	}
-	if s.pods.config.Ends {
-		addEnd(&converted, pod)
+	if pod.packing != nil {
+		s.pods.config.Report(true, pod.packing.Error()) // its timeline is what counts
+	} else {
+		s.pods.config.Objects.keep(pod)
 	}
+	converted := pod.converted
 	known, ok := s.seen[converted.UID]
 	// The mirror of a static pod may be made again, with the counts of the one before.
-	s.pods.restarts.observe(pod, !ok && (!s.listed || converted.RuntimeUID != converted.UID))
-	s.pods.config.Follower.Seen(pod)
+	s.pods.restarts.observe(pod.Pod, !ok && (!s.listed || converted.RuntimeUID != converted.UID))
+	s.pods.config.Follower.Seen(pod.Pod)
 	if ok && !known.DeletedAt.IsZero() && known.DeletedAt.Before(converted.DeletedAt) {
 		// Kubelet ends a deletion by asking for it again without grace, which moves the stamp.
 		converted.DeletedAt = known.DeletedAt
@@ -158,6 +162,16 @@ func (s *store) observe(pod *corev1.Pod, now time.Time, live bool) {
 	}
 	s.seen[converted.UID] = converted
 	s.pods.config.Observe(s.ctx, timeline.PodSeen{ArrivedAt: now, Live: live, Pod: converted})
+}
+
+// ignore notes that a pod is there of which nothing is told: a timeline of some of its containers would be wrong.
+func (s *store) ignore(pod *arrival) {
+	if _, known := s.seen[string(pod.UID)]; known {
+		return
+	}
+	s.seen[string(pod.UID)] = timeline.Pod{UID: string(pod.UID)}
+	s.pods.config.Report(true, fmt.Sprintf("ignoring pod %s/%s: it has %d containers, more than %d",
+		pod.Namespace, pod.Name, pod.containers, maxContainers))
 }
 
 func (s *store) gone(uid string, now time.Time, live bool) {

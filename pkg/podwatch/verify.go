@@ -129,7 +129,7 @@ func (p *Pods) compare(ctx context.Context) (findings, error) {
 	if len(open) == 0 {
 		return found, nil
 	}
-	second := listing{versions: map[string]string{}, keep: open, objects: map[string]*corev1.Pod{}}
+	second := listing{versions: map[string]string{}, keep: open, objects: map[string]*arrival{}}
 	if err := p.listPages(ctx, &second); err != nil {
 		return findings{}, err
 	}
@@ -147,7 +147,7 @@ type listing struct {
 	version  string            // of the list
 	versions map[string]string // of the pods, by UID
 	keep     map[string]bool   // UIDs of pods whose objects are wanted
-	objects  map[string]*corev1.Pod
+	objects  map[string]*arrival
 }
 
 // listPages asks for the state that the API server has at least now: without a resource version it looks whether its
@@ -155,20 +155,14 @@ type listing struct {
 func (p *Pods) listPages(ctx context.Context, into *listing) error {
 	options := metav1.ListOptions{FieldSelector: p.selector(), Limit: verifyPage}
 	for range verifyPages {
-		answer, err := p.resource.list(ctx, options)
-		if err != nil {
-			return err
-		}
-		page, ok := answer.(*corev1.PodList)
-		if !ok {
-			return fmt.Errorf("list pods: unexpected %T", answer)
-		}
-		for i := range page.Items {
-			pod := &page.Items[i]
+		page, err := p.resource.listPods(ctx, options, func(pod *corev1.Pod) {
 			into.versions[string(pod.UID)] = pod.ResourceVersion
 			if into.keep[string(pod.UID)] {
-				into.objects[string(pod.UID)] = pod.DeepCopy() // the page is not kept
+				into.objects[string(pod.UID)] = p.arrive(pod)
 			}
+		})
+		if err != nil {
+			return err
 		}
 		into.version = page.ResourceVersion
 		if options.Continue = page.Continue; options.Continue == "" {

@@ -1,0 +1,154 @@
+package podwatch
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/tools/cache"
+
+	"github.com/podlapse/podlapse/pkg/timeline"
+)
+
+// Bounds on what followers get of an object, in bytes and entries. What podlapse and add-ons write comes to some hundred bytes.
+const (
+	maxAnnotation  = 4 << 10
+	maxAnnotations = 16 << 10
+	maxApplied     = 16 // managed fields
+)
+
+// maxContainers is how many containers a pod may have, image volumes included. Real pods have some ten; 1.4 MB, which is what etcd
+// takes, hold more than 20,000, and each takes several times its size.
+const maxContainers = 256
+
+// arrival is a pod as it is taken in: what is kept of its object, made as soon as it is decoded. An object may have 1.4 MB, and
+// a list some hundred objects, so none is held until the list is complete. It is a runtime.Object, as the reflector wants.
+type arrival struct {
+	*corev1.Pod // what followers, restarts and delays need, and no more
+	converted   timeline.Pod
+	packed      packedPod // with Objects only
+	packing     error
+	containers  int
+}
+
+// arrive makes an arrival of an object, and keeps nothing of the object.
+func (p *Pods) arrive(pod *corev1.Pod) *arrival {
+	a := &arrival{Pod: slim(pod), containers: countContainers(pod)}
+	if a.containers > maxContainers {
+		return a
+	}
+	a.converted = convertPod(pod)
+	if !p.config.Traits {
+		a.converted.Traits = nil
+	}
+	if p.config.Ends {
+		addEnd(&a.converted, pod)
+	}
+	if p.config.Objects != nil {
+		a.packed, a.packing = packPod(pod)
+	}
+	return a
+}
+
+// arrived is what the reflector hands over: events of a watch are objects, lists were made arrivals before.
+func (p *Pods) arrived(obj any) (*arrival, error) {
+	switch obj := obj.(type) {
+	case *arrival:
+		return obj, nil
+	case *corev1.Pod:
+		return p.arrive(obj), nil
+	}
+	return nil, fmt.Errorf("unexpected %T", obj)
+}
+
+// Transformer implements cache.TransformingStore: the reflector collects the first events of a watch, which stand for a list.
+func (s *store) Transformer() cache.TransformFunc {
+	return func(obj any) (any, error) { return s.pods.arrived(obj) }
+}
+
+func countContainers(pod *corev1.Pod) int {
+	spec := &pod.Spec
+	count := len(spec.InitContainers) + len(spec.Containers) + len(spec.EphemeralContainers)
+	for i := range spec.Volumes {
+		if spec.Volumes[i].Image != nil {
+			count++
+		}
+	}
+	return count
+}
+
+// slim is a copy of a pod with what Follower promises. Of a container it has the name, of a status the restarts.
+func slim(pod *corev1.Pod) *corev1.Pod {
+	copied := &corev1.Pod{
+		ObjectMeta: metav1.ObjectMeta{
+			Namespace: pod.Namespace, Name: pod.Name, UID: pod.UID, ResourceVersion: pod.ResourceVersion,
+			CreationTimestamp: pod.CreationTimestamp, DeletionTimestamp: pod.DeletionTimestamp,
+			DeletionGracePeriodSeconds: pod.DeletionGracePeriodSeconds,
+			Labels:                     atMost(pod.Labels, maxName, maxLabels), Annotations: atMost(pod.Annotations, maxAnnotation, maxAnnotations),
+		},
+		Spec: corev1.PodSpec{NodeName: pod.Spec.NodeName},
+		Status: corev1.PodStatus{
+			Phase:                 pod.Status.Phase,
+			InitContainerStatuses: slimStatuses(pod.Status.InitContainerStatuses),
+			ContainerStatuses:     slimStatuses(pod.Status.ContainerStatuses),
+		},
+	}
+	if controller := metav1.GetControllerOfNoCopy(pod); controller != nil {
+		copied.OwnerReferences = []metav1.OwnerReference{{
+			APIVersion: bounded(controller.APIVersion, maxName), Kind: bounded(controller.Kind, maxName),
+			Name: bounded(controller.Name, maxName), Controller: controller.Controller,
+		}}
+	}
+	for _, entry := range pod.ManagedFields {
+		if entry.Operation == metav1.ManagedFieldsOperationApply && entry.FieldsV1 != nil &&
+			len(entry.FieldsV1.GetRawBytes()) <= maxAnnotation && len(copied.ManagedFields) < maxApplied {
+			copied.ManagedFields = append(copied.ManagedFields, metav1.ManagedFieldsEntry{
+				Manager: bounded(entry.Manager, maxName), Operation: entry.Operation, FieldsV1: entry.FieldsV1,
+			})
+		}
+	}
+	for i := range pod.Spec.InitContainers[:min(len(pod.Spec.InitContainers), maxContainers)] {
+		c := &pod.Spec.InitContainers[i]
+		copied.Spec.InitContainers = append(copied.Spec.InitContainers, corev1.Container{Name: c.Name, RestartPolicy: c.RestartPolicy})
+	}
+	for _, c := range pod.Status.Conditions[:min(len(pod.Status.Conditions), maxConditions)] {
+		copied.Status.Conditions = append(copied.Status.Conditions, corev1.PodCondition{
+			Type: corev1.PodConditionType(bounded(string(c.Type), maxName)), Status: c.Status, LastTransitionTime: c.LastTransitionTime,
+		})
+	}
+	return copied
+}
+
+// slimStatuses has of each container how often it was restarted, and why the last time.
+func slimStatuses(statuses []corev1.ContainerStatus) []corev1.ContainerStatus {
+	copied := make([]corev1.ContainerStatus, 0, min(len(statuses), maxContainers))
+	for i := range statuses[:cap(copied)] {
+		status := corev1.ContainerStatus{Name: statuses[i].Name, RestartCount: statuses[i].RestartCount}
+		if last := statuses[i].LastTerminationState.Terminated; last != nil {
+			status.LastTerminationState.Terminated = &corev1.ContainerStateTerminated{
+				Reason: bounded(last.Reason, maxReason), ExitCode: last.ExitCode,
+			}
+		}
+		copied = append(copied, status)
+	}
+	return copied
+}
+
+// atMost copies texts by name: each is cut to a length, and those that have no room are left out.
+func atMost(texts map[string]string, each, all int) map[string]string {
+	copied, size := map[string]string{}, 0
+	for _, key := range slices.Sorted(maps.Keys(texts)) {
+		value := texts[key]
+		if len(value) > each {
+			value = strings.Clone(cut(value, each))
+		}
+		if size+len(key)+len(value) <= all {
+			copied[key] = value
+			size += len(key) + len(value)
+		}
+	}
+	return copied
+}

@@ -1,0 +1,203 @@
+package podwatch
+
+import (
+	"bufio"
+	"context"
+	"encoding/binary"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+)
+
+// maxObject is the largest object that a list may hold, in bytes: as in client-go's watches. etcd takes 1.5 MiB unless configured
+// otherwise.
+const maxObject = 16 << 20
+
+// protobufMagic is what the API server's protobuf begins with (apimachinery: pkg/runtime/serializer/protobuf).
+const protobufMagic = "k8s\x00"
+
+// listPods asks for pods and hands over each as soon as it is read, so that a list takes no more memory than its largest pod: client-go
+// holds all of an answer three times. The API server sends all pods of the node at once where it answers from its
+// watch cache, whatever the limit. It fails when the answer is not complete in answerTimeout.
+func (r resource) listPods(ctx context.Context, options metav1.ListOptions, take func(*corev1.Pod)) (metav1.ListMeta, error) {
+	ctx, cancel := context.WithTimeoutCause(ctx, answerTimeout, errNoAnswer)
+	defer cancel()
+	body, err := r.request(options).Stream(ctx)
+	if err != nil {
+		return metav1.ListMeta{}, timedOut(ctx, err)
+	}
+	defer body.Close()
+	reader := bufio.NewReader(body)
+	decode := decodePodsJSON
+	if magic, err := reader.Peek(len(protobufMagic)); err == nil && string(magic) == protobufMagic {
+		decode = decodePodsProtobuf
+	}
+	list, err := decode(reader, take)
+	if err != nil {
+		return metav1.ListMeta{}, fmt.Errorf("read list of pods: %w", timedOut(ctx, err))
+	}
+	return list, nil
+}
+
+func timedOut(ctx context.Context, err error) error {
+	if errors.Is(context.Cause(ctx), errNoAnswer) {
+		return errNoAnswer
+	}
+	return err
+}
+
+// decodePodsJSON reads a PodList in JSON.
+func decodePodsJSON(reader *bufio.Reader, take func(*corev1.Pod)) (list metav1.ListMeta, err error) {
+	defer func() { err = unexpectedEnd(err) }()
+	decoder := json.NewDecoder(reader)
+	if err := expect(decoder, json.Delim('{')); err != nil {
+		return list, err
+	}
+	for decoder.More() {
+		key, err := decoder.Token()
+		if err != nil {
+			return list, err
+		}
+		switch key {
+		case "kind":
+			err = expect(decoder, "PodList")
+		case "metadata":
+			err = decoder.Decode(&list)
+		case "items":
+			err = decodeItems(decoder, take)
+		default:
+			err = decoder.Decode(&json.RawMessage{})
+		}
+		if err != nil {
+			return list, err
+		}
+	}
+	return list, expect(decoder, json.Delim('}'))
+}
+
+func decodeItems(decoder *json.Decoder, take func(*corev1.Pod)) error {
+	begin, err := decoder.Token()
+	if err != nil || begin == nil { // null
+		return err
+	}
+	if begin != json.Delim('[') {
+		return fmt.Errorf("unexpected %v, want items", begin)
+	}
+	for decoder.More() {
+		var pod corev1.Pod
+		if err := decoder.Decode(&pod); err != nil {
+			return err
+		}
+		take(&pod)
+	}
+	return expect(decoder, json.Delim(']'))
+}
+
+func expect(decoder *json.Decoder, want json.Token) error {
+	token, err := decoder.Token()
+	if err != nil {
+		return err
+	}
+	if token != want {
+		return fmt.Errorf("unexpected %v, want %v", token, want)
+	}
+	return nil
+}
+
+func unexpectedEnd(err error) error {
+	if errors.Is(err, io.EOF) {
+		return io.ErrUnexpectedEOF
+	}
+	return err
+}
+
+// decodePodsProtobuf reads a PodList in the API server's protobuf: runtime.Unknown with the list in its field raw.
+func decodePodsProtobuf(reader *bufio.Reader, take func(*corev1.Pod)) (list metav1.ListMeta, err error) {
+	if _, err := reader.Discard(len(protobufMagic)); err != nil {
+		return list, unexpectedEnd(err)
+	}
+	complete := false
+	err = eachField(reader, func(field uint64, size int64, value *bufio.Reader) error {
+		switch field {
+		case 1: // typeMeta
+			var meta runtime.TypeMeta
+			if err := unmarshal(value, size, &meta); err != nil {
+				return err
+			}
+			if meta.Kind != "PodList" {
+				return fmt.Errorf("unexpected %s, want PodList", meta.Kind)
+			}
+		case 2: // raw
+			complete = true
+			return eachField(value, func(field uint64, size int64, value *bufio.Reader) error {
+				switch field {
+				case 1: // metadata
+					return unmarshal(value, size, &list)
+				case 2: // items
+					var pod corev1.Pod
+					if err := unmarshal(value, size, &pod); err != nil {
+						return err
+					}
+					take(&pod)
+				}
+				return nil
+			})
+		}
+		return nil
+	})
+	if err == nil && !complete {
+		err = io.ErrUnexpectedEOF
+	}
+	return list, err
+}
+
+// eachField reads the fields of a message up to its end. A value is of bytes and has a size; what is left of it is skipped. Numbers,
+// which neither message has, are skipped.
+func eachField(message *bufio.Reader, read func(field uint64, size int64, value *bufio.Reader) error) error {
+	for {
+		tag, err := binary.ReadUvarint(message)
+		if err != nil {
+			if err == io.EOF { // the end of the message, not one within a number
+				return nil
+			}
+			return err
+		}
+		size, err := binary.ReadUvarint(message)
+		if err != nil {
+			return unexpectedEnd(err)
+		}
+		switch tag & 7 {
+		case 0:
+			continue
+		case 2:
+		default:
+			return fmt.Errorf("unexpected wire type %d", tag&7)
+		}
+		value := &io.LimitedReader{R: message, N: int64(size)}
+		if err := read(tag>>3, int64(size), bufio.NewReader(value)); err != nil {
+			return err
+		}
+		if _, err := io.Copy(io.Discard, value); err != nil {
+			return err
+		}
+		if value.N > 0 {
+			return io.ErrUnexpectedEOF
+		}
+	}
+}
+
+func unmarshal(value io.Reader, size int64, into interface{ Unmarshal([]byte) error }) error {
+	if size < 0 || size > maxObject {
+		return fmt.Errorf("an object of %d bytes is larger than %d", uint64(size), maxObject)
+	}
+	text := make([]byte, size)
+	if _, err := io.ReadFull(value, text); err != nil {
+		return unexpectedEnd(err)
+	}
+	return into.Unmarshal(text)
+}

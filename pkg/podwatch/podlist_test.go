@@ -1,0 +1,334 @@
+package podwatch
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"reflect"
+	"runtime/debug"
+	"strings"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	k8sruntime "k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/serializer"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/watch"
+
+	"github.com/podlapse/podlapse/pkg/timeline"
+)
+
+// asLarge fills a pod with as much as etcd takes; its name and UID end in three digits.
+func asLarge(fill func(*corev1.Pod)) *corev1.Pod {
+	p := pod("large-000", "uid-000")
+	p.TypeMeta = metav1.TypeMeta{APIVersion: "v1", Kind: "Pod"}
+	p.ResourceVersion = "7"
+	fill(p)
+	return p
+}
+
+func environment(p *corev1.Pod) {
+	for i := range 1400 {
+		p.Spec.Containers[0].Env = append(p.Spec.Containers[0].Env,
+			corev1.EnvVar{Name: fmt.Sprint("V", i), Value: strings.Repeat("x", 1000)})
+	}
+}
+
+func manyContainers(p *corev1.Pod) {
+	for i := range 18000 {
+		p.Spec.Containers = append(p.Spec.Containers, corev1.Container{Name: fmt.Sprint("c", i), Image: "registry.example/image:1",
+			ImagePullPolicy: corev1.PullAlways, TerminationMessagePath: "/dev/termination-log"})
+	}
+}
+
+func annotated(p *corev1.Pod) {
+	p.Annotations = map[string]string{"note": strings.Repeat("x", 250<<10)}
+	p.Labels = map[string]string{}
+	for i := range 5000 {
+		p.Labels[fmt.Sprint("label-", i)] = strings.Repeat("x", 60)
+	}
+	for i := range 20 {
+		p.ManagedFields = append(p.ManagedFields, metav1.ManagedFieldsEntry{Manager: fmt.Sprint("m", i), Subresource: "status",
+			Operation: metav1.ManagedFieldsOperationUpdate, FieldsV1: metav1.NewFieldsV1(`{"f:` + strings.Repeat("x", 40<<10) + `":{}}`)})
+	}
+}
+
+// manyPods is an API server that holds that many copies of a pod without keeping them in memory. It answers in protobuf.
+type manyPods struct {
+	t     testing.TB
+	pod   []byte // encoded
+	frame []byte // of a watch, with the pod
+	end   []byte // the bookmark that ends the first events of a watch
+	count int
+	// streams says that the server knows streaming lists; they are the first events of a watch.
+	streams bool
+}
+
+func newManyPods(t testing.TB, large *corev1.Pod, count int, streams bool) *manyPods {
+	text, err := large.Marshal()
+	if err != nil {
+		t.Fatal(err)
+	}
+	bookmark := &corev1.Pod{TypeMeta: large.TypeMeta}
+	bookmark.ResourceVersion = "9"
+	bookmark.Annotations = map[string]string{metav1.InitialEventsAnnotationKey: "true"}
+	return &manyPods{
+		t: t, pod: text, frame: protobufFrame(t, watch.Added, large), end: protobufFrame(t, watch.Bookmark, bookmark), count: count, streams: streams,
+	}
+}
+
+// numbered gives a copy of the pod its name and UID.
+func numbered(text []byte, n int) []byte {
+	for _, prefix := range []string{"large-", "uid-"} {
+		for i, at := 0, 0; ; i += at + 1 {
+			if at = bytes.Index(text[i:], []byte(prefix)); at < 0 {
+				break
+			}
+			copy(text[i+at+len(prefix):], fmt.Sprintf("%03d", n))
+		}
+	}
+	return text
+}
+
+func (s *manyPods) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	values := r.URL.Query()
+	switch {
+	case values.Get("watch") == "":
+		w.Header().Set("Content-Type", k8sruntime.ContentTypeProtobuf)
+		s.list(w)
+	case values.Get("sendInitialEvents") == "true" && !s.streams:
+		http.Error(w, "sendInitialEvents is forbidden", http.StatusUnprocessableEntity)
+	default:
+		w.Header().Set("Content-Type", "application/vnd.kubernetes.protobuf;stream=watch")
+		w.(http.Flusher).Flush()
+		if values.Get("sendInitialEvents") == "true" {
+			for n := range s.count {
+				_, _ = w.Write(numbered(s.frame, n))
+			}
+			_, _ = w.Write(s.end)
+		}
+		w.(http.Flusher).Flush()
+		<-r.Context().Done()
+	}
+}
+
+// list writes all pods, as the API server does from its watch cache, whatever the limit.
+func (s *manyPods) list(w io.Writer) {
+	writeList(w, func(write func([]byte)) {
+		for n := range s.count {
+			write(numbered(s.pod, n))
+		}
+	}, s.count*(1+len(binary.AppendUvarint(nil, uint64(len(s.pod))))+len(s.pod)))
+}
+
+func bytesField(field int, value []byte) []byte {
+	return append(binary.AppendUvarint([]byte{byte(field<<3 | 2)}, uint64(len(value))), value...)
+}
+
+// writeList writes a PodList whose items take so many bytes.
+func writeList(w io.Writer, items func(write func(pod []byte)), size int) {
+	meta := &metav1.ListMeta{ResourceVersion: "9"}
+	metaText, _ := meta.Marshal()
+	typeText, _ := (&k8sruntime.TypeMeta{APIVersion: "v1", Kind: "PodList"}).Marshal()
+	head := bytesField(1, metaText)
+	_, _ = io.WriteString(w, protobufMagic)
+	_, _ = w.Write(bytesField(1, typeText))
+	_, _ = w.Write(binary.AppendUvarint([]byte{2<<3 | 2}, uint64(len(head)+size)))
+	_, _ = w.Write(head)
+	items(func(pod []byte) {
+		_, _ = w.Write(binary.AppendUvarint([]byte{2<<3 | 2}, uint64(len(pod))))
+		_, _ = w.Write(pod)
+	})
+	_, _ = w.Write(bytesField(3, nil)) // contentEncoding
+	_, _ = w.Write(bytesField(4, nil))
+}
+
+// TestManyLargePodsTakeLittleMemory has sixty pods of 1.4 MB on the node, in all ways in which the agent asks for all of them, and
+// looks at the most memory in use. The program's limit is 90 MiB. Containers take 20 times their encoded size as Go has them: there
+// it is what one pod takes to decode.
+func TestManyLargePodsTakeLittleMemory(t *testing.T) {
+	const pods = 60
+	for name, test := range map[string]struct {
+		fill func(*corev1.Pod)
+		most int
+	}{
+		"environment": {environment, 20 << 20}, "containers": {manyContainers, 48 << 20}, "metadata": {annotated, 24 << 20},
+	} {
+		large, most := asLarge(test.fill), test.most
+		if size := large.Size(); size < 1100<<10 || size > 1500<<10 {
+			t.Fatalf("%s: the pod has %d bytes", name, size)
+		}
+		for how, streams := range map[string]bool{"list": false, "streaming list": true} {
+			t.Run(name+", "+how, func(t *testing.T) {
+				server := httptest.NewServer(newManyPods(t, large, pods, streams))
+				defer server.Close()
+				defer server.CloseClientConnections()
+				defer debug.SetGCPercent(debug.SetGCPercent(10))
+				var source *Pods
+				peak := peakHeap(func() {
+					ctx, stop := context.WithCancel(t.Context())
+					synced := make(chan struct{}, 1024)
+					source = NewPods(Config{Client: clientFor(t, server.URL), NodeName: nodeName, Now: time.Now,
+						Observe: func(context.Context, timeline.Observation) {},
+						Report: func(up bool, detail string) {
+							if up && strings.Contains(detail, "at the latest list") {
+								synced <- struct{}{}
+							}
+						}})
+					ended := make(chan struct{})
+					go func() {
+						defer close(ended)
+						_ = source.Run(ctx)
+					}()
+					select {
+					case <-synced:
+					case <-time.After(patience):
+						t.Error("never synced")
+					}
+					stop()
+					<-ended
+				})
+				t.Logf("%.1f MiB at most", float64(peak)/(1<<20))
+				if peak > most {
+					t.Errorf("%d bytes were in use, want at most %d", peak, most)
+				}
+				if len(source.store.seen) != pods {
+					t.Errorf("%d pods were seen", len(source.store.seen))
+				}
+			})
+		}
+		t.Run(name+", comparison", func(t *testing.T) {
+			server := httptest.NewServer(newManyPods(t, large, pods, false))
+			defer server.Close()
+			defer server.CloseClientConnections()
+			defer debug.SetGCPercent(debug.SetGCPercent(10))
+			source := NewPods(Config{Client: clientFor(t, server.URL), NodeName: nodeName, Now: time.Now})
+			list := listing{versions: map[string]string{}}
+			peak := peakHeap(func() {
+				if err := source.listPages(t.Context(), &list); err != nil {
+					t.Error(err)
+				}
+			})
+			t.Logf("%.1f MiB at most", float64(peak)/(1<<20))
+			if peak > most || len(list.versions) != pods {
+				t.Errorf("%d bytes were in use, want at most %d; %d pods", peak, most, len(list.versions))
+			}
+		})
+	}
+}
+
+// TestDecodePods reads what Kubernetes' own serializers write, and lists that end too early, at every byte.
+func TestDecodePods(t *testing.T) {
+	want := corev1.PodList{
+		TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "PodList"},
+		ListMeta: metav1.ListMeta{ResourceVersion: "9", Continue: "on"},
+		Items:    []corev1.Pod{*pod("a", "1"), *pod("b", "2")},
+	}
+	want.Items[1].Annotations = map[string]string{"long": strings.Repeat("x", 100)}
+	scheme := k8sruntime.NewScheme()
+	if err := corev1.AddToScheme(scheme); err != nil {
+		t.Fatal(err)
+	}
+	for _, info := range serializer.NewCodecFactory(scheme).WithoutConversion().SupportedMediaTypes() {
+		decode := decodePodsJSON
+		switch info.MediaType {
+		case k8sruntime.ContentTypeProtobuf:
+			decode = decodePodsProtobuf
+		case k8sruntime.ContentTypeJSON:
+		default:
+			continue
+		}
+		read := func(text []byte) (corev1.PodList, error) {
+			got := corev1.PodList{TypeMeta: want.TypeMeta}
+			var err error
+			got.ListMeta, err = decode(bufio.NewReader(bytes.NewReader(text)), func(p *corev1.Pod) { got.Items = append(got.Items, *p) })
+			return got, err
+		}
+		text, err := k8sruntime.Encode(info.Serializer, &want)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got, err := read(text); err != nil || !reflect.DeepEqual(got, want) {
+			t.Errorf("%s: %v, got %+v", info.MediaType, err, got)
+		}
+		for end := range bytes.TrimSpace(text) {
+			if got, err := read(text[:end]); err == nil && !reflect.DeepEqual(got, want) {
+				t.Errorf("%s: a list that ends after %d of %d bytes is taken as %+v", info.MediaType, end, len(text), got)
+			}
+		}
+		other, err := k8sruntime.Encode(info.Serializer, &corev1.NodeList{TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "NodeList"}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := read(other); err == nil {
+			t.Errorf("%s: a list of nodes is taken", info.MediaType)
+		}
+	}
+	var huge bytes.Buffer
+	writeList(&huge, func(func([]byte)) { huge.Write(binary.AppendUvarint([]byte{2<<3 | 2}, 1<<40)) }, 1<<40)
+	if _, err := decodePodsProtobuf(bufio.NewReader(&huge), func(*corev1.Pod) {}); err == nil || !strings.Contains(err.Error(), "larger than") {
+		t.Errorf("a pod of a terabyte: %v", err)
+	}
+}
+
+func FuzzDecodePods(f *testing.F) {
+	var list bytes.Buffer
+	text, _ := pod("a", "1").Marshal()
+	writeList(&list, func(write func([]byte)) { write(text) }, 2+len(text))
+	f.Add(list.Bytes())
+	f.Add([]byte(`{"kind":"PodList","metadata":{"resourceVersion":"9"},"items":[{"metadata":{"name":"a"}},null]}`))
+	f.Fuzz(func(t *testing.T, text []byte) {
+		for _, decode := range []func(*bufio.Reader, func(*corev1.Pod)) (metav1.ListMeta, error){decodePodsJSON, decodePodsProtobuf} {
+			if _, err := decode(bufio.NewReader(bytes.NewReader(text)), func(*corev1.Pod) {}); errors.Is(err, io.EOF) {
+				t.Errorf("%q: an end that is none", text)
+			}
+		}
+	})
+}
+
+// TestAPodOfTooManyContainersIsIgnored has it come, change and go.
+func TestAPodOfTooManyContainersIsIgnored(t *testing.T) {
+	h := newHarness(t)
+	pods := NewPods(Config{NodeName: nodeName, Observe: h.observe, Report: h.report, Now: h.clock.Now})
+	pods.store.ctx = t.Context()
+	crowd := pod("crowd", "crowd")
+	manyContainers(crowd)
+	for _, take := range []func(any) error{pods.store.Add, pods.store.Update} {
+		if err := take(crowd); err != nil {
+			t.Fatal(err)
+		}
+	}
+	h.nothing()
+	if r := <-h.reports; !strings.Contains(r.detail, "ignoring pod ns/crowd: it has 18001 containers, more than 256") || len(h.reports) > 0 {
+		t.Errorf("reported %+v, and %d more", r, len(h.reports))
+	}
+	if err := pods.store.Delete(crowd); err != nil || len(pods.store.seen) > 0 {
+		t.Errorf("%v, %d pods are left", err, len(pods.store.seen))
+	}
+}
+
+// TestSlimKeepsWhatFollowersNeed is of an ordinary pod.
+func TestSlimKeepsWhatFollowersNeed(t *testing.T) {
+	p := pod("web", "1")
+	p.Labels, p.Annotations = map[string]string{"app": "web"}, map[string]string{"addtime": ""}
+	p.OwnerReferences = []metav1.OwnerReference{{Kind: "Other", UID: types.UID("x")}, {Kind: "DaemonSet", Name: "web", Controller: to(true)}}
+	applied := metav1.ManagedFieldsEntry{Manager: "podlapse", Operation: metav1.ManagedFieldsOperationApply, FieldsV1: metav1.NewFieldsV1(`{"f:a":{}}`)}
+	p.ManagedFields = []metav1.ManagedFieldsEntry{{Manager: "kubelet", Operation: metav1.ManagedFieldsOperationUpdate}, applied}
+	p.Status = corev1.PodStatus{Phase: corev1.PodRunning,
+		Conditions:        []corev1.PodCondition{{Type: corev1.PodReady, Status: corev1.ConditionTrue, LastTransitionTime: stamp(1)}},
+		ContainerStatuses: []corev1.ContainerStatus{{Name: "app", RestartCount: 2}}}
+	got := slim(p)
+	if got.Labels["app"] != "web" || len(got.Annotations) != 1 || len(got.OwnerReferences) != 1 || got.OwnerReferences[0].Name != "web" ||
+		!reflect.DeepEqual(got.ManagedFields, []metav1.ManagedFieldsEntry{applied}) || got.Spec.NodeName != nodeName ||
+		!reflect.DeepEqual(got.Status.Conditions, p.Status.Conditions) || got.Status.ContainerStatuses[0].RestartCount != 2 {
+		t.Errorf("got %+v", got)
+	}
+}
