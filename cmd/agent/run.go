@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"io"
+	"os"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -45,6 +46,7 @@ func runAgent(ctx context.Context, args []string, getenv func(string) string, st
 		return failUsage(stderr, "run", err)
 	}
 	sampleAllocations(c)
+	limitMemory(getenv, os.DirFS("/"))
 	api, err := newAPIServer(c)
 	if err != nil {
 		return failUsage(stderr, "run", err)
@@ -265,7 +267,7 @@ func serve(ctx context.Context, c config, api apiServer, registry *prometheus.Re
 	logger.Info("podlapse agent starts",
 		zap.String("version", build.Version), zap.String("revision", build.Revision),
 		zap.String("node", c.nodeName), zap.Stringer("address", server.Addr()),
-		zap.Stringer("cri_endpoint", c.criEndpoint))
+		zap.Stringer("cri_endpoint", c.criEndpoint), memoryLimitField())
 
 	// The stages stop in this order, so that what came in still goes out. They start the other way.
 	parts := newStages(logger)

@@ -1,0 +1,81 @@
+package main
+
+import (
+	"io/fs"
+	"math"
+	"path"
+	"runtime/debug"
+	"strconv"
+	"strings"
+
+	"go.uber.org/zap"
+)
+
+// memoryShare is how much of the cgroup's limit Go may use, in percent. The rest is for what Go does not count: pages of the program's
+// file, the kernel's buffers of connections.
+const memoryShare = 90
+
+// limitMemory tells Go's garbage collector the memory limit of the process's cgroup: it collects more often as that comes closer,
+// where it would otherwise let the heap double. GOMEMLIMIT, if it is set, has been obeyed already.
+func limitMemory(getenv func(string) string, root fs.FS) {
+	if getenv("GOMEMLIMIT") != "" {
+		return
+	}
+	if limit, ok := cgroupMemory(root); ok {
+		debug.SetMemoryLimit(limit / 100 * memoryShare)
+	}
+}
+
+// memoryLimitField is the limit in force, for the log; nothing if there is no limit.
+func memoryLimitField() zap.Field {
+	if limit := debug.SetMemoryLimit(-1); limit < math.MaxInt64 {
+		return zap.Int64("memory_limit_bytes", limit)
+	}
+	return zap.Skip()
+}
+
+// cgroupMemory is the lowest memory limit of the process's cgroup and those above it, as far as they can be seen. In a container its
+// own cgroup is mounted as the root, whatever its path is.
+func cgroupMemory(root fs.FS) (limit int64, ok bool) {
+	membership, err := fs.ReadFile(root, "proc/self/cgroup")
+	if err != nil {
+		return 0, false
+	}
+	limit = math.MaxInt64
+	for line := range strings.Lines(string(membership)) {
+		// hierarchy:controllers:path, where version 2 has neither number nor controllers (man 7 cgroups).
+		parts := strings.SplitN(strings.TrimSpace(line), ":", 3)
+		if len(parts) != 3 {
+			continue
+		}
+		directory, file := "sys/fs/cgroup", "memory.max"
+		switch {
+		case parts[0] == "0" && parts[1] == "":
+		case parts[1] == "memory":
+			directory, file = "sys/fs/cgroup/memory", "memory.limit_in_bytes"
+		default:
+			continue
+		}
+		for at := path.Clean("/" + parts[2]); ; at = path.Dir(at) {
+			limit = min(limit, readLimit(root, path.Join(directory, at, file)))
+			if at == "/" {
+				break
+			}
+		}
+	}
+	return limit, limit < math.MaxInt64
+}
+
+// readLimit is the number in a file; that of version 1 for no limit is the largest multiple of the page size.
+func readLimit(root fs.FS, name string) int64 {
+	const none = 1 << 60
+	text, err := fs.ReadFile(root, name)
+	if err != nil {
+		return math.MaxInt64
+	}
+	limit, err := strconv.ParseInt(strings.TrimSpace(string(text)), 10, 64)
+	if err != nil || limit <= 0 || limit >= none { // max, in version 2
+		return math.MaxInt64
+	}
+	return limit
+}
