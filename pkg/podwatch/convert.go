@@ -13,14 +13,6 @@ import (
 	"github.com/podlapse/podlapse/pkg/timeline"
 )
 
-// mirrorAnnotation holds, on the mirror of a static pod, the UID under which kubelet and the runtime
-// know the pod (kubelet: pkg/kubelet/types, ConfigMirrorAnnotationKey).
-const mirrorAnnotation = "kubernetes.io/config.mirror"
-
-// readAnnotation holds, on static pods and their mirrors, when kubelet read the manifest, RFC 3339 with
-// nanoseconds (kubelet: pkg/kubelet/types, ConfigFirstSeenAnnotationKey).
-const readAnnotation = "kubernetes.io/config.seen"
-
 // traceParentAnnotation is where whoever makes a pod may leave the trace that its start-up belongs to, as the
 // header of the same name does for a request (W3C Trace Context).
 const traceParentAnnotation = "traceparent"
@@ -58,7 +50,7 @@ func convertPod(pod *corev1.Pod) timeline.Pod {
 		UnschedulableAt:   unschedulableAt(pod.ManagedFields),
 		Containers:        convertContainers(pod),
 	}
-	if uid := pod.Annotations[mirrorAnnotation]; uid != "" && len(uid) <= maxName {
+	if uid := staticUID(pod); uid != "" {
 		converted.RuntimeUID = uid
 		converted.ReadAt = readAt(pod)
 	}
@@ -95,15 +87,6 @@ func convertLabels(labels map[string]string) string {
 		text.WriteString(key + "=" + labels[key])
 	}
 	return text.String()
-}
-
-// readAt is zero when the annotation is absent or no instant.
-func readAt(mirror *corev1.Pod) time.Time {
-	at, err := time.Parse(time.RFC3339Nano, mirror.Annotations[readAnnotation])
-	if err != nil || at.Unix() <= 0 {
-		return time.Time{}
-	}
-	return at.UTC()
 }
 
 // lastSecond is the last one that RFC 3339 can name; an object sent as protobuf may hold a later one.

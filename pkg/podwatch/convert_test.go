@@ -130,8 +130,8 @@ func TestConvertStaticPod(t *testing.T) {
 	got := convertPod(&corev1.Pod{ObjectMeta: metav1.ObjectMeta{
 		UID: "mirror", Annotations: map[string]string{mirrorAnnotation: "hash", "kubernetes.io/config.hash": "hash",
 			readAnnotation: "2026-08-17T14:00:01.123456789+02:00"},
-		OwnerReferences: []metav1.OwnerReference{{Kind: "Node", Name: "node-a", Controller: to(true)}},
-	}})
+		OwnerReferences: []metav1.OwnerReference{{APIVersion: "v1", Kind: "Node", Name: "node-a", Controller: to(true)}},
+	}, Spec: corev1.PodSpec{NodeName: "node-a"}})
 	if want := at(1).Add(123456789); got.ReadAt != want {
 		t.Errorf("read at %s, want %s", got.ReadAt, want)
 	}

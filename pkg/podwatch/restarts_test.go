@@ -106,6 +106,7 @@ func TestRestartsCountOnce(t *testing.T) {
 
 	mirror := crashed("mirror", 5, "Error", 1) // made again by kubelet: its containers' counts are old
 	mirror.Annotations = map[string]string{mirrorAnnotation: "static"}
+	mirror.OwnerReferences = mirrorOf("", "", "").OwnerReferences
 	take(mirror)
 	mustCount(t, pods, want)
 

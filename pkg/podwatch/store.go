@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"reflect"
+	"slices"
 	"sync"
 	"time"
 
@@ -24,6 +25,8 @@ type store struct {
 	ctx  context.Context // of Run, which sets it: the reflector's interface has no place for it
 	pods *Pods
 	seen map[string]timeline.Pod // by UID: a name can be used again between two lists
+	// mirrors are the UIDs of static pods' mirrors in seen, by the UID that the runtime knows the static pod by.
+	mirrors map[string]string
 	// known are UIDs from before this store, until the first list. How those pods were last is not known, so
 	// each that is still there is observed.
 	known []string
@@ -35,7 +38,7 @@ type store struct {
 }
 
 func newStore(pods *Pods) *store {
-	s := &store{pods: pods, seen: map[string]timeline.Pod{}, known: pods.config.Known}
+	s := &store{pods: pods, seen: map[string]timeline.Pod{}, mirrors: map[string]string{}, known: pods.config.Known}
 	if pods.config.Verify.Interval > 0 {
 		s.ledger = &ledger{versions: map[string]string{}}
 	}
@@ -115,6 +118,16 @@ func (s *store) Replace(list []any, version string) error {
 		}
 	}
 	s.known = nil
+	// Whose UIDs are their own come first: no mirror may claim one of them.
+	slices.SortStableFunc(pods, func(a, b *arrival) int {
+		switch isMirror(a.converted) {
+		case isMirror(b.converted):
+			return 0
+		case true:
+			return 1
+		}
+		return -1
+	})
 	for _, pod := range pods {
 		if !s.ledger.older(string(pod.UID), pod.ResourceVersion) {
 			s.observe(pod, now, false)
@@ -148,10 +161,10 @@ func (s *store) observe(pod *arrival, now time.Time, live bool) {
 	} else {
 		s.pods.config.Objects.keep(pod)
 	}
-	converted := pod.converted
+	converted := s.claim(pod.converted, now)
 	known, ok := s.seen[converted.UID]
 	// The mirror of a static pod may be made again, with the counts of the one before.
-	s.pods.restarts.observe(pod.Pod, !ok && (!s.listed || converted.RuntimeUID != converted.UID))
+	s.pods.restarts.observe(pod.Pod, !ok && (!s.listed || isMirror(converted)))
 	s.pods.config.Follower.Seen(pod.Pod)
 	if ok && !known.DeletedAt.IsZero() && known.DeletedAt.Before(converted.DeletedAt) {
 		// Kubelet ends a deletion by asking for it again without grace, which moves the stamp.
@@ -166,15 +179,17 @@ func (s *store) observe(pod *arrival, now time.Time, live bool) {
 
 // ignore notes that a pod is there of which nothing is told: a timeline of some of its containers would be wrong.
 func (s *store) ignore(pod *arrival) {
-	if _, known := s.seen[string(pod.UID)]; known {
+	uid := string(pod.UID)
+	if _, known := s.seen[uid]; known {
 		return
 	}
-	s.seen[string(pod.UID)] = timeline.Pod{UID: string(pod.UID)}
+	s.seen[uid] = timeline.Pod{UID: uid, RuntimeUID: uid}
 	s.pods.config.Report(true, fmt.Sprintf("ignoring pod %s/%s: it has %d containers, more than %d",
 		pod.Namespace, pod.Name, pod.containers, maxContainers))
 }
 
 func (s *store) gone(uid string, now time.Time, live bool) {
+	s.unclaim(s.seen[uid])
 	delete(s.seen, uid)
 	s.ledger.gone(uid)
 	s.pods.config.Objects.forget(uid)

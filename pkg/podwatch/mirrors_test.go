@@ -1,0 +1,104 @@
+package podwatch
+
+import (
+	"testing"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/podlapse/podlapse/pkg/timeline"
+)
+
+// mirrorOf is a pod that says that it is the mirror of a static pod with a UID.
+func mirrorOf(name, uid, static string) *corev1.Pod {
+	p := pod(name, uid)
+	p.Annotations = map[string]string{mirrorAnnotation: static, readAnnotation: "2026-08-17T12:00:01Z"}
+	p.OwnerReferences = []metav1.OwnerReference{{APIVersion: "v1", Kind: "Node", Name: nodeName, Controller: to(true)}}
+	return p
+}
+
+// TestAMirrorIsOfItsNode takes away what kubelet gives every mirror since Kubernetes 1.17. Anybody may set the annotation on a pod.
+func TestAMirrorIsOfItsNode(t *testing.T) {
+	if got := convertPod(mirrorOf("web", "1", "static")); got.RuntimeUID != "static" || got.ReadAt.IsZero() {
+		t.Errorf("kubelet's own: %+v", got)
+	}
+	for name, forge := range map[string]func(*corev1.Pod){
+		"without an owner":     func(p *corev1.Pod) { p.OwnerReferences = nil },
+		"of another node":      func(p *corev1.Pod) { p.OwnerReferences[0].Name = "node-b" },
+		"of another kind":      func(p *corev1.Pod) { p.OwnerReferences[0].Kind = "ReplicaSet" },
+		"of another API group": func(p *corev1.Pod) { p.OwnerReferences[0].APIVersion = "example.com/v1" },
+		"of no controller":     func(p *corev1.Pod) { p.OwnerReferences[0].Controller = nil },
+		"with too long a UID":  func(p *corev1.Pod) { p.Annotations[mirrorAnnotation] = string(make([]byte, maxUID+1)) },
+	} {
+		p := mirrorOf("web", "1", "static")
+		forge(p)
+		if got := convertPod(p); got.RuntimeUID != "1" || !got.ReadAt.IsZero() {
+			t.Errorf("%s: runtime UID %s, read at %s", name, got.RuntimeUID, got.ReadAt)
+		}
+	}
+}
+
+// TestNoMirrorTakesAnothersUID has a forged mirror claim the UID of another pod, whose evidence it would get.
+func TestNoMirrorTakesAnothersUID(t *testing.T) {
+	older := func(p *corev1.Pod, second int) *corev1.Pod {
+		p.CreationTimestamp = stamp(second)
+		return p
+	}
+	victim, thief := older(pod("web", "uid"), 5), older(mirrorOf("thief", "thief", "uid"), 6)
+	static, copied := older(mirrorOf("static-node-a", "m1", "hash"), 5), older(mirrorOf("thief", "thief", "hash"), 6)
+	again := older(mirrorOf("static-node-a", "m2", "hash"), 7)
+	for _, test := range []struct {
+		name string
+		pods []*corev1.Pod
+		list bool
+		want map[string]string // runtime UID by UID
+	}{
+		{"after the pod", []*corev1.Pod{victim, thief}, false, map[string]string{"uid": "uid", "thief": "thief"}},
+		{"before the pod", []*corev1.Pod{thief, victim}, false, map[string]string{"uid": "uid", "thief": "thief"}},
+		{"before it in a list", []*corev1.Pod{thief, victim}, true, map[string]string{"uid": "uid", "thief": "thief"}},
+		{"after the mirror", []*corev1.Pod{static, copied}, false, map[string]string{"m1": "hash", "thief": "thief"}},
+		{"before the mirror", []*corev1.Pod{copied, static}, false, map[string]string{"m1": "hash", "thief": "thief"}},
+		{"a mirror made again", []*corev1.Pod{static, again}, false, map[string]string{"m1": "hash", "m2": "hash"}},
+		{"a mirror that changes", []*corev1.Pod{static, static}, false, map[string]string{"m1": "hash"}},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			h := newHarness(t)
+			pods := NewPods(Config{NodeName: nodeName, Observe: h.observe, Report: h.report, Now: h.clock.Now})
+			pods.store.ctx = t.Context()
+			var all []any
+			for _, p := range test.pods {
+				all = append(all, p)
+			}
+			if test.list {
+				if err := pods.store.Replace(all, "1"); err != nil {
+					t.Fatal(err)
+				}
+			} else {
+				for _, p := range all {
+					if err := pods.store.Add(p); err != nil {
+						t.Fatal(err)
+					}
+				}
+			}
+			got, observed := map[string]string{}, len(h.seen)
+			for range observed {
+				seen := h.next().(timeline.PodSeen).Pod
+				if test.list && seen.RuntimeUID != test.want[seen.UID] {
+					t.Errorf("a list tells of %s as %s first", seen.UID, seen.RuntimeUID)
+				}
+				got[seen.UID] = seen.RuntimeUID
+			}
+			for uid, want := range test.want {
+				if got[uid] != want {
+					t.Errorf("%s has the runtime UID %s, want %s", uid, got[uid], want)
+				}
+			}
+			for _, p := range all {
+				_ = pods.store.Delete(p)
+			}
+			if len(pods.store.mirrors) > 0 {
+				t.Errorf("claims of pods that are gone: %v", pods.store.mirrors)
+			}
+		})
+	}
+}
