@@ -23,6 +23,7 @@ func LoadConfig(kubeconfig string, clock *Clock, traffic *Traffic) (*rest.Config
 	}
 	config.UserAgent = userAgent
 	config.WarningHandler = rest.NoWarnings{} // it would write to stderr
+	config.Wrap(boundBuffers)
 	config.Wrap(clock.read)
 	config.Wrap(traffic.count)
 	return config, nil

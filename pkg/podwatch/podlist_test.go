@@ -160,7 +160,7 @@ func TestManyLargePodsTakeLittleMemory(t *testing.T) {
 		fill func(*corev1.Pod)
 		most int
 	}{
-		"environment": {environment, 20 << 20}, "containers": {manyContainers, 48 << 20}, "metadata": {annotated, 24 << 20},
+		"environment": {environment, 20 << 20}, "containers": {manyContainers, 64 << 20}, "metadata": {annotated, 24 << 20},
 	} {
 		large, most := asLarge(test.fill), test.most
 		if size := large.Size(); size < 1100<<10 || size > 1500<<10 {
