@@ -11,12 +11,12 @@ import (
 	"go.uber.org/zap"
 )
 
-// memoryShare is how much of the cgroup's limit Go may use, in percent. The rest is for what Go does not count: pages of the program's
-// file, the kernel's buffers of connections.
+// memoryShare is how much of the cgroup's limit Go may use, in percent. The rest is for what Go does not count: pages
+// of the program's file, the kernel's buffers of connections.
 const memoryShare = 90
 
-// limitMemory tells Go's garbage collector the memory limit of the process's cgroup: it collects more often as that comes closer,
-// where it would otherwise let the heap double. GOMEMLIMIT, if it is set, has been obeyed already.
+// limitMemory tells Go's garbage collector the memory limit of the process's cgroup: it collects more often as that
+// comes closer, where it would otherwise let the heap double. GOMEMLIMIT, if it is set, has been obeyed already.
 func limitMemory(getenv func(string) string, root fs.FS) {
 	if getenv("GOMEMLIMIT") != "" {
 		return
@@ -34,8 +34,8 @@ func memoryLimitField() zap.Field {
 	return zap.Skip()
 }
 
-// cgroupMemory is the lowest memory limit of the process's cgroup and those above it, as far as they can be seen. In a container its
-// own cgroup is mounted as the root, whatever its path is.
+// cgroupMemory is the lowest memory limit of the process's cgroup and those above it, as far as they can be seen. In a
+// container its own cgroup is mounted as the root, whatever its path is.
 func cgroupMemory(root fs.FS) (limit int64, ok bool) {
 	membership, err := fs.ReadFile(root, "proc/self/cgroup")
 	if err != nil {

@@ -21,20 +21,26 @@ func TestCgroupMemory(t *testing.T) {
 		files map[string]string
 		want  int64 // 0: no limit
 	}{
-		"a container, version 2": {map[string]string{"proc/self/cgroup": "0::/\n", "sys/fs/cgroup/memory.max": "94371840\n"}, limit},
+		"a container, version 2": {map[string]string{
+			"proc/self/cgroup": "0::/\n", "sys/fs/cgroup/memory.max": "94371840\n"}, limit},
 		"its cgroup's path is of the host": {map[string]string{
 			"proc/self/cgroup": "0::/kubepods/pod1/c1\n", "sys/fs/cgroup/memory.max": "94371840\n"}, limit},
 		"a service": {map[string]string{
-			"proc/self/cgroup": "0::/system.slice/agent.service\n", "sys/fs/cgroup/system.slice/agent.service/memory.max": "94371840\n",
-			"sys/fs/cgroup/system.slice/memory.max": "max\n"}, limit},
+			"proc/self/cgroup": "0::/system.slice/agent.service\n",
+			"sys/fs/cgroup/system.slice/agent.service/memory.max": "94371840\n",
+			"sys/fs/cgroup/system.slice/memory.max":               "max\n"}, limit},
 		"the lower limit is above": {map[string]string{
-			"proc/self/cgroup": "0::/a/b\n", "sys/fs/cgroup/a/b/memory.max": "99999999999\n", "sys/fs/cgroup/a/memory.max": "94371840\n"}, limit},
+			"proc/self/cgroup": "0::/a/b\n", "sys/fs/cgroup/a/b/memory.max": "99999999999\n",
+			"sys/fs/cgroup/a/memory.max": "94371840\n"}, limit},
 		"version 1": {map[string]string{
-			"proc/self/cgroup": "9:name=systemd:/\n4:memory:/docker/x\n1:cpu:/\n", "sys/fs/cgroup/memory/memory.limit_in_bytes": "94371840\n"}, limit},
+			"proc/self/cgroup":                           "9:name=systemd:/\n4:memory:/docker/x\n1:cpu:/\n",
+			"sys/fs/cgroup/memory/memory.limit_in_bytes": "94371840\n"}, limit},
 		"version 1 without a limit": {map[string]string{
-			"proc/self/cgroup": "4:memory:/\n", "sys/fs/cgroup/memory/memory.limit_in_bytes": "9223372036854771712\n"}, 0},
-		"version 2 without a limit": {map[string]string{"proc/self/cgroup": "0::/\n", "sys/fs/cgroup/memory.max": "max\n"}, 0},
-		"no cgroups":                {nil, 0},
+			"proc/self/cgroup":                           "4:memory:/\n",
+			"sys/fs/cgroup/memory/memory.limit_in_bytes": "9223372036854771712\n"}, 0},
+		"version 2 without a limit": {map[string]string{
+			"proc/self/cgroup": "0::/\n", "sys/fs/cgroup/memory.max": "max\n"}, 0},
+		"no cgroups": {nil, 0},
 		"nonsense": {map[string]string{
 			"proc/self/cgroup": "0::/../..\nx\n:::\n0::\n", "sys/fs/cgroup/memory.max": "-5\n"}, 0},
 	} {

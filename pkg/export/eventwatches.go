@@ -43,8 +43,9 @@ func NewEventWatches(read func() EventWatches) prometheus.Collector {
 			"Kubelet's Events that the API server sent, those that a new watch repeats and those about pods that need none included."),
 		used: desc("events_used_total", "Kubelet's Events that told something new of a start-up."),
 		refused: desc("events_refused_total",
-			"Events that were ignored because kubelet cannot have made them, by reason: a name, UID or size that is too long (oversized), "+
-				"the UID of a pod with another namespace, name or kind (pod), another host than the pod's earlier Events (host).", "reason"),
+			"Events that were ignored because kubelet cannot have made them, by reason: "+
+				"a name, UID or size that is too long (oversized), the UID of a pod with another namespace, name or kind (pod), "+
+				"another host than the pod's earlier Events (host).", "reason"),
 	}
 }
 

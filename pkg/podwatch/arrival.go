@@ -13,19 +13,21 @@ import (
 	"github.com/podlapse/podlapse/pkg/timeline"
 )
 
-// Bounds on what followers get of an object, in bytes and entries. What podlapse and add-ons write comes to some hundred bytes.
+// Bounds on what followers get of an object, in bytes and entries. What podlapse and add-ons write comes to some
+// hundred bytes.
 const (
 	maxAnnotation  = 4 << 10
 	maxAnnotations = 16 << 10
 	maxApplied     = 16 // managed fields
 )
 
-// maxContainers is how many containers a pod may have, image volumes included. Real pods have some ten; 1.4 MB, which is what etcd
-// takes, hold more than 20,000, and each takes several times its size.
+// maxContainers is how many containers a pod may have, image volumes included. Real pods have some ten; 1.4 MB, which
+// is what etcd takes, hold more than 20,000, and each takes several times its size.
 const maxContainers = 256
 
-// arrival is a pod as it is taken in: what is kept of its object, made as soon as it is decoded. An object may have 1.4 MB, and
-// a list some hundred objects, so none is held until the list is complete. It is a runtime.Object, as the reflector wants.
+// arrival is a pod as it is taken in: what is kept of its object, made as soon as it is decoded. An object may have
+// 1.4 MB, and a list some hundred objects, so none is held until the list is complete. It is a runtime.Object, as the
+// reflector wants.
 type arrival struct {
 	*corev1.Pod // what followers, restarts and delays need, and no more
 	converted   timeline.Pod
@@ -64,7 +66,8 @@ func (p *Pods) arrived(obj any) (*arrival, error) {
 	return nil, fmt.Errorf("unexpected %T", obj)
 }
 
-// Transformer implements cache.TransformingStore: the reflector collects the first events of a watch, which stand for a list.
+// Transformer implements cache.TransformingStore: the reflector collects the first events of a watch, which stand for
+// a list.
 func (s *store) Transformer() cache.TransformFunc {
 	return func(obj any) (any, error) { return s.pods.arrived(obj) }
 }
@@ -87,7 +90,8 @@ func slim(pod *corev1.Pod) *corev1.Pod {
 			Namespace: pod.Namespace, Name: pod.Name, UID: pod.UID, ResourceVersion: pod.ResourceVersion,
 			CreationTimestamp: pod.CreationTimestamp, DeletionTimestamp: pod.DeletionTimestamp,
 			DeletionGracePeriodSeconds: pod.DeletionGracePeriodSeconds,
-			Labels:                     atMost(pod.Labels, maxName, maxLabels), Annotations: atMost(pod.Annotations, maxAnnotation, maxAnnotations),
+			Labels:                     atMost(pod.Labels, maxName, maxLabels),
+			Annotations:                atMost(pod.Annotations, maxAnnotation, maxAnnotations),
 		},
 		Spec: corev1.PodSpec{NodeName: pod.Spec.NodeName},
 		Status: corev1.PodStatus{
@@ -112,11 +116,13 @@ func slim(pod *corev1.Pod) *corev1.Pod {
 	}
 	for i := range pod.Spec.InitContainers[:min(len(pod.Spec.InitContainers), maxContainers)] {
 		c := &pod.Spec.InitContainers[i]
-		copied.Spec.InitContainers = append(copied.Spec.InitContainers, corev1.Container{Name: c.Name, RestartPolicy: c.RestartPolicy})
+		copied.Spec.InitContainers = append(copied.Spec.InitContainers,
+			corev1.Container{Name: c.Name, RestartPolicy: c.RestartPolicy})
 	}
 	for _, c := range pod.Status.Conditions[:min(len(pod.Status.Conditions), maxConditions)] {
 		copied.Status.Conditions = append(copied.Status.Conditions, corev1.PodCondition{
-			Type: corev1.PodConditionType(bounded(string(c.Type), maxName)), Status: c.Status, LastTransitionTime: c.LastTransitionTime,
+			Type:   corev1.PodConditionType(bounded(string(c.Type), maxName)),
+			Status: c.Status, LastTransitionTime: c.LastTransitionTime,
 		})
 	}
 	return copied

@@ -6,8 +6,8 @@ import (
 	utilnet "k8s.io/apimachinery/pkg/util/net"
 )
 
-// maxBuffered is how much of one answer the API server may send ahead of its reader, in bytes. Go's default is 4 MiB: the watches that
-// may be open at once would hold 132 MiB while observations wait to be taken.
+// maxBuffered is how much of one answer the API server may send ahead of its reader, in bytes. Go's default is 4 MiB:
+// the watches that may be open at once would hold 132 MiB while observations wait to be taken.
 const maxBuffered = 256 << 10
 
 // boundBuffers wraps nothing: it sets up the transport inside before its first request.

@@ -48,13 +48,17 @@ func loadConfig(kubeconfig string) (*rest.Config, error) {
 // NewRESTClient makes a client for core/v1. It knows core/v1 alone: the full clientset's scheme costs a node
 // agent megabytes. Clients of one configuration share their connections.
 func NewRESTClient(config *rest.Config) (rest.Interface, error) {
-	return newRESTClient(config, func(s runtime.NegotiatedSerializer) (runtime.NegotiatedSerializer, error) { return s, nil })
+	return newRESTClient(config, func(s runtime.NegotiatedSerializer) (runtime.NegotiatedSerializer, error) {
+		return s, nil
+	})
 }
 
-// NewEventClient makes a client that is good for watches of Events alone: an Event that is larger than any of kubelet's is skipped
-// before it takes memory.
+// NewEventClient makes a client that is good for watches of Events alone: an Event that is larger than any of
+// kubelet's is skipped before it takes memory.
 func NewEventClient(config *rest.Config) (rest.Interface, error) {
-	return newRESTClient(config, func(s runtime.NegotiatedSerializer) (runtime.NegotiatedSerializer, error) { return newSmallEvents(s) })
+	return newRESTClient(config, func(s runtime.NegotiatedSerializer) (runtime.NegotiatedSerializer, error) {
+		return newSmallEvents(s)
+	})
 }
 
 func newRESTClient(

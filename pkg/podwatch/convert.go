@@ -92,7 +92,8 @@ func convertLabels(labels map[string]string) string {
 // lastSecond is the last one that RFC 3339 can name; an object sent as protobuf may hold a later one.
 var lastSecond = time.Date(9999, 12, 31, 23, 59, 59, 0, time.UTC).Unix()
 
-// instant is a stamp of the API server in UTC, and zero when it is absent, no later than the epoch or beyond any calendar.
+// instant is a stamp of the API server in UTC, and zero when it is absent, no later than the epoch or beyond the
+// calendar.
 func instant(t metav1.Time) time.Time {
 	if t.Unix() <= 0 || t.Unix() > lastSecond {
 		return time.Time{}

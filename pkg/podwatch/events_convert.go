@@ -19,13 +19,14 @@ const (
 	maxLiveAge = 2 * time.Second
 )
 
-// oversized says that what tells an Event and its pod from others is longer than kubelet and the API server make it. All but the
-// namespace is chosen by whoever creates the Event, and core/v1 Events are not validated for length. Cutting
-// such a text would take one thing for another; what merely describes is cut by convertEvent.
+// oversized says that what tells an Event and its pod from others is longer than kubelet and the API server make it.
+// All but the namespace is chosen by whoever creates the Event, and core/v1 Events are not validated for length.
+// Cutting such a text would take one thing for another; what merely describes is cut by convertEvent.
 func oversized(event *corev1.Event) bool {
 	about := &event.InvolvedObject
-	return len(event.Name) > maxEventName || len(event.ResourceVersion) > maxVersion || len(event.Source.Host) > maxName ||
-		len(about.Name) > maxName || len(about.UID) > maxUID || len(about.Namespace) > maxName || len(event.Namespace) > maxName
+	return len(event.Name) > maxEventName || len(event.Namespace) > maxName || len(event.ResourceVersion) > maxVersion ||
+		len(about.Name) > maxName || len(about.Namespace) > maxName || len(about.UID) > maxUID ||
+		len(event.Source.Host) > maxName
 }
 
 // convertEvent reads a kubelet Event that arrived through a watch opened at openedAt. It is live when

@@ -18,10 +18,11 @@ import (
 // kubeletEvent is an Event as kubelet makes it at an instant.
 func kubeletEvent(podUID, reason string, madeAt time.Time) *corev1.Event {
 	return &corev1.Event{
-		ObjectMeta:     metav1.ObjectMeta{Namespace: "ns", Name: fmt.Sprintf("pod.%x", madeAt.UnixNano())},
-		InvolvedObject: corev1.ObjectReference{Kind: "Pod", Namespace: "ns", Name: "pod", UID: types.UID(podUID), FieldPath: "spec.containers{app}"},
-		Source:         corev1.EventSource{Component: "kubelet", Host: nodeName},
-		Reason:         reason, Message: reason + " it", Count: 1,
+		ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: fmt.Sprintf("pod.%x", madeAt.UnixNano())},
+		InvolvedObject: corev1.ObjectReference{Kind: "Pod", Namespace: "ns", Name: "pod", UID: types.UID(podUID),
+			FieldPath: "spec.containers{app}"},
+		Source: corev1.EventSource{Component: "kubelet", Host: nodeName},
+		Reason: reason, Message: reason + " it", Count: 1,
 		FirstTimestamp: metav1.NewTime(madeAt.Truncate(time.Second)), LastTimestamp: metav1.NewTime(madeAt.Truncate(time.Second)),
 	}
 }

@@ -105,7 +105,9 @@ func TestRandomDays(t *testing.T) {
 					b.mu.Lock()
 					w.wants[uid] = namespaceOf(uid)
 					b.mu.Unlock()
-					b.events.Watch(timeline.EventWatch{UID: uid, InvolvedUID: "runtime-" + involved, Namespace: namespaceOf(uid), Name: "pod"})
+					b.events.Watch(timeline.EventWatch{
+						UID: uid, InvolvedUID: "runtime-" + involved, Namespace: namespaceOf(uid), Name: "pod",
+					})
 				case n < 10:
 					b.mu.Lock()
 					delete(w.wants, uid)

@@ -130,18 +130,34 @@ func (e *Events) standings(f *follower) []standing {
 	return list
 }
 
-// enough ends the pod's own watch: the shared one vouches for it. It takes the lock.
+// enough ends the pod's own watch: the shared one vouches for it. Another pod may have one now. It takes the lock.
 func (e *Events) enough(p *want) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
+	if p.own != nil && p.shared != nil {
+		p.shared.nudge()
+	}
 	e.stopAlone(p)
 }
 
-// notEnough gives the pod a watch of its own beside the shared one. It takes the lock.
+// besideShared is how many pods of a namespace have a watch of their own beside the shared one.
+func (e *Events) besideShared(namespace string) int {
+	count := 0
+	for _, p := range e.wanted {
+		if p.own != nil && p.shared != nil && p.watch.Namespace == namespace {
+			count++
+		}
+	}
+	return count
+}
+
+// notEnough gives the pod a watch of its own beside the shared one. Whoever writes many Events in a namespace has a
+// shared watch forget its pods: at most maxAlone of them have a watch at a time, so that the places are left to other
+// namespaces. It takes the lock.
 func (e *Events) notEnough(p *want) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	if p.own == nil && e.wanted[p.watch.UID] == p {
+	if p.own == nil && e.wanted[p.watch.UID] == p && e.besideShared(p.watch.Namespace) < maxAlone {
 		e.watchAlone(p)
 		e.nudge()
 	}

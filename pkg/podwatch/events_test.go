@@ -195,7 +195,8 @@ func TestAnEventWithoutAName(t *testing.T) {
 	t.Parallel()
 	server := podwatchtest.Start(t)
 	server.Put(&corev1.Event{ObjectMeta: metav1.ObjectMeta{Namespace: "ns"},
-		InvolvedObject: corev1.ObjectReference{Kind: "Pod", Namespace: "ns", Name: "pod", UID: "runtime-a"}, Source: corev1.EventSource{Component: "kubelet"}})
+		InvolvedObject: corev1.ObjectReference{Kind: "Pod", Namespace: "ns", Name: "pod", UID: "runtime-a"},
+		Source:         corev1.EventSource{Component: "kubelet"}})
 	h := newHarness(t)
 	h.runEvents(server.URL(), 0).Watch(watchOf("a"))
 	if got := h.nextEvent("", false); got.Count != 1 || !got.FirstAt.IsZero() {

@@ -11,13 +11,13 @@ import (
 	"k8s.io/apimachinery/pkg/watch"
 )
 
-// maxFrame is the largest event of an Event watch that is read, in bytes. Kubelet's have some hundred, and a few KiB where the runtime
-// explains a failure at length. etcd stores 1.5 MiB: client-go would take five times that to read it, and keep a buffer of 2 MiB for
-// as long as the watch is open, for each of DefaultEventWatches.
+// maxFrame is the largest event of an Event watch that is read, in bytes. Kubelet's have some hundred, and a few KiB
+// where the runtime explains a failure at length. etcd stores 1.5 MiB: client-go would take five times that to read
+// it, and keep a buffer of 2 MiB for as long as the watch is open, for each of DefaultEventWatches.
 const maxFrame = 128 << 10
 
-// tooLargeAnnotation marks the bookmark that stands for an event that was too large to be read. An Event cannot pretend to be one:
-// only the API server sends bookmarks.
+// tooLargeAnnotation marks the bookmark that stands for an event that was too large to be read. An Event cannot
+// pretend to be one: only the API server sends bookmarks.
 const tooLargeAnnotation = "podlapse/too-large"
 
 // isTooLarge says that an event stands for one that was too large to be read.

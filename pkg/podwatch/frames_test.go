@@ -70,7 +70,8 @@ func typedEvent(e *corev1.Event) *corev1.Event {
 	return e
 }
 
-// TestLargeEventsAreNotRead opens as many watches as there may be, each on Events of 1.4 MB, and looks at the most memory in use.
+// TestLargeEventsAreNotRead opens as many watches as there may be, each on Events of 1.4 MB, and looks at the most
+// memory in use.
 func TestLargeEventsAreNotRead(t *testing.T) {
 	const most = 24 << 20
 	large := kubeletEvent("runtime-a", "Large", begun())

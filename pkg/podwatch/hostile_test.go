@@ -50,8 +50,9 @@ func heapAfter(run func()) int {
 	return int(after.HeapAlloc) - int(before.HeapAlloc)
 }
 
-// TestOversizedEventsTakeNoMemory throws what etcd stores at most: an Event may have a name or an involved UID of 0.7 MB, since
-// the name is in the key as well, or other texts of 1.4 MB. Validation of core/v1 Events bounds none of them.
+// TestOversizedEventsTakeNoMemory throws what etcd stores at most: an Event may have a name or an involved UID of 0.7
+// MB, since the name is in the key as well, or other texts of 1.4 MB. Validation of core/v1 Events bounds none of
+// them.
 func TestOversizedEventsTakeNoMemory(t *testing.T) {
 	const most = 1 << 20
 	long := func(n, length int) string { return fmt.Sprintf("%08d", n) + strings.Repeat("x", length-8) }
@@ -70,7 +71,7 @@ func TestOversizedEventsTakeNoMemory(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			var pods []timeline.EventWatch
 			for i := range 4 {
-				pods = append(pods, timeline.EventWatch{UID: fmt.Sprint(i), InvolvedUID: fmt.Sprint(i), Namespace: "ns", Name: fmt.Sprint("pod-", i)})
+				pods = append(pods, watchIn("ns", fmt.Sprint(i)))
 			}
 			r, observed := sharedReading(t, EventsConfig{}, pods...)
 			grown := heapAfter(func() {
@@ -91,18 +92,18 @@ func TestOversizedEventsTakeNoMemory(t *testing.T) {
 	}
 }
 
-// TestAnEventCountsForThePodItIsStoredBeside has Events that name a pod by its UID, as a tenant of another namespace can make
-// them: validation lets involvedObject.namespace differ from the Event's own where eventTime is set.
+// TestAnEventCountsForThePodItIsStoredBeside has Events that name a pod by its UID, as a tenant of another namespace
+// can make them: validation lets involvedObject.namespace differ from the Event's own where eventTime is set.
 func TestAnEventCountsForThePodItIsStoredBeside(t *testing.T) {
 	victim := timeline.EventWatch{UID: "uid", InvolvedUID: "uid", Namespace: "shop", Name: "web"}
 	for name, forge := range map[string]func(*corev1.Event){
-		"stored in another namespace":         func(e *corev1.Event) { e.Namespace = "tenant" },
-		"of another namespace":                func(e *corev1.Event) { e.Namespace, e.InvolvedObject.Namespace = "tenant", "tenant" },
-		"about a pod of another namespace":    func(e *corev1.Event) { e.InvolvedObject.Namespace = "tenant" },
-		"about a pod of another name":         func(e *corev1.Event) { e.InvolvedObject.Name = "other" },
-		"about another kind of object":        func(e *corev1.Event) { e.InvolvedObject.Kind = "Node" },
-		"about a pod of another UID":          func(e *corev1.Event) { e.InvolvedObject.UID = "other" },
-		"from elsewhere after this kubelet's": func(e *corev1.Event) { e.Source.Host = "node-b" },
+		"stored in another namespace":      func(e *corev1.Event) { e.Namespace = "tenant" },
+		"of another namespace":             func(e *corev1.Event) { e.Namespace, e.InvolvedObject.Namespace = "tenant", "tenant" },
+		"about a pod of another namespace": func(e *corev1.Event) { e.InvolvedObject.Namespace = "tenant" },
+		"about a pod of another name":      func(e *corev1.Event) { e.InvolvedObject.Name = "other" },
+		"about another kind of object":     func(e *corev1.Event) { e.InvolvedObject.Kind = "Node" },
+		"about a pod of another UID":       func(e *corev1.Event) { e.InvolvedObject.UID = "other" },
+		"from elsewhere":                   func(e *corev1.Event) { e.Source.Host = "node-b" },
 	} {
 		t.Run(name, func(t *testing.T) {
 			r, observed := sharedReading(t, EventsConfig{Cluster: true}, victim)
@@ -154,4 +155,30 @@ func TestATenantsFloodEvictsItsOwn(t *testing.T) {
 			}
 		})
 	}
+}
+
+// TestAFloodOpensFewWatches has a namespace in which a shared watch forgot all pods that are wanted later. Each needs
+// a watch of its own, but at any time they leave the places to others.
+func TestAFloodOpensFewWatches(t *testing.T) {
+	inBubble(t, EventsConfig{}, func(b *bubble) {
+		const wanted = "fghijklmnopqrstuvwxyz"
+		b.events.remember = 1
+		b.watch("ns", "abcde")
+		b.sleep(time.Minute)
+		b.put("ns", wanted, "Flood")
+		b.take()
+		b.watch("ns", wanted)
+		most := 0
+		for range 600 {
+			most = max(most, b.events.Stats().Open)
+			b.sleep(100 * time.Millisecond)
+		}
+		if most > maxAlone+1 {
+			t.Errorf("%d watches were open, want at most %d", most, maxAlone+1)
+		}
+		b.expect(wanted, "Flood", "watched")
+		if got := b.events.Stats(); got.Open != 1 {
+			t.Errorf("in the end: %+v", got)
+		}
+	})
 }

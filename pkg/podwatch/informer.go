@@ -57,8 +57,9 @@ type Config struct {
 	Verify Verify
 }
 
-// Follower is told of the pods of the node, one thing at a time, on a goroutine of Run, for which it must not block. It must not keep or
-// change an object. Of an object it gets what slim keeps: metadata within bounds, the node's name, the phase, conditions, and restarts.
+// Follower is told of the pods of the node, one thing at a time, on a goroutine of Run, for which it must not block. It
+// must not keep or change an object. Of an object it gets what slim keeps: metadata within bounds, the node's name, the
+// phase, conditions, and restarts.
 type Follower interface {
 	// Seen gets the object at every change.
 	Seen(*corev1.Pod)
@@ -150,7 +151,9 @@ func (p *Pods) ListWithContext(ctx context.Context, options metav1.ListOptions) 
 	options.FieldSelector = p.selector()
 	list := &metainternalversion.List{}
 	var err error
-	list.ListMeta, err = p.resource.listPods(ctx, options, func(pod *corev1.Pod) { list.Items = append(list.Items, p.arrive(pod)) })
+	list.ListMeta, err = p.resource.listPods(ctx, options, func(pod *corev1.Pod) {
+		list.Items = append(list.Items, p.arrive(pod))
+	})
 	if err != nil {
 		return nil, err
 	}

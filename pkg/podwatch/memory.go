@@ -23,15 +23,17 @@ const (
 	rememberedBytes = 256
 )
 
-// involved is the pod that an Event is about. All parts have to match: an Event's namespace is the only part that access control
-// protects, and whoever may write Events there chooses all others.
+// involved is the pod that an Event is about. All parts have to match: an Event's namespace is the only part that
+// access control protects, and whoever may write Events there chooses all others.
 type involved struct{ namespace, name, uid string }
 
-// involvedIn is the pod of an Event, and whether it is about a pod at all. The API server lets involvedObject.namespace differ from
-// the Event's own namespace where eventTime is set (kubernetes: pkg/apis/core/validation, legacyValidateEvent).
+// involvedIn is the pod of an Event, and whether it is about a pod at all. The API server lets
+// involvedObject.namespace differ from the Event's own namespace where eventTime is set (kubernetes:
+// pkg/apis/core/validation, legacyValidateEvent).
 func involvedIn(event *corev1.Event) (involved, bool) {
 	about := event.InvolvedObject
-	return involved{event.Namespace, about.Name, string(about.UID)}, about.Kind == "Pod" && about.Namespace == event.Namespace
+	pod := involved{event.Namespace, about.Name, string(about.UID)}
+	return pod, about.Kind == "Pod" && about.Namespace == event.Namespace
 }
 
 func involvedOf(w timeline.EventWatch) involved { return involved{w.Namespace, w.Name, w.InvolvedUID} }
@@ -49,9 +51,10 @@ func keyOf(event *corev1.Event) eventKey {
 	return eventKey{maphash.String(seed, event.Name), maphash.String(seed, event.ResourceVersion)}
 }
 
-// memory is what a shared watch has seen of the pods of this node, wanted or not, of each Event the latest
-// state: a pod that is wanted later gets it. When it is too much, pods are forgotten, in the namespace that takes the most, those first
-// about which nothing has come for longest; it remembers which ones. So a namespace with many Events costs others nothing.
+// memory is what a shared watch has seen of the pods of this node, wanted or not, of each Event the latest state: a
+// pod that is wanted later gets it. When it is too much, pods are forgotten, in the namespace that takes the most,
+// those first about which nothing has come for longest; it remembers which ones. So a namespace with many Events costs
+// others nothing.
 type memory struct {
 	namespaces map[string]*share
 	full       bool // a namespace had no room: only what is known of those in the map is complete
@@ -189,8 +192,8 @@ func (m *memory) forgetOldest(s *share) {
 	m.forget(s, oldest)
 }
 
-// forget drops a pod and remembers that it did. Where that is too much to remember, the namespace with the most forgotten pods becomes
-// blank: each of its pods gets a watch of its own, as one does that was forgotten.
+// forget drops a pod and remembers that it did. Where that is too much to remember, the namespace with the most
+// forgotten pods becomes blank: each of its pods gets a watch of its own, as one does that was forgotten.
 func (m *memory) forget(s *share, pod involved) {
 	m.drop(s, pod)
 	s.forgotten[maphash.Comparable(seed, pod)] = struct{}{}

@@ -94,9 +94,11 @@ func (m *memory) check(t *testing.T) {
 		}
 	}
 	if m.events != events || m.bytes != bytes || m.forgotten != forgotten {
-		t.Fatalf("counts %d Events, %d bytes, %d forgotten, really %d, %d, %d", m.events, m.bytes, m.forgotten, events, bytes, forgotten)
+		t.Fatalf("counts %d Events, %d bytes, %d forgotten, really %d, %d, %d",
+			m.events, m.bytes, m.forgotten, events, bytes, forgotten)
 	}
-	if events > maxRemembered || bytes > maxRememberedBytes || forgotten > maxForgotten || len(m.namespaces) > maxNamespaces {
+	if events > maxRemembered || bytes > maxRememberedBytes || forgotten > maxForgotten ||
+		len(m.namespaces) > maxNamespaces {
 		t.Fatalf("%d Events, %d bytes, %d forgotten pods, %d namespaces", events, bytes, forgotten, len(m.namespaces))
 	}
 }

@@ -17,9 +17,10 @@ const mirrorAnnotation = "kubernetes.io/config.mirror"
 // nanoseconds (kubelet: pkg/kubelet/types, ConfigFirstSeenAnnotationKey).
 const readAnnotation = "kubernetes.io/config.seen"
 
-// staticUID is the UID that kubelet and the runtime know a static pod by; empty for other pods. Anybody who creates a pod may set the
-// annotation. Kubelet makes the node the mirror's controller (kubelet: pkg/kubelet/pod, CreateMirrorPod), which NodeRestriction
-// demands of it. A reference to a node with a made-up UID has the garbage collector delete the pod.
+// staticUID is the UID that kubelet and the runtime know a static pod by; empty for other pods. Anybody who creates a
+// pod may set the annotation. Kubelet makes the node the mirror's controller (kubelet: pkg/kubelet/pod,
+// CreateMirrorPod), which NodeRestriction demands of it. A reference to a node with a made-up UID has the garbage
+// collector delete the pod.
 func staticUID(pod *corev1.Pod) string {
 	uid, controller := pod.Annotations[mirrorAnnotation], metav1.GetControllerOfNoCopy(pod)
 	if len(uid) > maxUID || controller == nil || controller.APIVersion != "v1" || controller.Kind != "Node" ||
@@ -47,9 +48,10 @@ func ownUID(pod timeline.Pod) timeline.Pod {
 	return pod
 }
 
-// claim decides who is known to the runtime by a UID, since whoever is gets what the runtime and kubelet say of it: the pod whose own
-// UID it is, before any mirror; of mirrors of one name the latest, since kubelet makes them again; of others the one that was
-// created first. It returns the pod as it may call itself, and takes the UID from another that had it.
+// claim decides who is known to the runtime by a UID, since whoever is gets what the runtime and kubelet say of it:
+// the pod whose own UID it is, before any mirror; of mirrors of one name the latest, since kubelet makes them again;
+// of others the one that was created first. It returns the pod as it may call itself, and takes the UID from another
+// that had it.
 func (s *store) claim(pod timeline.Pod, now time.Time) timeline.Pod {
 	if !isMirror(pod) {
 		s.takeFrom(s.mirrors[pod.UID], now)

@@ -17,7 +17,8 @@ func mirrorOf(name, uid, static string) *corev1.Pod {
 	return p
 }
 
-// TestAMirrorIsOfItsNode takes away what kubelet gives every mirror since Kubernetes 1.17. Anybody may set the annotation on a pod.
+// TestAMirrorIsOfItsNode takes away what kubelet gives every mirror since Kubernetes 1.17. Anybody may set the
+// annotation on a pod.
 func TestAMirrorIsOfItsNode(t *testing.T) {
 	if got := convertPod(mirrorOf("web", "1", "static")); got.RuntimeUID != "static" || got.ReadAt.IsZero() {
 		t.Errorf("kubelet's own: %+v", got)

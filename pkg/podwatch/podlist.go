@@ -14,17 +14,19 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 )
 
-// maxObject is the largest object that a list may hold, in bytes: as in client-go's watches. etcd takes 1.5 MiB unless configured
-// otherwise.
+// maxObject is the largest object that a list may hold, in bytes: as in client-go's watches. etcd takes 1.5 MiB unless
+// configured otherwise.
 const maxObject = 16 << 20
 
 // protobufMagic is what the API server's protobuf begins with (apimachinery: pkg/runtime/serializer/protobuf).
 const protobufMagic = "k8s\x00"
 
-// listPods asks for pods and hands over each as soon as it is read, so that a list takes no more memory than its largest pod: client-go
-// holds all of an answer three times. The API server sends all pods of the node at once where it answers from its
-// watch cache, whatever the limit. It fails when the answer is not complete in answerTimeout.
-func (r resource) listPods(ctx context.Context, options metav1.ListOptions, take func(*corev1.Pod)) (metav1.ListMeta, error) {
+// listPods asks for pods and hands over each as soon as it is read, so that a list takes no more memory than its
+// largest pod: client-go holds all of an answer three times. The API server sends all pods of the node at once where
+// it answers from its watch cache, whatever the limit. It fails when the answer is not complete in answerTimeout.
+func (r resource) listPods(
+	ctx context.Context, options metav1.ListOptions, take func(*corev1.Pod),
+) (metav1.ListMeta, error) {
 	ctx, cancel := context.WithTimeoutCause(ctx, answerTimeout, errNoAnswer)
 	defer cancel()
 	body, err := r.request(options).Stream(ctx)
@@ -156,8 +158,8 @@ func decodePodsProtobuf(reader *bufio.Reader, take func(*corev1.Pod)) (list meta
 	return list, err
 }
 
-// eachField reads the fields of a message up to its end. A value is of bytes and has a size; what is left of it is skipped. Numbers,
-// which neither message has, are skipped.
+// eachField reads the fields of a message up to its end. A value is of bytes and has a size; what is left of it is
+// skipped. Numbers, which neither message has, are skipped.
 func eachField(message *bufio.Reader, read func(field uint64, size int64, value *bufio.Reader) error) error {
 	for {
 		tag, err := binary.ReadUvarint(message)

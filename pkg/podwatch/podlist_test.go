@@ -44,8 +44,10 @@ func environment(p *corev1.Pod) {
 
 func manyContainers(p *corev1.Pod) {
 	for i := range 18000 {
-		p.Spec.Containers = append(p.Spec.Containers, corev1.Container{Name: fmt.Sprint("c", i), Image: "registry.example/image:1",
-			ImagePullPolicy: corev1.PullAlways, TerminationMessagePath: "/dev/termination-log"})
+		p.Spec.Containers = append(p.Spec.Containers, corev1.Container{
+			Name: fmt.Sprint("c", i), Image: "registry.example/image:1",
+			ImagePullPolicy: corev1.PullAlways, TerminationMessagePath: "/dev/termination-log",
+		})
 	}
 }
 
@@ -56,14 +58,16 @@ func annotated(p *corev1.Pod) {
 		p.Labels[fmt.Sprint("label-", i)] = strings.Repeat("x", 60)
 	}
 	for i := range 20 {
-		p.ManagedFields = append(p.ManagedFields, metav1.ManagedFieldsEntry{Manager: fmt.Sprint("m", i), Subresource: "status",
-			Operation: metav1.ManagedFieldsOperationUpdate, FieldsV1: metav1.NewFieldsV1(`{"f:` + strings.Repeat("x", 40<<10) + `":{}}`)})
+		p.ManagedFields = append(p.ManagedFields, metav1.ManagedFieldsEntry{
+			Manager: fmt.Sprint("m", i), Subresource: "status", Operation: metav1.ManagedFieldsOperationUpdate,
+			FieldsV1: metav1.NewFieldsV1(`{"f:` + strings.Repeat("x", 40<<10) + `":{}}`),
+		})
 	}
 }
 
-// manyPods is an API server that holds that many copies of a pod without keeping them in memory. It answers in protobuf.
+// manyPods is an API server that holds that many copies of a pod without keeping them in memory. It answers in
+// protobuf.
 type manyPods struct {
-	t     testing.TB
 	pod   []byte // encoded
 	frame []byte // of a watch, with the pod
 	end   []byte // the bookmark that ends the first events of a watch
@@ -81,7 +85,8 @@ func newManyPods(t testing.TB, large *corev1.Pod, count int, streams bool) *many
 	bookmark.ResourceVersion = "9"
 	bookmark.Annotations = map[string]string{metav1.InitialEventsAnnotationKey: "true"}
 	return &manyPods{
-		t: t, pod: text, frame: protobufFrame(t, watch.Added, large), end: protobufFrame(t, watch.Bookmark, bookmark), count: count, streams: streams,
+		pod: text, frame: protobufFrame(t, watch.Added, large), end: protobufFrame(t, watch.Bookmark, bookmark),
+		count: count, streams: streams,
 	}
 }
 
@@ -151,9 +156,9 @@ func writeList(w io.Writer, items func(write func(pod []byte)), size int) {
 	_, _ = w.Write(bytesField(4, nil))
 }
 
-// TestManyLargePodsTakeLittleMemory has sixty pods of 1.4 MB on the node, in all ways in which the agent asks for all of them, and
-// looks at the most memory in use. The program's limit is 90 MiB. Containers take 20 times their encoded size as Go has them: there
-// it is what one pod takes to decode.
+// TestManyLargePodsTakeLittleMemory has sixty pods of 1.4 MB on the node, in all ways in which the agent asks for all
+// of them, and looks at the most memory in use. The program's limit is 90 MiB. Containers take 20 times their encoded
+// size as Go has them: there it is what one pod takes to decode.
 func TestManyLargePodsTakeLittleMemory(t *testing.T) {
 	const pods = 60
 	for name, test := range map[string]struct {
@@ -249,7 +254,9 @@ func TestDecodePods(t *testing.T) {
 		read := func(text []byte) (corev1.PodList, error) {
 			got := corev1.PodList{TypeMeta: want.TypeMeta}
 			var err error
-			got.ListMeta, err = decode(bufio.NewReader(bytes.NewReader(text)), func(p *corev1.Pod) { got.Items = append(got.Items, *p) })
+			got.ListMeta, err = decode(bufio.NewReader(bytes.NewReader(text)), func(p *corev1.Pod) {
+				got.Items = append(got.Items, *p)
+			})
 			return got, err
 		}
 		text, err := k8sruntime.Encode(info.Serializer, &want)
@@ -264,7 +271,8 @@ func TestDecodePods(t *testing.T) {
 				t.Errorf("%s: a list that ends after %d of %d bytes is taken as %+v", info.MediaType, end, len(text), got)
 			}
 		}
-		other, err := k8sruntime.Encode(info.Serializer, &corev1.NodeList{TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "NodeList"}})
+		nodes := &corev1.NodeList{TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "NodeList"}}
+		other, err := k8sruntime.Encode(info.Serializer, nodes)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -274,7 +282,8 @@ func TestDecodePods(t *testing.T) {
 	}
 	var huge bytes.Buffer
 	writeList(&huge, func(func([]byte)) { huge.Write(binary.AppendUvarint([]byte{2<<3 | 2}, 1<<40)) }, 1<<40)
-	if _, err := decodePodsProtobuf(bufio.NewReader(&huge), func(*corev1.Pod) {}); err == nil || !strings.Contains(err.Error(), "larger than") {
+	_, err := decodePodsProtobuf(bufio.NewReader(&huge), func(*corev1.Pod) {})
+	if err == nil || !strings.Contains(err.Error(), "larger than") {
 		t.Errorf("a pod of a terabyte: %v", err)
 	}
 }
@@ -286,9 +295,11 @@ func FuzzDecodePods(f *testing.F) {
 	f.Add(list.Bytes())
 	f.Add([]byte(`{"kind":"PodList","metadata":{"resourceVersion":"9"},"items":[{"metadata":{"name":"a"}},null]}`))
 	f.Fuzz(func(t *testing.T, text []byte) {
-		for _, decode := range []func(*bufio.Reader, func(*corev1.Pod)) (metav1.ListMeta, error){decodePodsJSON, decodePodsProtobuf} {
+		for _, decode := range []func(*bufio.Reader, func(*corev1.Pod)) (metav1.ListMeta, error){
+			decodePodsJSON, decodePodsProtobuf,
+		} {
 			if _, err := decode(bufio.NewReader(bytes.NewReader(text)), func(*corev1.Pod) {}); errors.Is(err, io.EOF) {
-				t.Errorf("%q: an end that is none", text)
+				t.Errorf("%q: the end of the text is taken for the end of the list", text)
 			}
 		}
 	})
@@ -307,7 +318,8 @@ func TestAPodOfTooManyContainersIsIgnored(t *testing.T) {
 		}
 	}
 	h.nothing()
-	if r := <-h.reports; !strings.Contains(r.detail, "ignoring pod ns/crowd: it has 18001 containers, more than 256") || len(h.reports) > 0 {
+	const why = "ignoring pod ns/crowd: it has 18001 containers, more than 256"
+	if r := <-h.reports; !strings.Contains(r.detail, why) || len(h.reports) > 0 {
 		t.Errorf("reported %+v, and %d more", r, len(h.reports))
 	}
 	if err := pods.store.Delete(crowd); err != nil || len(pods.store.seen) > 0 {
@@ -319,14 +331,21 @@ func TestAPodOfTooManyContainersIsIgnored(t *testing.T) {
 func TestSlimKeepsWhatFollowersNeed(t *testing.T) {
 	p := pod("web", "1")
 	p.Labels, p.Annotations = map[string]string{"app": "web"}, map[string]string{"addtime": ""}
-	p.OwnerReferences = []metav1.OwnerReference{{Kind: "Other", UID: types.UID("x")}, {Kind: "DaemonSet", Name: "web", Controller: to(true)}}
-	applied := metav1.ManagedFieldsEntry{Manager: "podlapse", Operation: metav1.ManagedFieldsOperationApply, FieldsV1: metav1.NewFieldsV1(`{"f:a":{}}`)}
-	p.ManagedFields = []metav1.ManagedFieldsEntry{{Manager: "kubelet", Operation: metav1.ManagedFieldsOperationUpdate}, applied}
+	p.OwnerReferences = []metav1.OwnerReference{
+		{Kind: "Other", UID: types.UID("x")}, {Kind: "DaemonSet", Name: "web", Controller: to(true)},
+	}
+	applied := metav1.ManagedFieldsEntry{
+		Manager: "podlapse", Operation: metav1.ManagedFieldsOperationApply, FieldsV1: metav1.NewFieldsV1(`{"f:a":{}}`),
+	}
+	updated := metav1.ManagedFieldsEntry{Manager: "kubelet", Operation: metav1.ManagedFieldsOperationUpdate}
+	p.ManagedFields = []metav1.ManagedFieldsEntry{updated, applied}
+	ready := corev1.PodCondition{Type: corev1.PodReady, Status: corev1.ConditionTrue, LastTransitionTime: stamp(1)}
 	p.Status = corev1.PodStatus{Phase: corev1.PodRunning,
-		Conditions:        []corev1.PodCondition{{Type: corev1.PodReady, Status: corev1.ConditionTrue, LastTransitionTime: stamp(1)}},
+		Conditions:        []corev1.PodCondition{ready},
 		ContainerStatuses: []corev1.ContainerStatus{{Name: "app", RestartCount: 2}}}
 	got := slim(p)
-	if got.Labels["app"] != "web" || len(got.Annotations) != 1 || len(got.OwnerReferences) != 1 || got.OwnerReferences[0].Name != "web" ||
+	if got.Labels["app"] != "web" || len(got.Annotations) != 1 ||
+		len(got.OwnerReferences) != 1 || got.OwnerReferences[0].Name != "web" ||
 		!reflect.DeepEqual(got.ManagedFields, []metav1.ManagedFieldsEntry{applied}) || got.Spec.NodeName != nodeName ||
 		!reflect.DeepEqual(got.Status.Conditions, p.Status.Conditions) || got.Status.ContainerStatuses[0].RestartCount != 2 {
 		t.Errorf("got %+v", got)

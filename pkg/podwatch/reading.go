@@ -116,14 +116,15 @@ func (r *reading) hand(over func()) {
 	}
 }
 
-// knowsKubelet says that the memory, which holds Events with this node's name, can be complete. A kubelet that goes by another name
-// shows in the Events of wanted pods. A forged host alone drops nothing: what is remembered stays, and the kubelet's next Event
-// about any wanted pod settles the question.
+// knowsKubelet says that the memory, which holds Events with this node's name, can be complete. A kubelet that goes by
+// another name shows in the Events of wanted pods. A forged host alone drops nothing: what is remembered stays, and
+// the kubelet's next Event about any wanted pod settles the question.
 func (r *reading) knowsKubelet() bool { return r.named || !r.renamed }
 
 // take observes an Event, and remembers it in a shared watch if it is of this node. DELETED means that the API
-// server's time to live for Events is over, and a bookmark tells nothing. Whoever may create Events in a namespace chooses all that
-// they say: one that is longer than any of kubelet's, or about a wanted pod's UID but not about that pod, is refused.
+// server's time to live for Events is over, and a bookmark tells nothing. Whoever may create Events in a namespace
+// chooses all that they say: one that is longer than any of kubelet's, or about a wanted pod's UID but not about that
+// pod, is refused.
 func (r *reading) take(event watch.Event) {
 	object, ok := event.Object.(*corev1.Event)
 	switch {

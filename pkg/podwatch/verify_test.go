@@ -210,7 +210,8 @@ func TestWhatHappensWhileItIsComparedIsNotWrong(t *testing.T) {
 	v.store.repair(
 		listing{version: version, versions: map[string]string{"1": "999", "2": version, "4": version}},
 		// The first and the fourth are gone by now, the third came after the list.
-		listing{version: version, versions: map[string]string{"2": version}, keep: open, objects: map[string]*arrival{"2": v.pods.arrive(v.server.Pod("ns", "b"))}},
+		listing{version: version, versions: map[string]string{"2": version}, keep: open,
+			objects: map[string]*arrival{"2": v.pods.arrive(v.server.Pod("ns", "b"))}},
 		&found)
 	v.nothing()
 	if found.missing+found.extra+found.stale != 0 {

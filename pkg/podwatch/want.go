@@ -33,9 +33,9 @@ func newWant(w timeline.EventWatch) *want {
 	return &want{watch: w, telling: make(chan struct{}, 1), seen: map[uint64]uint64{}}
 }
 
-// tell observes an Event that is new or has changed; here says that it names this node as its source. It returns false for an Event
-// of another host after one of this node's: kubelet gives all its Events the same host, its node's name (kubernetes: cmd/kubelet/app,
-// makeEventRecorder).
+// tell observes an Event that is new or has changed; here says that it names this node as its source. It returns false
+// for an Event of another host after one of this node's: kubelet gives all its Events the same host, its node's name
+// (kubernetes: cmd/kubelet/app, makeEventRecorder).
 func (p *want) tell(key eventKey, seen timeline.EventSeen, here bool, observe func(timeline.Observation)) bool {
 	p.telling <- struct{}{}
 	defer func() { <-p.telling }()
