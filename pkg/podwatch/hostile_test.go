@@ -136,6 +136,9 @@ func TestAForeignHostForgetsNothing(t *testing.T) {
 	if past := r.memory.of(victim); len(past) != 1 || r.memory.forgot(victim) {
 		t.Errorf("remembers %+v of the other pod, forgot %t", past, r.memory.forgot(victim))
 	}
+	if !r.knowsKubelet() {
+		t.Error("does not trust what it remembers, although kubelet has spoken by the node's name")
+	}
 }
 
 // TestATenantsFloodEvictsItsOwn has one namespace make more Events, about more pods, than there is room for.
