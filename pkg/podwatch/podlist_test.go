@@ -20,7 +20,6 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	k8sruntime "k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/serializer"
-	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/watch"
 
 	"github.com/podlapse/podlapse/pkg/timeline"
@@ -304,51 +303,4 @@ func FuzzDecodePods(f *testing.F) {
 			}
 		}
 	})
-}
-
-// TestAPodOfTooManyContainersIsIgnored has it come, change and go.
-func TestAPodOfTooManyContainersIsIgnored(t *testing.T) {
-	h := newHarness(t)
-	pods := NewPods(Config{NodeName: nodeName, Observe: h.observe, Report: h.report, Now: h.clock.Now})
-	pods.store.ctx = t.Context()
-	crowd := pod("crowd", "crowd")
-	manyContainers(crowd)
-	for _, take := range []func(any) error{pods.store.Add, pods.store.Update} {
-		if err := take(crowd); err != nil {
-			t.Fatal(err)
-		}
-	}
-	h.nothing()
-	const why = "ignoring pod ns/crowd: it has 18001 containers, more than 256"
-	if r := <-h.reports; !strings.Contains(r.detail, why) || len(h.reports) > 0 {
-		t.Errorf("reported %+v, and %d more", r, len(h.reports))
-	}
-	if err := pods.store.Delete(crowd); err != nil || len(pods.store.seen) > 0 {
-		t.Errorf("%v, %d pods are left", err, len(pods.store.seen))
-	}
-}
-
-// TestSlimKeepsWhatFollowersNeed is of an ordinary pod.
-func TestSlimKeepsWhatFollowersNeed(t *testing.T) {
-	p := pod("web", "1")
-	p.Labels, p.Annotations = map[string]string{"app": "web"}, map[string]string{"addtime": ""}
-	p.OwnerReferences = []metav1.OwnerReference{
-		{Kind: "Other", UID: types.UID("x")}, {Kind: "DaemonSet", Name: "web", Controller: to(true)},
-	}
-	applied := metav1.ManagedFieldsEntry{
-		Manager: "podlapse", Operation: metav1.ManagedFieldsOperationApply, FieldsV1: metav1.NewFieldsV1(`{"f:a":{}}`),
-	}
-	updated := metav1.ManagedFieldsEntry{Manager: "kubelet", Operation: metav1.ManagedFieldsOperationUpdate}
-	p.ManagedFields = []metav1.ManagedFieldsEntry{updated, applied}
-	ready := corev1.PodCondition{Type: corev1.PodReady, Status: corev1.ConditionTrue, LastTransitionTime: stamp(1)}
-	p.Status = corev1.PodStatus{Phase: corev1.PodRunning,
-		Conditions:        []corev1.PodCondition{ready},
-		ContainerStatuses: []corev1.ContainerStatus{{Name: "app", RestartCount: 2}}}
-	got := slim(p)
-	if got.Labels["app"] != "web" || len(got.Annotations) != 1 ||
-		len(got.OwnerReferences) != 1 || got.OwnerReferences[0].Name != "web" ||
-		!reflect.DeepEqual(got.ManagedFields, []metav1.ManagedFieldsEntry{applied}) || got.Spec.NodeName != nodeName ||
-		!reflect.DeepEqual(got.Status.Conditions, p.Status.Conditions) || got.Status.ContainerStatuses[0].RestartCount != 2 {
-		t.Errorf("got %+v", got)
-	}
 }
