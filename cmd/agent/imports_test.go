@@ -61,6 +61,7 @@ var importRules = []struct {
 		"it reviews for whoever serves; the ready-made libraries cost most of the memory that the agent has"},
 	{"pkg/annotate", []string{"pkg/reconcile", "pkg/state", "pkg/podwatch", "pkg/cri", "pkg/web", "k8s.io/client-go/kubernetes/"},
 		"who annotates is shown objects and asks for timelines, whoever has them"},
+	{"pkg/redact", []string{"context", "sync", "net", "os", "log", "io", "k8s.io/", "pkg/"}, "what is taken out of a text depends on the text alone"},
 	{"pkg/sink", []string{"pkg/", "k8s.io/", "google.golang.org/"}, "a queue knows nothing of what waits in it"},
 	{"pkg/health", []string{"pkg/", "k8s.io/"}, "anything may report its health"},
 }

@@ -173,7 +173,7 @@ type EventRecord struct {
 	At        Instant `json:"at"`
 	Container string  `json:"container,omitempty"`
 	Reason    string  `json:"reason"`
-	Message   string  `json:"message"` // at most 256 bytes; see eventMessage
+	Message   string  `json:"message"` // at most 256 bytes, without credentials
 }
 
 // ConflictRecord is a contradiction between sources.

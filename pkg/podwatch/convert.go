@@ -10,6 +10,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/podlapse/podlapse/pkg/imagepull"
+	"github.com/podlapse/podlapse/pkg/redact"
 	"github.com/podlapse/podlapse/pkg/timeline"
 )
 
@@ -159,7 +160,7 @@ func convertImageVolumes(volumes []corev1.Volume) (converted []timeline.Containe
 		if image == nil || image.Reference == "" {
 			continue
 		}
-		reference := bounded(image.Reference, maxReference)
+		reference := bounded(redact.Text(image.Reference), maxReference)
 		volume := timeline.Container{
 			Name: timeline.ImageName(reference), Kind: timeline.KindImageVolume, Image: reference,
 			PullPolicy: timeline.PullPolicy(image.PullPolicy),
@@ -180,7 +181,7 @@ func convertContainer(
 	converted := timeline.Container{
 		Name:           c.Name,
 		Kind:           kind,
-		Image:          bounded(c.Image, maxReference),
+		Image:          bounded(redact.Text(c.Image), maxReference),
 		PullPolicy:     timeline.PullPolicy(c.ImagePullPolicy),
 		StartupProbe:   c.StartupProbe != nil,
 		ReadinessProbe: c.ReadinessProbe != nil,

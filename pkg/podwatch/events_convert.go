@@ -8,6 +8,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/podlapse/podlapse/pkg/redact"
 	"github.com/podlapse/podlapse/pkg/timeline"
 )
 
@@ -37,7 +38,7 @@ func convertEvent(event *corev1.Event, uid string, openedAt, arrivedAt time.Time
 		ArrivedAt: arrivedAt,
 		Container: containerOf(event.InvolvedObject.FieldPath),
 		Reason:    bounded(event.Reason, maxReason),
-		Message:   shorten(event.Message),
+		Message:   shorten(redact.Message(event.Reason, event.Message)),
 		FirstAt:   instant(event.FirstTimestamp),
 		LastAt:    instant(event.LastTimestamp),
 		StoredAt:  instant(event.CreationTimestamp),

@@ -64,6 +64,8 @@ func talkative(n int) *corev1.Pod {
 			Volumes: []corev1.Volume{
 				{Name: "csi", VolumeSource: corev1.VolumeSource{CSI: &corev1.CSIVolumeSource{Driver: "d", VolumeAttributes: map[string]string{"key": hidden}}}},
 				{Name: "flex", VolumeSource: corev1.VolumeSource{FlexVolume: &corev1.FlexVolumeSource{Driver: "d", Options: map[string]string{"key": hidden}}}},
+				{Name: "git", VolumeSource: corev1.VolumeSource{GitRepo: &corev1.GitRepoVolumeSource{Repository: "https://user:" + hidden + "@git.example/r?" + hidden}}},
+				{Name: "image", VolumeSource: corev1.VolumeSource{Image: &corev1.ImageVolumeSource{Reference: "https://user:" + hidden + "@registry.example/i"}}},
 				{Name: "secret", VolumeSource: corev1.VolumeSource{Secret: &corev1.SecretVolumeSource{SecretName: "credentials"}}},
 				{Name: "claim", VolumeSource: corev1.VolumeSource{Ephemeral: &corev1.EphemeralVolumeSource{
 					VolumeClaimTemplate: &corev1.PersistentVolumeClaimTemplate{ObjectMeta: metav1.ObjectMeta{Annotations: map[string]string{"a": hidden}}},
@@ -71,7 +73,9 @@ func talkative(n int) *corev1.Pod {
 			},
 		},
 		Status: corev1.PodStatus{
-			Phase: corev1.PodRunning, InitContainerStatuses: ended("init"), ContainerStatuses: ended("app"), EphemeralContainerStatuses: ended("debug"),
+			Message:    "evicted: token=" + hidden,
+			Conditions: []corev1.PodCondition{{Type: "Ready", Message: "https://user:" + hidden + "@registry.example/v2/"}},
+			Phase:      corev1.PodRunning, InitContainerStatuses: ended("init"), ContainerStatuses: ended("app"), EphemeralContainerStatuses: ended("debug"),
 		},
 	}
 }
@@ -91,7 +95,7 @@ func TestObjectsHoldNoSecrets(t *testing.T) {
 	}
 	for _, stays := range []string{
 		`"credentials"`, `"PASSWORD"`, `"EMPTY"}`, `"Authorization"`, `"kubernetes.io/config.source":"api"`, `"runtime/default"`, `"vault.example/token":"REDACTED"`,
-		`"registry.example/app:1"`, `"/live?REDACTED"`, `"reason":"Error"`, `"n":"1"`,
+		`"registry.example/app:1"`, `"/live?REDACTED"`, `"reason":"Error"`, `"n":"1"`, `"https://REDACTED@registry.example/v2/"`, `"https://REDACTED@registry.example/i"`,
 	} {
 		if !strings.Contains(string(text), stays) {
 			t.Errorf("no %s in %s", stays, text)

@@ -4,10 +4,9 @@ import (
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
-)
 
-// redactedText stands where something was that can be a secret.
-const redactedText = "REDACTED"
+	"github.com/podlapse/podlapse/pkg/redact"
+)
 
 // lastApplied holds the object as kubectl got it, secrets included.
 const lastApplied = "kubectl.kubernetes.io/last-applied-configuration"
@@ -20,7 +19,7 @@ func redacted(pod *corev1.Pod) *corev1.Pod {
 	delete(pod.Annotations, lastApplied)
 	for key := range pod.Annotations {
 		if !ofKubernetes(key) {
-			pod.Annotations[key] = redactedText
+			pod.Annotations[key] = redact.Marker
 		}
 	}
 	for i := range pod.Spec.InitContainers {
@@ -35,6 +34,12 @@ func redacted(pod *corev1.Pod) *corev1.Pod {
 		pod.Spec.EphemeralContainers[i].EphemeralContainerCommon = corev1.EphemeralContainerCommon(c)
 	}
 	for i := range pod.Spec.Volumes {
+		if git := pod.Spec.Volumes[i].GitRepo; git != nil {
+			hide(&git.Repository) // a URL, or what git takes besides, each with a password at another place
+		}
+		if image := pod.Spec.Volumes[i].Image; image != nil {
+			hideWithin(&image.Reference)
+		}
 		if csi := pod.Spec.Volumes[i].CSI; csi != nil {
 			redactValues(csi.VolumeAttributes)
 		}
@@ -49,7 +54,12 @@ func redacted(pod *corev1.Pod) *corev1.Pod {
 		for i := range statuses {
 			redactState(&statuses[i].State)
 			redactState(&statuses[i].LastTerminationState)
+			hideWithin(&statuses[i].Image)
 		}
+	}
+	hideWithin(&pod.Status.Message)
+	for i := range pod.Status.Conditions {
+		hideWithin(&pod.Status.Conditions[i].Message)
 	}
 	return pod
 }
@@ -66,10 +76,11 @@ func ofKubernetes(key string) bool {
 }
 
 func redactContainer(c *corev1.Container) {
+	hideWithin(&c.Image)
 	redactAll(c.Command)
 	redactAll(c.Args)
 	for i := range c.Env {
-		redact(&c.Env[i].Value)
+		hide(&c.Env[i].Value)
 	}
 	for _, probe := range []*corev1.Probe{c.LivenessProbe, c.ReadinessProbe, c.StartupProbe} {
 		if probe != nil {
@@ -94,35 +105,42 @@ func redactHandler(exec *corev1.ExecAction, get *corev1.HTTPGetAction) {
 		return
 	}
 	for i := range get.HTTPHeaders {
-		redact(&get.HTTPHeaders[i].Value)
+		hide(&get.HTTPHeaders[i].Value)
 	}
 	if path, _, ok := strings.Cut(get.Path, "?"); ok {
-		get.Path = path + "?" + redactedText
+		get.Path = path + "?" + redact.Marker
 	}
 }
 
-// redactState takes out what the container itself wrote when it ended (terminationMessagePath).
+// redactState takes out what the container itself wrote when it ended (terminationMessagePath), and credentials that the runtime
+// repeats.
 func redactState(s *corev1.ContainerState) {
 	if s.Terminated != nil {
-		redact(&s.Terminated.Message)
+		hide(&s.Terminated.Message)
+	}
+	if s.Waiting != nil {
+		hideWithin(&s.Waiting.Message)
 	}
 }
 
 func redactAll(texts []string) {
 	for i := range texts {
-		texts[i] = redactedText
+		texts[i] = redact.Marker
 	}
 }
 
 func redactValues(texts map[string]string) {
 	for key := range texts {
-		texts[key] = redactedText
+		texts[key] = redact.Marker
 	}
 }
 
-// redact leaves alone what is empty: that there is nothing is no secret.
-func redact(text *string) {
+// hide leaves alone what is empty: that there is nothing is no secret.
+func hide(text *string) {
 	if *text != "" {
-		*text = redactedText
+		*text = redact.Marker
 	}
 }
+
+// hideWithin takes credentials out of a text of kubelet, or of a reference.
+func hideWithin(text *string) { *text = redact.Text(*text) }

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/podlapse/podlapse/pkg/imagepull"
+	"github.com/podlapse/podlapse/pkg/redact"
 	"github.com/podlapse/podlapse/pkg/timeline"
 )
 
@@ -117,7 +118,7 @@ func toTraits(t traits) *timeline.Traits {
 
 func toContainer(c container) timeline.Container {
 	out := timeline.Container{
-		Name: c.Name, Kind: timeline.ContainerKind(c.Kind), Image: c.Image, PullPolicy: timeline.PullPolicy(c.PullPolicy),
+		Name: c.Name, Kind: timeline.ContainerKind(c.Kind), Image: redact.Text(c.Image), PullPolicy: timeline.PullPolicy(c.PullPolicy),
 		StartupProbe: c.StartupProbe, ReadinessProbe: c.ReadinessProbe, PostStartHook: c.PostStartHook, PreStopHook: c.PreStopHook, RestartsAlways: c.RestartsAlways, State: timeline.ContainerState(c.State),
 		WaitingReason: c.WaitingReason, PullFailure: imagepull.Failure(c.PullFailure), Attempt: c.Attempt, StartedAt: c.StartedAt.Time,
 		FinishedAt: c.FinishedAt.Time, ExitCode: c.ExitCode, EndReason: c.EndReason, Started: c.Started, Ready: c.Ready,
@@ -128,10 +129,11 @@ func toContainer(c container) timeline.Container {
 	return out
 }
 
+// toEventSeen redacts messages once more: agents up to v0.1 recorded them as they came.
 func toEventSeen(o eventSeen) timeline.EventSeen {
 	return timeline.EventSeen{
 		UID: o.UID, ArrivedAt: o.ArrivedAt.Time, Live: o.Live, Container: o.Container, Reason: o.Reason,
-		Message: o.Message, NamedAt: o.NamedAt.Time, FirstAt: o.FirstAt.Time, LastAt: o.LastAt.Time, StoredAt: o.StoredAt.Time, Count: o.Count,
+		Message: redact.Message(o.Reason, o.Message), NamedAt: o.NamedAt.Time, FirstAt: o.FirstAt.Time, LastAt: o.LastAt.Time, StoredAt: o.StoredAt.Time, Count: o.Count,
 	}
 }
 

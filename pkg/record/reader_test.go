@@ -131,3 +131,18 @@ func FuzzRead(f *testing.F) {
 func readOne(line []byte) (timeline.Observation, error) {
 	return NewReader(io.MultiReader(strings.NewReader(header1), bytes.NewReader(line))).Next()
 }
+
+// An agent up to v0.1 recorded messages as they came.
+func TestOldRecordingsAreRedacted(t *testing.T) {
+	const text = `{"kind":"header","version":1}
+{"kind":"event_seen","uid":"u","arrived_at":"2026-03-01T12:00:00Z","reason":"Failed","message":"Head https://user:hunter2@registry.example/v2/: EOF"}
+{"kind":"event_seen","uid":"u","arrived_at":"2026-03-01T12:00:00Z","reason":"Unhealthy","message":"Readiness probe failed: hunter2"}
+`
+	reader := NewReader(strings.NewReader(text))
+	for _, want := range []string{"Head https://REDACTED@registry.example/v2/: EOF", "Readiness probe failed: …"} {
+		o, err := reader.Next()
+		if seen, ok := o.(timeline.EventSeen); err != nil || !ok || seen.Message != want {
+			t.Errorf("read %+v, %v; want %q", o, err, want)
+		}
+	}
+}

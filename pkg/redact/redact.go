@@ -14,7 +14,7 @@ import (
 const Marker = "REDACTED"
 
 const (
-	// maxText bounds what is searched of a text, in bytes: searching one of 4 KiB takes up to 4 ms, and an Event's message can be as
+	// maxText bounds what is searched of a text, in bytes: searching one of 4 KiB takes up to 8 ms, and an Event's message can be as
 	// long as an object. No output has more than the first and the last KiB of one.
 	maxText = 4 << 10
 	// leastSecret is the shortest word after Bearer that is taken for a token, in bytes.

@@ -1,0 +1,132 @@
+package main
+
+import (
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"google.golang.org/protobuf/encoding/protojson"
+
+	"github.com/podlapse/podlapse/pkg/annotate"
+	"github.com/podlapse/podlapse/pkg/podwatch/podwatchtest"
+)
+
+// hidden is a part of every credential of this test.
+const hidden = "hunter2"
+
+// leaking are messages of kubelet and the runtime with credentials.
+var leaking = map[string]string{
+	"Failed": `Failed to pull image "registry.example/web:2": Head "https://user:` + hidden + `@registry.example/v2/web/manifests/2": 401 Unauthorized`,
+	"FailedMount": `MountVolume.SetUp failed for volume "nas": mount -o username=joe,password=` + hidden + ` //nas/share: exit status 32, ` +
+		`Authorization: Basic aHVudGVyMjpodW50ZXIy`,
+	"FailedCreatePodSandBox": `failed to get sandbox image: httpReadSeeker: Get "https://s3.example/l?X-Amz-Credential=` + hidden + `&X-Amz-Signature=` + hidden + `": 403 Forbidden`,
+	"FailedSync":             `blob?sv=1&sig=` + hidden + `&token=` + hidden + ` refused, with Bearer ` + hidden + `-` + hidden,
+	"Unhealthy":              `Readiness probe failed: it says ` + hidden,
+	"FailedPostStartHook":    `Exec lifecycle hook ([login ` + hidden + `]) failed`,
+}
+
+func TestNoOutputHoldsCredentials(t *testing.T) {
+	sent := startCollector(t)
+	cluster := podwatchtest.Start(t)
+	pod := web0(time.Now().Add(-8 * time.Second))
+	pod.Annotations = map[string]string{annotate.AskStartUp: "true"}
+	pod.Status.ContainerStatuses = []corev1.ContainerStatus{{
+		Name: "app", State: corev1.ContainerState{Waiting: &corev1.ContainerStateWaiting{Reason: "ErrImagePull", Message: leaking["Failed"]}},
+	}}
+	cluster.Put(pod)
+	dir := t.TempDir()
+	file := filepath.Join(dir, "recording.jsonl")
+	agent := start(t, "--kubeconfig", kubeconfig(t, cluster.URL()), "--cri-endpoint=off", "--log-level=debug", "--records=both", "--serve-objects", "--annotate",
+		"--life-traces", "--debug-observations=on", "--record-observations", file, "--state-dir", filepath.Join(dir, "state"))
+	answers := func(outputs map[string]string, when string) {
+		for _, path := range []string{"/metrics", "/api/v1/pods/shop/web-0", "/api/v1/pods", "/api/v1/objects/pods", "/api/v1/pulls", "/debug/observations", "/readyz?verbose", "/"} {
+			_, outputs[path+" "+when] = agent.get(path)
+		}
+		for path, text := range filesIn(t, filepath.Join(dir, "state")) {
+			outputs[path+" "+when] = text
+		}
+	}
+	outputs := map[string]string{}
+	at := time.Now().Add(-5 * time.Second)
+	for reason, message := range leaking {
+		at = at.Add(300 * time.Millisecond)
+		cluster.Put(event(reason, message, at))
+	}
+	for reason := range leaking {
+		agent.poll("/api/v1/pods/shop/web-0", `"reason":"`+reason+`"`)
+		agent.poll("/debug/observations", `"reason":"`+reason+`"`)
+	}
+	time.Sleep(500 * time.Millisecond) // the state is saved a moment later
+	answers(outputs, "while it starts")
+	cluster.Put(ready(pod, time.Now()))
+	said, err := agent.records.ReadString('\n')
+	if err != nil {
+		t.Fatal(err)
+	}
+	outputs["records"] = said
+	root := sent.root(t)
+	for deadline := time.Now().Add(10 * time.Second); cluster.Pod("shop", "web-0").Annotations[annotate.StartUp] == ""; time.Sleep(10 * time.Millisecond) {
+		if time.Now().After(deadline) {
+			t.Fatal("was never annotated")
+		}
+	}
+	cluster.Put(event("Unhealthy", leaking["Unhealthy"]+" again", time.Now()))
+	answers(outputs, "when it is ready")
+	agent.mustEndCleanly()
+	for deadline := time.After(100 * time.Millisecond); ; {
+		select {
+		case line, open := <-agent.logs:
+			outputs["log"] += line + "\n"
+			if open {
+				continue
+			}
+		case <-deadline:
+		}
+		break
+	}
+	outputs["annotations"] = fmt.Sprint(cluster.Pod("shop", "web-0").Annotations)
+	text, err := protojson.Marshal(root)
+	if err != nil {
+		t.Fatal(err)
+	}
+	outputs["trace"] = string(text)
+	for path, text := range filesIn(t, dir) {
+		outputs[path] = text
+	}
+	for output, text := range outputs {
+		for _, secret := range []string{hidden, "aHVudGVyMjpodW50ZXIy"} {
+			if at := strings.Index(text, secret); at >= 0 {
+				t.Errorf("%s holds a credential: …%s…", output, text[max(0, at-80):min(len(text), at+20)])
+			}
+		}
+	}
+	for _, output := range []string{"records", "trace", file, "/api/v1/pods/shop/web-0 while it starts"} {
+		if !strings.Contains(outputs[output], "registry.example/v2/web/manifests/2") {
+			t.Errorf("%s does not hold the message at all: the test proves nothing\n%s", output, outputs[output])
+		}
+	}
+}
+
+// filesIn is every file below a directory.
+func filesIn(t *testing.T, dir string) map[string]string {
+	t.Helper()
+	texts := map[string]string{}
+	err := filepath.WalkDir(dir, func(path string, entry fs.DirEntry, err error) error {
+		if err != nil || !entry.Type().IsRegular() {
+			return err
+		}
+		text, err := os.ReadFile(path)
+		texts[path] = string(text)
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return texts
+}
