@@ -108,12 +108,15 @@ func askVersion(client rest.Interface) probe.RoundTrip {
 	}
 }
 
-// pulledFrom lists the registries that an image of these pods came from, the most used first. A registry that no pull has
-// succeeded from may be anything that somebody wrote into a pod.
+// pulledFrom lists the registries that an image of these pods came from, the most used first. A registry that no confirmed pull has
+// succeeded from may be anything that somebody wrote into a pod, or into an Event about it.
 func pulledFrom(pods []timeline.Timeline) []string {
 	pulls := map[string]int{}
 	for _, t := range pods {
 		for _, p := range t.Pulls {
+			if !p.Confirmed {
+				continue
+			}
 			switch p.Outcome {
 			case imagepull.OutcomeDownloaded, imagepull.OutcomeVerified, imagepull.OutcomeJoined:
 				pulls[p.Registry]++

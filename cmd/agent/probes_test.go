@@ -172,11 +172,11 @@ func TestRoundTripsWaitForNobody(t *testing.T) {
 
 func TestPulledFrom(t *testing.T) {
 	pull := func(registry string, outcome imagepull.Outcome) timeline.Timeline {
-		return timeline.Timeline{Pulls: []timeline.Pull{{Registry: registry, Outcome: outcome}}}
+		return timeline.Timeline{Pulls: []timeline.Pull{{Registry: registry, Outcome: outcome, Confirmed: registry != "forged"}}}
 	}
 	got := pulledFrom([]timeline.Timeline{
 		pull("b", imagepull.OutcomeDownloaded), pull("c", imagepull.OutcomeDownloaded), pull("c", imagepull.OutcomeVerified), pull("a", imagepull.OutcomeJoined),
-		pull("invented", imagepull.OutcomeFailed), pull("present", imagepull.OutcomePresent), pull("unknown", imagepull.OutcomeDownloaded),
+		pull("invented", imagepull.OutcomeFailed), pull("forged", imagepull.OutcomeDownloaded), pull("present", imagepull.OutcomePresent), pull("unknown", imagepull.OutcomeDownloaded),
 	})
 	if want := []string{"c", "a", "b"}; !slices.Equal(got, want) {
 		t.Errorf("%q, want %q", got, want)

@@ -106,6 +106,9 @@ func httpAsker(p Probe, target string, right func(status int) bool) asker {
 		DisableKeepAlives: true, DisableCompression: true, MaxResponseHeaderBytes: maxHeader,
 		TLSClientConfig: &tls.Config{MinVersion: tls.VersionTLS12},
 	}
+	if p.followed {
+		transport.DialContext = guardedDialer(p.PlainHTTP).DialContext
+	}
 	if len(p.authorities) > 0 {
 		transport.TLSClientConfig.RootCAs = x509.NewCertPool()
 		transport.TLSClientConfig.RootCAs.AppendCertsFromPEM(p.authorities)

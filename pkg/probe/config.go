@@ -70,6 +70,7 @@ type Probe struct {
 	Headers Headers `yaml:"headers"` // of http: sent as well
 
 	authorities []byte // what CAFile holds
+	followed    bool   // a pod names the target, not the file: it must not lead to where credentials are
 }
 
 // Pace says how often, and how long to wait for an answer.

@@ -5,6 +5,8 @@ import (
 	"slices"
 	"sync"
 
+	"go.uber.org/zap"
+
 	"github.com/podlapse/podlapse/pkg/backoff"
 )
 
@@ -25,8 +27,16 @@ type followed struct {
 // probes that there were.
 func (r *Runner) followRegistries(ctx context.Context, config Registries) (names []string) {
 	asked := map[string]*followed{}
+	left := map[string]bool{} // these are logged, once
 	for wait := random(config.Interval.Duration); backoff.Sleep(ctx, wait); wait = config.pause(random) {
-		top := r.config.Pulled(ctx)
+		top := slices.DeleteFunc(r.config.Pulled(ctx), func(host string) bool {
+			err := checkFollowed(host, slices.Contains(config.PlainHTTP, host))
+			if err != nil && len(left) < maxRegistries && !left[host] {
+				left[host] = true
+				r.config.Logger.Warn("registry is not probed", zap.String("registry", cut(host)), zap.Error(err))
+			}
+			return err != nil
+		})
 		top = top[:min(len(top), config.Top)]
 		for host, f := range asked {
 			if !slices.Contains(top, host) {
@@ -35,7 +45,7 @@ func (r *Runner) followRegistries(ctx context.Context, config Registries) (names
 			}
 		}
 		for _, host := range top {
-			if asked[host] == nil && checkRegistry(host) == nil {
+			if asked[host] == nil {
 				asked[host] = r.follow(config, host)
 			}
 		}
@@ -60,7 +70,7 @@ func (r *Runner) followRegistries(ctx context.Context, config Registries) (names
 func (r *Runner) follow(config Registries, host string) *followed {
 	p := Probe{
 		Name: registryPrefix + host, Kind: KindRegistry, Target: host, Pace: config.Pace,
-		PlainHTTP: slices.Contains(config.PlainHTTP, host),
+		PlainHTTP: slices.Contains(config.PlainHTTP, host), followed: true,
 	}
 	if host == hub {
 		p.Target = hubHost

@@ -19,7 +19,8 @@ type RunnerConfig struct {
 	Recorder  Recorder
 	Runtime   RoundTrip
 	APIServer RoundTrip
-	// Pulled lists the registries from which pods of the node were pulled, HOST[:PORT], the most used first.
+	// Pulled lists the registries from which the runtime is known to have pulled for pods of the node, HOST[:PORT], the most used
+	// first. The list is the caller's no more.
 	Pulled func(context.Context) []string
 	Report health.Report // whether the configuration can be used
 	Logger *zap.Logger

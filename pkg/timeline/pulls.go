@@ -386,6 +386,7 @@ func (f *fold) pull(c *Container, registry string, a pullAttempt) Pull {
 	index := f.index(c.Name)
 	p := Pull{
 		Container: c.Name, Kind: c.Kind, Image: c.Image, Registry: registry, Outcome: a.outcome, Failure: a.failure, Attempt: int(a.attempt),
+		Confirmed: f.confirmed(c, a.outcome),
 	}
 	requested := f.bounds.find(markKey{index, a.attempt, MarkPullRequested})
 	started := f.bounds.find(markKey{index, a.attempt, MarkPullStarted})

@@ -168,6 +168,10 @@ type Pull struct {
 	// this pull is not known then.
 	Resumed bool
 
+	// Confirmed says that the runtime, or kubelet's status of the container, shows that a pull of the image ended well during the
+	// start-up. What Events alone tell is not confirmed: tenants may create Events.
+	Confirmed bool
+
 	// Credentials is for how much of Pull a credential plugin of kubelet may have run; zero since kubelet 1.33.
 	Credentials time.Duration
 

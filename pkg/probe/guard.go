@@ -1,0 +1,76 @@
+package probe
+
+import (
+	"fmt"
+	"net"
+	"net/netip"
+	"syscall"
+)
+
+// refused are the addresses that the agent never connects to because a pod's image names them: those of clouds' metadata services,
+// which hand out credentials, and those that are no host's.
+var refused = []netip.Prefix{
+	netip.MustParsePrefix("169.254.0.0/16"),   // link-local: metadata of AWS, Azure, Google Cloud, OpenStack, Oracle; ECS, EKS Pod Identity
+	netip.MustParsePrefix("fe80::/10"),        // link-local
+	netip.MustParsePrefix("fd00:ec2::/32"),    // metadata, time and names of AWS; EKS Pod Identity
+	netip.MustParsePrefix("fd20:ce::/32"),     // metadata of Google Cloud
+	netip.MustParsePrefix("100.100.100.0/24"), // metadata of Alibaba Cloud
+	netip.MustParsePrefix("192.0.0.192/32"),   // metadata of older Oracle Cloud
+	netip.MustParsePrefix("168.63.129.16/32"), // the wire server of Azure
+	netip.MustParsePrefix("0.0.0.0/8"),        // this host, as the kernel understands it
+	netip.MustParsePrefix("::/128"),
+	netip.MustParsePrefix("224.0.0.0/4"), // multicast, and what is reserved above it
+	netip.MustParsePrefix("240.0.0.0/4"),
+	netip.MustParsePrefix("ff00::/8"),
+}
+
+// nat64 embeds an IPv4 address in its last four bytes (RFC 6052).
+var nat64 = netip.MustParsePrefix("64:ff9b::/96")
+
+// checkAddress refuses an address that a registry must not have. A loopback address is the agent's own pod, or with the host's
+// network the node: it has to be configured.
+func checkAddress(address netip.Addr, loopback bool) error {
+	address = address.Unmap().WithZone("")
+	if nat64.Contains(address) {
+		bytes := address.As16()
+		address = netip.AddrFrom4([4]byte(bytes[12:]))
+	}
+	if address.IsLoopback() {
+		if loopback {
+			return nil
+		}
+		return fmt.Errorf("%s is a loopback address: list the registry in registries.plain_http, or as a probe of its own", address)
+	}
+	for _, prefix := range refused {
+		if prefix.Contains(address) {
+			return fmt.Errorf("%s is in %s, where no registry is", address, prefix)
+		}
+	}
+	return nil
+}
+
+// checkFollowed refuses the host of a registry that is none, or that is an address which is refused anyway.
+func checkFollowed(host string, loopback bool) error {
+	if err := checkRegistry(host); err != nil {
+		return err
+	}
+	name := host
+	if bare, _, err := net.SplitHostPort(host); err == nil {
+		name = bare
+	}
+	if address, err := netip.ParseAddr(name); err == nil {
+		return checkAddress(address, loopback)
+	}
+	return nil
+}
+
+// guardedDialer looks at each address just before it is connected to: a name can lead anywhere, and elsewhere the next time.
+func guardedDialer(loopback bool) *net.Dialer {
+	return &net.Dialer{Control: func(_, address string, _ syscall.RawConn) error {
+		at, err := netip.ParseAddrPort(address)
+		if err != nil {
+			return fmt.Errorf("connect to a registry: %w", err)
+		}
+		return checkAddress(at.Addr(), loopback)
+	}}
+}
