@@ -63,8 +63,8 @@ func TestMetricsDocument(t *testing.T) {
 		"(`go test ./cmd/agent -run MetricsDocument -update`). Beside these there are those of the Go runtime, without the insides of its " +
 		"allocator (`go_memstats_…`), and of the process.\n\n" +
 		"Histograms have classic buckets and native ones; with traces on, their exemplars name the trace of a start-up (`trace_id`). " +
-		"Labels have closed sets of values; values that are known beforehand are there at zero. `registry` has the six registries that were " +
-		"pulled from the most lately, and then `other`; of counters and histograms the series of one that is no longer among them vanish, " +
+		"Labels have closed sets of values; values that are known beforehand are there at zero. `registry` has up to " +
+		"[six registries](pulls.md#which-registries-have-a-label), and then `other`; of counters and histograms the series of one that is no longer among them vanish, " +
 		"what it has from then on counts under `other`, and none ever decreases. A node with 110 pods has at most 1500 series with default " +
 		"flags, every classic bucket counted, beside one for each registry and reason for which pulls fail at the moment; " +
 		"`--metrics-pod-labels` adds one for each pod, at most 250; what `--node-health` and `--probes-file` add is in [node.md](node.md#series) and [probes.md](probes.md#series). With 500 pods and all else on a " +

@@ -13,18 +13,26 @@ type failingPull struct {
 	why      imagepull.Failure
 }
 
+// waitingPull is a pull that a pod of a namespace waits for.
+type waitingPull struct {
+	namespace string
+	timeline.Pull
+}
+
 // failingNow lists the pulls that pods which start wait for and whose latest attempt to end failed. Nothing else counts them
 // until the start-up is over, which during an outage is too late.
-func failingNow(timelines []timeline.Timeline) (all []timeline.Pull) {
+func failingNow(timelines []timeline.Timeline) (all []waitingPull) {
 	for _, t := range timelines {
 		if t.State == timeline.StateStarting {
-			all = append(all, failing(t.Pulls)...)
+			for _, p := range failing(t.Pulls) {
+				all = append(all, waitingPull{t.Namespace, p})
+			}
 		}
 	}
 	return all
 }
 
-func countFailing(pulls []timeline.Pull, labelOf func(registry string) string) map[failingPull]int {
+func countFailing(pulls []waitingPull, labelOf func(registry string) string) map[failingPull]int {
 	counts := map[failingPull]int{}
 	for _, p := range pulls {
 		counts[failingPull{labelOf(p.Registry), cmp.Or(p.Failure, imagepull.FailureOther)}]++

@@ -1,10 +1,6 @@
 package export
 
-import (
-	"github.com/prometheus/client_golang/prometheus"
-
-	"github.com/podlapse/podlapse/pkg/timeline"
-)
+import "github.com/prometheus/client_golang/prometheus"
 
 // livePulls asks what is pulled at each scrape.
 type livePulls struct {
@@ -49,8 +45,8 @@ func (c *livePulls) Collect(metrics chan<- prometheus.Metric) {
 	}
 	now := c.now()
 	records, failed := now.Records(), failingNow(now.Starting)
-	labelOf := momentLabels(append(convert(records, func(r LivePullRecord) string { return r.Registry }),
-		convert(failed, func(p timeline.Pull) string { return p.Registry })...))
+	labelOf := momentLabels(append(convert(records, func(r LivePullRecord) momentPull { return momentPull{r.Namespace, r.Registry} }),
+		convert(failed, func(p waitingPull) momentPull { return momentPull{p.namespace, p.Registry} })...))
 	of, unpacking := map[string]*sums{}, 0
 	for _, record := range records {
 		label := labelOf(record.Registry)

@@ -236,8 +236,8 @@ func TestMetricsBoundRegistries(t *testing.T) {
 	observe("r0.example")
 	observe("\xff")
 	for label, want := range map[string]uint64{
-		"registry=r0.example": 2, "registry=r5.example": 1, "registry=r6.example": 0,
-		"registry=other": 100 - maxRegistries, "registry=unknown": 1,
+		"registry=r0.example": 2, "registry=r2.example": 1, "registry=r3.example": 0,
+		"registry=other": 100 - maxClaimed, "registry=unknown": 1,
 	} {
 		if got, _ := count(t, registry, "podlapse_image_pull_duration_seconds", label, "outcome=failed"); got != want {
 			t.Errorf("%s: %d, want %d", label, got, want)

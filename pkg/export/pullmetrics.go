@@ -96,7 +96,7 @@ func (m *pullMetrics) observePull(t timeline.Timeline, p timeline.Pull, trace Tr
 	if p.Outcome == imagepull.OutcomePresent {
 		return
 	}
-	registry := m.label(p.Registry)
+	registry := m.label(t.Namespace, p)
 	if p.Outcome == imagepull.OutcomeFailed {
 		reason := p.Failure
 		if reason == imagepull.FailureNone {
@@ -123,8 +123,8 @@ func (m *pullMetrics) observePull(t timeline.Timeline, p timeline.Pull, trace Tr
 }
 
 // label is a registry's label. The series of one that lost its own vanish; when it gets it again they begin at zero.
-func (m *pullMetrics) label(registry string) string {
-	label, lost := m.registries.label(registry)
+func (m *pullMetrics) label(namespace string, p timeline.Pull) string {
+	label, lost := m.registries.label(p.Registry, namespace, p.Confirmed)
 	if lost != "" {
 		series := prometheus.Labels{"registry": lost}
 		m.pull.DeletePartialMatch(series)

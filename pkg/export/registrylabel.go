@@ -12,7 +12,13 @@ import (
 const (
 	// maxRegistries bounds the label registry: anyone who may create a pod can invent host names, and each has some 100 series.
 	maxRegistries = 6
-	// maxCandidates bounds the registries whose pulls are counted, to find out which deserve a label of their own.
+	// maxConfirmed is how many labels registries may have that the runtime is known to have pulled from: the last one is for one that
+	// is down since the agent began.
+	maxConfirmed = maxRegistries - 1
+	// maxClaimed is how many labels registries may have that only pods and Events name, of those that the others leave. A namespace
+	// may have one of them.
+	maxClaimed = maxRegistries / 2
+	// maxCandidates bounds the registries of either kind whose pulls are counted, to find out which deserve a label of their own.
 	maxCandidates = 8 * maxRegistries
 	// takeover is how many times as many pulls as the least used registry with a label of its own another one must have to
 	// get that label, so that those that are used alike do not take it from each other again and again.
@@ -21,108 +27,195 @@ const (
 	halveAfter = 1024
 )
 
-const registryOther = "other" // not among the maxRegistries that are pulled from the most
+const registryOther = "other" // not among the maxRegistries that have a label
 
 // registryLabels gives the registries that are pulled from the most a label value of their own. What a registry without
 // one counted under other stays there, and the series of one that loses its label are to be deleted: no counter ever
 // decreases. Not safe for concurrent use.
 //
-// Which they are is found with the space-saving algorithm (Metwally et al., 2005), in bounded memory: a registry that is not
-// counted yet takes the place of the one with the fewest pulls, and what that one had is its error.
+// A pod can name any host, and an Event can say that an image came from it. So registries from which a pull is confirmed compete
+// among themselves, and take a label from any that is not; the others compete for what is left.
 type registryLabels struct {
+	confirmed, claimed *registryTable
+}
+
+func newRegistryLabels() *registryLabels {
+	return &registryLabels{confirmed: newRegistryTable(), claimed: newRegistryTable()}
+}
+
+// label is the label for one pull from a registry, for a pod of a namespace. If that takes its label from another one, or the registry
+// loses its own, that one is lost; else empty.
+func (l *registryLabels) label(registry, namespace string, confirmed bool) (label, lost string) {
+	registry = strings.ToValidUTF8(registry, "") // a label value must be
+	switch {
+	case registry == "" || registry == imagepull.UnknownRegistry:
+		return imagepull.UnknownRegistry, ""
+	case confirmed || l.confirmed.counted[registry] != nil:
+		return l.confirmedLabel(registry, confirmed)
+	}
+	return l.claimedLabel(registry, namespace)
+}
+
+func (l *registryLabels) confirmedLabel(registry string, confirmed bool) (label, lost string) {
+	c := l.confirmed.count(registry, confirmed)
+	if c.own {
+		return registry, ""
+	}
+	had := l.claimed.counted[registry] != nil && l.claimed.counted[registry].own
+	delete(l.claimed.counted, registry)
+	own, least := l.confirmed.own()
+	claimed, leastClaimed := l.claimed.own()
+	switch {
+	case own < maxConfirmed:
+		c.own = true
+		if !had && own+claimed == maxRegistries {
+			l.claimed.counted[leastClaimed].own = false
+			return registry, leastClaimed
+		}
+		return registry, ""
+	case had: // too many are confirmed now: it begins anew among them
+		return registryOther, registry
+	case c.certain() > takeover*l.confirmed.counted[least].pulls:
+		c.own, l.confirmed.counted[least].own = true, false
+		return registry, least
+	}
+	return registryOther, ""
+}
+
+func (l *registryLabels) claimedLabel(registry, namespace string) (label, lost string) {
+	c := l.claimed.count(registry, true)
+	if c.own {
+		return registry, ""
+	}
+	confirmed, _ := l.confirmed.own()
+	claimed, least := l.claimed.own()
+	if of := l.claimed.ownOf(namespace); of != "" {
+		least = of
+	} else if claimed < min(maxClaimed, maxRegistries-confirmed) {
+		c.own, c.namespace = true, namespace
+		return registry, ""
+	}
+	if least != "" && c.certain() > takeover*l.claimed.counted[least].pulls {
+		c.own, c.namespace, l.claimed.counted[least].own = true, namespace, false
+		return registry, least
+	}
+	return registryOther, ""
+}
+
+// registryTable counts pulls by registry with the space-saving algorithm (Metwally et al., 2005), in bounded memory: a registry that is
+// not counted yet takes the place of the one with the fewest pulls, and what that one had is its error.
+type registryTable struct {
 	counted map[string]*registryCount
 	pulls   int // since counts were halved
 }
 
 type registryCount struct {
 	pulls, tooMany int // tooMany of the pulls at most were others'
+	most           int // pulls at the latest one that counts in full
 	own            bool
+	namespace      string // for whose pod it got a label, of a registry that is not confirmed
 }
 
 func (c *registryCount) certain() int { return c.pulls - c.tooMany }
 
-func newRegistryLabels() *registryLabels {
-	return &registryLabels{counted: make(map[string]*registryCount, maxCandidates)}
+func newRegistryTable() *registryTable {
+	return &registryTable{counted: make(map[string]*registryCount, maxCandidates)}
 }
 
-// label is the label for one pull from a registry. If that takes its label from another one, that is lost; else empty.
-func (l *registryLabels) label(registry string) (label, lost string) {
-	registry = strings.ToValidUTF8(registry, "") // a label value must be
-	if registry == "" || registry == imagepull.UnknownRegistry {
-		return imagepull.UnknownRegistry, ""
-	}
-	c := l.count(registry)
-	if c.own {
-		return registry, ""
-	}
-	own, least := 0, ""
-	for name, known := range l.counted {
-		if !known.own {
-			continue
-		}
-		own++
-		if least == "" || l.fewer(name, least) {
-			least = name
-		}
-	}
-	switch {
-	case own < maxRegistries:
-		c.own = true
-		return registry, ""
-	case c.certain() > takeover*l.counted[least].pulls:
-		c.own, l.counted[least].own = true, false
-		return registry, least
-	}
-	return registryOther, ""
-}
-
-// count notes one pull.
-func (l *registryLabels) count(registry string) *registryCount {
-	if l.pulls++; l.pulls == halveAfter {
-		l.pulls = 0
-		for _, c := range l.counted {
+// count notes one pull. One that does not count in full keeps what has been halved from getting less, and makes nothing more: failures
+// cost who makes them nothing.
+func (t *registryTable) count(registry string, full bool) *registryCount {
+	if t.pulls++; t.pulls == halveAfter {
+		t.pulls = 0
+		for _, c := range t.counted {
 			c.pulls, c.tooMany = c.pulls/2, c.tooMany/2
 		}
 	}
-	c := l.counted[registry]
+	c := t.counted[registry]
 	if c == nil {
 		c = &registryCount{}
-		if len(l.counted) == maxCandidates {
-			gone := l.leastCandidate()
-			c.pulls, c.tooMany = l.counted[gone].pulls, l.counted[gone].pulls
-			delete(l.counted, gone)
+		if len(t.counted) == maxCandidates {
+			gone := t.leastCandidate()
+			c.pulls, c.tooMany = t.counted[gone].pulls, t.counted[gone].pulls
+			delete(t.counted, gone)
 		}
-		l.counted[registry] = c
+		t.counted[registry] = c
 	}
-	c.pulls++
+	if full {
+		c.pulls++
+		c.most = c.pulls
+	} else if c.pulls < c.most {
+		c.pulls++
+	}
 	return c
 }
 
+// own is how many have a label of their own, and which of them has the fewest pulls.
+func (t *registryTable) own() (own int, least string) {
+	for name, c := range t.counted {
+		if !c.own {
+			continue
+		}
+		own++
+		if least == "" || t.fewer(name, least) {
+			least = name
+		}
+	}
+	return own, least
+}
+
+// ownOf is the registry that got its label for a pod of a namespace; empty for none, and where no namespace is known.
+func (t *registryTable) ownOf(namespace string) string {
+	for name, c := range t.counted {
+		if c.own && namespace != "" && c.namespace == namespace {
+			return name
+		}
+	}
+	return ""
+}
+
 // leastCandidate has the fewest pulls of those without a label of their own.
-func (l *registryLabels) leastCandidate() (least string) {
-	for name, c := range l.counted {
-		if !c.own && (least == "" || l.fewer(name, least)) {
+func (t *registryTable) leastCandidate() (least string) {
+	for name, c := range t.counted {
+		if !c.own && (least == "" || t.fewer(name, least)) {
 			least = name
 		}
 	}
 	return least
 }
 
-func (l *registryLabels) fewer(a, b string) bool {
-	return cmp.Or(cmp.Compare(l.counted[a].pulls, l.counted[b].pulls), cmp.Compare(a, b)) < 0
+func (t *registryTable) fewer(a, b string) bool {
+	return cmp.Or(cmp.Compare(t.counted[a].pulls, t.counted[b].pulls), cmp.Compare(a, b)) < 0
 }
 
-// momentLabels are the labels of what there is at one moment: the registries that occur the most have their own.
-func momentLabels(registries []string) func(registry string) string {
-	occur := map[string]int{}
-	for _, registry := range registries {
-		if registry = strings.ToValidUTF8(registry, ""); registry != "" && registry != imagepull.UnknownRegistry {
-			occur[registry]++
+// momentPull is a pull of the moment: for a pod of a namespace, from a registry.
+type momentPull struct{ namespace, registry string }
+
+// momentLabels are the labels of what there is at one moment. The registry that occurs the most in a namespace comes first, for each
+// namespace, then each one's second, so that a namespace that invents hosts leaves room to others; then those that occur the most.
+func momentLabels(pulls []momentPull) func(registry string) string {
+	occur, within := map[string]int{}, map[string]map[string]int{}
+	for _, p := range pulls {
+		registry := strings.ToValidUTF8(p.registry, "")
+		if registry == "" || registry == imagepull.UnknownRegistry {
+			continue
+		}
+		occur[registry]++
+		if within[p.namespace] == nil {
+			within[p.namespace] = map[string]int{}
+		}
+		within[p.namespace][registry]++
+	}
+	rank := map[string]int{}
+	for _, counts := range within {
+		for i, registry := range mostFirst(counts) {
+			if best, ranked := rank[registry]; !ranked || i < best {
+				rank[registry] = i
+			}
 		}
 	}
-	names := slices.SortedFunc(maps.Keys(occur), func(a, b string) int {
-		return cmp.Or(cmp.Compare(occur[b], occur[a]), cmp.Compare(a, b))
-	})
+	names := mostFirst(occur)
+	slices.SortStableFunc(names, func(a, b string) int { return cmp.Compare(rank[a], rank[b]) })
 	names = names[:min(len(names), maxRegistries)]
 	return func(registry string) string {
 		registry = strings.ToValidUTF8(registry, "")
@@ -134,4 +227,10 @@ func momentLabels(registries []string) func(registry string) string {
 		}
 		return registryOther
 	}
+}
+
+func mostFirst(counts map[string]int) []string {
+	return slices.SortedFunc(maps.Keys(counts), func(a, b string) int {
+		return cmp.Or(cmp.Compare(counts[b], counts[a]), cmp.Compare(a, b))
+	})
 }

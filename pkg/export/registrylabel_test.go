@@ -3,6 +3,7 @@ package export
 import (
 	"fmt"
 	"math/rand/v2"
+	"strings"
 	"testing"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -16,35 +17,35 @@ import (
 func TestTheMostUsedRegistriesHaveLabels(t *testing.T) {
 	l := newRegistryLabels()
 	for i := range 3 * maxCandidates {
-		l.label(fmt.Sprintf("once-%d.example", i))
+		l.label(fmt.Sprintf("once-%d.example", i), "shop", true)
 	}
 	own := 0
 	for range 100 {
-		for i := range maxRegistries {
+		for i := range maxConfirmed {
 			name := fmt.Sprintf("often-%d.example", i)
-			if label, _ := l.label(name); label == name {
+			if label, _ := l.label(name, "shop", true); label == name {
 				own++
 			}
 		}
 	}
-	if own < 90*maxRegistries {
-		t.Errorf("of %d pulls %d had their registry's label", 100*maxRegistries, own)
+	if own < 90*maxConfirmed {
+		t.Errorf("of %d pulls %d had their registry's label", 100*maxConfirmed, own)
 	}
 	for i := range 20 * maxCandidates { // somebody invents names
-		if label, lost := l.label(fmt.Sprintf("invented-%d.example", i)); label != registryOther {
+		if label, lost := l.label(fmt.Sprintf("invented-%d.example", i), "shop", true); label != registryOther {
 			t.Fatalf("an invented name after %d others has a label of its own, taken from %s", i, lost)
 		}
 		if i%10 == 0 {
-			for n := range maxRegistries {
-				l.label(fmt.Sprintf("often-%d.example", n))
+			for n := range maxConfirmed {
+				l.label(fmt.Sprintf("often-%d.example", n), "shop", true)
 			}
 		}
 	}
-	if len(l.counted) > maxCandidates {
-		t.Errorf("%d registries are counted", len(l.counted))
+	if len(l.confirmed.counted) > maxCandidates || len(l.claimed.counted) > maxCandidates {
+		t.Errorf("%d and %d registries are counted", len(l.confirmed.counted), len(l.claimed.counted))
 	}
 	for _, registry := range []string{"", imagepull.UnknownRegistry} {
-		if label, _ := l.label(registry); label != imagepull.UnknownRegistry {
+		if label, _ := l.label(registry, "shop", true); label != imagepull.UnknownRegistry {
 			t.Errorf("%q is labelled %s", registry, label)
 		}
 	}
@@ -60,11 +61,11 @@ func TestSeriesOfRegistriesNeverDecrease(t *testing.T) {
 	for n := range 4000 {
 		// The registries that are used the most change over time.
 		registry := fmt.Sprintf("r%d.example", n/500*7+int(random.ExpFloat64()*8))
-		pull := timeline.Pull{Registry: registry, Kind: timeline.KindMain, Outcome: imagepull.OutcomeDownloaded, Timed: true, QueueTimed: true, Layers: []timeline.Layer{{Digest: "d", SizeBytes: 5}}}
+		pull := timeline.Pull{Registry: registry, Kind: timeline.KindMain, Outcome: imagepull.OutcomeDownloaded, Confirmed: random.IntN(8) > 0, Timed: true, QueueTimed: true, Layers: []timeline.Layer{{Digest: "d", SizeBytes: 5}}}
 		if random.IntN(4) == 0 {
 			pull = timeline.Pull{Registry: registry, Kind: timeline.KindMain, Outcome: imagepull.OutcomeFailed}
 		}
-		m.observePull(timeline.Timeline{}, pull, nil)
+		m.observePull(timeline.Timeline{Namespace: fmt.Sprint(random.IntN(4))}, pull, nil)
 		if n%5 != 0 {
 			continue
 		}
@@ -119,17 +120,112 @@ func registryOf(metric *dto.Metric) (string, bool) {
 }
 
 func TestLabelsOfAMoment(t *testing.T) {
-	var registries []string
-	for i := range 2 * maxRegistries {
-		registries = append(registries, fmt.Sprintf("once-%02d", i))
+	var pulls []momentPull
+	add := func(namespace string, registries ...string) {
+		for _, registry := range registries {
+			pulls = append(pulls, momentPull{namespace, registry})
+		}
 	}
-	registries = append(registries, "twice", "twice", "", imagepull.UnknownRegistry)
-	label := momentLabels(registries)
+	for i := range 2 * maxRegistries {
+		add("shop", fmt.Sprintf("once-%02d", i))
+	}
+	add("shop", "twice", "twice", "", imagepull.UnknownRegistry)
+	label := momentLabels(pulls)
 	for registry, want := range map[string]string{"twice": "twice", "once-00": "once-00", "once-31": registryOther, "": imagepull.UnknownRegistry,
 		imagepull.UnknownRegistry: imagepull.UnknownRegistry, fmt.Sprintf("once-%02d", maxRegistries-2): fmt.Sprintf("once-%02d", maxRegistries-2),
 		fmt.Sprintf("once-%02d", maxRegistries-1): registryOther} {
 		if got := label(registry); got != want {
 			t.Errorf("%q is labelled %s, want %s", registry, got, want)
 		}
+	}
+	for i := range 1000 { // one namespace invents hosts
+		add("tenant", fmt.Sprintf("invented-%d", i%10))
+	}
+	add("other", "down")
+	add("third", "down-too")
+	label = momentLabels(pulls)
+	for _, registry := range []string{"twice", "down", "down-too", "invented-0"} {
+		if got := label(registry); got != registry {
+			t.Errorf("beside a namespace that invents hosts %s is labelled %s", registry, got)
+		}
+	}
+}
+
+// brought is a pull that the runtime confirms, failed one that nothing but a pod's image and an Event tell of.
+func brought(registry string) timeline.Pull {
+	return timeline.Pull{Registry: registry, Kind: timeline.KindMain, Outcome: imagepull.OutcomeDownloaded, Timed: true, Confirmed: true}
+}
+
+func failed(registry string) timeline.Pull {
+	return timeline.Pull{Registry: registry, Kind: timeline.KindMain, Outcome: imagepull.OutcomeFailed}
+}
+
+// labelled are the values of the label registry.
+func labelled(t *testing.T, gatherer prometheus.Gatherer) map[string]bool {
+	t.Helper()
+	all := map[string]bool{}
+	for series := range counters(t, gatherer) {
+		_, registry, _ := strings.Cut(series, " ")
+		all[registry] = true
+	}
+	return all
+}
+
+// A tenant's pods name hosts that do not exist, again and again, and Events say that images came from there.
+func TestInventedHostsTakeNoLabelOfARealRegistry(t *testing.T) {
+	gatherer := prometheus.NewPedanticRegistry()
+	m := newPullMetrics(gatherer)
+	pull := func(namespace string, p timeline.Pull) {
+		m.observePull(timeline.Timeline{Namespace: namespace}, p, nil)
+	}
+	var real []string
+	for i := range maxRegistries - 1 {
+		real = append(real, fmt.Sprintf("real-%d.example", i))
+		for range 3 {
+			pull("shop", brought(real[i]))
+		}
+	}
+	for n := range 10_000 {
+		p := failed(fmt.Sprintf("invented-%d.example", n%20))
+		if n%2 == 0 {
+			p = brought(p.Registry)
+			p.Confirmed = false // an Event alone says so
+		}
+		pull(fmt.Sprintf("tenant-%d", n%7), p)
+		if n%100 == 0 {
+			pull("shop", brought(real[n/100%len(real)]))
+		}
+	}
+	labels := labelled(t, gatherer)
+	for _, registry := range real {
+		if !labels[registry] {
+			t.Errorf("%s has no label of its own: %v", registry, labels)
+		}
+	}
+}
+
+// A registry that is down from the start is named, while one namespace invents hosts; and it stays named when it works.
+func TestARegistryThatIsDownFromTheStartIsNamed(t *testing.T) {
+	gatherer := prometheus.NewPedanticRegistry()
+	m := newPullMetrics(gatherer)
+	pull := func(namespace string, p timeline.Pull) {
+		m.observePull(timeline.Timeline{Namespace: namespace}, p, nil)
+	}
+	for n := range 1000 {
+		pull("tenant", failed(fmt.Sprintf("invented-%d.example", n%20)))
+	}
+	for i := range 2 {
+		pull("shop", brought(fmt.Sprintf("real-%d.example", i)))
+	}
+	pull("shop", failed("down.example"))
+	if labels := labelled(t, gatherer); !labels["down.example"] {
+		t.Errorf("it is not named: %v", labels)
+	}
+	pull("shop", brought("down.example"))
+	for i := range maxRegistries {
+		pull("shop", brought(fmt.Sprintf("real-%d.example", i)))
+	}
+	if labels := labelled(t, gatherer); !labels["down.example"] {
+		t.Errorf("it works now, and lost its label: %v", labels)
 	}
 }

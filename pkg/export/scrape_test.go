@@ -124,6 +124,7 @@ func (n node) pod(i int) timeline.Timeline {
 			Registry: n.host(i), Outcome: outcomes[k], Timed: true, QueueTimed: true, Pull: anyLength(), Queue: anyLength(),
 			Layers: []timeline.Layer{{Digest: fmt.Sprint(i, k), SizeBytes: 1 << 20, DownloadedAt: after(time.Second), UnpackedAt: after(2 * time.Second)}},
 			Shared: []bool{false}, StartedAt: createdAt, DownloadedAt: after(time.Second), FinishedAt: after(3 * time.Second),
+			Confirmed: n.host(i) != n.host(0), // one that is not has the last label
 		}
 		if pull.Outcome != imagepull.OutcomeFailed {
 			t.Pulls = append(t.Pulls, pull)
