@@ -4,9 +4,11 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"slices"
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/fields"
 	apiversion "k8s.io/apimachinery/pkg/version"
 	"k8s.io/client-go/rest"
@@ -44,8 +46,7 @@ func checkControlPlane(ctx context.Context, c config) []finding {
 		findings = append(findings, k.webAuth())
 	}
 	if k.c.annotate {
-		findings = append(findings, k.may("annotations", "pods can be patched; whether a policy limits that is for the cluster to say",
-			"install the component annotate (annotate.enabled in the chart), or use --annotate=off", action{"patch", "", "pods"}))
+		findings = append(findings, k.annotations())
 	}
 	return append(findings, k.clocks())
 }
@@ -260,6 +261,31 @@ func (k controlPlane) clocks() finding {
 		f.outcome, f.detail, f.remedy = checkFailed, "the API server's answers have no date that can be read", "see whether a proxy in between drops or rewrites the header Date"
 	case skew.Least > skewLimit || skew.Most < -skewLimit:
 		f.outcome, f.remedy = checkFailed, "set the clocks of this node and of the control plane by one time server (chrony, systemd-timesyncd)"
+	}
+	return f
+}
+
+// annotations tests the right to patch pods, and that the API server knows the policies that limit it. Whether the policy is there the
+// agent finds out before it writes, since to read policies takes a right of its own.
+func (k controlPlane) annotations() finding {
+	f := k.may("annotations", "pods can be patched; before it writes, the agent tests that a policy limits that",
+		"install the component annotate (annotate.enabled in the chart), or use --annotate=off", action{"patch", "", "pods"})
+	if f.outcome != checkOK {
+		return f
+	}
+	ctx, cancel := context.WithTimeout(k.ctx, checkLimit)
+	defer cancel()
+	body, err := k.api.own.Get().AbsPath("/apis/admissionregistration.k8s.io/v1").SetHeader("Accept", "application/json").DoRaw(ctx)
+	var kinds metav1.APIResourceList
+	if err == nil {
+		err = json.Unmarshal(body, &kinds)
+	}
+	switch {
+	case err != nil && !apierrors.IsNotFound(err):
+		return failedToAsk(f.subject, err)
+	case !slices.ContainsFunc(kinds.APIResources, func(r metav1.APIResource) bool { return r.Name == "validatingadmissionpolicies" }):
+		return finding{f.subject, checkFailed, "pods can be patched, and the API server has no ValidatingAdmissionPolicy that could limit that: the agent will not annotate",
+			"use Kubernetes 1.30 or newer; before that take the role podlapse-agent-annotate away and use --annotate=off"}
 	}
 	return f
 }

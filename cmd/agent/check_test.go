@@ -107,6 +107,10 @@ func TestCheck(t *testing.T) {
 			allow: func(a podwatchtest.Attempt) bool { return plain(a) && a.Verb != "patch" }, flags: "--annotate", exit: exitFailed,
 			want: []string{"failed   annotations    RBAC does not allow patch of pods", "install the component annotate"},
 		},
+		"an agent that annotates before Kubernetes 1.30": {
+			prepare: (*podwatchtest.Server).WithoutPolicies, allow: plain, flags: "--annotate", exit: exitFailed,
+			want: []string{"failed   annotations    pods can be patched, and the API server has no ValidatingAdmissionPolicy", "remedy: use Kubernetes 1.30"},
+		},
 		"an agent that annotates": {allow: plain, flags: "--annotate", want: []string{"ok       annotations    pods can be patched"}},
 		"a token that expired": {
 			prepare: func(s *podwatchtest.Server) {

@@ -48,6 +48,8 @@ type Annotator struct {
 	queue   workqueue.TypedDelayingInterface[string] // UIDs of pods that ask; one that waits is queued once
 	retries workqueue.TypedRateLimiter[string]
 
+	provenAt time.Time // when a policy refused what it must; of Run's goroutine
+
 	mu   sync.Mutex
 	pods map[string]*asked // by UID: those that ask, so no more than the node has pods
 }
@@ -183,7 +185,11 @@ func (a *Annotator) serve(ctx context.Context, uid string) {
 	if len(values) == had {
 		return
 	}
-	a.written(uid, p, values, a.apply(ctx, p, values))
+	err := a.limited(ctx, p)
+	if err == nil {
+		err = a.apply(ctx, p, values, "")
+	}
+	a.written(uid, p, values, err)
 }
 
 // told is the annotation about a start-up, or nothing while it goes on.

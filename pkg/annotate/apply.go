@@ -3,6 +3,7 @@ package annotate
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"time"
 
@@ -33,8 +34,8 @@ type appliedMeta struct {
 	Annotations     map[string]string `json:"annotations"`
 }
 
-// apply asks the API server once for all annotations that the manager is to own.
-func (a *Annotator) apply(ctx context.Context, p asking, annotations map[string]string) error {
+// apply asks the API server once for all annotations that the manager is to own. With a dry run, All, nothing is stored.
+func (a *Annotator) apply(ctx context.Context, p asking, annotations map[string]string, dryRun string) error {
 	body, err := json.Marshal(applied{
 		TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "Pod"},
 		Metadata: appliedMeta{p.namespace, p.name, p.uid, p.version, annotations},
@@ -44,11 +45,15 @@ func (a *Annotator) apply(ctx context.Context, p asking, annotations map[string]
 	}
 	ctx, cancel := context.WithTimeout(ctx, answerTimeout)
 	defer cancel()
-	err = a.config.Client.Patch(types.ApplyYAMLPatchType).Namespace(p.namespace).Resource("pods").Name(p.name).
+	request := a.config.Client.Patch(types.ApplyYAMLPatchType).Namespace(p.namespace).Resource("pods").Name(p.name).
 		Param("fieldManager", Manager).
 		Throttle(flowcontrol.NewFakeAlwaysRateLimiter()). // it would wait after the version was chosen
 		MaxRetries(0).                                    // the queue's
-		Body(body).Do(ctx).Error()
+		Body(body)
+	if dryRun != "" {
+		request.Param("dryRun", dryRun)
+	}
+	err = request.Do(ctx).Error()
 	if err != nil {
 		return fmt.Errorf("annotate pod %s/%s: %w", p.namespace, p.name, err)
 	}
@@ -63,7 +68,7 @@ func resultOf(err error) string {
 		return resultGone
 	case apierrors.IsConflict(err):
 		return resultConflict
-	case apierrors.IsForbidden(err), apierrors.IsUnauthorized(err), apierrors.IsInvalid(err), apierrors.IsBadRequest(err),
+	case errors.Is(err, errNoPolicy), apierrors.IsForbidden(err), apierrors.IsUnauthorized(err), apierrors.IsInvalid(err), apierrors.IsBadRequest(err),
 		apierrors.IsMethodNotSupported(err), apierrors.IsUnsupportedMediaType(err), apierrors.IsRequestEntityTooLargeError(err):
 		return resultRefused
 	}

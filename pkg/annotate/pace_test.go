@@ -36,6 +36,9 @@ func inTime(t *testing.T, length time.Duration, answer func(a *answers, r *http.
 	synctest.Test(t, func(t *testing.T) {
 		a, begunAt := &answers{}, time.Now()
 		client, err := podwatch.NewRESTClient(&rest.Config{Host: "http://server", Transport: roundTripper(func(r *http.Request) (*http.Response, error) {
+			if r.URL.Query().Get("dryRun") != "" {
+				return refusedByPolicy()
+			}
 			a.asked = append(a.asked, time.Since(begunAt))
 			return answer(a, r)
 		})})
@@ -58,6 +61,16 @@ func inTime(t *testing.T, length time.Duration, answer func(a *answers, r *http.
 			t.Error(err)
 		}
 	})
+}
+
+// refusedByPolicy is the API server's answer to what no agent may write.
+func refusedByPolicy() (*http.Response, error) {
+	recorder := httptest.NewRecorder()
+	recorder.Header().Set("Content-Type", "application/json")
+	recorder.WriteHeader(http.StatusForbidden)
+	fmt.Fprint(recorder, `{"kind":"Status","apiVersion":"v1","status":"Failure","reason":"Forbidden","code":403,`+
+		`"message":"pods \"web\" is forbidden: ValidatingAdmissionPolicy 'podlapse-agent-annotate' with binding 'podlapse-agent-annotate' denied request: no"}`)
+	return recorder.Result(), nil
 }
 
 // written is the API server's answer to what it took.

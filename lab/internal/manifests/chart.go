@@ -15,6 +15,10 @@ import (
 
 const notesName = "NOTES.txt"
 
+// templateVersion is the version of Kubernetes that charts are rendered for, as with helm template --kube-version. Helm's own default is
+// that of the libraries it was built with, which a test binary does not know.
+const templateVersion = "v1.36.3"
+
 // Rendered is a chart with its values filled in.
 type Rendered struct {
 	Objects string // YAML documents
@@ -22,8 +26,15 @@ type Rendered struct {
 }
 
 // Chart renders the chart in a directory for a release, as helm template does: values, in YAML, go before the chart's
-// own. Values that the chart's schema refuses are an error that names them.
+// own. Values that the chart's schema refuses are an error that names them. It is for a cluster of templateVersion.
 func Chart(dir, release, namespace, values string) (Rendered, error) {
+	cluster := common.DefaultCapabilities.Copy()
+	cluster.KubeVersion = common.KubeVersion{Version: templateVersion}
+	return ChartFor(dir, release, namespace, values, cluster)
+}
+
+// ChartFor is Chart for a cluster with this version and these APIs.
+func ChartFor(dir, release, namespace, values string, cluster *common.Capabilities) (Rendered, error) {
 	chart, err := loader.Load(dir)
 	if err != nil {
 		return Rendered{}, fmt.Errorf("load chart: %w", err)
@@ -32,7 +43,7 @@ func Chart(dir, release, namespace, values string) (Rendered, error) {
 	if err != nil {
 		return Rendered{}, fmt.Errorf("read values: %w", err)
 	}
-	all, err := util.ToRenderValues(chart, given, common.ReleaseOptions{Name: release, Namespace: namespace, Revision: 1, IsInstall: true}, nil)
+	all, err := util.ToRenderValues(chart, given, common.ReleaseOptions{Name: release, Namespace: namespace, Revision: 1, IsInstall: true}, cluster)
 	if err != nil {
 		return Rendered{}, err
 	}

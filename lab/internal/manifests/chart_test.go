@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	monitoringv1 "github.com/prometheus-operator/prometheus-operator/pkg/apis/monitoring/v1"
+	"helm.sh/helm/v4/pkg/chart/common"
 	"helm.sh/helm/v4/pkg/chart/v2/loader"
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
@@ -190,6 +191,42 @@ func TestChartGoesItsOwnWay(t *testing.T) {
 			}
 		}
 	})
+}
+
+// Before Kubernetes 1.30 the policy that limits the right to patch pods cannot be there.
+func TestNoRightToPatchPodsWithoutAPolicy(t *testing.T) {
+	const kind = "admissionregistration.k8s.io/v1/ValidatingAdmissionPolicy"
+	cluster := func(version string, kinds ...string) *common.Capabilities {
+		c := common.DefaultCapabilities.Copy()
+		c.KubeVersion, c.APIVersions = common.KubeVersion{Version: version}, append(slices.Clone(c.APIVersions), kinds...)
+		return c
+	}
+	old := cluster("v1.29.9", "v1/Pod")
+	for name, c := range map[string]struct {
+		cluster *common.Capabilities
+		want    bool
+	}{
+		"1.29": {old, false}, "1.30": {cluster("v1.30.1", "v1/Pod", kind), true}, "1.36, without the API": {cluster("v1.36.3", "v1/Pod"), false},
+		"helm template for 1.29": {cluster("v1.29.9"), false}, "helm template for 1.30": {cluster("v1.30.0-gke.1"), true},
+	} {
+		rendered, err := ChartFor(chartDirectory(t), "podlapse", "podlapse", "annotate: {enabled: true}", c.cluster)
+		if (err == nil) != c.want || err != nil && !strings.Contains(err.Error(), "annotate.enabled needs Kubernetes 1.30 or newer") {
+			t.Errorf("%s: %v", name, err)
+		}
+		if err == nil && !strings.Contains(rendered.Objects, "kind: ValidatingAdmissionPolicyBinding") {
+			t.Errorf("%s: no policy", name)
+		}
+		if _, err := ChartFor(chartDirectory(t), "podlapse", "podlapse", "", c.cluster); err != nil {
+			t.Errorf("%s, without annotations: %v", name, err)
+		}
+	}
+	rendered, err := ChartFor(chartDirectory(t), "podlapse", "podlapse", "annotate: {enabled: true, withoutPolicy: true}", old)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if strings.Contains(rendered.Objects, "ValidatingAdmissionPolicy") || !strings.Contains(rendered.Objects, "verbs: [patch]") {
+		t.Error("with annotate.withoutPolicy there is a policy, or no role")
+	}
 }
 
 func TestNotes(t *testing.T) {

@@ -42,6 +42,41 @@ func (s *Server) AnswerApplies(code int32, reason metav1.StatusReason, message s
 	}
 }
 
+// WithoutPolicies takes away the ValidatingAdmissionPolicy that limits which annotations agents may write, and the API for such
+// policies, as before Kubernetes 1.30.
+func (s *Server) WithoutPolicies() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.noPolicy = true
+}
+
+// policies answers a request for the kinds of an API group, which every account may make.
+func (s *Server) policies(w http.ResponseWriter) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.noPolicy {
+		writeStatus(w, failure(http.StatusNotFound, metav1.StatusReasonNotFound, "the server could not find the requested resource"))
+		return
+	}
+	w.Header().Set("Content-Type", "application/json")
+	_ = json.NewEncoder(w).Encode(metav1.APIResourceList{
+		TypeMeta: metav1.TypeMeta{Kind: "APIResourceList", APIVersion: "v1"}, GroupVersion: "admissionregistration.k8s.io/v1",
+		APIResources: []metav1.APIResource{{Name: "validatingadmissionpolicies"}, {Name: "validatingadmissionpolicybindings"}},
+	})
+}
+
+// policed says that the policy refuses what a manager wants to write.
+func (s *Server) policed(annotations map[string]string) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for name := range annotations {
+		if name != "podlapse.dev/startup" && name != "timestamp" {
+			return !s.noPolicy
+		}
+	}
+	return false
+}
+
 // Pod is a pod as the server holds it, or nil.
 func (s *Server) Pod(namespace, name string) *corev1.Pod {
 	s.mu.Lock()
@@ -85,6 +120,12 @@ func (s *Server) apply(w http.ResponseWriter, r *http.Request) {
 		writeStatus(w, failure(http.StatusForbidden, metav1.StatusReasonForbidden, "cannot create pods"))
 	case meta.UID != "" && meta.UID != pod.UID, meta.ResourceVersion != "" && meta.ResourceVersion != pod.ResourceVersion:
 		writeStatus(w, failure(http.StatusConflict, metav1.StatusReasonConflict, "the object has been modified"))
+	case s.policed(meta.Annotations):
+		writeStatus(w, failure(http.StatusForbidden, metav1.StatusReasonForbidden,
+			"pods is forbidden: ValidatingAdmissionPolicy 'podlapse-agent-annotate' with binding 'podlapse-agent-annotate' denied request"))
+	case r.URL.Query().Get("dryRun") == metav1.DryRunAll:
+		w.Header().Set("Content-Type", "application/json")
+		_ = json.NewEncoder(w).Encode(typed(pod))
 	default:
 		manager := r.URL.Query().Get("fieldManager")
 		own(pod, manager, meta.Annotations)

@@ -49,7 +49,8 @@ func (s *Server) serve(w http.ResponseWriter, r *http.Request) {
 		q.resource = parts[2]
 	}
 	refused := ""
-	if verb != "create" && r.URL.Path != "/version" {
+	discovered := strings.HasPrefix(r.URL.Path, "/apis/")
+	if verb != "create" && r.URL.Path != "/version" && !discovered {
 		refused = s.refusedTo(r, Attempt{Verb: verb, Resource: q.resource, Selector: values.Get("fieldSelector")})
 	}
 	switch {
@@ -62,6 +63,8 @@ func (s *Server) serve(w http.ResponseWriter, r *http.Request) {
 	case r.URL.Path == "/version":
 		w.Header().Set("Content-Type", "application/json")
 		_ = json.NewEncoder(w).Encode(version.Info{Major: "1", Minor: "36", GitVersion: "v1.36.3"})
+	case discovered && verb == "list":
+		s.policies(w)
 	case refused != "":
 		writeStatus(w, failure(http.StatusForbidden, metav1.StatusReasonForbidden, refused))
 	case verb == "patch":

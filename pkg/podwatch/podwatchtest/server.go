@@ -47,6 +47,7 @@ type Server struct {
 	applies   []Applied
 	interfere func()
 	noApply   *metav1.Status
+	noPolicy  bool
 }
 
 // object is what the server can hold: *corev1.Pod, *corev1.Node and *corev1.Event.

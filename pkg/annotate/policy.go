@@ -1,0 +1,50 @@
+package annotate
+
+import (
+	"context"
+	"errors"
+	"maps"
+	"strings"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+)
+
+// RBAC cannot limit the right to patch pods to annotations, or to a node: with that right alone, whoever takes over one agent can run
+// anything on any node. The policy of the component annotate limits it, so the agent writes only where it has seen the policy refuse
+// something.
+const (
+	// Forbidden is an annotation that the policy lets no agent write. It is only ever asked for in a dry run.
+	Forbidden = "podlapse.dev/policy-must-refuse-this"
+	// provenFor is for how long a refusal counts: a policy may be removed while the agent runs.
+	provenFor = 10 * time.Minute
+	// policyWords are in what the API server says of a request that a policy refused
+	// (staging/src/k8s.io/apiserver/pkg/admission/plugin/policy/validating, denied).
+	policyWords = "ValidatingAdmissionPolicy"
+)
+
+// errNoPolicy is why nothing is written.
+var errNoPolicy = errors.New("nothing limits the agent's right to patch pods: install the ValidatingAdmissionPolicy of the component annotate and its binding, " +
+	"which needs Kubernetes 1.30, or use --annotate=off; see docs/annotations.md")
+
+// limited asks the API server, in a dry run, for what the policy must refuse. It returns nil if a policy did.
+func (a *Annotator) limited(ctx context.Context, p asking) error {
+	now := a.config.Now()
+	if !a.provenAt.IsZero() && now.Sub(a.provenAt) < provenFor {
+		return nil
+	}
+	values := maps.Clone(p.owned)
+	if values == nil {
+		values = map[string]string{}
+	}
+	values[Forbidden] = "true"
+	switch err := a.apply(ctx, p, values, "All"); {
+	case err == nil:
+		return errNoPolicy
+	case apierrors.IsForbidden(err) && strings.Contains(err.Error(), policyWords):
+		a.provenAt = now
+		return nil
+	default:
+		return err
+	}
+}

@@ -1,0 +1,49 @@
+package annotate
+
+import (
+	"strings"
+	"testing"
+	"time"
+)
+
+// With the right to patch pods and no policy, as before Kubernetes 1.30, the agent writes nothing, and says why.
+func TestNothingIsWrittenWithoutAPolicy(t *testing.T) {
+	h := newHarness(t)
+	h.cluster.WithoutPolicies()
+	h.cluster.Put(pod("web", map[string]string{AskStartUp: "true", AskTime: ""}))
+	h.settle("uid-web", settled())
+	h.start()
+	h.eventually("reported", func() bool {
+		h.mu.Lock()
+		defer h.mu.Unlock()
+		return strings.Contains(strings.Join(h.told, " "), "install the ValidatingAdmissionPolicy of the component annotate")
+	})
+	time.Sleep(2 * changesWithin)
+	if applies := h.cluster.Applies(); len(applies) > 0 || h.annotation("web", Forbidden) != "" {
+		t.Errorf("applied %+v; the pod has %v", applies, h.cluster.Pod("ns", "web").Annotations)
+	}
+}
+
+// What the policy refuses is asked for once in a while, in a dry run, and never stored.
+func TestThePolicyIsTestedOnce(t *testing.T) {
+	h := newHarness(t)
+	for _, name := range []string{"a", "b", "c"} {
+		h.cluster.Put(pod(name, map[string]string{AskTime: ""}))
+	}
+	h.start()
+	for _, name := range []string{"a", "b", "c"} {
+		h.eventually("annotated", func() bool { return h.annotation(name, Time) != "" })
+		if h.annotation(name, Forbidden) != "" {
+			t.Errorf("%s has an annotation that the policy must refuse", name)
+		}
+	}
+	patches := 0
+	for _, request := range h.cluster.Requests() {
+		if strings.HasPrefix(request, "patch ") {
+			patches++
+		}
+	}
+	if patches != 4 {
+		t.Errorf("%d patches for three pods, want one more, a dry run", patches)
+	}
+}
