@@ -193,6 +193,9 @@ func (k controlPlane) node() finding {
 		err = k.watch("nodes", selector)
 	}
 	switch {
+	case err == nil && k.c.node.addons.AnyNamespace():
+		f.detail += "; --addons names no namespace: whoever may create pods with these labels can add to the node's add-ons"
+		return f
 	case err == nil:
 		return f
 	case !apierrors.IsForbidden(err):

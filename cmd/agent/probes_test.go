@@ -185,16 +185,19 @@ func TestPulledFrom(t *testing.T) {
 
 func TestCheckTellsOfNodeAndProbes(t *testing.T) {
 	cluster := podwatchtest.Start(t)
-	check := func() string {
+	check := func(flags ...string) string {
 		var out, errs bytes.Buffer
-		run(t.Context(), []string{"check", "--node-name=node-a", "--kubeconfig=" + kubeconfig(t, cluster.URL()), "--cri-endpoint=off",
-			"--node-health", "--probes-file=" + probesFile(t)}, func(string) string { return "" }, &out, &errs)
+		run(t.Context(), append([]string{"check", "--node-name=node-a", "--kubeconfig=" + kubeconfig(t, cluster.URL()), "--cri-endpoint=off",
+			"--node-health", "--probes-file=" + probesFile(t)}, flags...), func(string) string { return "" }, &out, &errs)
 		return out.String() + errs.String()
 	}
 	for _, want := range []string{"ok       node           the object of node-a can be listed and watched", "ok       probes         1 are listed, and up to 1 registries"} {
 		if got := check(); !strings.Contains(got, want) {
 			t.Errorf("want %q in\n%s", want, got)
 		}
+	}
+	if got := check("--addons=:tier=node"); !strings.Contains(got, "can add to the node's add-ons") {
+		t.Errorf("add-ons of all namespaces:\n%s", got)
 	}
 	cluster.Authorize(func(a podwatchtest.Attempt) bool { return a.Resource != "nodes" })
 	if got := check(); !strings.Contains(got, "failed   node ") || !strings.Contains(got, "allow the ServiceAccount list and watch of nodes") {

@@ -42,7 +42,7 @@ type RestartKind struct {
 // AddonsState is what there is at a moment: the lists are in order, and bounded.
 type AddonsState struct {
 	Addons          []AddonState
-	DroppedAddons   int
+	DroppedAddons   int // too many, or with the name of another namespace's add-on
 	Restarts        map[RestartKind]uint64
 	DroppedRestarts uint64 // so far
 	Available       bool   // all pods of all add-ons
@@ -63,7 +63,25 @@ type Addons struct {
 
 type addonPod struct {
 	addon          Addon
+	namespace      string
+	createdAt      time.Time
 	running, ready bool
+}
+
+// compareClaim puts the pod first that has the better claim on the name of an add-on: one of Kubernetes' own namespace, then one that a
+// controller runs, then the older one. Who makes a pod chooses its labels, and not when it was made.
+func (p addonPod) compareClaim(o addonPod) int {
+	first := func(a, b bool) int {
+		switch {
+		case a == b:
+			return 0
+		case a:
+			return -1
+		}
+		return 1
+	}
+	return cmp.Or(first(p.namespace == DefaultSelector, o.namespace == DefaultSelector), first(p.addon.Controller != "", o.addon.Controller != ""),
+		p.createdAt.Compare(o.createdAt), cmp.Compare(p.namespace, o.namespace))
 }
 
 // NewAddons knows no pods yet.
@@ -95,7 +113,7 @@ func (a *Addons) Seen(pod *corev1.Pod) {
 	running := pod.Status.Phase == corev1.PodRunning
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	a.pods[string(pod.UID)] = addonPod{addon, running, running && ready}
+	a.pods[string(pod.UID)] = addonPod{addon, pod.Namespace, pod.CreationTimestamp.Time, running, running && ready}
 }
 
 // Restarted implements podwatch.Follower.
@@ -110,6 +128,12 @@ func (a *Addons) Restarted(pod *corev1.Pod, r podwatch.Restart) {
 	}
 	a.mu.Lock()
 	defer a.mu.Unlock()
+	if a.selector.AnyNamespace() {
+		if best, claimed := a.claims()[addon.Name]; claimed && best.namespace != pod.Namespace {
+			a.dropped += uint64(r.Times)
+			return
+		}
+	}
 	a.unstable[string(pod.UID)] = a.now()
 	if _, known := a.restarts[kind]; !known && len(a.restarts) >= maxRestartSeries {
 		a.forgetAbsent()
@@ -119,6 +143,17 @@ func (a *Addons) Restarted(pod *corev1.Pod, r podwatch.Restart) {
 		}
 	}
 	a.restarts[kind] += uint64(r.Times)
+}
+
+// claims is of each name the pod with the best claim on it.
+func (a *Addons) claims() map[string]addonPod {
+	best := map[string]addonPod{}
+	for _, pod := range a.pods {
+		if now, claimed := best[pod.addon.Name]; !claimed || pod.compareClaim(now) < 0 {
+			best[pod.addon.Name] = pod
+		}
+	}
+	return best
 }
 
 // forgetAbsent makes room: what add-ons that are no longer on the node counted goes.
@@ -143,8 +178,13 @@ func (a *Addons) State() AddonsState {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	s := AddonsState{Restarts: maps.Clone(a.restarts), DroppedRestarts: a.dropped, Available: true}
-	of := map[Addon]*AddonState{}
+	of, best := map[Addon]*AddonState{}, a.claims()
+	strangers := map[Addon]bool{}
 	for uid, pod := range a.pods {
+		if a.selector.AnyNamespace() && pod.namespace != best[pod.addon.Name].namespace {
+			strangers[pod.addon] = true // it has another add-on's name
+			continue
+		}
 		state := of[pod.addon]
 		if state == nil {
 			state = &AddonState{Addon: pod.addon}
@@ -167,11 +207,14 @@ func (a *Addons) State() AddonsState {
 		s.Addons = append(s.Addons, *state)
 		s.Available = s.Available && state.Available == state.Pods
 	}
-	slices.SortFunc(s.Addons, func(a, b AddonState) int {
+	byName := func(a, b AddonState) int {
 		return cmp.Or(cmp.Compare(a.Name, b.Name), cmp.Compare(a.Version, b.Version), cmp.Compare(a.Controller, b.Controller))
-	})
-	if over := len(s.Addons) - maxAddons; over > 0 {
-		s.Addons, s.DroppedAddons = s.Addons[:maxAddons], over
 	}
+	s.DroppedAddons = len(strangers)
+	if over := len(s.Addons) - maxAddons; over > 0 {
+		slices.SortFunc(s.Addons, func(a, b AddonState) int { return cmp.Or(best[a.Name].compareClaim(best[b.Name]), byName(a, b)) })
+		s.Addons, s.DroppedAddons = s.Addons[:maxAddons], s.DroppedAddons+over
+	}
+	slices.SortFunc(s.Addons, byName)
 	return s
 }

@@ -168,3 +168,48 @@ func TestSelector(t *testing.T) {
 		t.Error("the zero selector selects")
 	}
 }
+
+// A tenant's pod with the labels of an add-on is not taken for it, and does not take its place.
+func TestStrangersAreNoAddons(t *testing.T) {
+	older := func(p *corev1.Pod) {
+		owned("DaemonSet", "dns")(p)
+		p.CreationTimestamp = metav1.NewTime(noon().Add(-time.Hour))
+	}
+	tenant := func(ready bool) func(*corev1.Pod) {
+		return func(p *corev1.Pod) {
+			owned("DaemonSet", "dns")(p)
+			p.Namespace, p.CreationTimestamp = "tenant", metav1.NewTime(noon())
+			if !ready {
+				p.Status.Conditions = nil
+			}
+		}
+	}
+	dns := Addon{Name: "dns", Controller: "DaemonSet"}
+	for _, c := range []struct {
+		selector string
+		dropped  int
+	}{{DefaultSelector, 0}, {":k8s-app", 1}} {
+		for _, first := range []bool{true, false} {
+			a := NewAddons(mustSelect(t, c.selector), noon)
+			if first {
+				a.Seen(systemPod("stranger", "dns", tenant(false)))
+			}
+			a.Seen(systemPod("own", "dns", older))
+			a.Seen(systemPod("stranger", "dns", tenant(false)))
+			a.Restarted(systemPod("stranger", "dns", tenant(false)), podwatch.Restart{Container: "app", Times: 1})
+			s := a.State()
+			if want := []AddonState{{dns, 1, 1, 1, 1}}; !slices.Equal(s.Addons, want) || !s.Available || s.DroppedAddons != c.dropped || len(s.Restarts) > 0 {
+				t.Errorf("%s: %+v, want %+v, %d dropped", c.selector, s, want, c.dropped)
+			}
+		}
+	}
+	a := NewAddons(mustSelect(t, ":k8s-app"), noon)
+	for i := range maxAddons {
+		a.Seen(systemPod(fmt.Sprint("stranger-", i), fmt.Sprintf("aaa-%03d", i), tenant(true)))
+	}
+	a.Seen(systemPod("own", "dns", func(p *corev1.Pod) { older(p); p.Namespace = "platform" }))
+	s := a.State()
+	if !slices.ContainsFunc(s.Addons, func(state AddonState) bool { return state.Name == "dns" }) || s.DroppedAddons != 1 || len(s.Addons) != maxAddons {
+		t.Errorf("%d add-ons with names that come first push out an older one: %d dropped", len(s.Addons), s.DroppedAddons)
+	}
+}

@@ -55,7 +55,7 @@ func NewMetrics(config MetricsConfig) prometheus.Collector {
 			append(addon, "container", "reason", "exit_code")...),
 		addonsAvailable:   desc("podlapse_addons_available", "Whether this node and all pods of all its add-ons are available (1) or not (0)."),
 		droppedConditions: dropped("node_conditions", "Conditions of this node that were left out of a scrape, because there were too many."),
-		droppedAddons:     dropped("addons", "Add-ons that were left out of a scrape, because there were too many."),
+		droppedAddons:     dropped("addons", "Add-ons that were left out of a scrape, because there were too many, or because they have the name of an add-on in another namespace."),
 		droppedRestarts: desc("podlapse_addon_restarts_dropped_total",
 			"Restarts that are not in podlapse_addon_restarts_total, because there were too many kinds."),
 	}

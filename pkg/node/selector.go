@@ -44,6 +44,9 @@ func ParseSelector(given string) (Selector, error) {
 	return s, nil
 }
 
+// AnyNamespace says that labels alone select: whoever may create pods anywhere can make an add-on.
+func (s Selector) AnyNamespace() bool { return s.labels != nil && len(s.namespaces) == 0 }
+
 func (s Selector) matches(pod *corev1.Pod) bool {
 	return s.labels != nil && (len(s.namespaces) == 0 || slices.Contains(s.namespaces, pod.Namespace)) &&
 		s.labels.Matches(labels.Set(pod.Labels))

@@ -30,7 +30,7 @@ func Kustomize(dir string) (string, error) {
 // Composition is the base with what is put on top of it.
 type Composition struct {
 	Components []string // in this order
-	Image      string   // NAME:TAG, in place of the manifests' own; empty: that
+	Image      string   // NAME:TAG or NAME@DIGEST, in place of the manifests' own; empty: that
 	Patches    []string // strategic merge patches, applied last
 }
 
@@ -52,7 +52,9 @@ func Compose(manifests, scratch string, c Composition) (string, error) {
 		fmt.Fprintf(&text, "- %s/components/%s\n", back, name)
 	}
 	files := map[string]string{}
-	if c.Image != "" {
+	if name, digest, pinned := strings.Cut(c.Image, "@"); pinned {
+		fmt.Fprintf(&text, "images:\n- name: %s\n  newName: %s\n  digest: %s\n", imageName, name, digest)
+	} else if c.Image != "" {
 		colon := strings.LastIndex(c.Image, ":")
 		if colon < strings.LastIndex(c.Image, "/") {
 			return "", fmt.Errorf("compose manifests: image %s has no tag", c.Image)

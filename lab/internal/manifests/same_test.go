@@ -58,6 +58,25 @@ func TestChartSaysWhatKustomizeSays(t *testing.T) {
 	}
 }
 
+// By digest as well as by tag.
+func TestChartPinsTheImageAsKustomizeDoes(t *testing.T) {
+	const name, digest = "registry.example/mirror/podlapse", "sha256:e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855"
+	for image, values := range map[string]string{
+		name + ":v9.9.9":    "image: {repository: " + name + ", tag: v9.9.9}",
+		name + "@" + digest: "image: {repository: " + name + ", tag: v9.9.9, digest: \"" + digest + "\"}",
+	} {
+		text, err := Compose(directory(t), t.TempDir(), Composition{Image: image})
+		if err != nil {
+			t.Fatal(err)
+		}
+		objects := decode(t, text)
+		if got := container(t, objects).Image; got != image {
+			t.Errorf("kustomize has %s, want %s", got, image)
+		}
+		same(t, objects, ofChart(t, values))
+	}
+}
+
 // same compares object by object, apart from Helm's own labels and the order of what Kubernetes merges by name.
 func same(t *testing.T, kustomized, charted []object) {
 	t.Helper()
