@@ -10,9 +10,9 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 )
 
-// RBAC cannot limit the right to patch pods to annotations, or to a node: with that right alone, whoever takes over one agent can run
-// anything on any node. The policy of the component annotate limits it, so the agent writes only where it has seen the policy refuse
-// something.
+// RBAC cannot limit the right to patch pods to annotations, or to a node: with that right alone, whoever takes over
+// one agent can run anything on any node. The policy of the component annotate limits it, so the agent writes only
+// where it has seen the policy refuse something.
 const (
 	// Forbidden is an annotation that the policy lets no agent write. It is only ever asked for in a dry run.
 	Forbidden = "podlapse.dev/policy-must-refuse-this"
@@ -24,7 +24,8 @@ const (
 )
 
 // errNoPolicy is why nothing is written.
-var errNoPolicy = errors.New("nothing limits the agent's right to patch pods: install the ValidatingAdmissionPolicy of the component annotate and its binding, " +
+var errNoPolicy = errors.New("nothing limits the agent's right to patch pods: " +
+	"install the ValidatingAdmissionPolicy of the component annotate and its binding, " +
 	"which needs Kubernetes 1.30, or use --annotate=off; see docs/annotations.md")
 
 // limited asks the API server, in a dry run, for what the policy must refuse. It returns nil if a policy did.

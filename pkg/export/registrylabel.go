@@ -10,15 +10,17 @@ import (
 )
 
 const (
-	// maxRegistries bounds the label registry: anyone who may create a pod can invent host names, and each has some 100 series.
+	// maxRegistries bounds the label registry: anyone who may create a pod can invent host names, and each has some 100
+	// series.
 	maxRegistries = 6
-	// maxConfirmed is how many labels registries may have that the runtime is known to have pulled from: the last one is for one that
-	// is down since the agent began.
+	// maxConfirmed is how many labels registries may have that the runtime is known to have pulled from: the last one is
+	// for one that is down since the agent began.
 	maxConfirmed = maxRegistries - 1
-	// maxClaimed is how many labels registries may have that only pods and Events name, of those that the others leave. A namespace
-	// may have one of them.
+	// maxClaimed is how many labels registries may have that only pods and Events name, of those that the others leave.
+	// A namespace may have one of them.
 	maxClaimed = maxRegistries / 2
-	// maxCandidates bounds the registries of either kind whose pulls are counted, to find out which deserve a label of their own.
+	// maxCandidates bounds the registries of either kind whose pulls are counted, to find out which deserve a label of
+	// their own.
 	maxCandidates = 8 * maxRegistries
 	// takeover is how many times as many pulls as the least used registry with a label of its own another one must have to
 	// get that label, so that those that are used alike do not take it from each other again and again.
@@ -33,8 +35,8 @@ const registryOther = "other" // not among the maxRegistries that have a label
 // one counted under other stays there, and the series of one that loses its label are to be deleted: no counter ever
 // decreases. Not safe for concurrent use.
 //
-// A pod can name any host, and an Event can say that an image came from it. So registries from which a pull is confirmed compete
-// among themselves, and take a label from any that is not; the others compete for what is left.
+// A pod can name any host, and an Event can say that an image came from it. So registries from which a pull is
+// confirmed compete among themselves, and take a label from any that is not; the others compete for what is left.
 type registryLabels struct {
 	confirmed, claimed *registryTable
 }
@@ -43,8 +45,8 @@ func newRegistryLabels() *registryLabels {
 	return &registryLabels{confirmed: newRegistryTable(), claimed: newRegistryTable()}
 }
 
-// label is the label for one pull from a registry, for a pod of a namespace. If that takes its label from another one, or the registry
-// loses its own, that one is lost; else empty.
+// label is the label for one pull from a registry, for a pod of a namespace. If that takes its label from another
+// one, or the registry loses its own, that one is lost; else empty.
 func (l *registryLabels) label(registry, namespace string, confirmed bool) (label, lost string) {
 	registry = strings.ToValidUTF8(registry, "") // a label value must be
 	switch {
@@ -102,8 +104,9 @@ func (l *registryLabels) claimedLabel(registry, namespace string) (label, lost s
 	return registryOther, ""
 }
 
-// registryTable counts pulls by registry with the space-saving algorithm (Metwally et al., 2005), in bounded memory: a registry that is
-// not counted yet takes the place of the one with the fewest pulls, and what that one had is its error.
+// registryTable counts pulls by registry with the space-saving algorithm (Metwally et al., 2005), in bounded memory:
+// a registry that is not counted yet takes the place of the one with the fewest pulls, and what that one had is its
+// error.
 type registryTable struct {
 	counted map[string]*registryCount
 	pulls   int // since counts were halved
@@ -122,8 +125,8 @@ func newRegistryTable() *registryTable {
 	return &registryTable{counted: make(map[string]*registryCount, maxCandidates)}
 }
 
-// count notes one pull. One that does not count in full keeps what has been halved from getting less, and makes nothing more: failures
-// cost who makes them nothing.
+// count notes one pull. One that does not count in full keeps what has been halved from getting less, and makes
+// nothing more: failures cost who makes them nothing.
 func (t *registryTable) count(registry string, full bool) *registryCount {
 	if t.pulls++; t.pulls == halveAfter {
 		t.pulls = 0
@@ -191,8 +194,9 @@ func (t *registryTable) fewer(a, b string) bool {
 // momentPull is a pull of the moment: for a pod of a namespace, from a registry.
 type momentPull struct{ namespace, registry string }
 
-// momentLabels are the labels of what there is at one moment. The registry that occurs the most in a namespace comes first, for each
-// namespace, then each one's second, so that a namespace that invents hosts leaves room to others; then those that occur the most.
+// momentLabels are the labels of what there is at one moment. The registry that occurs the most in a namespace comes
+// first, for each namespace, then each one's second, so that a namespace that invents hosts leaves room to others;
+// then those that occur the most.
 func momentLabels(pulls []momentPull) func(registry string) string {
 	occur, within := map[string]int{}, map[string]map[string]int{}
 	for _, p := range pulls {

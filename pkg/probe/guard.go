@@ -7,8 +7,8 @@ import (
 	"syscall"
 )
 
-// refused are the addresses that the agent never connects to because a pod's image names them: those of clouds' metadata services,
-// which hand out credentials, and those that are no host's.
+// refused are the addresses that the agent never connects to because a pod's image names them: those of clouds'
+// metadata services, which hand out credentials, and those that are no host's.
 var refused = []netip.Prefix{
 	netip.MustParsePrefix("169.254.0.0/16"),   // link-local: metadata of AWS, Azure, Google Cloud, OpenStack, Oracle; ECS, EKS Pod Identity
 	netip.MustParsePrefix("fe80::/10"),        // link-local
@@ -27,8 +27,8 @@ var refused = []netip.Prefix{
 // nat64 embeds an IPv4 address in its last four bytes (RFC 6052).
 var nat64 = netip.MustParsePrefix("64:ff9b::/96")
 
-// checkAddress refuses an address that a registry must not have. A loopback address is the agent's own pod, or with the host's
-// network the node: it has to be configured.
+// checkAddress refuses an address that a registry must not have. A loopback address is the agent's own pod, or with
+// the host's network the node: it has to be configured.
 func checkAddress(address netip.Addr, loopback bool) error {
 	address = address.Unmap().WithZone("")
 	if nat64.Contains(address) {
@@ -64,7 +64,8 @@ func checkFollowed(host string, loopback bool) error {
 	return nil
 }
 
-// guardedDialer looks at each address just before it is connected to: a name can lead anywhere, and elsewhere the next time.
+// guardedDialer looks at each address just before it is connected to: a name can lead anywhere, and elsewhere the
+// next time.
 func guardedDialer(loopback bool) *net.Dialer {
 	return &net.Dialer{Control: func(_, address string, _ syscall.RawConn) error {
 		at, err := netip.ParseAddrPort(address)

@@ -40,7 +40,8 @@ func TestAddressesOfRegistries(t *testing.T) {
 	}
 }
 
-// A registry that a pod names is asked at no address that is the agent's own or hands out credentials, whatever its name leads to.
+// A registry that a pod names is asked at no address that is the agent's own or hands out credentials, whatever its
+// name leads to.
 func TestRegistriesThatPodsNameAreGuarded(t *testing.T) {
 	var asked atomic.Int64
 	server := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { asked.Add(1) }))

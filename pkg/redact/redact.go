@@ -1,6 +1,6 @@
-// Package redact takes credentials out of texts that others wrote: messages of kubelet and the runtime, image references, URLs.
-// It is pure. Sources call it on each text before they hand it on, and the reader of recordings calls it on what an older agent
-// wrote, so that no output has to.
+// Package redact takes credentials out of texts that others wrote: messages of kubelet and the runtime, image
+// references, URLs. It is pure. Sources call it on each text before they hand it on, and the reader of recordings
+// calls it on what an older agent wrote, so that no output has to.
 package redact
 
 import (
@@ -14,8 +14,8 @@ import (
 const Marker = "REDACTED"
 
 const (
-	// maxText bounds what is searched of a text, in bytes: searching one of 4 KiB takes up to 8 ms, and an Event's message can be as
-	// long as an object. No output has more than the first and the last KiB of one.
+	// maxText bounds what is searched of a text, in bytes: searching one of 4 KiB takes up to 8 ms, and an Event's
+	// message can be as long as an object. No output has more than the first and the last KiB of one.
 	maxText = 4 << 10
 	// leastSecret is the shortest word after Bearer that is taken for a token, in bytes.
 	leastSecret = 8
@@ -44,25 +44,32 @@ func Message(reason, message string) string {
 	return said
 }
 
-// The keys of values that are secrets. Keys are matched whole or as the last part of a longer one, such as X-Amz-Signature.
-const keys = `(?:[a-z0-9_.-]*[_.-])?(?:pass(?:word|wd|phrase)|pwd|secret|client_?secret|(?:access|refresh|id|auth|api|session)?_?token|` +
-	`sig|signature|credentials?|auth|authorization|api[_-]?key|access[_-]?key(?:[_-]?id)?|accesskeyid|awsaccesskeyid|secret[_-]?access[_-]?key|private[_-]?key|googleaccessid)`
+// The keys of values that are secrets. Keys are matched whole or as the last part of a longer one, such as
+// X-Amz-Signature.
+const keys = `(?:[a-z0-9_.-]*[_.-])?(?:pass(?:word|wd|phrase)|pwd|secret|client_?secret|` +
+	`(?:access|refresh|id|auth|api|session)?_?token|sig|signature|credentials?|auth|authorization|` +
+	`api[_-]?key|access[_-]?key(?:[_-]?id)?|accesskeyid|awsaccesskeyid|secret[_-]?access[_-]?key|` +
+	`private[_-]?key|googleaccessid)`
 
 var (
 	// assigned is key=value, as in queries, options of mounts and environments.
-	assigned = regexp.MustCompile(`(?i)(^|[^a-z0-9_.-])(--?)?(` + keys + `=)("[^"]*"|'[^']*'|\\"[^"\\]*\\"|[^\s"'\\&;,)\]]*[^\s"'\\&;,)\]:.])`)
+	assigned = regexp.MustCompile(`(?i)(^|[^a-z0-9_.-])(--?)?(` + keys + `=)` +
+		`("[^"]*"|'[^']*'|\\"[^"\\]*\\"|[^\s"'\\&;,)\]]*[^\s"'\\&;,)\]:.])`)
 	// option is --key value, as in command lines.
 	option = regexp.MustCompile(`(?i)(--?` + keys + `\s+)([^\s"',-][^\s"',]*)`)
 	// member is "key":"value", as in JSON, and the same within a quoted text.
 	member = regexp.MustCompile(`(?i)(\\?"` + keys + `\\?"\s*:\s*\\?")([^"\\]+)`)
 	// header is a field of HTTP that shows who asks.
-	header = regexp.MustCompile(`(?i)((?:proxy-)?authorization|x-(?:auth|vault|amz-security|registry|gitlab|api)-?(?:token|auth|key)|(?:set-)?cookie)(\\?"?\s*:\s*\[?\\?"?)` +
+	header = regexp.MustCompile(`(?i)((?:proxy-)?authorization|` +
+		`x-(?:auth|vault|amz-security|registry|gitlab|api)-?(?:token|auth|key)|(?:set-)?cookie)(` +
+		`\\?"?\s*:\s*\[?\\?"?)` +
 		`((?:basic|bearer|digest|negotiate|token)\s+)?([^\s"'\\,\]]+)`)
 	// bearer and basic are credentials of RFC 9110 outside of a header; what follows the word decides.
 	scheme = regexp.MustCompile(`(?i)\b(bearer|basic)(\s+)([a-z0-9._~+/-]+=*)`)
-	// known are tokens that are known by how they begin: JSON web tokens, GitHub's, GitLab's, Slack's, npm's and Docker Hub's.
-	known = regexp.MustCompile(`\b(?:eyJ[A-Za-z0-9_-]{6,}(?:\.[A-Za-z0-9_-]*){1,4}|gh[pousr]_[A-Za-z0-9]{16,}|github_pat_[A-Za-z0-9_]{16,}|` +
-		`glpat-[A-Za-z0-9_-]{16,}|xox[a-z]-[A-Za-z0-9-]{10,}|npm_[A-Za-z0-9]{30,}|dckr_[a-z]+_[A-Za-z0-9_-]{16,})`)
+	// known are tokens that are known by how they begin: JSON web tokens, GitHub's, GitLab's, Slack's, npm's and Docker
+	// Hub's.
+	known = regexp.MustCompile(`\b(?:eyJ[A-Za-z0-9_-]{6,}(?:\.[A-Za-z0-9_-]*){1,4}|gh[pousr]_[A-Za-z0-9]{16,}|` +
+		`github_pat_[A-Za-z0-9_]{16,}|glpat-[A-Za-z0-9_-]{16,}|xox[a-z]-[A-Za-z0-9-]{10,}|npm_[A-Za-z0-9]{30,}|dckr_[a-z]+_[A-Za-z0-9_-]{16,})`)
 	// address is the part of a URL after its scheme.
 	address    = regexp.MustCompile(`//[^\s"'<>\\]+`)
 	privateKey = regexp.MustCompile(`-----BEGIN [A-Z ]*PRIVATE KEY-----[\s\S]*?(?:-----END [A-Z ]*PRIVATE KEY-----|$)`)
@@ -87,20 +94,23 @@ func replacing(pattern *regexp.Regexp, by string) func(string) string {
 	return func(text string) string { return pattern.ReplaceAllString(text, by) }
 }
 
-// Text is a text without credentials: user and query of a URL, values of keys that are known for secrets, tokens. The words around
-// them stay as they are. What is longer than any output loses its middle.
+// Text is a text without credentials: user and query of a URL, values of keys that are known for secrets, tokens. The
+// words around them stay as they are. What is longer than any output loses its middle.
 func Text(text string) string {
 	text = bounded(text)
 	lower := strings.ToLower(text)
 	for _, rule := range rules {
-		if slices.ContainsFunc(rule.hints, func(hint string) bool { return strings.Contains(lower, hint) }) {
+		if slices.ContainsFunc(rule.hints, func(hint string) bool {
+			return strings.Contains(lower, hint)
+		}) {
 			text = rule.redact(text)
 		}
 	}
 	return text
 }
 
-// bounded leaves the middle out of what is too long, and the words at the cut: half a secret would not be known for one.
+// bounded leaves the middle out of what is too long, and the words at the cut: half a secret would not be known for
+// one.
 func bounded(text string) string {
 	if len(text) <= maxText {
 		return text

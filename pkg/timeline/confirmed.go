@@ -6,8 +6,9 @@ import (
 	"github.com/podlapse/podlapse/pkg/imagepull"
 )
 
-// confirmed says that more than an Event shows that the runtime finished a pull of a container's image during this start-up. Whoever
-// may create Events can forge kubelet's; the runtime's image store, and the status that kubelet writes, they cannot.
+// confirmed says that more than an Event shows that the runtime finished a pull of a container's image during this
+// start-up. Whoever may create Events can forge kubelet's; the runtime's image store, and the status that kubelet
+// writes, they cannot.
 func (f *fold) confirmed(c *Container, outcome imagepull.Outcome) bool {
 	switch outcome {
 	case imagepull.OutcomeFailed, imagepull.OutcomePulling, imagepull.OutcomePresent:
@@ -25,8 +26,8 @@ func (f *fold) confirmed(c *Container, outcome imagepull.Outcome) bool {
 	return image.pulledAgain() || image.last.PulledAt.After(f.began())
 }
 
-// began is when kubelet took the pod up, or else when the pod was made: by then no pull for it had ended. Both are floored to a
-// second.
+// began is when kubelet took the pod up, or else when the pod was made: by then no pull for it had ended. Both are
+// floored to a second.
 func (f *fold) began() time.Time {
 	if f.e.pod.AcknowledgedAt.IsZero() {
 		return f.e.pod.CreatedAt
