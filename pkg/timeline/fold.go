@@ -19,6 +19,7 @@ type fold struct {
 	pulls         []pullEvidence // by container index
 	bounds        bounds
 	disagreements []disagreement
+	strain        time.Duration // see strained
 
 	containers []*Container // in kubelet's order
 	pod        chain
@@ -148,6 +149,7 @@ func (f *fold) assemble() Timeline {
 	for _, c := range f.containers {
 		t.Pulls = f.appendPulls(t.Pulls, c)
 	}
+	f.strain = f.strained()
 	f.phases = make([]Phase, 0, 2*len(f.bounds))
 	path := f.path()
 	start := f.bounds.find(podMark(MarkCreated))

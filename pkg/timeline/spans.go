@@ -107,7 +107,11 @@ func (f *fold) span(from, to *bound, until instant, w waiting) Span {
 	if w.container != "" {
 		s.Attempt = int(w.attempt)
 	}
-	s.Error = max(s.Error, min(f.unseenWork(s, to.key), s.Duration()))
+	unseen := f.unseenWork(s, to.key)
+	if phase != PhaseUnattributed {
+		unseen = max(unseen, f.strain/2)
+	}
+	s.Error = max(s.Error, min(unseen, s.Duration()))
 	s.Sources = (from.origins | to.origins).sources()
 	return s
 }
@@ -119,6 +123,25 @@ const runtimeSlack = 500 * time.Millisecond
 // busySlack is how long, as a rule, kubelet takes on a busy node from the answer that a container was created to asking for its start,
 // and the runtime from the last byte of a layer to the stamp of its download: neither dates its part alone.
 const busySlack = 100 * time.Millisecond
+
+// strained is the longest time that the runtime took to start a container or a sandbox of the pod, if that is longer than it takes on a
+// node that is not short of processors or of disk; else 0. On one that is, whatever kubelet and the runtime do without a stamp
+// takes longer, too.
+func (f *fold) strained() time.Duration {
+	longest := instant(0)
+	for _, b := range f.bounds {
+		if b.key.mark != MarkRunning || b.key.container == podWide || !b.origins.has(originRuntime) {
+			continue
+		}
+		if created := f.bounds.find(markKey{b.key.container, b.key.attempt, MarkContainerCreated}); created != nil && created.origins.has(originRuntime) {
+			longest = max(longest, b.latest-created.earliest)
+		}
+	}
+	if length := time.Duration(longest); length > runtimeSlack {
+		return length
+	}
+	return 0
+}
 
 // unseenWork is how much of a phase may be somebody else's work of which no stamp tells the beginning: kubelet's and the
 // runtime's, where they are merged; the creation of a container after a wait that kubelet ended, or kubelet's own part of it; and what the runtime does
@@ -133,11 +156,11 @@ func (f *fold) unseenWork(s Span, end markKey) time.Duration {
 	case s.Phase == PhaseCrashBackoff || s.Phase == PhaseImageBackoff:
 		longer := max(0, s.Duration()-mostBackoff(s.Phase, s.Attempt))
 		if end.mark == MarkContainerCreated {
-			longer = max(longer, runtimeSlack)
+			longer = max(longer, runtimeSlack, f.strain)
 		}
 		return longer
 	case end.mark == MarkContainerCreated:
-		return runtimeSlack
+		return max(runtimeSlack, f.strain)
 	case end.mark == MarkRunning && s.Phase == PhaseContainerStart, end.mark == MarkPullDownloaded && s.Phase == PhasePull:
 		return busySlack
 	case end.mark == MarkSandboxImagePulled && s.Phase == PhaseSandboxImage:
