@@ -5,6 +5,8 @@ import (
 	"net/netip"
 	"slices"
 	"sync"
+
+	"github.com/podlapse/podlapse/pkg/peer"
 )
 
 const (
@@ -52,7 +54,7 @@ func (l *fair) Accept() (net.Conn, error) {
 func (l *fair) enter(conn net.Conn) (taken, yielded *counted) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	c := &counted{Conn: conn, client: clientOf(conn.RemoteAddr().String()), listener: l}
+	c := &counted{Conn: conn, client: peer.Of(conn.RemoteAddr().String()), listener: l}
 	have := len(l.open[c.client])
 	if have >= maxPerClient {
 		return nil, nil

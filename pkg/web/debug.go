@@ -20,6 +20,8 @@ func (h observations) ServeHTTP(w http.ResponseWriter, _ *http.Request) {
 		return
 	}
 	w.Header().Set("Content-Type", "application/jsonl")
+	w.WriteHeader(http.StatusOK)
+	_ = http.NewResponseController(w).Flush() // what follows is written as it is made: it can be large, and is for one reader
 	if _, err := h.latest.WriteTo(w); err != nil {
 		h.logger.Debug("observations not told to the end", zap.Error(err))
 	}

@@ -9,12 +9,14 @@ import (
 )
 
 const (
-	// scrapesAtOnce bounds the memory that scrapes can take; a scraper beyond gets 503.
+	// scrapesAtOnce bounds the memory that scrapes can take while they are made.
 	scrapesAtOnce = 4
+	// scrapePatience is how long another scraper waits for its turn: a third of the time for which Prometheus waits by default.
+	scrapePatience = 3 * time.Second
 	// snapshotsAtOnce does so for the API: a snapshot of a full node is a few megabytes.
 	snapshotsAtOnce = 4
 	// snapshotPatience is how long a request may wait for its turn: a page asks for several addresses together.
-	snapshotPatience = time.Second
+	snapshotPatience = 3 * time.Second
 )
 
 // newProbes lists the addresses that kubelet asks, which are open to everybody.
@@ -27,17 +29,16 @@ func newProbes(config Config) *http.ServeMux {
 }
 
 // newReads lists every other address of the server. What is in its mux is guarded.
-func newReads(config Config, errorLog *log.Logger) http.Handler {
+func newReads(config Config, dropped counters, errorLog *log.Logger) http.Handler {
 	metrics := promhttp.HandlerFor(config.Gatherer, promhttp.HandlerOpts{
-		ErrorLog:            errorLog,
-		ErrorHandling:       promhttp.ContinueOnError, // one bad collector must not hide the others
-		EnableOpenMetrics:   true,
-		MaxRequestsInFlight: scrapesAtOnce,
+		ErrorLog:          errorLog,
+		ErrorHandling:     promhttp.ContinueOnError, // one bad collector must not hide the others
+		EnableOpenMetrics: true,
 	})
 
 	mux := http.NewServeMux()
-	mux.Handle("/metrics", metrics)
-	handleAPI(mux, config)
+	mux.Handle("/metrics", atMost(make(chan struct{}, scrapesAtOnce), scrapePatience, dropped, metrics))
+	handleAPI(mux, config, dropped)
 	handlePage(mux, config.Page)
 	mux.Handle("/debug/observations", onlyLocal(observations{latest: config.Observations, logger: config.Logger}))
 	mux.Handle("/debug/pprof/{profile}", onlyLocal(newProfiles(config)))

@@ -39,17 +39,24 @@ func TestServerKeepsWhatIsPromised(t *testing.T) {
 	}
 }
 
-// TestAFloodOfManyClients: none of them asks too often, all together do.
+// TestAFloodOfManyClients: none of them asks too often, all together do. Each is answered when it asks once.
 func TestAFloodOfManyClients(t *testing.T) {
-	handler := newLimits().hold(http.NotFoundHandler())
+	handler := newLimits(newCounters(nil)).hold(http.NotFoundHandler())
 	began, counts := time.Now(), map[int]int{}
-	const asked = 3 * serverBurst
-	for i := range asked {
-		counts[askedFrom(t, handler, fmt.Sprintf("10.%d.%d.1:999", i/256, i%256), "/")]++
+	const clients, each = 300, 10
+	for range each {
+		for i := range clients {
+			counts[askedFrom(t, handler, fmt.Sprintf("10.%d.%d.1:999", i/256, i%256), "/")]++
+		}
 	}
-	most := serverBurst + int(time.Since(began).Seconds()*serverRate) + 1
-	if counts[http.StatusNotFound] < serverBurst || counts[http.StatusNotFound] > most || counts[http.StatusNotFound]+counts[http.StatusTooManyRequests] != asked {
-		t.Errorf("answers %v, want from %d to %d, else 429", counts, serverBurst, most)
+	const least = clients*calmBurst + serverBurst
+	most := least + int(time.Since(began).Seconds()*(serverRate+clients*calmRate)) + 1
+	if counts[http.StatusNotFound] < least || counts[http.StatusNotFound] > most ||
+		counts[http.StatusNotFound]+counts[http.StatusTooManyRequests] != clients*each {
+		t.Errorf("answers %v, want from %d to %d, else 429", counts, least, most)
+	}
+	if code := askedFrom(t, handler, "10.9.9.9:999", "/"); code != http.StatusNotFound {
+		t.Errorf("a scraper is answered %d after the flood", code)
 	}
 }
 
@@ -85,7 +92,7 @@ func held(t *testing.T, handler http.Handler, path string, entered <-chan struct
 
 func TestRequestsAtOnce(t *testing.T) {
 	entered, release := make(chan struct{}, requestsAtOnce+1), make(chan struct{})
-	held(t, newLimits().hold(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {
+	held(t, newLimits(newCounters(nil)).hold(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {
 		entered <- struct{}{}
 		<-release
 	})), "/", entered, release, 64)

@@ -8,8 +8,8 @@ import (
 	"github.com/podlapse/podlapse/pkg/filter"
 )
 
-// objects answers with what the API server told of the pods. It is written as it is read, so that it is never in memory as a whole,
-// and has no ETag: the age of the cache is part of it.
+// objects answers with what the API server told of the pods. It is compressed as it is read, so that it is never in memory
+// as a whole, and has no ETag: the age of the cache is part of it.
 func (a api) objects(w http.ResponseWriter, r *http.Request) {
 	f, ok := a.asks(w, r, []string{"namespace", "name", "labelSelector"})
 	if !ok {

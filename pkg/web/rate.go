@@ -2,59 +2,100 @@ package web
 
 import (
 	"context"
-	"hash/maphash"
 	"net/http"
+	"net/netip"
 	"time"
 
 	"golang.org/x/time/rate"
+
+	"github.com/podlapse/podlapse/pkg/peer"
 )
 
 // Requests a second and at once, of all clients and of one. Explain and a page ask a few, a scraper less than one.
 const (
 	serverRate, serverBurst = 100, 500
 	clientRate, clientBurst = 20, 200
-	// requestsAtOnce bounds what requests hold while they wait, for the API server or for a password's hash.
+	// calmRate is what every client has in any case, so that others cannot use it up for a scraper that asks once a second.
+	calmRate, calmBurst = 1, 5
+	// requestsAtOnce bounds what requests hold while they wait, for the API server or for a password's hash, or for another place.
 	requestsAtOnce = 64
+	// requestsOfOne leaves half of them to others. It is as many as one client may have connections.
+	requestsOfOne = maxPerClient
+	// requestPatience is how long a request may wait for its turn.
+	requestPatience = 2 * time.Second
 )
 
-// clientBuckets is in how many parts clients fall. Two that fall in one share a rate; nothing grows with their number.
-const clientBuckets = 256
+// maxClients is how many clients are told apart by what they ask; the one that has asked for longest ago is forgotten. A node has some
+// hundred pods. Each takes 200 bytes or so.
+const maxClients = 1024
 
 // limits refuses what is too much. It is safe for concurrent use.
 type limits struct {
 	server  *rate.Limiter
-	clients [clientBuckets]*rate.Limiter
-	seed    maphash.Seed
+	clients *peer.Latest[*pace]
+	shares  *shares
 	places  chan struct{}
+	answers *answers
+	dropped counters
 }
 
-func newLimits() *limits {
-	l := &limits{
-		server: rate.NewLimiter(serverRate, serverBurst), seed: maphash.MakeSeed(), places: make(chan struct{}, requestsAtOnce),
+// pace is how often one client may ask.
+type pace struct{ calm, most *rate.Limiter }
+
+func newLimits(dropped counters) *limits {
+	return &limits{
+		server: rate.NewLimiter(serverRate, serverBurst),
+		clients: peer.NewLatest(maxClients, func() *pace {
+			return &pace{rate.NewLimiter(calmRate, calmBurst), rate.NewLimiter(clientRate, clientBurst)}
+		}),
+		shares: newShares(requestsOfOne), places: make(chan struct{}, requestsAtOnce),
+		answers: &answers{dropped: dropped}, dropped: dropped,
 	}
-	for i := range l.clients {
-		l.clients[i] = rate.NewLimiter(clientRate, clientBurst)
-	}
-	return l
 }
 
-// hold lets through what is within the limits.
+// hold lets through what is within the limits. The answer is written when the request has given its places back.
 func (l *limits) hold(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		client := l.clients[maphash.Comparable(l.seed, clientOf(r.RemoteAddr))%clientBuckets]
-		if !client.Allow() || !l.server.Allow() {
+		client := peer.Of(r.RemoteAddr)
+		if !l.allow(client) {
+			l.dropped.count(droppedRate)
 			writeRetry(w, http.StatusTooManyRequests, "too_many_requests", "more requests than the agent answers; ask less often")
 			return
 		}
-		atMost(l.places, 0, next).ServeHTTP(w, r)
+		made := &reply{ResponseWriter: w, answers: l.answers, client: client}
+		defer l.answers.leave(made)
+		l.answer(made, r, next)
+		made.deliver()
 	})
 }
 
-// atMost lets as many through at once as there are places. Others wait for one, for so long at most.
-func atMost(places chan struct{}, wait time.Duration, next http.Handler) http.Handler {
+func (l *limits) allow(client netip.Prefix) bool {
+	pace := l.clients.Of(client)
+	return pace.most.Allow() && (pace.calm.Allow() || l.server.Allow())
+}
+
+// answer makes an answer while it has a place.
+func (l *limits) answer(w http.ResponseWriter, r *http.Request, next http.Handler) {
+	leave, ok := l.shares.enter(r.RemoteAddr)
+	if !ok {
+		l.dropped.count(droppedBusy)
+		writeBusy(w)
+		return
+	}
+	defer leave()
+	atMost(l.places, requestPatience, l.dropped, next).ServeHTTP(w, r)
+}
+
+func writeBusy(w http.ResponseWriter) {
+	writeRetry(w, http.StatusServiceUnavailable, "busy", "the agent answers as many requests as it can at once; try again")
+}
+
+// atMost lets as many through at once as there are places. Others wait for one, for so long at most, in the order in which they came.
+func atMost(places chan struct{}, wait time.Duration, dropped counters, next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if !enter(r.Context(), places, wait) {
-			writeRetry(w, http.StatusServiceUnavailable, "busy", "the agent answers as many requests as it can at once; try again")
+			dropped.count(droppedBusy)
+			writeBusy(w)
 			return
 		}
 		defer func() { <-places }()

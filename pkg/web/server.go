@@ -29,7 +29,7 @@ const (
 	shutdownTimeout = 1500 * time.Millisecond
 )
 
-// Config is what a Server needs; every field but WebConfigFile, Access and Observations is required.
+// Config is what a Server needs; every field but WebConfigFile, Access, Registerer and Observations is required.
 type Config struct {
 	ListenAddress string // host:port; an empty host is every address, port 0 any free one
 	// WebConfigFile names a file in the format of prometheus/exporter-toolkit, with TLS and basic authentication;
@@ -45,6 +45,8 @@ type Config struct {
 	Statuses func() []health.Status // safe for concurrent use
 	Required []string               // parts that must be up for /readyz; the others only degrade
 	Gatherer prometheus.Gatherer
+	// Registerer gets the server's own metrics; nil for none.
+	Registerer prometheus.Registerer
 	// Observations writes the latest observations; safe for concurrent use. Nil when the agent keeps none.
 	Observations io.WriterTo
 	Profiles     bool      // of the agent itself are made
@@ -83,8 +85,9 @@ func (s *Server) Run(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("make error log: %w", err)
 	}
-	server := newServer(ctx, newReads(s.config, errorLog), errorLog)
-	limits, probes := newLimits(), newProbes(s.config)
+	dropped := newCounters(s.config.Registerer)
+	server := newServer(ctx, newReads(s.config, dropped, errorLog), errorLog)
+	limits, probes := newLimits(dropped), newProbes(s.config)
 
 	served := make(chan error, 1) // one send, never blocks
 	go func() {

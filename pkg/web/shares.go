@@ -3,6 +3,8 @@ package web
 import (
 	"net/netip"
 	"sync"
+
+	"github.com/podlapse/podlapse/pkg/peer"
 )
 
 // shares bounds how many of something one client has at once. It is safe for concurrent use.
@@ -17,7 +19,7 @@ func newShares(most int) *shares { return &shares{most: most, have: map[netip.Pr
 
 // enter takes one for the client at an address, if that leaves it within its share, until leave is called.
 func (s *shares) enter(address string) (leave func(), ok bool) {
-	client := clientOf(address)
+	client := peer.Of(address)
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.have[client] >= s.most {
@@ -33,19 +35,4 @@ func (s *shares) leave(client netip.Prefix) {
 	if s.have[client]--; s.have[client] == 0 {
 		delete(s.have, client)
 	}
-}
-
-// clientOf is whom limits are for: an IPv4 address, or the network that one IPv6 host has to itself. What has no
-// address is one client.
-func clientOf(address string) netip.Prefix {
-	a, err := netip.ParseAddrPort(address)
-	if err != nil {
-		return netip.Prefix{}
-	}
-	ip, bits := a.Addr().Unmap().WithZone(""), 64
-	if ip.Is4() {
-		bits = 32
-	}
-	prefix, _ := ip.Prefix(bits) // fails for lengths that no address has
-	return prefix
 }

@@ -1,0 +1,173 @@
+package web
+
+import (
+	"errors"
+	"net/http"
+	"net/netip"
+	"strconv"
+	"time"
+)
+
+// deliveryTimeout is how long a client may take to read an answer: as long as Prometheus waits for one by default.
+const deliveryTimeout = 10 * time.Second
+
+const (
+	firstChunk = 4 << 10
+	largeChunk = 256 << 10
+)
+
+// errNoRoom ends an answer that is larger than it may be.
+var errNoRoom = errors.New("the answer does not fit into memory")
+
+// reply keeps an answer until it is whole, so that a client that does not read it holds none of the places at which answers are made.
+// What is flushed before, as by the stream, is written at once, and so is all that follows. It is used on one goroutine.
+type reply struct {
+	http.ResponseWriter // of the connection
+	answers             *answers
+	client              netip.Prefix
+	held                int // guarded by answers.mu
+
+	status  int // 0 until there is an answer
+	chunks  [][]byte
+	size    int
+	direct  bool   // what is written goes to the connection
+	failure func() // answers instead of what was written, which is dropped; nil while all is well
+}
+
+// Unwrap lets http.ResponseController reach the connection's deadlines.
+func (r *reply) Unwrap() http.ResponseWriter { return r.ResponseWriter }
+
+// WriteHeader implements http.ResponseWriter.
+func (r *reply) WriteHeader(status int) {
+	if r.direct {
+		r.ResponseWriter.WriteHeader(status)
+		return
+	}
+	if r.status == 0 {
+		r.status = status
+	}
+}
+
+// Write implements http.ResponseWriter.
+func (r *reply) Write(p []byte) (int, error) {
+	if r.direct {
+		return r.ResponseWriter.Write(p)
+	}
+	if r.status == 0 {
+		r.status = http.StatusOK
+	}
+	written := 0
+	for len(p) > 0 {
+		if r.failure != nil {
+			return written, errNoRoom
+		}
+		last := len(r.chunks) - 1
+		if last < 0 || len(r.chunks[last]) == cap(r.chunks[last]) {
+			r.extend()
+			continue
+		}
+		chunk := r.chunks[last]
+		n := copy(chunk[len(chunk):cap(chunk)], p)
+		r.chunks[last] = chunk[:len(chunk)+n]
+		r.size += n
+		written += n
+		p = p[n:]
+	}
+	return written, nil
+}
+
+// extend makes room for a chunk, which is as large as all before it within limits, or fails the answer.
+func (r *reply) extend() {
+	length := min(max(r.size, firstChunk), largeChunk, maxAnswer-r.size)
+	switch {
+	case length <= 0:
+		r.fail(droppedLarge, http.StatusInternalServerError, "too_large",
+			"the answer is larger than 8 MiB: accept gzip, or ask for less, such as one namespace")
+	case !r.answers.grow(r, length):
+		r.fail(droppedAnswer, http.StatusServiceUnavailable, "busy", "too many answers are being made at once; try again")
+	default:
+		r.chunks = append(r.chunks, make([]byte, 0, length))
+	}
+}
+
+func (r *reply) fail(why dropped, status int, word, reason string) {
+	r.answers.dropped.count(why)
+	r.chunks, r.size = nil, 0
+	r.answers.leave(r)
+	r.failure = func() {
+		for _, name := range []string{"Content-Encoding", "Content-Length", "Content-Disposition", "ETag"} {
+			r.Header().Del(name)
+		}
+		r.Header().Set("Cache-Control", "no-store")
+		if status == http.StatusServiceUnavailable {
+			r.Header().Set("Retry-After", "1")
+		}
+		writeError(r.ResponseWriter, status, word, reason)
+	}
+}
+
+// Flush implements http.Flusher.
+func (r *reply) Flush() { _ = r.FlushError() } // the next Write fails as well
+
+// FlushError writes what there is, and makes what follows go out at once.
+func (r *reply) FlushError() error {
+	if !r.direct {
+		if r.failure != nil {
+			return errNoRoom
+		}
+		r.direct = true
+		if r.status != 0 {
+			r.ResponseWriter.WriteHeader(r.status)
+		}
+		err := r.writeChunks()
+		r.chunks = nil
+		r.answers.leave(r)
+		if err != nil {
+			return err
+		}
+	}
+	return http.NewResponseController(r.ResponseWriter).Flush()
+}
+
+func (r *reply) writeChunks() error {
+	for _, chunk := range r.chunks {
+		if _, err := r.ResponseWriter.Write(chunk); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// deliver writes the whole answer within deliveryTimeout, or as much of it as the client reads until its room is needed. Errors of the
+// connection are the client's to notice.
+func (r *reply) deliver() {
+	if r.direct || r.status == 0 && r.failure == nil {
+		return
+	}
+	control := http.NewResponseController(r.ResponseWriter)
+	// Where there is no connection, as in tests, there is no deadline.
+	if err := control.SetWriteDeadline(time.Now().Add(deliveryTimeout)); err != nil && !errors.Is(err, http.ErrNotSupported) {
+		return
+	}
+	r.answers.write(r)
+	defer r.answers.leave(r)
+	if r.failure != nil {
+		r.failure()
+		_ = control.Flush()
+		return
+	}
+	header := r.Header()
+	if r.size > 0 && header.Get("Content-Length") == "" {
+		header.Set("Content-Length", strconv.Itoa(r.size))
+	}
+	r.ResponseWriter.WriteHeader(r.status)
+	if err := r.writeChunks(); err != nil {
+		return
+	}
+	_ = control.Flush()
+}
+
+// cut ends the writing of the answer. It is called while answers hold it, and so before the request ends.
+func (r *reply) cut() {
+	_ = http.NewResponseController(r.ResponseWriter).SetWriteDeadline(time.Unix(1, 0)) // one that has no deadline is no connection
+}

@@ -1,0 +1,129 @@
+package web
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	dto "github.com/prometheus/client_model/go"
+
+	"github.com/podlapse/podlapse/pkg/timeline"
+)
+
+// manyMetrics is an answer of 5 MB: more than the kernel takes for a client that does not read (tcp_wmem is 4 MiB at most).
+func manyMetrics() prometheus.Gatherer {
+	const series, length = 1250, 4000
+	name, value := "podlapse_test_info", 1.0
+	family := &dto.MetricFamily{Name: &name, Type: dto.MetricType_GAUGE.Enum()}
+	for i := range series {
+		label, text := "text", fmt.Sprint(i, strings.Repeat("x", length))
+		family.Metric = append(family.Metric, &dto.Metric{
+			Label: []*dto.LabelPair{{Name: &label, Value: &text}}, Gauge: &dto.Gauge{Value: &value},
+		})
+	}
+	return gatherer(func() ([]*dto.MetricFamily, error) { return []*dto.MetricFamily{family}, nil })
+}
+
+// stall asks for a path and never reads the answer, of which the kernel takes as little as it can.
+func stall(t *testing.T, client, server, path string) net.Conn {
+	t.Helper()
+	dialer := net.Dialer{
+		LocalAddr: &net.TCPAddr{IP: net.ParseIP(client)}, Timeout: 10 * time.Second,
+		Control: func(_, _ string, c syscall.RawConn) (err error) {
+			failed := c.Control(func(fd uintptr) { err = syscall.SetsockoptInt(int(fd), syscall.SOL_SOCKET, syscall.SO_RCVBUF, 4096) })
+			if failed != nil {
+				return failed
+			}
+			return err
+		},
+	}
+	conn, err := dialer.DialContext(t.Context(), "tcp", server)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { conn.Close() })
+	if _, err := io.WriteString(conn, "GET "+path+" HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n"); err != nil {
+		t.Logf("%s: %v", client, err) // closed already, to make room
+	}
+	return conn
+}
+
+// readers are those that never read: all connections that one client can get, or one connection each.
+func readers(t *testing.T, server, path string, clients, each int) {
+	t.Helper()
+	for i := range clients {
+		for range each {
+			stall(t, fmt.Sprintf("127.0.3.%d", i+1), server, path)
+		}
+	}
+}
+
+// scrape asks for a path as Prometheus does, which waits 10 s by default.
+func scrape(t *testing.T, client, server, path string) {
+	t.Helper()
+	began := time.Now()
+	status, body, err := say(t, from(t, client, server), "GET "+path+" HTTP/1.1\r\nHost: 127.0.0.1\r\nConnection: close\r\n\r\n")
+	if took := time.Since(began); status != http.StatusOK || err != nil || took > 10*time.Second {
+		t.Errorf("%s from %s after %s: %d, %d bytes, %v", path, client, took, status, len(body), err)
+	}
+}
+
+// TestReadersThatNeverReadKeepNoScraperOut has them ask for metrics. Each answer is larger than what the kernel keeps for them.
+func TestReadersThatNeverReadKeepNoScraperOut(t *testing.T) {
+	for name, test := range map[string]struct{ clients, each int }{
+		"four of one client": {1, 4}, "all that one client can have": {1, maxPerClient}, "of many clients": {60, 1},
+		"several of many clients": {20, 5},
+	} {
+		t.Run(name, func(t *testing.T) {
+			config := (&fake{}).config()
+			config.Gatherer = manyMetrics()
+			address := running(t, config)
+			readers(t, address, "/metrics", test.clients, test.each)
+			time.Sleep(200 * time.Millisecond) // until they have been answered as far as they can be
+			for range 3 {
+				scrape(t, "127.0.0.1", address, "/metrics")
+				alive(t, "127.0.0.1", address)
+			}
+		})
+	}
+}
+
+// TestReadersThatNeverReadCostLittle bounds what the answers take that nobody reads.
+func TestReadersThatNeverReadCostLittle(t *testing.T) {
+	config := (&fake{}).config()
+	config.Gatherer = manyMetrics()
+	address := running(t, config)
+	scrape(t, "127.0.0.1", address, "/metrics")
+	before := heap()
+	readers(t, address, "/metrics", 60, 1)
+	time.Sleep(2 * time.Second)
+	grown := heap() - before
+	t.Logf("60 readers of 5 MB each: the heap has grown by %d KiB", grown>>10)
+	if grown > 24<<20 {
+		t.Errorf("the heap has grown by %d KiB, want at most %d", grown>>10, 24<<10)
+	}
+}
+
+// TestReadersThatNeverReadKeepNobodyFromTheAPI is the same for lists.
+func TestReadersThatNeverReadKeepNobodyFromTheAPI(t *testing.T) {
+	config := (&fake{}).config()
+	var many []timeline.Timeline
+	for i := range 500 {
+		many = append(many, timeline.Timeline{Namespace: "a", Name: fmt.Sprint("pod-", i), UID: fmt.Sprint(i), CreatedAt: firstStart,
+			Pulls: []timeline.Pull{{Image: strings.Repeat("x", 10_000)}}})
+	}
+	config.Timelines = func(context.Context) ([]timeline.Timeline, error) { return many, nil }
+	address := running(t, config)
+	readers(t, address, "/api/v1/pods?limit=500", 10, 4)
+	time.Sleep(200 * time.Millisecond)
+	for range 3 {
+		scrape(t, "127.0.0.1", address, "/api/v1/pods?limit=500")
+	}
+}
