@@ -1,10 +1,13 @@
 package web
 
 import (
+	"context"
 	"net"
+	"net/http"
 	"net/netip"
 	"slices"
 	"sync"
+	"time"
 
 	"github.com/podlapse/podlapse/pkg/peer"
 )
@@ -14,21 +17,31 @@ const (
 	maxConnections = 128
 	// maxPerClient leaves room for the others when one client takes all it can get.
 	maxPerClient = 32
+	// sureOfOne is how many connections any client gets, even if all others have no more: kubelet's two probes, or a scraper's old
+	// connection and its new one.
+	sureOfOne = 2
+	// sureOfNear is the same for a client on the agent's own node, as kubelet is; forwarded ports come from there as well.
+	sureOfNear = 4
+	// keptForNear is how many connections of such clients yield to none from elsewhere: both probes, twice.
+	keptForNear = 4
 )
 
 // limited bounds the connections of a listener, in all and of each client.
-func limited(l net.Listener) net.Listener {
-	return &fair{Listener: l, open: map[netip.Prefix][]*counted{}}
+func limited(l net.Listener, dropped counters) *fair {
+	return &fair{Listener: l, dropped: dropped, near: newNearby(), now: time.Now, open: map[netip.Prefix][]*counted{}}
 }
 
-// fair closes at once what one client opens beyond its share. When there are as many as may be, whoever has the most yields one
-// to a client that has less: a few clients that hold on to all they can get keep neither kubelet's probes out nor a scraper, and
-// nobody waits in the kernel's queue behind them.
+// fair closes at once what one client opens beyond its share. When there are as many as may be, the connection that is of the
+// least use yields to a client that has less: neither a few clients that hold on to all they can get nor many with one connection
+// each keep kubelet's probes out, or a scraper, and nobody waits in the kernel's queue behind them.
 type fair struct {
 	net.Listener
+	dropped counters
+	near    nearby
+	now     func() time.Time
 
 	mu   sync.Mutex
-	open map[netip.Prefix][]*counted // of clients that have any, the latest last
+	open map[netip.Prefix][]*counted // of clients that have any
 	all  int
 }
 
@@ -54,15 +67,22 @@ func (l *fair) Accept() (net.Conn, error) {
 func (l *fair) enter(conn net.Conn) (taken, yielded *counted) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	c := &counted{Conn: conn, client: peer.Of(conn.RemoteAddr().String()), listener: l}
+	c := &counted{Conn: conn, client: peer.Of(conn.RemoteAddr().String()), near: l.near.has(conn), listener: l, since: l.now()}
 	have := len(l.open[c.client])
-	if have >= maxPerClient {
+	switch {
+	case have >= maxPerClient && !c.near:
+		l.dropped.count(droppedConnection)
 		return nil, nil
-	}
-	if l.all >= maxConnections {
-		if yielded = l.latestOfMost(); len(l.open[yielded.client]) <= have+1 {
+	case have >= maxPerClient: // all that comes through the node's address can look like kubelet
+		yielded = l.least(func(other *counted) bool { return other.client == c.client })
+	case l.all >= maxConnections:
+		if yielded = l.least(l.yieldsTo(c, have)); yielded == nil {
+			l.dropped.count(droppedFull)
 			return nil, nil
 		}
+	}
+	if yielded != nil {
+		l.dropped.count(droppedYielded)
 		l.remove(yielded)
 	}
 	l.open[c.client] = append(l.open[c.client], c)
@@ -70,15 +90,55 @@ func (l *fair) enter(conn net.Conn) (taken, yielded *counted) {
 	return c, yielded
 }
 
-// latestOfMost is the latest connection of the client that has the most.
-func (l *fair) latestOfMost() *counted {
-	var most []*counted
-	for _, of := range l.open {
-		if len(of) > len(most) {
-			most = of
+// yieldsTo says which connections yield to one of a client that has so many: any to what it is sure of, else those of clients that
+// have more even after that.
+func (l *fair) yieldsTo(c *counted, have int) func(*counted) bool {
+	sure, near := sureOfOne, 0
+	if c.near {
+		sure = sureOfNear
+	}
+	for _, other := range l.every() {
+		if other.near {
+			near++
 		}
 	}
-	return most[len(most)-1]
+	return func(other *counted) bool {
+		if other.near && !c.near && near <= keptForNear {
+			return false
+		}
+		return have < sure || len(l.open[other.client]) >= have+2
+	}
+}
+
+// least is the connection that is of the least use, of those that may yield; nil if there is none.
+func (l *fair) least(may func(*counted) bool) *counted {
+	now := l.now()
+	var least *counted
+	for _, c := range l.every() {
+		if may(c) && (least == nil || l.lessUse(c, least, now)) {
+			least = c
+		}
+	}
+	return least
+}
+
+// lessUse prefers what yields in the order of use, then what is of the client that has the most, then what has been so the longest.
+func (l *fair) lessUse(a, b *counted, now time.Time) bool {
+	if p, q := a.use(now), b.use(now); p != q {
+		return p < q
+	}
+	if p, q := len(l.open[a.client]), len(l.open[b.client]); p != q {
+		return p > q
+	}
+	return a.since.Before(b.since)
+}
+
+func (l *fair) every() []*counted {
+	every := make([]*counted, 0, l.all)
+	for _, of := range l.open {
+		every = append(every, of...)
+	}
+	return every
 }
 
 func (l *fair) leave(c *counted) {
@@ -99,15 +159,95 @@ func (l *fair) remove(c *counted) {
 	}
 }
 
+// activity is what a connection is used for.
+type activity int
+
+const (
+	waiting   activity = iota // for the end of its first header
+	idle                      // between two requests
+	answering                 // a request
+	streaming                 // changes, for as long as they are read
+)
+
+const (
+	// waitingYoung is how long a client may take to ask, before its connection is worth less than one that was answered.
+	waitingYoung = time.Second
+	// answeringYoung is how long an answer usually takes at most, also on a slow network.
+	answeringYoung = 2 * time.Second
+)
+
 // counted is a connection that gives its place back.
 type counted struct {
 	net.Conn
 	client   netip.Prefix
+	near     bool
 	listener *fair
+
+	activity activity // guarded by listener.mu, as since is
+	since    time.Time
+}
+
+// use orders connections: the least first.
+func (c *counted) use(now time.Time) int {
+	age := now.Sub(c.since)
+	switch {
+	case c.activity == waiting && age >= waitingYoung:
+		return 0
+	case c.activity == idle:
+		return 1
+	case c.activity == answering && age >= answeringYoung:
+		return 2
+	case c.activity == waiting:
+		return 3
+	case c.activity == answering:
+		return 4
+	}
+	return 5
+}
+
+func (c *counted) become(now activity) {
+	c.listener.mu.Lock()
+	defer c.listener.mu.Unlock()
+	c.activity, c.since = now, c.listener.now()
 }
 
 // Close implements net.Conn.
 func (c *counted) Close() error {
 	c.listener.leave(c)
 	return c.Conn.Close()
+}
+
+// followActivity has a server say what its connections are used for.
+func followActivity(server *http.Server) {
+	server.ConnState = func(conn net.Conn, state http.ConnState) {
+		c := countedOf(conn)
+		switch {
+		case c == nil:
+		case state == http.StateActive:
+			c.become(answering)
+		case state == http.StateIdle:
+			c.become(idle)
+		}
+	}
+	server.ConnContext = func(ctx context.Context, conn net.Conn) context.Context {
+		return context.WithValue(ctx, countedKey{}, countedOf(conn))
+	}
+}
+
+type countedKey struct{}
+
+// streams says that the request's connection is used for a stream.
+func streams(r *http.Request) {
+	if c, _ := r.Context().Value(countedKey{}).(*counted); c != nil {
+		c.become(streaming)
+	}
+}
+
+// countedOf is nil for a connection of another listener.
+func countedOf(conn net.Conn) *counted {
+	if secure, ok := conn.(interface{ NetConn() net.Conn }); ok {
+		conn = secure.NetConn()
+	}
+	c, _ := conn.(*counted)
+	return c
 }

@@ -193,7 +193,7 @@ func TestIdleClientsKeepNobodyOut(t *testing.T) {
 	}
 }
 
-// TestAllHaveTheirShare: who has no more than the others cannot take from them, so that nobody can make all change places for ever.
+// TestAllHaveTheirShare: beyond what every client is sure of, one that has no more than the others takes nothing from them.
 func TestAllHaveTheirShare(t *testing.T) {
 	address := running(t, (&fake{}).config())
 	const each = maxConnections / 64
@@ -220,8 +220,8 @@ func TestAllHaveTheirShare(t *testing.T) {
 			closed++
 		}
 	}
-	if closed != 1 {
-		t.Errorf("%d connections yielded to one client, want one", closed)
+	if closed < 1 || closed > sureOfNear { // of the six that it opened
+		t.Errorf("%d connections yielded to one client, want 1 to %d", closed, sureOfNear)
 	}
 }
 

@@ -91,7 +91,7 @@ func (s *Server) Run(ctx context.Context) error {
 
 	served := make(chan error, 1) // one send, never blocks
 	go func() {
-		served <- serve(limited(s.listener), server, s.config, func(reads http.Handler) http.Handler {
+		served <- serve(limited(s.listener, dropped), server, s.config, func(reads http.Handler) http.Handler {
 			return front(limits, probes, reads)
 		})
 	}()
@@ -116,7 +116,7 @@ func (s *Server) Run(ctx context.Context) error {
 
 // newServer bounds what a client can cost, in time and in bytes.
 func newServer(ctx context.Context, handler http.Handler, errorLog *log.Logger) *http.Server {
-	return &http.Server{
+	server := &http.Server{
 		Handler:           handler,
 		ReadHeaderTimeout: headerTimeout,
 		ReadTimeout:       readTimeout,
@@ -128,4 +128,6 @@ func newServer(ctx context.Context, handler http.Handler, errorLog *log.Logger) 
 		// Requests that wait for a timeline end as soon as the agent stops.
 		BaseContext: func(net.Listener) context.Context { return ctx },
 	}
+	followActivity(server)
+	return server
 }

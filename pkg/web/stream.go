@@ -53,6 +53,7 @@ func (a api) stream(w http.ResponseWriter, r *http.Request) {
 	defer viewer.Close()
 	header.Set("Content-Type", "text/event-stream")
 	header.Set("X-Accel-Buffering", "no") // nginx would collect
+	streams(r)
 	out := outlet{w: w, control: http.NewResponseController(w)}
 	err = out.follow(r.Context(), viewer, f)
 	if errors.Is(err, errNotRead) {

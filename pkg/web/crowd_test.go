@@ -1,0 +1,101 @@
+package web
+
+import (
+	"fmt"
+	"io"
+	"net"
+	"testing"
+	"time"
+)
+
+// crowd is many clients with one connection each, which stay as they are when ask has used them.
+func crowd(t *testing.T, server string, clients int, ask func(net.Conn)) {
+	t.Helper()
+	for i := range clients {
+		conn := from(t, fmt.Sprintf("127.1.%d.%d", i/200, i%200+1), server)
+		if ask != nil {
+			ask(conn)
+		}
+	}
+}
+
+// TestACrowdKeepsNeitherProbesNorAScraperOut has more clients than there are connections take one each.
+func TestACrowdKeepsNeitherProbesNorAScraperOut(t *testing.T) {
+	for name, ask := range map[string]func(*testing.T) func(net.Conn){
+		"that say nothing": func(*testing.T) func(net.Conn) { return nil },
+		"that never end their header": func(*testing.T) func(net.Conn) {
+			return func(conn net.Conn) { _, _ = io.WriteString(conn, "GET /livez HTTP/1.1\r\nHost: ") }
+		},
+		"that were answered and stay": func(t *testing.T) func(net.Conn) {
+			return func(conn net.Conn) { _, _, _ = say(t, conn, "GET /livez HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n") }
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			address := running(t, (&fake{}).config())
+			crowd(t, address, maxConnections+20, ask(t))
+			for range 3 { // kubelet gives up after as many
+				alive(t, "127.0.0.1", address)
+				scrape(t, "127.0.0.9", address, "/metrics")
+			}
+		})
+	}
+}
+
+// TestACrowdOfReadersKeepsNobodyOut: each asked for an answer that it does not read, so that its connection is not idle.
+func TestACrowdOfReadersKeepsNobodyOut(t *testing.T) {
+	config := (&fake{}).config()
+	config.Gatherer = manyMetrics()
+	address := running(t, config)
+	for i := range maxConnections + 5 {
+		stall(t, fmt.Sprintf("127.1.%d.%d", i/200, i%200+1), address, "/metrics")
+	}
+	for range 3 {
+		alive(t, "127.0.0.1", address)
+		scrape(t, "127.0.0.9", address, "/metrics")
+	}
+}
+
+// TestACrowdThatComesAgain opens connections as fast as it can while a scraper and kubelet ask.
+func TestACrowdThatComesAgain(t *testing.T) {
+	address := running(t, (&fake{}).config())
+	stop, ended := make(chan struct{}), make(chan int)
+	go func() {
+		opened := 0
+		defer func() { ended <- opened }()
+		var held []net.Conn
+		defer func() {
+			for _, conn := range held {
+				_ = conn.Close()
+			}
+		}()
+		for {
+			select {
+			case <-stop:
+				return
+			default:
+			}
+			local := &net.TCPAddr{IP: net.IPv4(127, 2, byte(opened/200%200), byte(opened%200+1))}
+			conn, err := (&net.Dialer{LocalAddr: local, Timeout: time.Second}).Dial("tcp", address)
+			if err != nil {
+				continue
+			}
+			if held = append(held, conn); len(held) > 2*maxConnections {
+				_ = held[0].Close()
+				held = held[1:]
+			}
+			opened++
+		}
+	}()
+	for range 10 {
+		alive(t, "127.0.0.1", address)
+		scrape(t, "127.0.0.9", address, "/metrics")
+		time.Sleep(50 * time.Millisecond)
+	}
+	close(stop)
+	opened := <-ended
+	t.Logf("the crowd opened %d connections meanwhile", opened)
+	if opened < maxConnections {
+		t.Errorf("%d connections are no crowd", opened)
+	}
+}
