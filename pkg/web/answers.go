@@ -4,6 +4,10 @@ import (
 	"net/netip"
 	"slices"
 	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/podlapse/podlapse/pkg/peer"
 )
 
 const (
@@ -15,27 +19,65 @@ const (
 	maxHeld = 20 << 20
 )
 
+const (
+	// stalledAfter is how long a client may read nothing of an answer before its room is given to another that waits: a network with
+	// 300 KB/s takes a part in that time.
+	stalledAfter = 50 * time.Millisecond
+	// writtenAtOnce is a part of an answer: what is written before it counts as read.
+	writtenAtOnce = 16 << 10
+	// notReadFor is how long a client whose answer was cut off gets its next ones only where nobody waits for them.
+	notReadFor = 30 * time.Second
+	// roomPatience is how long an answer waits for room.
+	roomPatience = 3 * time.Second
+	roomInterval = 10 * time.Millisecond
+)
+
 // answers counts the bytes of the answers that are in memory. It is safe for concurrent use.
 type answers struct {
 	dropped counters
+	cutAt   *peer.Latest[*atomic.Int64] // when an answer to a client was cut off, in Unix nanoseconds
 
 	mu      sync.Mutex
 	held    int
-	writing []*reply // the earliest first
+	writing []*reply
 }
 
-// grow takes room for more bytes of an answer. Where there is none, readers that have not read yet give theirs: of the client
-// whose answers take the most, the one that was there first. It is false if that is not enough.
+func newAnswers(dropped counters) *answers {
+	return &answers{dropped: dropped, cutAt: peer.NewLatest(maxClients, func() *atomic.Int64 { return new(atomic.Int64) })}
+}
+
+// waits says how long a request may wait for a place: not at all if the client lately did not read what it was answered.
+func (a *answers) waits(client netip.Prefix, patience time.Duration) time.Duration {
+	if time.Now().UnixNano()-a.cutAt.Of(client).Load() < int64(notReadFor) {
+		return 0
+	}
+	return patience
+}
+
+// grow takes room for more bytes of an answer, and waits for it where there is none until others have been read. Of those that are not
+// read, the one that has stalled the longest gives its room. It is false if that is not enough.
 func (a *answers) grow(r *reply, bytes int) bool {
+	for end := time.Now().Add(roomPatience); ; time.Sleep(roomInterval) {
+		if a.tryGrow(r, bytes) {
+			return true
+		}
+		if time.Now().After(end) {
+			return false
+		}
+	}
+}
+
+func (a *answers) tryGrow(r *reply, bytes int) bool {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	for a.held+bytes > maxHeld {
-		slowest := a.slowest()
-		if slowest == nil {
+		stalled := a.stalled()
+		if stalled == nil {
 			return false
 		}
-		a.remove(slowest)
-		slowest.cut()
+		a.remove(stalled)
+		stalled.cut()
+		a.cutAt.Of(stalled.client).Store(time.Now().UnixNano())
 		a.dropped.count(droppedAnswer)
 	}
 	a.held += bytes
@@ -43,25 +85,25 @@ func (a *answers) grow(r *reply, bytes int) bool {
 	return true
 }
 
-// slowest is the answer whose reader yields first, nil if none is being written.
-func (a *answers) slowest() *reply {
-	held := map[netip.Prefix]int{}
+// stalled is the answer of which nothing was read for the longest, nil if all are being read.
+func (a *answers) stalled() *reply {
+	var stalled *reply
 	for _, r := range a.writing {
-		held[r.client] += r.held
-	}
-	var slowest *reply
-	for _, r := range a.writing {
-		if slowest == nil || held[r.client] > held[slowest.client] {
-			slowest = r
+		if stalled == nil || r.readAt.Load() < stalled.readAt.Load() {
+			stalled = r
 		}
 	}
-	return slowest
+	if stalled == nil || time.Now().UnixNano()-stalled.readAt.Load() < int64(stalledAfter) {
+		return nil
+	}
+	return stalled
 }
 
 // write adds an answer to those that are being written. Until leave, its reader may be cut off.
 func (a *answers) write(r *reply) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
+	r.readAt.Store(time.Now().UnixNano())
 	a.writing = append(a.writing, r)
 }
 

@@ -365,7 +365,7 @@ func TestObjectsThatBreakOff(t *testing.T) {
 
 func BenchmarkList(b *testing.B) {
 	f := &fake{timelines: startUps(0, 500)}
-	handler := newReads(f.config(), newCounters(nil), nil) // without the limits on rates
+	handler := newReads(f.config(), newLimits(newCounters(nil)), nil) // without the limits on rates
 	for name, encoding := range map[string]string{"plain": "", "gzip": "gzip"} {
 		b.Run(name, func(b *testing.B) {
 			b.ReportAllocs()

@@ -9,6 +9,8 @@ import (
 	"sync"
 	"time"
 
+	"golang.org/x/time/rate"
+
 	"github.com/podlapse/podlapse/pkg/peer"
 )
 
@@ -22,13 +24,17 @@ const (
 	sureOfOne = 2
 	// sureOfNear is the same for a client on the agent's own node, as kubelet is; forwarded ports come from there as well.
 	sureOfNear = 4
+	// takeRate and takeBurst are how often one client may take from others what it is sure of, a second and at once: a crowd that comes
+	// again and again must leave a scraper the time to ask.
+	takeRate, takeBurst = 2, sureOfOne
 	// keptForNear is how many connections of such clients yield to none from elsewhere: both probes, twice.
 	keptForNear = 4
 )
 
 // limited bounds the connections of a listener, in all and of each client.
 func limited(l net.Listener, dropped counters) *fair {
-	return &fair{Listener: l, dropped: dropped, near: newNearby(), now: time.Now, open: map[netip.Prefix][]*counted{}}
+	return &fair{Listener: l, dropped: dropped, near: newNearby(), now: time.Now, open: map[netip.Prefix][]*counted{},
+		takes: peer.NewLatest(maxClients, func() *rate.Limiter { return rate.NewLimiter(takeRate, takeBurst) })}
 }
 
 // fair closes at once what one client opens beyond its share. When there are as many as may be, the connection that is of the
@@ -39,6 +45,7 @@ type fair struct {
 	dropped counters
 	near    nearby
 	now     func() time.Time
+	takes   *peer.Latest[*rate.Limiter]
 
 	mu   sync.Mutex
 	open map[netip.Prefix][]*counted // of clients that have any
@@ -102,11 +109,12 @@ func (l *fair) yieldsTo(c *counted, have int) func(*counted) bool {
 			near++
 		}
 	}
+	takes := have < sure && (c.near || l.takes.Of(c.client).AllowN(l.now(), 1))
 	return func(other *counted) bool {
 		if other.near && !c.near && near <= keptForNear {
 			return false
 		}
-		return have < sure || len(l.open[other.client]) >= have+2
+		return takes || len(l.open[other.client]) >= have+2
 	}
 }
 

@@ -56,7 +56,7 @@ func TestACrowdOfReadersKeepsNobodyOut(t *testing.T) {
 	}
 }
 
-// TestACrowdThatComesAgain opens connections as fast as it can while a scraper and kubelet ask.
+// TestACrowdThatComesAgain opens connections as fast as it can, from 250 addresses, while a scraper and kubelet ask.
 func TestACrowdThatComesAgain(t *testing.T) {
 	address := running(t, (&fake{}).config())
 	stop, ended := make(chan struct{}), make(chan int)
@@ -75,7 +75,7 @@ func TestACrowdThatComesAgain(t *testing.T) {
 				return
 			default:
 			}
-			local := &net.TCPAddr{IP: net.IPv4(127, 2, byte(opened/200%200), byte(opened%200+1))}
+			local := &net.TCPAddr{IP: net.IPv4(127, 2, 0, byte(opened%250+1))}
 			conn, err := (&net.Dialer{LocalAddr: local, Timeout: time.Second}).Dial("tcp", address)
 			if err != nil {
 				continue
@@ -87,10 +87,11 @@ func TestACrowdThatComesAgain(t *testing.T) {
 			opened++
 		}
 	}()
-	for range 10 {
+	time.Sleep(500 * time.Millisecond) // until each has taken what it is sure of at once
+	for range 5 {
 		alive(t, "127.0.0.1", address)
 		scrape(t, "127.0.0.9", address, "/metrics")
-		time.Sleep(50 * time.Millisecond)
+		time.Sleep(time.Second / takeRate)
 	}
 	close(stop)
 	opened := <-ended

@@ -19,8 +19,8 @@ func listed(mux *http.ServeMux, handler, rest http.Handler) http.Handler {
 
 // front is what every request meets first. Probes go on when all else is too much, and need nobody's leave: kubelet
 // has none to show.
-func front(limits *limits, probes *http.ServeMux, rest http.Handler) http.Handler {
-	return harmless(listed(probes, probes, limits.hold(rest)))
+func front(limits *limits, hosts []string, probes *http.ServeMux, rest http.Handler) http.Handler {
+	return harmless(unforeign(hosts, limits.dropped, listed(probes, probes, limits.hold(rest))))
 }
 
 // harmless lets only requests through that read, and sets the headers that every answer has.

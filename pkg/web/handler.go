@@ -11,8 +11,9 @@ import (
 const (
 	// scrapesAtOnce bounds the memory that scrapes can take while they are made.
 	scrapesAtOnce = 4
-	// scrapePatience is how long another scraper waits for its turn: a third of the time for which Prometheus waits by default.
-	scrapePatience = 3 * time.Second
+	// scrapePatience is how long another scraper waits for its turn, so that its answer comes within the 10 s that Prometheus waits by
+	// default.
+	scrapePatience = 6 * time.Second
 	// snapshotsAtOnce does so for the API: a snapshot of a full node is a few megabytes.
 	snapshotsAtOnce = 4
 	// snapshotPatience is how long a request may wait for its turn: a page asks for several addresses together.
@@ -24,12 +25,12 @@ func newProbes(config Config) *http.ServeMux {
 	mux := http.NewServeMux()
 	mux.HandleFunc("/livez", livez)
 	mux.HandleFunc("/healthz", livez) // as older tools call it
-	mux.Handle("/readyz", readiness{statuses: config.Statuses, required: config.Required})
+	mux.Handle("/readyz", readiness{statuses: config.Statuses, required: config.Required, briefly: config.LocalOnly || config.Access != nil})
 	return mux
 }
 
 // newReads lists every other address of the server. What is in its mux is guarded.
-func newReads(config Config, dropped counters, errorLog *log.Logger) http.Handler {
+func newReads(config Config, limits *limits, errorLog *log.Logger) http.Handler {
 	metrics := promhttp.HandlerFor(config.Gatherer, promhttp.HandlerOpts{
 		ErrorLog:          errorLog,
 		ErrorHandling:     promhttp.ContinueOnError, // one bad collector must not hide the others
@@ -37,12 +38,15 @@ func newReads(config Config, dropped counters, errorLog *log.Logger) http.Handle
 	})
 
 	mux := http.NewServeMux()
-	mux.Handle("/metrics", atMost(make(chan struct{}, scrapesAtOnce), scrapePatience, dropped, metrics))
-	handleAPI(mux, config, dropped)
+	mux.Handle("/metrics", limits.atMost(make(chan struct{}, scrapesAtOnce), scrapePatience, metrics))
+	handleAPI(mux, config, limits)
 	handlePage(mux, config.Page)
 	mux.Handle("/debug/observations", onlyLocal(observations{latest: config.Observations, logger: config.Logger}))
 	mux.Handle("/debug/pprof/{profile}", onlyLocal(newProfiles(config)))
 	access := func(reads http.Handler) http.Handler { return guard(config.Access, config.Logger, reads) }
+	if config.LocalOnly && config.Access == nil {
+		access = func(reads http.Handler) http.Handler { return unlessLocal([]string{"/metrics"}, reads) }
+	}
 	return listed(mux, access(mux), newOpen(home(config.Page, access)))
 }
 

@@ -95,7 +95,7 @@ func TestRequestsAtOnce(t *testing.T) {
 	held(t, newLimits(newCounters(nil)).hold(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {
 		entered <- struct{}{}
 		<-release
-	})), "/", entered, release, 64)
+	})), "/", entered, release, 128)
 }
 
 // gatherer is a registry that answers when it may.

@@ -4,6 +4,7 @@ import (
 	"net"
 	"net/http"
 	"net/netip"
+	"slices"
 	"strings"
 )
 
@@ -26,6 +27,24 @@ func onlyLocal(next http.Handler) http.Handler {
 		writeError(w, http.StatusForbidden, "forbidden", reason)
 	})
 }
+
+// unlessLocal answers readers from elsewhere with nothing but the paths that are open: all others name pods.
+func unlessLocal(open []string, next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if isLocal(r) || slices.Contains(open, r.URL.Path) {
+			next.ServeHTTP(w, r)
+			return
+		}
+		writeError(w, http.StatusForbidden, notLocal, "the agent names pods over loopback only: use kubectl podlapse or kubectl port-forward, "+
+			"or start it with --web-auth=kubernetes or --web-auth=none")
+	})
+}
+
+// notLocal is by what clients know that they have to come over loopback.
+const notLocal = "not_local"
+
+// isLocal says whether a request came from the agent's own network namespace, and nobody handed it on.
+func isLocal(r *http.Request) bool { return overLoopback(r) && !forwarded(r) }
 
 // overLoopback says whether both ends of the connection are loopback addresses. What a header says of them does not
 // count: anyone can write it.

@@ -56,7 +56,7 @@ func (n nearby) has(conn net.Conn) bool {
 		return false
 	}
 	local, ok := addressOf(conn.LocalAddr())
-	return remote.IsLoopback() || ok && local == remote || slices.Contains(n, remote)
+	return ok && local == remote || slices.Contains(n, remote)
 }
 
 func addressOf(a net.Addr) (netip.Addr, bool) {

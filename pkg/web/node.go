@@ -20,7 +20,7 @@ func (a api) node(w http.ResponseWriter, r *http.Request) {
 	if !ok {
 		return
 	}
-	_, ready := readiness{statuses: a.statuses, required: a.required}.check()
+	_, ready := readiness{statuses: a.statuses, required: a.required}.check(true)
 	record := export.NodeRecord{
 		Node: a.Node, At: export.InstantOf(a.Now()), Ready: ready,
 		Agent:    export.AgentRecord{Version: a.Build.Version, Revision: a.Build.Revision, StartedAt: export.InstantOf(a.StartedAt)},

@@ -18,8 +18,9 @@ const (
 	// calmRate is what every client has in any case, so that others cannot use it up for a scraper that asks once a second.
 	calmRate, calmBurst = 1, 5
 	// requestsAtOnce bounds what requests hold while they wait, for the API server or for a password's hash, or for another place.
-	requestsAtOnce = 64
-	// requestsOfOne leaves half of them to others. It is as many as one client may have connections.
+	// One of each connection is let in; over HTTP/2 there could be more.
+	requestsAtOnce = maxConnections
+	// requestsOfOne leaves the most of them to others.
 	requestsOfOne = maxPerClient
 	// requestPatience is how long a request may wait for its turn.
 	requestPatience = 2 * time.Second
@@ -49,7 +50,7 @@ func newLimits(dropped counters) *limits {
 			return &pace{rate.NewLimiter(calmRate, calmBurst), rate.NewLimiter(clientRate, clientBurst)}
 		}),
 		shares: newShares(requestsOfOne), places: make(chan struct{}, requestsAtOnce),
-		answers: &answers{dropped: dropped}, dropped: dropped,
+		answers: newAnswers(dropped), dropped: dropped,
 	}
 }
 
@@ -83,7 +84,7 @@ func (l *limits) answer(w http.ResponseWriter, r *http.Request, next http.Handle
 		return
 	}
 	defer leave()
-	atMost(l.places, requestPatience, l.dropped, next).ServeHTTP(w, r)
+	l.atMost(l.places, requestPatience, next).ServeHTTP(w, r)
 }
 
 func writeBusy(w http.ResponseWriter) {
@@ -91,10 +92,10 @@ func writeBusy(w http.ResponseWriter) {
 }
 
 // atMost lets as many through at once as there are places. Others wait for one, for so long at most, in the order in which they came.
-func atMost(places chan struct{}, wait time.Duration, dropped counters, next http.Handler) http.Handler {
+func (l *limits) atMost(places chan struct{}, patience time.Duration, next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if !enter(r.Context(), places, wait) {
-			dropped.count(droppedBusy)
+		if !enter(r.Context(), places, l.answers.waits(peer.Of(r.RemoteAddr), patience)) {
+			l.dropped.count(droppedBusy)
 			writeBusy(w)
 			return
 		}

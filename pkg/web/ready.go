@@ -20,10 +20,11 @@ func livez(w http.ResponseWriter, _ *http.Request) { writeText(w, http.StatusOK,
 type readiness struct {
 	statuses func() []health.Status
 	required []string
+	briefly  bool // readers from elsewhere get no details, which can name pods
 }
 
 func (h readiness) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	list, ready := h.check()
+	list, ready := h.check(h.briefly && !isLocal(r))
 	switch {
 	case !ready:
 		writeText(w, http.StatusServiceUnavailable, list+"readyz check failed\n")
@@ -34,7 +35,7 @@ func (h readiness) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-func (h readiness) check() (list string, ready bool) {
+func (h readiness) check(briefly bool) (list string, ready bool) {
 	var lines strings.Builder
 	waiting := slices.Clone(h.required)
 	for _, s := range h.statuses() {
@@ -48,7 +49,7 @@ func (h readiness) check() (list string, ready bool) {
 				lines.WriteString(" (still ready)")
 			}
 		}
-		if s.Detail != "" {
+		if s.Detail != "" && !briefly {
 			lines.WriteString(": " + s.Detail)
 		}
 		lines.WriteString("\n")

@@ -4,7 +4,9 @@ import (
 	"errors"
 	"net/http"
 	"net/netip"
+	"slices"
 	"strconv"
+	"sync/atomic"
 	"time"
 )
 
@@ -13,7 +15,7 @@ const deliveryTimeout = 10 * time.Second
 
 const (
 	firstChunk = 4 << 10
-	largeChunk = 256 << 10
+	largeChunk = 64 << 10
 )
 
 // errNoRoom ends an answer that is larger than it may be.
@@ -25,7 +27,8 @@ type reply struct {
 	http.ResponseWriter // of the connection
 	answers             *answers
 	client              netip.Prefix
-	held                int // guarded by answers.mu
+	held                int          // guarded by answers.mu
+	readAt              atomic.Int64 // when the kernel last took a part of it, in Unix nanoseconds
 
 	status  int // 0 until there is an answer
 	chunks  [][]byte
@@ -131,8 +134,11 @@ func (r *reply) FlushError() error {
 
 func (r *reply) writeChunks() error {
 	for _, chunk := range r.chunks {
-		if _, err := r.ResponseWriter.Write(chunk); err != nil {
-			return err
+		for part := range slices.Chunk(chunk, writtenAtOnce) {
+			if _, err := r.ResponseWriter.Write(part); err != nil {
+				return err
+			}
+			r.readAt.Store(time.Now().UnixNano())
 		}
 	}
 	return nil

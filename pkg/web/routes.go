@@ -42,14 +42,14 @@ type api struct {
 }
 
 // handleAPI lists every address of the API. docs/openapi.json describes each.
-func handleAPI(mux *http.ServeMux, config Config, dropped counters) {
+func handleAPI(mux *http.ServeMux, config Config, limits *limits) {
 	a := api{
 		API: config.API, timelines: config.Timelines, livePulls: config.Pulls, statuses: config.Statuses, required: config.Required,
 		viewers: newShares(viewersPerClient), logger: config.Logger,
 	}
 	snapshots := make(chan struct{}, snapshotsAtOnce)
 	dear := func(handler http.HandlerFunc) http.Handler {
-		return atMost(snapshots, snapshotPatience, dropped, compressed(handler))
+		return limits.atMost(snapshots, snapshotPatience, compressed(handler))
 	}
 	mux.Handle("/api/v1/node", dear(a.node))
 	mux.Handle("/api/v1/pods", dear(a.list))

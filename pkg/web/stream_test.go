@@ -88,7 +88,7 @@ type viewer struct {
 
 func watch(t *testing.T, conn net.Conn, query string, headers ...string) *viewer {
 	t.Helper()
-	fmt.Fprintf(conn, "GET /api/v1/stream%s HTTP/1.1\r\nHost: agent\r\nAccept-Encoding: gzip\r\n%s\r\n", query, strings.Join(headers, ""))
+	fmt.Fprintf(conn, "GET /api/v1/stream%s HTTP/1.1\r\nHost: localhost\r\nAccept-Encoding: gzip\r\n%s\r\n", query, strings.Join(headers, ""))
 	answer, err := http.ReadResponse(bufio.NewReader(conn), nil)
 	if err != nil {
 		t.Fatal(err)
