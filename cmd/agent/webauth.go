@@ -26,8 +26,8 @@ func newAccess(c config, api *rest.Config, board *health.Board) (web.Access, err
 	if err != nil {
 		return nil, fmt.Errorf("--web-auth: %w", err)
 	}
-	return func(ctx context.Context, token, path string) (web.Verdict, error) {
-		verdict, err := reviewer.Review(ctx, token, path)
+	return func(ctx context.Context, client, token, path string) (web.Verdict, error) {
+		verdict, err := reviewer.Review(ctx, kubeauth.Request{Client: client, Token: token, Path: path})
 		return web.Verdict(verdict), err
 	}, nil
 }

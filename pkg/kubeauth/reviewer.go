@@ -12,6 +12,7 @@ import (
 	"k8s.io/client-go/rest"
 
 	"github.com/podlapse/podlapse/pkg/health"
+	"github.com/podlapse/podlapse/pkg/peer"
 )
 
 // reviewTimeout is how long the API server may take for one review; a scrape waits no longer than 10 s.
@@ -36,7 +37,18 @@ type Reviewer struct {
 	// tokens, or has one that is good for nothing here, as every pod in the cluster has, keeps no scraper out.
 	friends          *cache.LRUExpireCache
 	friend, stranger *rate.Limiter
+	// clients have a small budget each before they share that of strangers, so that a scraper whose token is new gets its reviews
+	// whatever others show.
+	clients *peer.Latest[*rate.Limiter]
 }
+
+// clientRate, clientBurst and maxClients are the reviews that each client has to itself, a second and at once: token and access of two
+// scrapes, and again after 20 s. 1024 clients are more than a node has pods.
+const (
+	clientRate  = 0.2
+	clientBurst = 4
+	maxClients  = 1024
+)
 
 // friendFor outlasts the pauses of a scraper.
 const friendFor = time.Hour
@@ -54,6 +66,7 @@ func New(config *rest.Config, report health.Report, now func() time.Time) (*Revi
 		access:  newMemory[struct{}](maxAccess, allowedFor, deniedFor, clock),
 		friends: cache.NewLRUExpireCacheWithClock(maxTokens, clock),
 		friend:  rate.NewLimiter(10, 20), stranger: rate.NewLimiter(5, 10),
+		clients: peer.NewLatest(maxClients, func() *rate.Limiter { return rate.NewLimiter(clientRate, clientBurst) }),
 	}, nil
 }
 
@@ -63,16 +76,17 @@ type clock func() time.Time
 // Now implements cache.Clock.
 func (c clock) Now() time.Time { return c() }
 
+// Request is what is asked of the agent: by a client at an address (IP:PORT), who shows a token, for a path.
+type Request struct{ Client, Token, Path string }
+
 // Review says whether the owner of the token may read the path. An error says that nobody can tell now; it never
 // holds the token.
-func (r *Reviewer) Review(ctx context.Context, token, path string) (Verdict, error) {
+func (r *Reviewer) Review(ctx context.Context, request Request) (Verdict, error) {
+	token, path := request.Token, request.Path
 	ctx, cancel := context.WithTimeout(ctx, reviewTimeout)
 	defer cancel()
 	who := r.digests.of(token)
-	budget := r.stranger
-	if _, ok := r.friends.Get(who); ok {
-		budget = r.friend
-	}
+	budget := r.budget(who, request.Client)
 	user, known, err := ask(r, ctx, budget, r.tokens, who, func() (authenticationv1.UserInfo, bool, error) { return r.client.Whose(ctx, token) })
 	if err != nil {
 		return "", err
@@ -94,12 +108,22 @@ func (r *Reviewer) Review(ctx context.Context, token, path string) (Verdict, err
 	return Allowed, nil
 }
 
+// budget is from what the reviews of a request are paid.
+func (r *Reviewer) budget(who digest, client string) func() bool {
+	now := r.now()
+	if _, ok := r.friends.Get(who); ok {
+		return func() bool { return r.friend.AllowN(now, 1) }
+	}
+	own := r.clients.Of(peer.Of(client))
+	return func() bool { return own.AllowN(now, 1) || r.stranger.AllowN(now, 1) }
+}
+
 // ask recalls an answer, or asks the API server and remembers what it says. An error is not remembered.
-func ask[A any](r *Reviewer, ctx context.Context, budget *rate.Limiter, m memory[A], key digest, review func() (A, bool, error)) (A, bool, error) {
+func ask[A any](r *Reviewer, ctx context.Context, pay func() bool, m memory[A], key digest, review func() (A, bool, error)) (A, bool, error) {
 	if answer, yes, known := m.recall(key); known {
 		return answer, yes, nil
 	}
-	if !budget.AllowN(r.now(), 1) {
+	if !pay() {
 		var none A
 		return none, false, errFlood
 	}

@@ -80,7 +80,7 @@ func (b *bench) timed(next http.RoundTripper) http.RoundTripper {
 
 func (b *bench) want(token, path string, verdict Verdict) {
 	b.t.Helper()
-	if got, err := b.Review(b.t.Context(), token, path); got != verdict || err != nil {
+	if got, err := b.Review(b.t.Context(), Request{Client: "10.0.0.1:1", Token: token, Path: path}); got != verdict || err != nil {
 		b.t.Errorf("%s for %s: %q, %v, want %q", token, path, got, err, verdict)
 	}
 }
@@ -174,7 +174,7 @@ func TestWithoutTheAPIServer(t *testing.T) {
 	b.want("good", metrics, Allowed)
 	for _, token := range []string{"secret-token", "good"} {
 		b.now = b.now.Add(acceptedFor + time.Nanosecond)
-		verdict, err := b.Review(t.Context(), token, metrics)
+		verdict, err := b.Review(t.Context(), Request{Client: "10.0.0.2:1", Token: token, Path: metrics})
 		if verdict != "" || err == nil || !strings.Contains(err.Error(), "etcd is away") {
 			t.Errorf("%q, %v, want an error that says why", verdict, err)
 		}
@@ -195,7 +195,7 @@ func TestWithoutTheAPIServer(t *testing.T) {
 func TestAnAgentThatMayNotReview(t *testing.T) {
 	b := newBench(t)
 	b.server.Authorize(func(a podwatchtest.Attempt) bool { return a.Resource != "subjectaccessreviews" })
-	if verdict, err := b.Review(t.Context(), "good", metrics); verdict != "" || err == nil {
+	if verdict, err := b.Review(t.Context(), Request{Client: "10.0.0.1:1", Token: "good", Path: metrics}); verdict != "" || err == nil {
 		t.Errorf("%q, %v", verdict, err)
 	}
 	if last := b.reports[len(b.reports)-1]; b.up || !strings.HasPrefix(last, remedyForbidden) {
@@ -216,14 +216,31 @@ func TestAFloodKeepsNoScraperOut(t *testing.T) {
 		if i%2 == 0 {
 			token, path = "other", fmt.Sprint("/api/v1/pods/a/", i)
 		}
-		if _, err := b.Review(t.Context(), token, path); err != nil {
+		if _, err := b.Review(t.Context(), Request{Client: "10.0.0.2:1", Token: token, Path: path}); err != nil {
 			refused++
 		}
 	}
-	if cost := len(b.server.Requests()) - before; cost > 10 || refused < 4900 {
+	if cost := len(b.server.Requests()) - before; cost > 10+clientBurst || refused < 4900 {
 		t.Errorf("the flood cost the API server %d reviews, and %d were refused", cost, refused)
 	}
 	b.want("good", metrics, Allowed)
+}
+
+// TestAFloodOfStrangersLeavesANewScraperItsReviews: its token was never let in before, as after a restart of the agent or of Prometheus.
+func TestAFloodOfStrangersLeavesANewScraperItsReviews(t *testing.T) {
+	b := newBench(t)
+	b.server.KnowToken("renewed", scraper)
+	for round := range 3 {
+		for i := range 500 {
+			client := fmt.Sprintf("10.0.1.%d:1", i%50+1)
+			_, _ = b.Review(t.Context(), Request{Client: client, Token: fmt.Sprint("made up ", round, i), Path: metrics})
+		}
+		if round == 0 {
+			b.want("good", metrics, Allowed)
+		}
+		b.now = b.now.Add(20 * time.Second)
+	}
+	b.want("renewed", metrics, Allowed)
 }
 
 // TestMemoryIsBounded asks slowly enough that every one is reviewed.
@@ -235,7 +252,7 @@ func TestMemoryIsBounded(t *testing.T) {
 		if i%2 == 0 {
 			b.server.KnowToken(token, scraper)
 		}
-		if _, err := b.Review(t.Context(), token, metrics); err != nil {
+		if _, err := b.Review(t.Context(), Request{Client: "10.0.0.2:1", Token: token, Path: metrics}); err != nil {
 			t.Fatal(err)
 		}
 	}

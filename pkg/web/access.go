@@ -8,9 +8,9 @@ import (
 	"go.uber.org/zap"
 )
 
-// Access says whether the owner of a bearer token may read a path. An error says that nobody can tell now. It may
-// block until ctx is done, and is called from many goroutines at once.
-type Access func(ctx context.Context, token, path string) (Verdict, error)
+// Access says whether the owner of a bearer token, shown by a client at an address (IP:PORT), may read a path. An error says that nobody
+// can tell now. It may block until ctx is done, and is called from many goroutines at once.
+type Access func(ctx context.Context, client, token, path string) (Verdict, error)
 
 // Verdict is an answer of Access.
 type Verdict string
@@ -34,7 +34,7 @@ func guard(access Access, logger *zap.Logger, next http.Handler) http.Handler {
 			writeError(w, http.StatusUnauthorized, "unauthenticated", "a bearer token of the cluster is needed: Authorization: Bearer TOKEN")
 			return
 		}
-		verdict, err := access(r.Context(), token, r.URL.Path)
+		verdict, err := access(r.Context(), r.RemoteAddr, token, r.URL.Path)
 		switch {
 		case err != nil:
 			logger.Debug("no verdict on a token", zap.Error(err))

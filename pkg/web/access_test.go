@@ -15,7 +15,7 @@ import (
 // TestAccess asks with every kind of Authorization for every address that there is.
 func TestAccess(t *testing.T) {
 	config := (&fake{}).config()
-	config.Access = func(_ context.Context, token, path string) (Verdict, error) {
+	config.Access = func(_ context.Context, _, token, path string) (Verdict, error) {
 		switch token {
 		case "good":
 			return Allowed, nil
@@ -100,7 +100,7 @@ func TestWhatIsOpen(t *testing.T) {
 	open := []string{"/", "/livez", "/healthz", "/readyz"}
 	f := &fake{}
 	config := f.config()
-	config.Access = func(context.Context, string, string) (Verdict, error) { return Denied, nil }
+	config.Access = func(context.Context, string, string, string) (Verdict, error) { return Denied, nil }
 	config.Timelines = func(context.Context) ([]timeline.Timeline, error) {
 		t.Error("told of pods")
 		return nil, nil

@@ -179,7 +179,7 @@ func TestSlowClientsCostLittleAndKeepNobodyOut(t *testing.T) {
 // TestIdleClientsKeepNobodyOut: a refusal costs a client nothing, and its connection may stay open for two minutes.
 func TestIdleClientsKeepNobodyOut(t *testing.T) {
 	config := (&fake{}).config()
-	config.Access = func(context.Context, string, string) (Verdict, error) { return Unknown, nil }
+	config.Access = func(context.Context, string, string, string) (Verdict, error) { return Unknown, nil }
 	address := running(t, config)
 	for _, client := range []string{"127.0.0.2", "127.0.0.3", "127.0.0.4", "127.0.0.5"} {
 		for range maxPerClient {
@@ -289,7 +289,7 @@ func flood(t *testing.T, client, server string, times int, request string) map[i
 func TestAFloodOfTokens(t *testing.T) {
 	config := (&fake{}).config()
 	var asked atomic.Int64
-	config.Access = func(_ context.Context, _, _ string) (Verdict, error) {
+	config.Access = func(_ context.Context, _, _, _ string) (Verdict, error) {
 		asked.Add(1)
 		return Unknown, nil
 	}

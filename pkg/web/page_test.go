@@ -75,7 +75,7 @@ func TestTheListIsForWhoShowsNoPages(t *testing.T) {
 // Who may not read the API is shown no page; the list tells nothing of the node.
 func TestThePageWantsWhatTheAPIWants(t *testing.T) {
 	config := (&fake{}).config()
-	config.Access = func(_ context.Context, token, path string) (Verdict, error) {
+	config.Access = func(_ context.Context, _, token, path string) (Verdict, error) {
 		if token == "reads" && path == "/" {
 			return Allowed, nil
 		}
