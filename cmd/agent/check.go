@@ -53,7 +53,8 @@ func runCheck(ctx context.Context, args []string, getenv func(string) string, st
 		return failUsage(stderr, "check", err)
 	}
 	findings := checkControlPlane(ctx, c)
-	findings = append(findings, checkRuntime(ctx, c), checkState(c), checkWeb(c))
+	findings = append(findings, checkRuntime(ctx, c), checkState(c))
+	findings = append(findings, checkWeb(c)...)
 	findings = append(findings, checkPressure(c)...)
 	findings = append(findings, checkProbes(c)...)
 	for _, f := range findings {

@@ -76,21 +76,3 @@ func checkProbes(c config) []finding {
 	}
 	return []finding{{"probes", checkOK, c.probes.read.String(), ""}}
 }
-
-// checkWeb tells what was tested when the flags were read, and what is open.
-func checkWeb(c config) finding {
-	f := finding{subject: "web", outcome: checkOK}
-	transport := "plain HTTP"
-	if c.webConfigFile != "" {
-		transport = "as " + c.webConfigFile + " says"
-	}
-	switch {
-	case c.webAuth == webAuthKubernetes:
-		f.detail = transport + "; metrics and the API for whom the API server lets"
-	case c.webPasswords:
-		f.detail = transport + "; metrics and the API for who has a password"
-	default:
-		f.detail = transport + "; whoever reaches " + c.listenAddress + " may read metrics and the API (--web-auth, --web-config-file)"
-	}
-	return f
-}

@@ -49,7 +49,9 @@ func TestCheck(t *testing.T) {
 			"ok       clocks         the API server's is from ",
 			"ok       runtime        containerd 2.",
 			"off      state          ",
-			"ok       web            plain HTTP; whoever reaches :9717",
+			"ok       web            plain HTTP at :9717",
+			"ok       web pods       may be read by who asks over loopback",
+			"ok       web metrics    may be read by everybody who reaches :9717",
 		}},
 		"node impersonation": {allow: asNode, flags: "--impersonate-node", want: []string{
 			"ok       pods ", "ok       limit          node impersonation is in force", "ok       events ", "ok       secrets ",
@@ -101,7 +103,7 @@ func TestCheck(t *testing.T) {
 		}},
 		"reviews": {
 			allow: func(a podwatchtest.Attempt) bool { return plain(a) || a.Verb == "create" }, flags: "--web-auth=kubernetes",
-			want: []string{"ok       web auth ", "ok       web            plain HTTP; metrics and the API for whom the API server lets"},
+			want: []string{"ok       web auth ", "ok       web pods       may be read by whom the API server lets", "ok       web metrics    may be read by whom the API server lets"},
 		},
 		"an agent that annotates and may not": {
 			allow: func(a podwatchtest.Attempt) bool { return plain(a) && a.Verb != "patch" }, flags: "--annotate", exit: exitFailed,
@@ -229,9 +231,23 @@ func TestCheckTellsWhoMayRead(t *testing.T) {
 	if err := os.WriteFile(file, []byte("basic_auth_users: {a: $2y$10$QOauhQNbBCuQDKes6eFzPeMqBSjb7Mr5DUmpZ/VcEd00UAV/LDeSi}"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	_, text := checked(t, "--kubeconfig", kubeconfig(t, "http://"+nobody(t)), "--cri-endpoint=off", "--web-config-file", file)
-	if !strings.Contains(text, "ok       web            as "+file+" says; metrics and the API for who has a password\n") {
-		t.Error(text)
+	for flags, want := range map[string][]string{
+		"": {"web pods       may be read by who asks over loopback", "web metrics    may be read by everybody who reaches :9717\n"},
+		"--web-auth=none": {"web pods       may be read by everybody who reaches :9717 (--web-auth=none): the API, the page and the stream name the pods of all",
+			"web metrics    may be read by everybody who reaches :9717\n"},
+		"--web-config-file=" + file: {"web            as " + file + " says at :9717", "web pods       may be read by who has a password",
+			"web metrics    may be read by who has a password\n"},
+		"--web-auth=local --web-config-file=" + file:      {"web pods       may be read by who asks over loopback", "web metrics    may be read by who has a password\n"},
+		"--metrics-pod-labels":                            {"they name pods: use --web-auth=kubernetes"},
+		"--web-auth=none --listen-address=127.0.0.1:9717": {"web pods       may be read by who asks over loopback, which 127.0.0.1:9717 is"},
+		"--web-auth=kubernetes --listen-address=[::1]:1":  {"web pods       may be read by whom the API server lets"},
+	} {
+		_, text := checked(t, append([]string{"--kubeconfig", kubeconfig(t, "http://"+nobody(t)), "--cri-endpoint=off"}, strings.Fields(flags)...)...)
+		for _, line := range want {
+			if !strings.Contains(text, line) {
+				t.Errorf("%s: no %q in\n%s", flags, line, text)
+			}
+		}
 	}
 }
 

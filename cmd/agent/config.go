@@ -32,8 +32,9 @@ type config struct {
 	partial       string // partialOn or partialOff
 
 	webConfigFile string // empty: plain HTTP, no passwords
-	webPasswords  bool   // webConfigFile asks for them
-	webAuth       string // webAuthNone or webAuthKubernetes
+	webAsks       web.Asked // what webConfigFile asks readers for
+	webAuth       string // webAuthLocal, webAuthNone or webAuthKubernetes
+	webHosts      []string
 
 	podSeries bool // metrics with a series for each pod
 
@@ -94,6 +95,8 @@ const (
 	delaysOff         = "off"
 	asNodeOn          = "on"
 	asNodeOff         = "off"
+	webAuthAuto       = "auto"
+	webAuthLocal      = "local"
 	webAuthNone       = "none"
 	webAuthKubernetes = "kubernetes"
 )
@@ -137,10 +140,18 @@ func (c *config) settings() []setting {
 			set: c.setWebConfigFile,
 		},
 		{
-			flag: "web-auth", variable: "WEB_AUTH", value: "none|kubernetes", def: webAuthNone,
-			help: "who may read metrics and the API: none, everybody; kubernetes, whose bearer token the API server accepts " +
-				"(TokenReview) and lets get nonResourceURL /metrics or /podlapse/PATH (SubjectAccessReview)",
+			flag: "web-auth", variable: "WEB_AUTH", value: "auto|local|none|kubernetes", def: webAuthAuto,
+			help: "who may read: local, over loopback everything (kubectl port-forward, kubectl podlapse), from elsewhere metrics and " +
+				"health checks; none, everybody everything; kubernetes, whose bearer token the API server accepts (TokenReview) and lets " +
+				"get nonResourceURL /metrics or /podlapse/PATH (SubjectAccessReview); auto, none where --web-config-file asks for " +
+				"passwords or client certificates, else local",
 			set: c.setWebAuth,
+		},
+		{
+			flag: "web-hosts", variable: "WEB_HOSTS", value: "NAME[,NAME]...",
+			help: "names under which the agent may be asked over loopback, beside localhost and IP addresses, such as that of a proxy " +
+				"in the same pod; other names are those of foreign pages",
+			set: c.setWebHosts,
 		},
 		{
 			flag: "log-level", variable: "LOG_LEVEL", value: "debug|info|warn|error", def: "info",
@@ -290,18 +301,38 @@ func (c *config) setHistoryLimit(value string) error {
 
 func (c *config) setWebConfigFile(value string) (err error) {
 	if c.webConfigFile = value; value != "" {
-		c.webPasswords, err = web.CheckConfigFile(value)
+		c.webAsks, err = web.CheckConfigFile(value)
 	}
 	return err
 }
 
 // setWebAuth comes after setWebConfigFile in the table.
 func (c *config) setWebAuth(value string) error {
-	err := choice(&c.webAuth, webAuthNone, webAuthKubernetes)(value)
-	if err == nil && c.webAuth == webAuthKubernetes && c.webPasswords {
+	err := choice(&c.webAuth, webAuthAuto, webAuthLocal, webAuthNone, webAuthKubernetes)(value)
+	switch {
+	case err != nil:
+		return err
+	case c.webAuth == webAuthKubernetes && c.webAsks.Passwords:
 		return errors.New("kubernetes goes with no basic_auth_users in --web-config-file: a request shows either a token or a password")
+	case c.webAuth == webAuthAuto && (c.webAsks.Passwords || c.webAsks.Certificates):
+		c.webAuth = webAuthNone
+	case c.webAuth == webAuthAuto:
+		c.webAuth = webAuthLocal
 	}
-	return err
+	return nil
+}
+
+func (c *config) setWebHosts(value string) error {
+	if value == "" {
+		return nil
+	}
+	for name := range strings.SplitSeq(value, ",") {
+		if len(validation.IsDNS1123Subdomain(strings.ToLower(name))) > 0 {
+			return fmt.Errorf("invalid name %q: must be a DNS name without a port, for example agent.example", name)
+		}
+		c.webHosts = append(c.webHosts, name)
+	}
+	return nil
 }
 
 func (c *config) setLogLevel(value string) error {

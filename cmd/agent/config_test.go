@@ -31,7 +31,7 @@ func TestConfigFrom(t *testing.T) {
 	defaults := config{
 		nodeName: "node-a", events: eventsAuto, listenAddress: ":9717", logLevel: zapcore.InfoLevel,
 		logFormat: formatJSON, records: recordsTimeline, partial: partialOff, debugObservations: debugOff,
-		historyBytes: 4 << 20, webAuth: webAuthNone,
+		historyBytes: 4 << 20, webAuth: webAuthLocal,
 		node: nodeConfig{warmUp: 5 * time.Minute, addons: selector(t, "kube-system")},
 	}
 	for name, test := range map[string]struct {
@@ -124,7 +124,8 @@ func TestConfigRefuses(t *testing.T) {
 		{"--verify-interval on", nil, `--verify-interval: "on" is no interval`},
 		{"--verify-interval 25h", nil, `--verify-interval: "25h" is no interval`},
 		{"--impersonate-node=yes", nil, `--impersonate-node: "yes" is not known: want on or off`},
-		{"--web-auth basic", nil, `--web-auth: "basic" is not known: want none or kubernetes`},
+		{"--web-auth basic", nil, `--web-auth: "basic" is not known: want auto, local, none or kubernetes`},
+		{"--web-hosts agent.example:80", nil, `--web-hosts: invalid name "agent.example:80"`},
 		{"--web-config-file /does/not/exist", nil, "--web-config-file: read /does/not/exist"},
 		{"--nod-name a", nil, "--nod-name: no such flag"},
 		{"--node-name", nil, "--node-name: needs a value"},

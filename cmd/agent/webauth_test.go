@@ -67,6 +67,27 @@ func TestAgentServesWhomTheAPIServerLets(t *testing.T) {
 	}
 }
 
+// TestMetricsNameNoPod: by default everybody who reaches the agent may read them.
+func TestMetricsNameNoPod(t *testing.T) {
+	cluster := podwatchtest.Start(t)
+	pod := web0(time.Now().Add(-3 * time.Second))
+	cluster.Put(pod)
+	agent := start(t, "--kubeconfig", kubeconfig(t, cluster.URL()), "--cri-endpoint", "off")
+	agent.poll("/api/v1/pods/shop/web-0", `"state":"starting"`)
+	agent.poll("/metrics", `podlapse_pods_starting{`)
+	_, text := agent.get("/metrics")
+	names := []string{pod.Name, `"` + pod.Namespace + `"`, string(pod.UID)}
+	for _, container := range pod.Spec.Containers {
+		names = append(names, container.Image, `"`+container.Name+`"`)
+	}
+	for _, name := range names {
+		if strings.Contains(text, name) {
+			t.Errorf("metrics tell %s", name)
+		}
+	}
+	agent.mustEndCleanly()
+}
+
 func TestAgentAsksForPodsAsItsNode(t *testing.T) {
 	cluster := podwatchtest.Start(t)
 	cluster.Put(web0(time.Now().Add(-3 * time.Second)))

@@ -16,21 +16,23 @@ import (
 	"go.yaml.in/yaml/v2"
 )
 
-// CheckConfigFile says what is wrong with the file of Config.WebConfigFile and those that it names, and whether it asks
-// for passwords.
-func CheckConfigFile(path string) (passwords bool, err error) {
+// Asked is what a web configuration file asks every reader for.
+type Asked struct{ Passwords, Certificates bool }
+
+// CheckConfigFile says what is wrong with the file of Config.WebConfigFile and those that it names, and what it asks for.
+func CheckConfigFile(path string) (Asked, error) {
 	if err := toolkit.Validate(path); err != nil {
-		return false, fmt.Errorf("read %s: %w", path, err)
+		return Asked{}, fmt.Errorf("read %s: %w", path, err)
 	}
 	text, err := os.ReadFile(path)
 	if err != nil {
-		return false, err
+		return Asked{}, err
 	}
 	var config toolkit.Config
 	if err := yaml.Unmarshal(text, &config); err != nil {
-		return false, fmt.Errorf("read %s: %w", path, err)
+		return Asked{}, fmt.Errorf("read %s: %w", path, err)
 	}
-	return len(config.Users) > 0, nil
+	return Asked{Passwords: len(config.Users) > 0, Certificates: config.TLSConfig.ClientAuth == "RequireAndVerifyClientCert"}, nil
 }
 
 // serve serves with what the web configuration file asks for, until the listener or the server is closed. The front

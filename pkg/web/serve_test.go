@@ -262,23 +262,25 @@ func TestCheckConfigFile(t *testing.T) {
 	f := files{t, t.TempDir()}
 	f.certify(1)
 	for text, test := range map[string]struct {
-		passwords bool
-		reason    string
+		asks   Asked
+		reason string
 	}{
-		"":      {false, ""},
-		tlsOnly: {false, ""},
-		"basic_auth_users: {a: " + hashOf(t, "b") + "}":              {true, ""},
-		"basic_auth_users: {a: b}":                                   {false, "hash"},
-		"tls_server_config: {cert_file: tls.crt}":                    {false, "key_file"},
-		"tls_server_config: {cert_file: none, key_file: tls.key}":    {false, "none"},
-		"tls_server_config: {cert_file: tls.key, key_file: tls.crt}": {false, "X509KeyPair"},
-		"no_such_key: 1": {false, "no_such_key"},
-		"http_server_config: {headers: {Set-Cookie: a}}": {false, "Set-Cookie"},
+		"":      {Asked{}, ""},
+		tlsOnly: {Asked{}, ""},
+		"basic_auth_users: {a: " + hashOf(t, "b") + "}":              {Asked{Passwords: true}, ""},
+		"basic_auth_users: {a: b}":                                   {Asked{}, "hash"},
+		"tls_server_config: {cert_file: tls.crt}":                    {Asked{}, "key_file"},
+		"tls_server_config: {cert_file: none, key_file: tls.key}":    {Asked{}, "none"},
+		"tls_server_config: {cert_file: tls.key, key_file: tls.crt}": {Asked{}, "X509KeyPair"},
+		"tls_server_config: {cert_file: tls.crt, key_file: tls.key, client_auth_type: RequireAndVerifyClientCert, client_ca_file: tls.crt}": {Asked{Certificates: true}, ""},
+		"tls_server_config: {cert_file: tls.crt, key_file: tls.key, client_auth_type: VerifyClientCertIfGiven, client_ca_file: tls.crt}":    {Asked{}, ""},
+		"no_such_key: 1": {Asked{}, "no_such_key"},
+		"http_server_config: {headers: {Set-Cookie: a}}": {Asked{}, "Set-Cookie"},
 	} {
 		f.write("web.yaml", text)
-		passwords, err := CheckConfigFile(f.config())
-		if passwords != test.passwords || (err == nil) != (test.reason == "") || err != nil && !strings.Contains(err.Error(), test.reason) {
-			t.Errorf("%q: %t, %v, want %t, %q", text, passwords, err, test.passwords, test.reason)
+		asks, err := CheckConfigFile(f.config())
+		if asks != test.asks || (err == nil) != (test.reason == "") || err != nil && !strings.Contains(err.Error(), test.reason) {
+			t.Errorf("%q: %+v, %v, want %+v, %q", text, asks, err, test.asks, test.reason)
 		}
 	}
 	if _, err := CheckConfigFile(filepath.Join(f.dir, "absent")); err == nil {
