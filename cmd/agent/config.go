@@ -31,9 +31,9 @@ type config struct {
 	records       string // recordsTimeline, recordsTransition, recordsBoth or recordsNone
 	partial       string // partialOn or partialOff
 
-	webConfigFile string // empty: plain HTTP, no passwords
+	webConfigFile string    // empty: plain HTTP, no passwords
 	webAsks       web.Asked // what webConfigFile asks readers for
-	webAuth       string // webAuthLocal, webAuthNone or webAuthKubernetes
+	webAuth       string    // webAuthLocal, webAuthNone or webAuthKubernetes
 	webHosts      []string
 
 	podSeries bool // metrics with a series for each pod

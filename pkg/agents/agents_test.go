@@ -150,6 +150,87 @@ func TestNoAgentGetsTheToken(t *testing.T) {
 	}
 }
 
+// TestAgentsThatNamePodsOverLoopbackOnly are asked over a forwarded port, once they have said so: also for what never ends, and for what
+// is larger than a frame.
+func TestAgentsThatNamePodsOverLoopbackOnly(t *testing.T) {
+	var refused, shown atomic.Int32
+	long := strings.Repeat("x", 300_000)
+	agent := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.Header.Get("Authorization") != "" {
+			shown.Add(1)
+		}
+		switch {
+		case r.Header.Get("X-Forwarded-For") != "":
+			refused.Add(1)
+			w.WriteHeader(http.StatusForbidden)
+			fmt.Fprint(w, `{"error":"not_local","reason":"over loopback only"}`)
+		case r.Host != "localhost:9717":
+			t.Errorf("asked as %s", r.Host)
+		default:
+			fmt.Fprintf(w, `{"node":"node-a","agent":{"version":%q}}`, r.URL.RequestURI()+long)
+		}
+	}))
+	defer agent.Close()
+	reached := agentPod("agent-a", "node-a")
+	reached.Agent = agent.URL
+	server := agentstest.Start(t, reached)
+	c, err := Open(&rest.Config{Host: server.URL, BearerToken: "a-token", Transport: &http.Transport{}}, "podlapse")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer c.Close()
+	for range 2 { // as top looks for agents again and again
+		found, err := c.Agents(t.Context(), "")
+		if err != nil {
+			t.Fatal(err)
+		}
+		for range 2 {
+			node, err := found[0].Client.Node(t.Context())
+			if err != nil || node.Agent.Version != "/api/v1/node"+long {
+				t.Fatalf("%.100s, %v", node.Agent.Version, err)
+			}
+		}
+	}
+	if refused.Load() != 1 || shown.Load() != 0 {
+		t.Errorf("the agent refused %d times, and saw %d tokens", refused.Load(), shown.Load())
+	}
+	var forwards int
+	for _, asked := range server.Asked() {
+		if strings.HasSuffix(asked, "/namespaces/podlapse/pods/agent-a/portforward?ports=9717") {
+			forwards++
+		}
+	}
+	if forwards != 1 {
+		t.Errorf("%d ports were forwarded for four requests", forwards)
+	}
+}
+
+// TestForwardingThatIsNotAllowed says so as the API server does.
+func TestForwardingThatIsNotAllowed(t *testing.T) {
+	agent := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		w.WriteHeader(http.StatusForbidden)
+		fmt.Fprint(w, `{"error":"not_local","reason":"over loopback only"}`)
+	}))
+	defer agent.Close()
+	reached := agentPod("agent-a", "node-a")
+	reached.Agent = agent.URL
+	server := agentstest.Start(t, reached)
+	server.Refuse(func(r *http.Request) int {
+		if strings.HasSuffix(r.URL.Path, "/portforward") {
+			return http.StatusForbidden
+		}
+		return 0
+	})
+	found, err := open(t, server).Agents(t.Context(), "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var refused *client.Refusal
+	if _, err := found[0].Client.Node(t.Context()); !errors.As(err, &refused) || !refused.Kubernetes || !strings.Contains(refused.Reason, "portforward") {
+		t.Errorf("%v", err)
+	}
+}
+
 // TestEachIsBounded asks many agents of which none answers: never more than a few at once, none longer than it may take, and none
 // that was not asked is taken for one that answered.
 func TestEachIsBounded(t *testing.T) {

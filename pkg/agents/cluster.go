@@ -8,6 +8,7 @@ import (
 	"io"
 	"net/http"
 	"net/url"
+	"sync"
 
 	"k8s.io/client-go/rest"
 
@@ -27,6 +28,9 @@ type Cluster struct {
 	server    *url.URL
 	http      *http.Client
 	namespace string // of the agents
+
+	mu     sync.Mutex
+	routes map[string]*route // to agents, by the path of the proxy
 }
 
 // Open makes a Cluster of a kubeconfig's choice, whose agents are in the namespace. It does not connect.
@@ -45,11 +49,28 @@ func Open(config *rest.Config, namespace string) (*Cluster, error) {
 	// The kubeconfig's token goes with every request, wherever to. An agent must not be able to send us, with it, to a place of its
 	// choice.
 	asking.CheckRedirect = func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
-	return &Cluster{server: server, http: &asking, namespace: namespace}, nil
+	return &Cluster{server: server, http: &asking, namespace: namespace, routes: map[string]*route{}}, nil
 }
 
 // Close ends connections that nobody uses.
-func (c *Cluster) Close() { c.http.CloseIdleConnections() }
+func (c *Cluster) Close() {
+	c.http.CloseIdleConnections()
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for _, r := range c.routes {
+		r.forward.CloseIdleConnections()
+	}
+}
+
+// route is the way to an agent's pod, which remembers how it was reached.
+func (c *Cluster) route(pod, scheme string, port int, prefix string) *route {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.routes[prefix] == nil {
+		c.routes[prefix] = c.newRoute(pod, scheme, port, prefix)
+	}
+	return c.routes[prefix]
+}
 
 // Namespace is where the agents are.
 func (c *Cluster) Namespace() string { return c.namespace }

@@ -9,6 +9,7 @@ import (
 	"net/url"
 	"slices"
 	"strconv"
+	"strings"
 
 	"github.com/podlapse/podlapse/pkg/client"
 )
@@ -164,8 +165,13 @@ func (c *Cluster) agent(p pod) Agent {
 	target := scheme + p.Metadata.Name + ":" + strconv.Itoa(port)
 	proxy := url.URL{Scheme: c.server.Scheme, Host: c.server.Host}
 	proxy.Path = c.address("namespaces", c.namespace, "pods", target, "proxy").Path
+	plain := "http"
+	if scheme != "" {
+		plain = "https"
+	}
+	reach := &http.Client{Transport: c.route(p.Metadata.Name, plain, port, "/"+strings.TrimPrefix(proxy.Path, "/")), CheckRedirect: c.http.CheckRedirect}
 	return Agent{
-		Client: client.Client{Server: proxy.String(), HTTP: c.http},
+		Client: client.Client{Server: proxy.String(), HTTP: reach},
 		Node:   p.Spec.NodeName, Pod: p.Metadata.Name, Ready: p.ready(),
 	}
 }

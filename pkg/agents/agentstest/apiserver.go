@@ -87,6 +87,8 @@ func (s *APIServer) serve(w http.ResponseWriter, r *http.Request) {
 		s.get(w, pods, path[1], path[3])
 	case len(path) > 5 && path[2] == "pods" && path[4] == "proxy":
 		proxy(w, r, pods, path)
+	case len(path) == 5 && path[2] == "pods" && path[4] == "portforward":
+		forward(w, r, pods, path[1], path[3])
 	default:
 		status(w, http.StatusNotFound, "the server could not find the requested resource")
 	}
@@ -164,6 +166,7 @@ func proxy(w http.ResponseWriter, r *http.Request, pods []Pod, path []string) {
 		}
 		handOn := httputil.ReverseProxy{FlushInterval: -1, Rewrite: func(pr *httputil.ProxyRequest) {
 			pr.SetURL(server)
+			pr.SetXForwarded()
 			pr.Out.URL.Path = "/" + strings.Join(path[5:], "/")
 			pr.Out.Header.Del("Authorization")
 		}}

@@ -1,0 +1,155 @@
+package agents
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"crypto/rand"
+	"crypto/sha1" //nolint:gosec // what WebSocket's handshake wants (RFC 6455, 4.2.2); it protects nothing
+	"crypto/tls"
+	"encoding/base64"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/url"
+	"strconv"
+	"strings"
+	"sync/atomic"
+	"time"
+
+	"github.com/podlapse/podlapse/pkg/client"
+)
+
+const (
+	// forwardIdle is how long a forwarded connection stays open between two requests.
+	forwardIdle = 30 * time.Second
+	maxProblem  = 64 << 10 // bytes of an answer that is an error
+	// notLocal is the word of agents that name pods over loopback only.
+	notLocal = "not_local"
+)
+
+// route reaches one agent: through the API server's proxy to pods, or where the agent names pods over loopback only, through a port that
+// the API server and kubelet forward, as kubectl port-forward does. It is safe for concurrent use.
+type route struct {
+	proxy   http.RoundTripper // to the API server, with the kubeconfig's credentials
+	prefix  string            // the path of the proxy, before the agent's own
+	target  url.URL           // what the agent is asked as, over the forwarded port
+	forward *http.Transport
+	local   atomic.Bool // the agent answered notLocal
+}
+
+func (c *Cluster) newRoute(pod, scheme string, port int, prefix string) *route {
+	proxy := c.http.Transport
+	if proxy == nil {
+		proxy = http.DefaultTransport
+	}
+	dial := func(ctx context.Context, _, _ string) (net.Conn, error) { return c.dial(ctx, pod, port) }
+	return &route{
+		proxy: proxy, prefix: prefix, target: url.URL{Scheme: scheme, Host: net.JoinHostPort("localhost", strconv.Itoa(port))},
+		forward: &http.Transport{
+			DialContext: dial, IdleConnTimeout: forwardIdle, MaxIdleConnsPerHost: 1,
+			// The API server authenticated the node, and the kubelet knows the pod; the proxy looks at no certificate, either.
+			TLSClientConfig: &tls.Config{InsecureSkipVerify: true}, //nolint:gosec // see above
+		},
+	}
+}
+
+// RoundTrip implements http.RoundTripper.
+func (r *route) RoundTrip(request *http.Request) (*http.Response, error) {
+	if !r.local.Load() {
+		response, err := r.proxy.RoundTrip(request)
+		if err != nil || response.StatusCode != http.StatusForbidden || !saysNotLocal(response) {
+			return response, err
+		}
+		_ = response.Body.Close()
+		r.local.Store(true)
+	}
+	forwarded := request.Clone(request.Context())
+	forwarded.URL.Scheme, forwarded.URL.Host, forwarded.Host = r.target.Scheme, r.target.Host, ""
+	forwarded.URL.Path = strings.TrimPrefix(request.URL.Path, r.prefix)
+	forwarded.URL.RawPath = strings.TrimPrefix(request.URL.RawPath, r.prefix)
+	return r.forward.RoundTrip(forwarded)
+}
+
+// saysNotLocal reads the answer and leaves it to be read again.
+func saysNotLocal(response *http.Response) bool {
+	body, err := io.ReadAll(io.LimitReader(response.Body, maxProblem))
+	rest := response.Body
+	response.Body = struct {
+		io.Reader
+		io.Closer
+	}{io.MultiReader(bytes.NewReader(body), rest), rest}
+	var problem struct {
+		Error string `json:"error"`
+	}
+	return err == nil && json.Unmarshal(body, &problem) == nil && problem.Error == notLocal
+}
+
+// dial forwards a connection to a port of an agent's pod, over WebSocket as kubelet speaks it without SPDY: a message begins with the
+// byte of its channel, 0 for data and 1 for errors, and the first message of each holds the port.
+func (c *Cluster) dial(ctx context.Context, pod string, port int) (net.Conn, error) {
+	address := c.address("namespaces", c.namespace, "pods", pod, "portforward")
+	address.RawQuery = url.Values{"ports": {strconv.Itoa(port)}}.Encode()
+	// The connection outlives the request that wanted it, and ends when it is closed.
+	request, err := http.NewRequestWithContext(context.WithoutCancel(ctx), http.MethodGet, address.String(), nil)
+	if err != nil {
+		return nil, fmt.Errorf("make request: %w", err)
+	}
+	var random [16]byte
+	_, _ = rand.Read(random[:]) // never fails
+	key := base64.StdEncoding.EncodeToString(random[:])
+	for name, value := range map[string]string{
+		"Connection": "Upgrade", "Upgrade": "websocket", "Sec-WebSocket-Version": "13", "Sec-WebSocket-Key": key,
+		"Sec-WebSocket-Protocol": "v4.channel.k8s.io",
+	} {
+		request.Header.Set(name, value)
+	}
+	response, err := within(ctx, func() (*http.Response, error) { return c.http.Do(request) })
+	if err != nil {
+		return nil, fmt.Errorf("forward a port of pod %s/%s: %w", c.namespace, pod, err)
+	}
+	if response.StatusCode != http.StatusSwitchingProtocols {
+		defer response.Body.Close()
+		body, _ := io.ReadAll(io.LimitReader(response.Body, maxProblem))
+		refused := client.NewRefusal(response.StatusCode, response.Header, body)
+		refused.Kubernetes = true
+		return nil, fmt.Errorf("forward a port of pod %s/%s: %w", c.namespace, pod, refused)
+	}
+	both, ok := response.Body.(io.ReadWriteCloser)
+	if !ok || response.Header.Get("Sec-WebSocket-Accept") != accepted(key) {
+		_ = response.Body.Close()
+		return nil, fmt.Errorf("forward a port of pod %s/%s: the API server speaks no WebSocket", c.namespace, pod)
+	}
+	return &tunnel{conn: both, in: bufio.NewReader(both), skip: [2]int{2, 2}}, nil
+}
+
+// within gives up on a request when ctx ends. A response that comes later is closed.
+func within(ctx context.Context, do func() (*http.Response, error)) (*http.Response, error) {
+	type outcome struct {
+		response *http.Response
+		err      error
+	}
+	done := make(chan outcome, 1) // one send, never blocks
+	go func() {
+		response, err := do()
+		done <- outcome{response, err}
+	}()
+	select {
+	case o := <-done:
+		return o.response, o.err
+	case <-ctx.Done():
+		go func() {
+			if o := <-done; o.err == nil {
+				_ = o.response.Body.Close()
+			}
+		}()
+		return nil, ctx.Err()
+	}
+}
+
+func accepted(key string) string {
+	sum := sha1.Sum([]byte(key + "258EAFA5-E914-47DA-95CA-C5AB0DC85B11")) //nolint:gosec // see the import
+	return base64.StdEncoding.EncodeToString(sum[:])
+}
