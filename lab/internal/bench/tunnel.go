@@ -71,23 +71,24 @@ func (t *tunnel) carry(from net.Conn) {
 		return
 	}
 	_, port, err := net.SplitHostPort(request.Host)
-	if err != nil || request.Method != http.MethodConnect || port != fmt.Sprint(layout.AgentPort) {
+	to := map[string]int{fmt.Sprint(layout.AgentPort): layout.AgentPort, fmt.Sprint(layout.KubeletPort): layout.KubeletPort}[port]
+	if err != nil || request.Method != http.MethodConnect || to == 0 { // the kubelet forwards ports of the agent
 		fmt.Fprint(from, "HTTP/1.1 502 Bad Gateway\r\nContent-Length: 0\r\n\r\n")
 		return
 	}
 	var dialer net.Dialer
-	to, err := dialer.DialContext(t.end, "tcp", layout.Address(layout.AgentPort))
+	there, err := dialer.DialContext(t.end, "tcp", layout.Address(to))
 	if err != nil {
 		fmt.Fprint(from, "HTTP/1.1 502 Bad Gateway\r\nContent-Length: 0\r\n\r\n")
 		return
 	}
-	defer to.Close()
+	defer there.Close()
 	fmt.Fprint(from, "HTTP/1.1 200 OK\r\n\r\n")
-	stop := context.AfterFunc(t.end, func() { from.Close(); to.Close() })
+	stop := context.AfterFunc(t.end, func() { from.Close(); there.Close() })
 	defer stop()
 	var back sync.WaitGroup
-	back.Go(func() { _, _ = io.Copy(from, to); from.Close() })
-	_, _ = io.Copy(to, reader)
-	to.Close()
+	back.Go(func() { _, _ = io.Copy(from, there); from.Close() })
+	_, _ = io.Copy(there, reader)
+	there.Close()
 	back.Wait()
 }

@@ -20,6 +20,7 @@ func asValues() map[string]string {
 		"dashboard":          "dashboard: {enabled: true}",
 		"network-policy":     "networkPolicy: {enabled: true}",
 		"metrics-auth":       "metricsAuth: {enabled: true}",
+		"open-api":           "openAPI: {enabled: true}",
 		"state-dir":          "stateDir: {enabled: true}",
 		"annotate":           "annotate: {enabled: true}",
 		"node-health":        "nodeHealth: {enabled: true}",

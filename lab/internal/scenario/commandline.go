@@ -26,8 +26,9 @@ type plugin struct {
 	dir string
 }
 
-// commandLine has kubectl find its plugin and the plugin find the agent of the DaemonSet, through the API server's proxy: while a pod
-// pulls, and when it was deleted. A browser takes the same way.
+// commandLine has kubectl find its plugin and the plugin find the agent of the DaemonSet, through the API server's proxy and the port that
+// it forwards since the agent names pods over loopback only: while a pod pulls, and when it was deleted. A browser takes the way through
+// the proxy, to an agent that is open.
 func commandLine(ctx context.Context, b *bench.Bench, v *Verdict) (err error) {
 	closeTunnel, err := b.OpenTunnel(ctx)
 	if err != nil {
@@ -206,6 +207,7 @@ func (p plugin) judgeRules(ctx context.Context, v *Verdict) error {
 		"user": {
 			{APIGroups: []string{""}, Resources: []string{"pods"}, Verbs: []string{"list"}},
 			{APIGroups: []string{""}, Resources: []string{"pods/proxy"}, Verbs: []string{"get"}},
+			{APIGroups: []string{""}, Resources: []string{"pods/portforward"}, Verbs: []string{"get", "create"}},
 		},
 		"nobody": {},
 	}

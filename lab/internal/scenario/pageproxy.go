@@ -25,6 +25,9 @@ func (p plugin) judgePage(ctx context.Context, v *Verdict) (err error) {
 	if err := prereq.Browser(ctx, p.b.Node.Report); err != nil {
 		return err
 	}
+	if err := p.b.Node.DeployAgent(ctx, "open-api"); err != nil { // the proxy comes from elsewhere; clearing the bench takes it back
+		return err
+	}
 	server, stop, err := p.proxy(ctx)
 	if err != nil {
 		return err
