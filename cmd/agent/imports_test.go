@@ -63,6 +63,7 @@ var importRules = []struct {
 		"who annotates is shown objects and asks for timelines, whoever has them"},
 	{"pkg/redact", []string{"context", "sync", "net", "os", "log", "io", "k8s.io/", "pkg/"}, "what is taken out of a text depends on the text alone"},
 	{"pkg/sink", []string{"pkg/", "k8s.io/", "google.golang.org/"}, "a queue knows nothing of what waits in it"},
+	{"pkg/peer", []string{"pkg/", "k8s.io/", "net/http"}, "limits of any server tell clients apart the same"},
 	{"pkg/health", []string{"pkg/", "k8s.io/"}, "anything may report its health"},
 }
 

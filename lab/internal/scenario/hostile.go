@@ -63,7 +63,7 @@ type hostile struct {
 
 // refusals are requests each of which has an answer of its own.
 func (h hostile) refusals(ctx context.Context) error {
-	const metrics = "GET /metrics HTTP/1.1\r\nHost: a\r\n"
+	const metrics = "GET /metrics HTTP/1.1\r\nHost: 127.0.0.1\r\n"
 	for _, request := range []struct {
 		what, text string
 		want       int
@@ -71,9 +71,9 @@ func (h hostile) refusals(ctx context.Context) error {
 		{"without a token", metrics + "\r\n", http.StatusUnauthorized},
 		{"with a made-up token", metrics + "Authorization: Bearer made.up.token\r\n\r\n", http.StatusUnauthorized},
 		{"with a header that is too long", metrics + "X: " + strings.Repeat("x", 2*mostHeader) + "\r\n\r\n", http.StatusRequestHeaderFieldsTooLarge},
-		{"with a path that is too long", "GET /" + strings.Repeat("x", 2*mostHeader) + " HTTP/1.1\r\nHost: a\r\n\r\n", http.StatusRequestHeaderFieldsTooLarge},
+		{"with a path that is too long", "GET /" + strings.Repeat("x", 2*mostHeader) + " HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n", http.StatusRequestHeaderFieldsTooLarge},
 		{"with a body of 1 GiB", metrics + "Content-Length: 1073741824\r\n\r\nx", http.StatusRequestEntityTooLarge},
-		{"by another method", "POST /metrics HTTP/1.1\r\nHost: a\r\nContent-Length: 0\r\n\r\n", http.StatusMethodNotAllowed},
+		{"by another method", "POST /metrics HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Length: 0\r\n\r\n", http.StatusMethodNotAllowed},
 		{"that is no HTTP", "\x16\x03\x01\x02\x00\x01\x00\r\n\r\n", http.StatusBadRequest},
 		{"with two lengths", metrics + "Content-Length: 1\r\nContent-Length: 2\r\n\r\n", http.StatusBadRequest},
 	} {
@@ -104,7 +104,7 @@ func (h hostile) tokens(ctx context.Context) error {
 	reader := bufio.NewReader(connection)
 	for i := range asked {
 		token := fmt.Sprintf("%08d%s", i, strings.Repeat("x", mostHeader-1024))
-		if _, err := io.WriteString(connection, "GET /metrics HTTP/1.1\r\nHost: a\r\nAuthorization: Bearer "+token+"\r\n\r\n"); err != nil {
+		if _, err := io.WriteString(connection, "GET /metrics HTTP/1.1\r\nHost: 127.0.0.1\r\nAuthorization: Bearer "+token+"\r\n\r\n"); err != nil {
 			return fmt.Errorf("show the agent made-up tokens: %w", err)
 		}
 		status, err := answer(reader)
@@ -134,7 +134,7 @@ func (h hostile) silence(ctx context.Context) (connections, error) {
 			}
 			held.all = append(held.all, connection)
 			// It may be closed already: the client has too many.
-			_, _ = io.WriteString(connection, "GET /metrics HTTP/1.1\r\nHost: a\r\nX: "+strings.Repeat("x", mostHeader-1024))
+			_, _ = io.WriteString(connection, "GET /metrics HTTP/1.1\r\nHost: 127.0.0.1\r\nX: "+strings.Repeat("x", mostHeader-1024))
 		}
 	}
 	return held, nil
