@@ -284,8 +284,8 @@ func wordedAPIServer(err error, refused *client.Refusal, namespace string) error
 	case refused.Status == http.StatusUnauthorized:
 		return fmt.Errorf("%w\nThe kubeconfig's credentials are not accepted: try kubectl auth whoami", err)
 	case refused.Status == http.StatusForbidden:
-		return fmt.Errorf("%w\nIt takes list of pods, get of pods/proxy, and get and create of pods/portforward in namespace %s, and get of the pod that is "+
-			"asked about", err, namespace)
+		return fmt.Errorf("%w\nIt takes list of pods and get of pods/proxy in namespace %s, get and create of pods/portforward there, and get of the "+
+			"pod that is asked about", err, namespace)
 	case refused.Status >= http.StatusInternalServerError:
 		return fmt.Errorf("%w\nThe API server does not reach the agent, or has no time. Where a firewall lets it reach no pods, go past it: "+
 			"kubectl -n %s port-forward POD 9717 beside --server=%s", err, namespace, localServer)

@@ -27,6 +27,8 @@ const (
 	writtenAtOnce = 16 << 10
 	// notReadFor is how long a client whose answer was cut off gets its next ones only where nobody waits for them.
 	notReadFor = 30 * time.Second
+	// readFor is how long a client is known as one that reads its answers: longer than the pauses of a scraper.
+	readFor = 10 * time.Minute
 	// roomPatience is how long an answer waits for room.
 	roomPatience = 3 * time.Second
 	roomInterval = 10 * time.Millisecond
@@ -35,7 +37,7 @@ const (
 // answers counts the bytes of the answers that are in memory. It is safe for concurrent use.
 type answers struct {
 	dropped counters
-	cutAt   *peer.Latest[*atomic.Int64] // when an answer to a client was cut off, in Unix nanoseconds
+	readers *peer.Latest[*reader]
 
 	mu      sync.Mutex
 	held    int
@@ -43,12 +45,21 @@ type answers struct {
 }
 
 func newAnswers(dropped counters) *answers {
-	return &answers{dropped: dropped, cutAt: peer.NewLatest(maxClients, func() *atomic.Int64 { return new(atomic.Int64) })}
+	return &answers{dropped: dropped, readers: peer.NewLatest(maxClients, func() *reader { return new(reader) })}
+}
+
+// reader is when a client was last answered, in Unix nanoseconds: when an answer was cut off, and when one was written to its end.
+type reader struct{ cutAt, readAt atomic.Int64 }
+
+// reads says whether a client has read an answer lately, and has not let one be cut off. For those a place is kept.
+func (a *answers) reads(client netip.Prefix) bool {
+	r, now := a.readers.Of(client), time.Now().UnixNano()
+	return now-r.readAt.Load() < int64(readFor) && now-r.cutAt.Load() >= int64(readFor)
 }
 
 // waits says how long a request may wait for a place: not at all if the client lately did not read what it was answered.
 func (a *answers) waits(client netip.Prefix, patience time.Duration) time.Duration {
-	if time.Now().UnixNano()-a.cutAt.Of(client).Load() < int64(notReadFor) {
+	if time.Now().UnixNano()-a.readers.Of(client).cutAt.Load() < int64(notReadFor) {
 		return 0
 	}
 	return patience
@@ -77,7 +88,7 @@ func (a *answers) tryGrow(r *reply, bytes int) bool {
 		}
 		a.remove(stalled)
 		stalled.cut()
-		a.cutAt.Of(stalled.client).Store(time.Now().UnixNano())
+		a.readers.Of(stalled.client).cutAt.Store(time.Now().UnixNano())
 		a.dropped.count(droppedAnswer)
 	}
 	a.held += bytes

@@ -26,14 +26,14 @@ const (
 	sureOfNear = 4
 	// takeRate and takeBurst are how often one client may take from others what it is sure of, a second and at once: a crowd that comes
 	// again and again must leave a scraper the time to ask.
-	takeRate, takeBurst = 2, sureOfOne
+	takeRate, takeBurst = 1, sureOfOne
 	// keptForNear is how many connections of such clients yield to none from elsewhere: both probes, twice.
 	keptForNear = 4
 )
 
 // limited bounds the connections of a listener, in all and of each client.
-func limited(l net.Listener, dropped counters) *fair {
-	return &fair{Listener: l, dropped: dropped, near: newNearby(), now: time.Now, open: map[netip.Prefix][]*counted{},
+func limited(l net.Listener, reads func(netip.Prefix) bool, dropped counters) *fair {
+	return &fair{Listener: l, dropped: dropped, reads: reads, near: newNearby(), now: time.Now, open: map[netip.Prefix][]*counted{},
 		takes: peer.NewLatest(maxClients, func() *rate.Limiter { return rate.NewLimiter(takeRate, takeBurst) })}
 }
 
@@ -43,6 +43,7 @@ func limited(l net.Listener, dropped counters) *fair {
 type fair struct {
 	net.Listener
 	dropped counters
+	reads   func(netip.Prefix) bool // whether a client is known to read its answers
 	near    nearby
 	now     func() time.Time
 	takes   *peer.Latest[*rate.Limiter]
@@ -75,6 +76,7 @@ func (l *fair) enter(conn net.Conn) (taken, yielded *counted) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	c := &counted{Conn: conn, client: peer.Of(conn.RemoteAddr().String()), near: l.near.has(conn), listener: l, since: l.now()}
+	c.reads = l.reads(c.client)
 	have := len(l.open[c.client])
 	switch {
 	case have >= maxPerClient && !c.near:
@@ -189,6 +191,7 @@ type counted struct {
 	net.Conn
 	client   netip.Prefix
 	near     bool
+	reads    bool // the client was known to read its answers
 	listener *fair
 
 	activity activity // guarded by listener.mu, as since is
@@ -205,12 +208,14 @@ func (c *counted) use(now time.Time) int {
 		return 1
 	case c.activity == answering && age >= answeringYoung:
 		return 2
-	case c.activity == waiting:
+	case c.activity == waiting && !c.reads:
 		return 3
-	case c.activity == answering:
+	case c.activity == answering && !c.reads:
 		return 4
+	case c.activity == waiting, c.activity == answering:
+		return 5
 	}
-	return 5
+	return 6
 }
 
 func (c *counted) become(now activity) {

@@ -25,7 +25,7 @@ func (s stub) LocalAddr() net.Addr {
 func (s stub) Close() error { return nil }
 
 func TestOneClientHasItsShareAtMost(t *testing.T) {
-	l := limited(nil, newCounters(nil))
+	l := limited(nil, func(netip.Prefix) bool { return false }, newCounters(nil))
 	for i := range 32 {
 		if taken, yielded := l.enter(stub{from: fmt.Sprintf("10.0.0.1:%d", i)}); taken == nil || yielded != nil {
 			t.Fatalf("connection %d: %v, %v", i, taken, yielded)
@@ -38,7 +38,7 @@ func TestOneClientHasItsShareAtMost(t *testing.T) {
 
 // TestClientsThatLeftAreForgotten: an agent lives for months, and addresses are many.
 func TestClientsThatLeftAreForgotten(t *testing.T) {
-	l := limited(nil, newCounters(nil))
+	l := limited(nil, func(netip.Prefix) bool { return false }, newCounters(nil))
 	for i := range 1000 {
 		taken, _ := l.enter(stub{from: fmt.Sprintf("10.0.%d.%d:1", i/256, i%256)})
 		if taken == nil {
@@ -68,7 +68,7 @@ func TestWhatYieldsIsOfTheLeastUse(t *testing.T) {
 		"follows changes for longer than the others": {streaming, streaming, time.Hour},
 	} {
 		now := time.Unix(1e9, 0)
-		l := limited(nil, newCounters(nil))
+		l := limited(nil, func(netip.Prefix) bool { return false }, newCounters(nil))
 		l.now = func() time.Time { return now }
 		var worst *counted
 		for i := range maxConnections {
@@ -86,7 +86,7 @@ func TestWhatYieldsIsOfTheLeastUse(t *testing.T) {
 
 // TestPlacesAreKeptForTheNode: whoever comes from elsewhere takes none of the last that the node has, and kubelet always gets in.
 func TestPlacesAreKeptForTheNode(t *testing.T) {
-	l := limited(nil, newCounters(nil))
+	l := limited(nil, func(netip.Prefix) bool { return false }, newCounters(nil))
 	l.near = nearby{netip.MustParseAddr("10.0.9.1")}
 	var probes []*counted
 	for range keptForNear {

@@ -47,6 +47,7 @@ func TestACrowdOfReadersKeepsNobodyOut(t *testing.T) {
 	config := (&fake{}).config()
 	config.Gatherer = manyMetrics()
 	address := running(t, config)
+	scrape(t, "127.0.0.9", address, "/metrics") // as before all this
 	for i := range maxConnections + 5 {
 		stall(t, fmt.Sprintf("127.1.%d.%d", i/200, i%200+1), address, "/metrics")
 	}
@@ -59,6 +60,7 @@ func TestACrowdOfReadersKeepsNobodyOut(t *testing.T) {
 // TestACrowdThatComesAgain opens connections as fast as it can, from 250 addresses, while a scraper and kubelet ask.
 func TestACrowdThatComesAgain(t *testing.T) {
 	address := running(t, (&fake{}).config())
+	scrape(t, "127.0.0.9", address, "/metrics") // as before all this
 	stop, ended := make(chan struct{}), make(chan int)
 	go func() {
 		opened := 0
@@ -87,7 +89,6 @@ func TestACrowdThatComesAgain(t *testing.T) {
 			opened++
 		}
 	}()
-	time.Sleep(500 * time.Millisecond) // until each has taken what it is sure of at once
 	for range 5 {
 		alive(t, "127.0.0.1", address)
 		scrape(t, "127.0.0.9", address, "/metrics")

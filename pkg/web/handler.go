@@ -38,7 +38,7 @@ func newReads(config Config, limits *limits, errorLog *log.Logger) http.Handler 
 	})
 
 	mux := http.NewServeMux()
-	mux.Handle("/metrics", limits.atMost(make(chan struct{}, scrapesAtOnce), scrapePatience, metrics))
+	mux.Handle("/metrics", limits.atMost(newPlaces(scrapesAtOnce), scrapePatience, metrics))
 	handleAPI(mux, config, limits)
 	handlePage(mux, config.Page)
 	mux.Handle("/debug/observations", onlyLocal(observations{latest: config.Observations, logger: config.Logger}))

@@ -35,7 +35,7 @@ type limits struct {
 	server  *rate.Limiter
 	clients *peer.Latest[*pace]
 	shares  *shares
-	places  chan struct{}
+	places  places
 	answers *answers
 	dropped counters
 }
@@ -49,7 +49,7 @@ func newLimits(dropped counters) *limits {
 		clients: peer.NewLatest(maxClients, func() *pace {
 			return &pace{rate.NewLimiter(calmRate, calmBurst), rate.NewLimiter(clientRate, clientBurst)}
 		}),
-		shares: newShares(requestsOfOne), places: make(chan struct{}, requestsAtOnce),
+		shares: newShares(requestsOfOne), places: newPlaces(requestsAtOnce),
 		answers: newAnswers(dropped), dropped: dropped,
 	}
 }
@@ -91,31 +91,45 @@ func writeBusy(w http.ResponseWriter) {
 	writeRetry(w, http.StatusServiceUnavailable, "busy", "the agent answers as many requests as it can at once; try again")
 }
 
+// places are how many requests are answered at once, and one more that is kept for clients that read their answers.
+type places struct{ all, kept chan struct{} }
+
+func newPlaces(most int) places { return places{make(chan struct{}, most), make(chan struct{}, 1)} }
+
 // atMost lets as many through at once as there are places. Others wait for one, for so long at most, in the order in which they came.
-func (l *limits) atMost(places chan struct{}, patience time.Duration, next http.Handler) http.Handler {
+func (l *limits) atMost(places places, patience time.Duration, next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if !enter(r.Context(), places, l.answers.waits(peer.Of(r.RemoteAddr), patience)) {
+		client := peer.Of(r.RemoteAddr)
+		var kept chan struct{} // nobody enters nil
+		if l.answers.reads(client) {
+			kept = places.kept
+		}
+		left := enter(r.Context(), places.all, kept, l.answers.waits(client, patience))
+		if left == nil {
 			l.dropped.count(droppedBusy)
 			writeBusy(w)
 			return
 		}
-		defer func() { <-places }()
+		defer func() { <-left }()
 		next.ServeHTTP(w, r)
 	})
 }
 
-func enter(ctx context.Context, places chan struct{}, wait time.Duration) bool {
+// enter takes one of the places, or the one that is kept, and returns where it has to be given back; nil if none is left in time.
+func enter(ctx context.Context, all, kept chan struct{}, wait time.Duration) chan struct{} {
 	select {
-	case places <- struct{}{}:
-		return true
+	case all <- struct{}{}:
+		return all
 	default:
 	}
 	patience, cancel := context.WithTimeout(ctx, wait)
 	defer cancel()
 	select {
-	case places <- struct{}{}:
-		return true
+	case all <- struct{}{}:
+		return all
+	case kept <- struct{}{}:
+		return kept
 	case <-patience.Done():
-		return false
+		return nil
 	}
 }

@@ -170,7 +170,9 @@ func (r *reply) deliver() {
 	if err := r.writeChunks(); err != nil {
 		return
 	}
-	_ = control.Flush()
+	if err := control.Flush(); err == nil && r.status < http.StatusBadRequest && r.size > 0 {
+		r.answers.readers.Of(r.client).readAt.Store(time.Now().UnixNano())
+	}
 }
 
 // cut ends the writing of the answer. It is called while answers hold it, and so before the request ends.

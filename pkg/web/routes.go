@@ -47,7 +47,7 @@ func handleAPI(mux *http.ServeMux, config Config, limits *limits) {
 		API: config.API, timelines: config.Timelines, livePulls: config.Pulls, statuses: config.Statuses, required: config.Required,
 		viewers: newShares(viewersPerClient), logger: config.Logger,
 	}
-	snapshots := make(chan struct{}, snapshotsAtOnce)
+	snapshots := newPlaces(snapshotsAtOnce)
 	dear := func(handler http.HandlerFunc) http.Handler {
 		return limits.atMost(snapshots, snapshotPatience, compressed(handler))
 	}

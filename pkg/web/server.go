@@ -95,7 +95,7 @@ func (s *Server) Run(ctx context.Context) error {
 
 	served := make(chan error, 1) // one send, never blocks
 	go func() {
-		served <- serve(limited(s.listener, dropped), server, s.config, func(reads http.Handler) http.Handler {
+		served <- serve(limited(s.listener, limits.answers.reads, dropped), server, s.config, func(reads http.Handler) http.Handler {
 			return front(limits, s.config.Hosts, probes, reads)
 		})
 	}()

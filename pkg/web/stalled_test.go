@@ -2,6 +2,7 @@ package web
 
 import (
 	"context"
+	"crypto/tls"
 	"fmt"
 	"io"
 	"net"
@@ -125,5 +126,43 @@ func TestReadersThatNeverReadKeepNobodyFromTheAPI(t *testing.T) {
 	time.Sleep(200 * time.Millisecond)
 	for range 3 {
 		scrape(t, "127.0.0.1", address, "/api/v1/pods?limit=500")
+	}
+}
+
+// TestReadersThatNeverReadOverHTTP2 have many requests on one connection.
+func TestReadersThatNeverReadOverHTTP2(t *testing.T) {
+	f := files{t, t.TempDir()}
+	f.write("web.yaml", tlsOnly)
+	f.certify(1)
+	config := (&fake{}).config()
+	config.WebConfigFile, config.Gatherer = f.config(), manyMetrics()
+	address := running(t, config)
+	client := func(ip string) *http.Client {
+		dialer := net.Dialer{LocalAddr: &net.TCPAddr{IP: net.ParseIP(ip)}}
+		transport := &http.Transport{DialContext: dialer.DialContext, ForceAttemptHTTP2: true, DisableCompression: true,
+			TLSClientConfig: &tls.Config{InsecureSkipVerify: true}} //nolint:gosec // the certificate is the test's own
+		t.Cleanup(transport.CloseIdleConnections)
+		return &http.Client{Transport: transport, Timeout: 10 * time.Second}
+	}
+	stalled := client("127.0.0.2")
+	stalled.Timeout = 0
+	for n := range 12 {
+		request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, "https://"+address+"/metrics", nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		response, err := stalled.Do(request) // its body is not read
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer response.Body.Close()
+		if response.ProtoMajor != 2 || response.StatusCode != http.StatusOK && n < 4 {
+			t.Fatalf("%d: %s %s", n, response.Proto, response.Status)
+		}
+	}
+	for range 3 {
+		if status := get(t, client("127.0.0.1"), "https://"+address+"/metrics"); status != http.StatusOK {
+			t.Errorf("a scraper gets %d", status)
+		}
 	}
 }
