@@ -133,26 +133,7 @@ func (c *config) settings() []setting {
 			flag: "listen-address", variable: "LISTEN_ADDRESS", value: "[HOST]:PORT", def: ":9717",
 			help: "where metrics, health and the API are served", set: c.setListenAddress,
 		},
-		{
-			flag: "web-config-file", variable: "WEB_CONFIG_FILE", value: "FILE",
-			help: "TLS and passwords for what is served, in the format of prometheus/exporter-toolkit; this file and those " +
-				"that it names are read again when they change",
-			set: c.setWebConfigFile,
-		},
-		{
-			flag: "web-auth", variable: "WEB_AUTH", value: "auto|local|none|kubernetes", def: webAuthAuto,
-			help: "who may read: local, over loopback everything (kubectl port-forward, kubectl podlapse), from elsewhere metrics and " +
-				"health checks; none, everybody everything; kubernetes, whose bearer token the API server accepts (TokenReview) and lets " +
-				"get nonResourceURL /metrics or /podlapse/PATH (SubjectAccessReview); auto, none where --web-config-file asks for " +
-				"passwords or client certificates, else local",
-			set: c.setWebAuth,
-		},
-		{
-			flag: "web-hosts", variable: "WEB_HOSTS", value: "NAME[,NAME]...",
-			help: "names under which the agent may be asked over loopback, beside localhost and IP addresses, such as that of a proxy " +
-				"in the same pod; other names are those of foreign pages",
-			set: c.setWebHosts,
-		},
+	}, c.webSettings(), []setting{
 		{
 			flag: "log-level", variable: "LOG_LEVEL", value: "debug|info|warn|error", def: "info",
 			help: "the least important messages to log, on standard error", set: c.setLogLevel,
@@ -296,42 +277,6 @@ func (c *config) setHistoryLimit(value string) error {
 		return fmt.Errorf("%q is no size: want 0 to 64MiB, such as 4MiB or 512KiB", value)
 	}
 	c.historyBytes = int(bytes)
-	return nil
-}
-
-func (c *config) setWebConfigFile(value string) (err error) {
-	if c.webConfigFile = value; value != "" {
-		c.webAsks, err = web.CheckConfigFile(value)
-	}
-	return err
-}
-
-// setWebAuth comes after setWebConfigFile in the table.
-func (c *config) setWebAuth(value string) error {
-	err := choice(&c.webAuth, webAuthAuto, webAuthLocal, webAuthNone, webAuthKubernetes)(value)
-	switch {
-	case err != nil:
-		return err
-	case c.webAuth == webAuthKubernetes && c.webAsks.Passwords:
-		return errors.New("kubernetes goes with no basic_auth_users in --web-config-file: a request shows either a token or a password")
-	case c.webAuth == webAuthAuto && (c.webAsks.Passwords || c.webAsks.Certificates):
-		c.webAuth = webAuthNone
-	case c.webAuth == webAuthAuto:
-		c.webAuth = webAuthLocal
-	}
-	return nil
-}
-
-func (c *config) setWebHosts(value string) error {
-	if value == "" {
-		return nil
-	}
-	for name := range strings.SplitSeq(value, ",") {
-		if len(validation.IsDNS1123Subdomain(strings.ToLower(name))) > 0 {
-			return fmt.Errorf("invalid name %q: must be a DNS name without a port, for example agent.example", name)
-		}
-		c.webHosts = append(c.webHosts, name)
-	}
 	return nil
 }
 
