@@ -5,51 +5,133 @@ import (
 	"errors"
 	"fmt"
 
+	contentapi "github.com/containerd/containerd/api/services/content/v1"
+	imagesapi "github.com/containerd/containerd/api/services/images/v1"
+	sandboxapi "github.com/containerd/containerd/api/services/sandbox/v1"
+	snapshotsapi "github.com/containerd/containerd/api/services/snapshots/v1"
 	"google.golang.org/grpc"
+	"google.golang.org/protobuf/proto"
+	runtimeapi "k8s.io/cri-api/pkg/apis/runtime/v1"
 )
 
-// allowed is every unary method that may be called. All of them read, and none has a side effect in the
-// runtime. A verbose answer is refused apart from this: it holds the container's environment.
-var allowed = map[string]struct{}{
-	"/runtime.v1.RuntimeService/Version":         {},
-	"/runtime.v1.RuntimeService/Status":          {},
-	"/runtime.v1.RuntimeService/ListPodSandbox":  {},
-	"/runtime.v1.RuntimeService/ListContainers":  {},
-	"/runtime.v1.RuntimeService/ContainerStatus": {},
-	"/runtime.v1.ImageService/ImageStatus":       {},
+// allowed is every unary method that may be called, with what may be asked of it. All of them read, and none has a
+// side effect in the runtime. The agent's client and the runtime proxy both go by this table.
+var allowed = map[string]rule{
+	"/runtime.v1.RuntimeService/Version": {request: &runtimeapi.VersionRequest{}},
+	"/runtime.v1.RuntimeService/Status":  {request: &runtimeapi.StatusRequest{}},
+	"/runtime.v1.RuntimeService/ListPodSandbox": {
+		request: &runtimeapi.ListPodSandboxRequest{}, fields: []string{"filter.label_selector"}, check: onePodsSandboxes,
+	},
+	"/runtime.v1.RuntimeService/ListContainers": {
+		request: &runtimeapi.ListContainersRequest{}, fields: []string{"filter.label_selector"}, check: onePodsContainers,
+	},
+	"/runtime.v1.RuntimeService/ContainerStatus": {
+		request: &runtimeapi.ContainerStatusRequest{}, fields: []string{"container_id"},
+	},
+	"/runtime.v1.ImageService/ImageStatus": {request: &runtimeapi.ImageStatusRequest{}, fields: []string{"image.image"}},
 
-	"/containerd.services.sandbox.v1.Store/Get":  {},
-	"/containerd.services.images.v1.Images/Get":  {},
-	"/containerd.services.images.v1.Images/List": {},
+	"/containerd.services.sandbox.v1.Store/Get": {request: &sandboxapi.StoreGetRequest{}, fields: []string{"sandbox_id"}},
+	"/containerd.services.images.v1.Images/Get": {request: &imagesapi.GetImageRequest{}, fields: []string{"name"}},
+	"/containerd.services.images.v1.Images/List": {
+		request: &imagesapi.ListImagesRequest{}, fields: []string{"filters"}, check: pinnedImagesAlone,
+	},
 
-	"/containerd.services.content.v1.Content/Info":         {},
-	"/containerd.services.content.v1.Content/ListStatuses": {},
-	"/containerd.services.snapshots.v1.Snapshots/Stat":     {},
+	"/containerd.services.content.v1.Content/Info": {request: &contentapi.InfoRequest{}, fields: []string{"digest"}},
+	"/containerd.services.content.v1.Content/ListStatuses": {
+		request: &contentapi.ListStatusesRequest{},
+	},
+	"/containerd.services.snapshots.v1.Snapshots/Stat": {
+		request: &snapshotsapi.StatSnapshotRequest{}, fields: []string{"snapshotter", "key"},
+	},
 }
 
 // allowedStreams is every stream that may be opened. In all of them the server alone sends, after one request.
-var allowedStreams = map[string]struct{}{
-	"/containerd.services.content.v1.Content/List": {},
-	"/containerd.services.content.v1.Content/Read": {},
+var allowedStreams = map[string]rule{
+	"/containerd.services.content.v1.Content/List": {
+		request: &contentapi.ListContentRequest{}, fields: []string{"filters"}, check: manifestsAlone,
+	},
+	"/containerd.services.content.v1.Content/Read": {
+		request: &contentapi.ReadContentRequest{}, fields: []string{"digest", "size"}, check: smallBlob, answer: jsonAlone,
+	},
 }
 
 var errRefused = errors.New("refused by the agent: only calls that read are made")
 
 // allowUnary is the only way for a unary call to the connection.
-func allowUnary(ctx context.Context, method string, request, reply any, conn *grpc.ClientConn, invoke grpc.UnaryInvoker, options ...grpc.CallOption) error {
-	if _, ok := allowed[method]; !ok {
+func allowUnary(
+	ctx context.Context, method string, request, reply any, conn *grpc.ClientConn, invoke grpc.UnaryInvoker,
+	options ...grpc.CallOption,
+) error {
+	r, ok := allowed[method]
+	if !ok {
 		return fmt.Errorf("call %s: %w", method, errRefused)
 	}
-	if r, ok := request.(interface{ GetVerbose() bool }); ok && r.GetVerbose() {
-		return fmt.Errorf("call %s with verbose: %w", method, errRefused)
+	if err := r.judge(request); err != nil {
+		return fmt.Errorf("call %s: %w: %w", method, errRefused, err)
 	}
 	return invoke(ctx, method, request, reply, conn, options...)
 }
 
 // allowStream is the only way for a stream to the connection.
-func allowStream(ctx context.Context, desc *grpc.StreamDesc, conn *grpc.ClientConn, method string, open grpc.Streamer, options ...grpc.CallOption) (grpc.ClientStream, error) {
-	if _, ok := allowedStreams[method]; !ok || desc.ClientStreams {
+func allowStream(
+	ctx context.Context, desc *grpc.StreamDesc, conn *grpc.ClientConn, method string, open grpc.Streamer,
+	options ...grpc.CallOption,
+) (grpc.ClientStream, error) {
+	r, ok := allowedStreams[method]
+	if !ok || desc.ClientStreams {
 		return nil, fmt.Errorf("stream %s: %w", method, errRefused)
 	}
-	return open(ctx, desc, conn, method, options...)
+	stream, err := open(ctx, desc, conn, method, options...)
+	if err != nil {
+		return nil, err
+	}
+	return judgedStream{stream, method, r}, nil
+}
+
+// judgedStream judges the request of a stream, which gRPC sends as a message of its own.
+type judgedStream struct {
+	grpc.ClientStream
+	method string
+	rule   rule
+}
+
+// SendMsg implements grpc.ClientStream.
+func (s judgedStream) SendMsg(request any) error {
+	if err := s.rule.judge(request); err != nil {
+		return fmt.Errorf("stream %s: %w: %w", s.method, errRefused, err)
+	}
+	return s.ClientStream.SendMsg(request)
+}
+
+// Call is one method that may be called, for the runtime proxy, which has the bytes of a request alone.
+type Call struct{ rule rule }
+
+// Allowed is the call of that full method name. It is false for every method that the agent itself does not call.
+func Allowed(method string) (Call, bool) {
+	r, ok := allowed[method]
+	if !ok {
+		r, ok = allowedStreams[method]
+	}
+	return Call{r}, ok
+}
+
+// Request checks an encoded request, and returns what to send in its place: the fields that were checked, and nothing
+// besides. So a field that a newer runtime knows and this list does not never gets there.
+func (c Call) Request(data []byte) ([]byte, error) {
+	request := c.rule.request.ProtoReflect().New().Interface()
+	if err := (proto.UnmarshalOptions{DiscardUnknown: true}).Unmarshal(data, request); err != nil {
+		return nil, fmt.Errorf("parse the request: %w", err)
+	}
+	if err := c.rule.judge(request); err != nil {
+		return nil, err
+	}
+	return proto.Marshal(request)
+}
+
+// Answer checks the first message of an encoded answer.
+func (c Call) Answer(data []byte) error {
+	if c.rule.answer == nil {
+		return nil
+	}
+	return c.rule.answer(data)
 }

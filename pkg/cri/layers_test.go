@@ -279,7 +279,7 @@ func TestLayersOfSlowOrMissingStores(t *testing.T) {
 			}
 			return nil
 		})
-		_, err := l.answer(t.Context(), timeline.LookUp{UID: "pod", Images: []string{"app"}, Layers: []string{"app"}})
+		_, err := l.answer(t.Context(), timeline.LookUp{UID: "pod", RuntimeUID: "pod", Images: []string{"app"}, Layers: []string{"app"}})
 		if status.Code(err) != codes.Unavailable {
 			t.Errorf("%v, want it to fail", err)
 		}

@@ -59,7 +59,7 @@ func TestSilences(t *testing.T) {
 	// While no pod starts, it is of no use.
 	h.source.Watch(false)
 	fake.Stop()
-	h.source.Ask(timeline.LookUp{UID: "u"}) // to notice that it is gone
+	h.source.Ask(timeline.LookUp{UID: "u", RuntimeUID: "u"}) // to notice that it is gone
 	h.until(false, "")
 	critest.Start(t, path, critest.Options{})
 	h.until(true, "containerd")

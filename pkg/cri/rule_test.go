@@ -1,0 +1,155 @@
+package cri
+
+import (
+	"bytes"
+	"slices"
+	"testing"
+
+	content "github.com/containerd/containerd/api/services/content/v1"
+	images "github.com/containerd/containerd/api/services/images/v1"
+	"google.golang.org/protobuf/proto"
+	"google.golang.org/protobuf/reflect/protoreflect"
+	runtimeapi "k8s.io/cri-api/pkg/apis/runtime/v1"
+
+	"github.com/podlapse/podlapse/pkg/cri/critest"
+)
+
+// TestRequestsSetNothingElse tries every field of every request that may be sent, so that a new one is refused until
+// somebody has judged it.
+func TestRequestsSetNothingElse(t *testing.T) {
+	methods := judged(t)
+	for _, table := range []map[string]rule{allowed, allowedStreams} {
+		for name, r := range table {
+			if !slices.Equal(r.fields, methods[name].fields) {
+				t.Errorf("%s may set %v and is judged as %v", name, r.fields, methods[name].fields)
+			}
+			if err := r.judge(critest.Requests()[name]); err != nil {
+				t.Errorf("%s: the agent's own request is refused: %v", name, err)
+			}
+			tried := 0
+			for path, request := range requestsWithOneField(critest.Requests()[name]) {
+				tried++
+				if want := slices.Contains(r.fields, path); (beyond(request.ProtoReflect(), "", r.fields) == "") != want {
+					t.Errorf("%s with %s passes: %t, want %t", name, path, !want, want)
+				}
+			}
+			if tried < len(r.fields) {
+				t.Errorf("%s: %d fields were tried", name, tried)
+			}
+		}
+	}
+}
+
+// requestsWithOneField makes a request for each field of a kind of request, with that field alone.
+func requestsWithOneField(request proto.Message) map[string]proto.Message {
+	requests := map[string]proto.Message{}
+	var walk func(descriptor protoreflect.MessageDescriptor, path []protoreflect.FieldDescriptor)
+	walk = func(descriptor protoreflect.MessageDescriptor, path []protoreflect.FieldDescriptor) {
+		for i := range descriptor.Fields().Len() {
+			field := descriptor.Fields().Get(i)
+			at := append(slices.Clone(path), field)
+			if field.Message() != nil && !field.IsMap() && !field.IsList() {
+				walk(field.Message(), at)
+				continue
+			}
+			made := request.ProtoReflect().New()
+			name := setField(made, at)
+			requests[name] = made.Interface()
+		}
+	}
+	walk(request.ProtoReflect().Descriptor(), nil)
+	return requests
+}
+
+func setField(m protoreflect.Message, path []protoreflect.FieldDescriptor) (name string) {
+	field := path[0]
+	if len(path) > 1 {
+		return string(field.Name()) + "." + setField(m.Mutable(field).Message(), path[1:])
+	}
+	switch {
+	case field.IsMap():
+		m.Mutable(field).Map().Set(protoreflect.ValueOfString("k").MapKey(), protoreflect.ValueOfString("v"))
+	case field.IsList():
+		m.Mutable(field).List().Append(protoreflect.ValueOfString("v"))
+	case field.Kind() == protoreflect.BoolKind:
+		m.Set(field, protoreflect.ValueOfBool(true))
+	case field.Kind() == protoreflect.Int64Kind:
+		m.Set(field, protoreflect.ValueOfInt64(1))
+	case field.Kind() == protoreflect.EnumKind: // of proto3: the first value is the one that is not sent
+		m.Set(field, protoreflect.ValueOfEnum(1))
+	case field.Kind() == protoreflect.StringKind:
+		m.Set(field, protoreflect.ValueOfString("v"))
+	default:
+		panic("no value for " + field.FullName()) // a kind that no request had so far
+	}
+	return string(field.Name())
+}
+
+// TestValuesOfRequests: of the fields that may be set, some may have one value alone.
+func TestValuesOfRequests(t *testing.T) {
+	pod := map[string]string{uidLabel: "u"}
+	for _, test := range []struct {
+		method  string
+		request proto.Message
+		want    bool
+	}{
+		{"/runtime.v1.RuntimeService/ListPodSandbox", &runtimeapi.ListPodSandboxRequest{}, false},
+		{"/runtime.v1.RuntimeService/ListPodSandbox",
+			&runtimeapi.ListPodSandboxRequest{Filter: &runtimeapi.PodSandboxFilter{LabelSelector: pod}}, true},
+		{"/runtime.v1.RuntimeService/ListContainers", &runtimeapi.ListContainersRequest{Filter: &runtimeapi.ContainerFilter{}}, false},
+		{"/runtime.v1.RuntimeService/ListContainers", &runtimeapi.ListContainersRequest{
+			Filter: &runtimeapi.ContainerFilter{LabelSelector: map[string]string{"app": "x"}}}, false},
+		{"/containerd.services.images.v1.Images/List", &images.ListImagesRequest{}, false},
+		{"/containerd.services.images.v1.Images/List", &images.ListImagesRequest{Filters: []string{"name~=(a+)+"}}, false},
+		{"/containerd.services.content.v1.Content/List", &content.ListContentRequest{}, false},
+		{"/containerd.services.content.v1.Content/Read", &content.ReadContentRequest{Digest: "d"}, false},
+		{"/containerd.services.content.v1.Content/Read", &content.ReadContentRequest{Digest: "d", Size: maxBlob + 2}, false},
+		{"/containerd.services.content.v1.Content/Read", &content.ReadContentRequest{Digest: "d", Size: -1}, false},
+		{"/containerd.services.content.v1.Content/Read", &content.ReadContentRequest{Digest: "d", Size: maxBlob + 1}, true},
+	} {
+		call, ok := Allowed(test.method)
+		if !ok {
+			t.Fatalf("%s is not allowed", test.method)
+		}
+		data, err := proto.Marshal(test.request)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := call.Request(data); (err == nil) != test.want {
+			t.Errorf("%s %v: %v", test.method, test.request, err)
+		}
+	}
+}
+
+// TestNothingUnknownIsSent: a field that this version does not know is left out of what is sent.
+func TestNothingUnknownIsSent(t *testing.T) {
+	call, _ := Allowed("/runtime.v1.RuntimeService/ContainerStatus")
+	known, err := proto.Marshal(&runtimeapi.ContainerStatusRequest{ContainerId: "c"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	sent, err := call.Request(append(slices.Clone(known), 0xf8, 0x07, 1)) // field 127, a number
+	if err != nil || !bytes.Equal(sent, known) {
+		t.Errorf("sent %x, %v; want %x", sent, err, known)
+	}
+	if _, err := call.Request([]byte{0xff}); err == nil {
+		t.Error("what is no message passes")
+	}
+}
+
+// TestOnlyDocumentsAreRead: a layer of an image holds files of whoever made it.
+func TestOnlyDocumentsAreRead(t *testing.T) {
+	call, _ := Allowed("/containerd.services.content.v1.Content/Read")
+	for text, want := range map[string]bool{
+		`{"schemaVersion": 2}`: true, "\n\t {}": true, "": true,
+		"\x1f\x8b\x08": false, "\x28\xb5\x2f\xfd": false, "etc/passwd\x00": false, " \n": false, "[{}]": false,
+	} {
+		data, err := proto.Marshal(&content.ReadContentResponse{Data: []byte(text)})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := call.Answer(data); (err == nil) != want {
+			t.Errorf("%q: %v", text, err)
+		}
+	}
+}
