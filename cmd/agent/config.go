@@ -134,14 +134,7 @@ func (c *config) settings() []setting {
 			help: "where metrics, health and the API are served", set: c.setListenAddress,
 		},
 	}, c.webSettings(), []setting{
-		{
-			flag: "log-level", variable: "LOG_LEVEL", value: "debug|info|warn|error", def: "info",
-			help: "the least important messages to log, on standard error", set: c.setLogLevel,
-		},
-		{
-			flag: "log-format", variable: "LOG_FORMAT", value: "json|console", def: formatJSON,
-			help: "how messages are written", set: choice(&c.logFormat, formatJSON, formatConsole),
-		},
+		logLevelSetting(&c.logLevel), logFormatSetting(&c.logFormat),
 		{
 			flag: "records", variable: "RECORDS", value: "timeline|transition|both|none", def: recordsTimeline,
 			help: "what standard output gets of each start-up that is over, as lines of JSON: its timeline, the records of " +
@@ -278,14 +271,6 @@ func (c *config) setHistoryLimit(value string) error {
 	}
 	c.historyBytes = int(bytes)
 	return nil
-}
-
-func (c *config) setLogLevel(value string) error {
-	switch value {
-	case "debug", "info", "warn", "error":
-		return c.logLevel.Set(value)
-	}
-	return fmt.Errorf("%q is no level: want debug, info, warn or error", value)
 }
 
 // onOff accepts a word for true and one for false.

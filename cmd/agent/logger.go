@@ -1,6 +1,7 @@
 package main
 
 import (
+	"fmt"
 	"io"
 
 	"go.uber.org/zap"
@@ -22,4 +23,25 @@ func newLogger(level zapcore.Level, format string, out io.Writer) *zap.Logger {
 		encoder = zapcore.NewConsoleEncoder
 	}
 	return zap.New(zapcore.NewCore(encoder(encoding), zapcore.Lock(zapcore.AddSync(out)), level))
+}
+
+func logLevelSetting(level *zapcore.Level) setting {
+	return setting{
+		flag: "log-level", variable: "LOG_LEVEL", value: "debug|info|warn|error", def: "info",
+		help: "the least important messages to log, on standard error",
+		set: func(value string) error {
+			switch value {
+			case "debug", "info", "warn", "error":
+				return level.Set(value)
+			}
+			return fmt.Errorf("%q is no level: want debug, info, warn or error", value)
+		},
+	}
+}
+
+func logFormatSetting(format *string) setting {
+	return setting{
+		flag: "log-format", variable: "LOG_FORMAT", value: "json|console", def: formatJSON,
+		help: "how messages are written", set: choice(format, formatJSON, formatConsole),
+	}
 }

@@ -69,6 +69,8 @@ func commands(program string) []command {
 		{name: "run", summary: "watch the pods of a node until told to stop", run: runAgent, flags: func() []setting { return new(config).settings() }},
 		{name: "check", summary: "test what run needs on this node, and say how to mend it", run: runCheck, flags: func() []setting { return new(config).settings() }},
 	}, asking, []command{
+		{name: runtimeProxyCommand, summary: "serve to an agent in another container the runtime calls that only read",
+			run: runRuntimeProxy, flags: func() []setting { return new(proxyConfig).settings() }},
 		{name: "replay", summary: "show the timelines of recorded observations", run: runReplay, flags: func() []setting { return new(replayConfig).settings() }, files: true},
 		{name: "completion", summary: "print a script that completes commands in bash, zsh or fish", run: runCompletion,
 			arguments: func(context.Context, []string, func(string) string, string) []string { return shells() }},
@@ -76,7 +78,7 @@ func commands(program string) []command {
 }
 
 func main() {
-	if len(os.Args) > 1 && os.Args[1] == "run" {
+	if len(os.Args) > 1 && (os.Args[1] == "run" || os.Args[1] == runtimeProxyCommand) {
 		// Go ends a program without a word when standard output has no reader. The agent has to say
 		// why it ends, so the write must fail instead. In a pipeline, explain may end like any tool.
 		signal.Ignore(syscall.SIGPIPE)
@@ -175,7 +177,7 @@ func runHelp(program string, args []string, stdout, stderr io.Writer) int {
 func printUsage(out io.Writer, program string) {
 	fmt.Fprintf(out, "%s tells where every second of a pod's start-up went.\n\nCommands:\n", program)
 	for _, c := range commands(program) {
-		fmt.Fprintf(out, "  %-10s %s\n", c.name, c.summary)
+		fmt.Fprintf(out, "  %-13s %s\n", c.name, c.summary)
 	}
 	fmt.Fprintf(out, "\n%s COMMAND --help lists a command's flags.\n", program)
 }

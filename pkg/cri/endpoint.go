@@ -32,6 +32,9 @@ func ParseEndpoint(text string) (Endpoint, error) {
 // Off says that the runtime must not be asked.
 func (e Endpoint) Off() bool { return e.off }
 
+// Path is that of the socket; empty for auto and off.
+func (e Endpoint) Path() string { return e.path }
+
 // String is the form that ParseEndpoint reads.
 func (e Endpoint) String() string {
 	switch {

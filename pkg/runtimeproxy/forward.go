@@ -1,0 +1,123 @@
+package runtimeproxy
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"time"
+
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/metadata"
+	"google.golang.org/grpc/status"
+
+	"github.com/podlapse/podlapse/pkg/cri"
+)
+
+// namespaceHeader says in which of its namespaces containerd is asked. Kubernetes has one, and others, such as Docker's,
+// are no concern of the agent.
+const (
+	namespaceHeader     = "containerd-namespace"
+	kubernetesNamespace = "k8s.io"
+)
+
+// codec leaves messages encoded. It has the name of the one that both sides have.
+type codec struct{}
+
+// frame is one encoded message.
+type frame struct{ data []byte }
+
+// Marshal implements encoding.Codec.
+func (codec) Marshal(v any) ([]byte, error) { return v.(*frame).data, nil }
+
+// Unmarshal implements encoding.Codec. The data is the caller's to keep.
+func (codec) Unmarshal(data []byte, v any) error {
+	v.(*frame).data = data
+	return nil
+}
+
+// Name implements encoding.Codec.
+func (codec) Name() string { return "proto" }
+
+// forward handles every call.
+func (p *Proxy) forward(_ any, client grpc.ServerStream) error {
+	method, ok := grpc.MethodFromServerStream(client)
+	if !ok {
+		return status.Error(codes.Internal, "a call without a method")
+	}
+	call, ok := cri.Allowed(method)
+	if !ok {
+		return p.refused.refuse(method, errors.New("only calls that read and that the agent needs are forwarded"))
+	}
+	ctx, err := prepare(client.Context())
+	if err != nil {
+		return p.refused.refuse(method, err)
+	}
+	var message frame
+	if err := client.RecvMsg(&message); err != nil {
+		return err
+	}
+	if message.data, err = call.Request(message.data); err != nil {
+		return p.refused.refuse(method, err)
+	}
+	if err := p.calls.Acquire(ctx, 1); err != nil {
+		return status.FromContextError(err).Err()
+	}
+	defer p.calls.Release(1)
+	runtime, err := p.runtime.NewStream(ctx, &grpc.StreamDesc{ServerStreams: true}, method)
+	if err != nil {
+		return err
+	}
+	if err := send(runtime, &message); err != nil {
+		return err
+	}
+	return p.answer(client, runtime, method, call)
+}
+
+// prepare wants a deadline, which ends the call on both sides even if the client takes no answer, and takes from what the
+// client sent the one header that the runtime is to get.
+func prepare(ctx context.Context) (context.Context, error) {
+	if deadline, ok := ctx.Deadline(); !ok || time.Until(deadline) > callLimit {
+		return nil, fmt.Errorf("a call needs a deadline of at most %s", callLimit)
+	}
+	headers, _ := metadata.FromIncomingContext(ctx)
+	switch values := headers.Get(namespaceHeader); {
+	case len(values) == 0:
+		return ctx, nil
+	case len(values) == 1 && values[0] == kubernetesNamespace:
+		return metadata.AppendToOutgoingContext(ctx, namespaceHeader, kubernetesNamespace), nil
+	default:
+		return nil, fmt.Errorf("%s has to be %s", namespaceHeader, kubernetesNamespace)
+	}
+}
+
+// send sends the one request that there is. That it cannot be sent says nothing: the status of the call says why.
+func send(runtime grpc.ClientStream, request *frame) error {
+	if err := runtime.SendMsg(request); err != nil && !errors.Is(err, io.EOF) {
+		return err
+	}
+	return runtime.CloseSend()
+}
+
+// answer forwards what comes until the runtime has said all, or the call's status says that it will not.
+func (p *Proxy) answer(client grpc.ServerStream, runtime grpc.ClientStream, method string, call cri.Call) error {
+	for first := true; ; first = false {
+		var message frame
+		err := runtime.RecvMsg(&message)
+		if errors.Is(err, io.EOF) {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+		if first {
+			if err := call.Answer(message.data); err != nil {
+				return p.refused.refuse(method, err)
+			}
+		}
+		if err := client.SendMsg(&message); err != nil {
+			return err
+		}
+	}
+}

@@ -1,0 +1,60 @@
+package runtimeproxy
+
+import (
+	"sync"
+
+	"go.uber.org/zap"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+)
+
+const (
+	// maxRefusedMethods bounds the names that are remembered: the client makes them up. CRI and containerd have 120.
+	maxRefusedMethods = 256
+	// maxMethodName bounds one of them in bytes. The longest of CRI and containerd has 62.
+	maxMethodName = 128
+)
+
+// refused counts the calls that were refused, and logs the first of each method.
+type refused struct {
+	logger *zap.Logger
+
+	mu      sync.Mutex
+	methods map[string]uint64
+	others  uint64 // of methods beyond those that are remembered
+}
+
+// refuse is the status of a refused call.
+func (r *refused) refuse(method string, why error) error {
+	method = method[:min(len(method), maxMethodName)]
+	if r.first(method) {
+		r.logger.Warn("call to the container runtime refused: the agent makes no such call, somebody else does",
+			zap.String("method", method), zap.Error(why))
+	}
+	return status.Errorf(codes.PermissionDenied, "runtime-proxy refuses %s: %v", method, why)
+}
+
+// first counts a call and says whether it is the first of its method.
+func (r *refused) first(method string) bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.methods == nil {
+		r.methods = map[string]uint64{}
+	}
+	n, known := r.methods[method]
+	if !known && len(r.methods) == maxRefusedMethods {
+		r.others++
+		return r.others == 1
+	}
+	r.methods[method] = n + 1
+	return !known
+}
+
+// sum logs how many calls were refused, if any were.
+func (r *refused) sum() {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if len(r.methods) > 0 {
+		r.logger.Warn("calls to the container runtime were refused", zap.Any("calls", r.methods), zap.Uint64("others", r.others))
+	}
+}
