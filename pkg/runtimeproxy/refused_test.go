@@ -1,0 +1,237 @@
+package runtimeproxy
+
+import (
+	"context"
+	"fmt"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	containers "github.com/containerd/containerd/api/services/containers/v1"
+	contentapi "github.com/containerd/containerd/api/services/content/v1"
+	diff "github.com/containerd/containerd/api/services/diff/v1"
+	events "github.com/containerd/containerd/api/services/events/v1"
+	imagesapi "github.com/containerd/containerd/api/services/images/v1"
+	introspection "github.com/containerd/containerd/api/services/introspection/v1"
+	leases "github.com/containerd/containerd/api/services/leases/v1"
+	mounts "github.com/containerd/containerd/api/services/mounts/v1"
+	namespaces "github.com/containerd/containerd/api/services/namespaces/v1"
+	sandboxapi "github.com/containerd/containerd/api/services/sandbox/v1"
+	snapshotsapi "github.com/containerd/containerd/api/services/snapshots/v1"
+	streaming "github.com/containerd/containerd/api/services/streaming/v1"
+	tasks "github.com/containerd/containerd/api/services/tasks/v1"
+	transfer "github.com/containerd/containerd/api/services/transfer/v1"
+	version "github.com/containerd/containerd/api/services/version/v1"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/metadata"
+	"google.golang.org/grpc/status"
+	"google.golang.org/protobuf/proto"
+	"google.golang.org/protobuf/reflect/protoreflect"
+	"google.golang.org/protobuf/types/dynamicpb"
+	runtimeapi "k8s.io/cri-api/pkg/apis/runtime/v1"
+
+	"github.com/podlapse/podlapse/pkg/cri/critest"
+)
+
+// methods are those that CRI and containerd's API define, by their full names.
+func methods() map[string]protoreflect.MethodDescriptor {
+	all := map[string]protoreflect.MethodDescriptor{}
+	for _, file := range []protoreflect.FileDescriptor{
+		(&runtimeapi.VersionRequest{}).ProtoReflect().Descriptor().ParentFile(),
+		containers.File_services_containers_v1_containers_proto, contentapi.File_services_content_v1_content_proto,
+		diff.File_services_diff_v1_diff_proto, events.File_services_events_v1_events_proto,
+		imagesapi.File_services_images_v1_images_proto, introspection.File_services_introspection_v1_introspection_proto,
+		leases.File_services_leases_v1_leases_proto, mounts.File_services_mounts_v1_mounts_proto,
+		namespaces.File_services_namespaces_v1_namespace_proto, sandboxapi.File_services_sandbox_v1_sandbox_proto,
+		snapshotsapi.File_services_snapshots_v1_snapshots_proto, streaming.File_services_streaming_v1_streaming_proto,
+		tasks.File_services_tasks_v1_tasks_proto, transfer.File_services_transfer_v1_transfer_proto,
+		version.File_services_version_v1_version_proto,
+	} {
+		for i := range file.Services().Len() {
+			service := file.Services().Get(i)
+			for j := range service.Methods().Len() {
+				method := service.Methods().Get(j)
+				all[fmt.Sprintf("/%s/%s", service.FullName(), method.Name())] = method
+			}
+		}
+	}
+	return all
+}
+
+// answerOf is an empty answer of a method.
+func answerOf(method string) proto.Message {
+	return dynamicpb.NewMessage(methods()[method].Output())
+}
+
+// TestEverythingElseIsRefused calls every method that CRI and containerd define, and some that they do not.
+func TestEverythingElseIsRefused(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "r.sock")
+	runtime := startRuntime(t, path)
+	proxy := serve(t, path)
+	conn := connect(t, proxy.path)
+	all := methods()
+	forwarded := critest.Requests()
+	refused := 0
+	try := func(name string, request proto.Message) {
+		refused++
+		_, err := ask(t.Context(), conn, name, request)
+		if status.Code(err) != codes.PermissionDenied || !strings.Contains(err.Error(), name) {
+			t.Errorf("%s: %v, want it refused by name", name, err)
+		}
+	}
+	for name, method := range all {
+		if forwarded[name] == nil {
+			try(name, dynamicpb.NewMessage(method.Input()))
+		}
+	}
+	if len(all) < 100 || refused != len(all)-len(forwarded) {
+		t.Errorf("%d of %d methods were tried, %d are forwarded", refused, len(all), len(forwarded))
+	}
+	for _, name := range []string{
+		"/runtime.v1.RuntimeService/version", "/runtime.v1.RuntimeService/Version/", "//runtime.v1.RuntimeService/Version",
+		"/runtime.v1alpha2.RuntimeService/Version", "/grpc.reflection.v1.ServerReflection/ServerReflectionInfo",
+		"/grpc.health.v1.Health/Check", "/x/y",
+	} {
+		try(name, &runtimeapi.VersionRequest{})
+	}
+	if calls := runtime.Calls(); len(calls) != 0 {
+		t.Errorf("the runtime saw %v", calls)
+	}
+	if logged := len(proxy.logs.FilterMessageSnippet("refused").All()); logged != refused {
+		t.Errorf("%d of %d refusals are in the log", logged, refused)
+	}
+}
+
+// TestArgumentsAreRefused: what the agent does not need of the calls that it makes.
+func TestArgumentsAreRefused(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "r.sock")
+	runtime := startRuntime(t, path)
+	proxy := serve(t, path)
+	conn := connect(t, proxy.path)
+	for method, requests := range map[string][]proto.Message{
+		"/runtime.v1.RuntimeService/Status":          {&runtimeapi.StatusRequest{Verbose: true}},
+		"/runtime.v1.RuntimeService/ContainerStatus": {&runtimeapi.ContainerStatusRequest{ContainerId: "c", Verbose: true}},
+		"/runtime.v1.RuntimeService/ListContainers": {&runtimeapi.ListContainersRequest{},
+			&runtimeapi.ListContainersRequest{Filter: &runtimeapi.ContainerFilter{Id: "c"}}},
+		"/runtime.v1.RuntimeService/ListPodSandbox": {&runtimeapi.ListPodSandboxRequest{}},
+		"/runtime.v1.ImageService/ImageStatus":      {&runtimeapi.ImageStatusRequest{Verbose: true}},
+		"/containerd.services.content.v1.Content/Read": {
+			&contentapi.ReadContentRequest{Digest: critest.RequestedBlob},
+			&contentapi.ReadContentRequest{Digest: critest.RequestedBlob, Size: 1 << 30},
+			&contentapi.ReadContentRequest{Digest: critest.RequestedBlob, Offset: 1, Size: 1}},
+		"/containerd.services.images.v1.Images/List":           {&imagesapi.ListImagesRequest{}},
+		"/containerd.services.content.v1.Content/ListStatuses": {&contentapi.ListStatusesRequest{Filters: []string{"x"}}},
+	} {
+		for _, request := range requests {
+			if _, err := ask(t.Context(), conn, method, request); status.Code(err) != codes.PermissionDenied {
+				t.Errorf("%s %v: %v, want it refused", method, request, err)
+			}
+		}
+	}
+	if calls := runtime.Calls(); len(calls) != 0 {
+		t.Errorf("the runtime saw %v", calls)
+	}
+	layer := runtime.PutBlob(critest.Blob{Data: []byte("\x1f\x8b files of another tenant")})
+	answer, err := ask(t.Context(), conn, "/containerd.services.content.v1.Content/Read", &contentapi.ReadContentRequest{Digest: layer, Size: 4 << 20})
+	if status.Code(err) != codes.PermissionDenied || len(answer) != 0 {
+		t.Errorf("a layer: %q, %v", answer, err)
+	}
+}
+
+// TestHeadersAreNotPassedOn: of containerd's namespaces there is one for Kubernetes, and nothing else is a header's business.
+func TestHeadersAreNotPassedOn(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "r.sock")
+	runtime := startRuntime(t, path)
+	conn := connect(t, serve(t, path).path)
+	var headers metadata.MD
+	runtime.Fault(func(ctx context.Context, _ string) error {
+		headers, _ = metadata.FromIncomingContext(ctx)
+		return nil
+	})
+	const method = "/containerd.services.images.v1.Images/Get"
+	try := func(pairs ...string) error {
+		ctx, cancel := context.WithTimeout(metadata.AppendToOutgoingContext(t.Context(), pairs...), patience)
+		defer cancel()
+		_, err := askWithin(ctx, conn, method, critest.Requests()[method])
+		return err
+	}
+	if err := try(namespaceHeader, kubernetesNamespace, "containerd-lease", "l", "x-secret", "s"); err != nil {
+		t.Fatal(err)
+	}
+	for name := range headers {
+		if !slices.Contains([]string{":authority", "content-type", "user-agent", namespaceHeader, "grpc-accept-encoding"}, name) {
+			t.Errorf("the runtime got header %s", name)
+		}
+	}
+	for _, pairs := range [][]string{{namespaceHeader, "moby"}, {namespaceHeader, ""},
+		{namespaceHeader, kubernetesNamespace, namespaceHeader, "moby"}} {
+		if err := try(pairs...); status.Code(err) != codes.PermissionDenied {
+			t.Errorf("%q: %v", pairs, err)
+		}
+	}
+	if err := try(); status.Code(err) != codes.FailedPrecondition { // containerd's own word
+		t.Errorf("without a namespace: %v", err)
+	}
+}
+
+// TestBounds: what is too large or has no end is refused.
+func TestBounds(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "r.sock")
+	runtime := startRuntime(t, path)
+	conn := connect(t, serve(t, path).path)
+	long := &runtimeapi.ContainerStatusRequest{ContainerId: strings.Repeat("c", maxRequest)}
+	if _, err := ask(t.Context(), conn, "/runtime.v1.RuntimeService/ContainerStatus", long); status.Code(err) != codes.ResourceExhausted {
+		t.Errorf("a request of more than %d bytes: %v", maxRequest, err)
+	}
+	for _, limit := range []time.Duration{0, callLimit + time.Minute} {
+		ctx := t.Context()
+		if limit > 0 {
+			var cancel context.CancelFunc
+			ctx, cancel = context.WithTimeout(ctx, limit)
+			defer cancel()
+		}
+		_, err := askWithin(ctx, conn, "/runtime.v1.RuntimeService/Version", &runtimeapi.VersionRequest{})
+		if status.Code(err) != codes.PermissionDenied || !strings.Contains(err.Error(), "deadline") {
+			t.Errorf("a deadline of %s: %v", limit, err)
+		}
+	}
+	if calls := runtime.Calls(); len(calls) != 0 {
+		t.Errorf("the runtime saw %v", calls)
+	}
+	for size, want := range map[int]codes.Code{maxAnswer - 1<<10: codes.OK, maxAnswer + 1: codes.ResourceExhausted} {
+		runtime.PutImage(critest.RequestedImage, 1, strings.Repeat("d", size))
+		method := "/runtime.v1.ImageService/ImageStatus"
+		if _, err := ask(t.Context(), conn, method, critest.Requests()[method]); status.Code(err) != want {
+			t.Errorf("an answer of %d bytes: %v, want %s", size, err, want)
+		}
+	}
+}
+
+// TestRefusalsAreCounted: one message for each method, and the sum at the end; names that a client makes up are bounded.
+func TestRefusalsAreCounted(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "r.sock")
+	proxy := serve(t, path)
+	conn := connect(t, proxy.path)
+	for i := range maxRefusedMethods + 50 {
+		for range 2 {
+			_, _ = ask(t.Context(), conn, fmt.Sprintf("/made.up/%d%s", i, strings.Repeat("x", 500)), &runtimeapi.VersionRequest{})
+		}
+	}
+	if logged := proxy.logs.FilterMessageSnippet("refused").Len(); logged != maxRefusedMethods+1 {
+		t.Errorf("%d messages, want %d", logged, maxRefusedMethods+1)
+	}
+	_ = conn.Close()
+	proxy.end(t)
+	last := proxy.logs.All()[proxy.logs.Len()-1].ContextMap()
+	if methods := last["calls"].(map[string]uint64); len(methods) != maxRefusedMethods || last["others"] != uint64(100) {
+		t.Errorf("the sum is %d methods and %v others", len(methods), last["others"])
+	} else {
+		for name, n := range methods {
+			if n != 2 || len(name) > maxMethodName {
+				t.Errorf("%d of %s", n, name)
+			}
+		}
+	}
+}
