@@ -90,6 +90,10 @@ type Options struct {
 	Sandboxer string
 }
 
+// Front, if it is set, is called by Start to put something at path that leads to the runtime, which then listens on
+// socket. It is called again for a runtime that is started again.
+var Front func(t testing.TB, socket, path string)
+
 // Start serves on a unix socket at path until the test ends or Stop is called. A file that is there
 // already is replaced, as a restarted runtime does: the socket then has another inode.
 func Start(t testing.TB, path string, options Options) *Runtime {
@@ -117,8 +121,13 @@ func Start(t testing.TB, path string, options Options) *Runtime {
 	if r.version == "" {
 		r.version = "v2.4.2"
 	}
-	_ = os.Remove(path)
-	listener, err := net.Listen("unix", path)
+	socket := path
+	if Front != nil {
+		socket += ".r"
+		Front(t, socket, path)
+	}
+	_ = os.Remove(socket)
+	listener, err := net.Listen("unix", socket)
 	if err != nil {
 		t.Fatalf("listen for the fake runtime: %v", err)
 	}

@@ -1,0 +1,76 @@
+package cri_test
+
+import (
+	"context"
+	"os"
+	"os/exec"
+	"strings"
+	"sync"
+	"testing"
+
+	"go.uber.org/zap"
+
+	"github.com/podlapse/podlapse/pkg/cri/critest"
+	"github.com/podlapse/podlapse/pkg/runtimeproxy"
+)
+
+// throughProxy makes the test binary put a runtime proxy before each fake runtime.
+const throughProxy = "PODLAPSE_TEST_THROUGH_PROXY"
+
+func init() {
+	if os.Getenv(throughProxy) != "" {
+		critest.Front = front
+	}
+}
+
+var (
+	frontsMu sync.Mutex
+	fronts   = map[string]bool{} // paths that have a proxy
+)
+
+// front runs a proxy until the test ends, also while the runtime behind it is restarted.
+func front(t testing.TB, socket, path string) {
+	t.Helper()
+	frontsMu.Lock()
+	defer frontsMu.Unlock()
+	if fronts[path] {
+		return
+	}
+	proxy, err := runtimeproxy.Listen(runtimeproxy.Config{Runtime: socket, Listen: path, Logger: zap.NewNop()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Logf("a proxy stands before %s", socket)
+	fronts[path] = true
+	ctx, stop := context.WithCancel(context.Background())
+	done := make(chan error, 1)
+	go func() { done <- proxy.Run(ctx) }()
+	t.Cleanup(func() {
+		stop()
+		if err := <-done; err != nil {
+			t.Errorf("the proxy: %v", err)
+		}
+		frontsMu.Lock()
+		defer frontsMu.Unlock()
+		delete(fronts, path)
+	})
+}
+
+// TestThroughTheProxy runs the tests of this package again, with a runtime proxy before each fake runtime: a source sees
+// the same as without one.
+func TestThroughTheProxy(t *testing.T) {
+	if critest.Front != nil {
+		t.Skip("this is the second run")
+	}
+	if testing.Short() {
+		t.Skip("a second run takes as long as the first")
+	}
+	const slow = "TestWhatARuntimeLacksIsSaidOnce" // takes half a minute, for what the source itself logs
+	cmd := exec.CommandContext(t.Context(), os.Args[0], "-test.v", "-test.run=^Test", "-test.skip="+slow, "-test.timeout=5m")
+	cmd.Env = append(os.Environ(), throughProxy+"=1")
+	out, err := cmd.CombinedOutput()
+	passed, proxies := strings.Count(string(out), "--- PASS: Test"), strings.Count(string(out), "a proxy stands before")
+	if err != nil || passed < 50 || proxies < 50 {
+		t.Errorf("%d tests passed with %d proxies, %v\n%s", passed, proxies, err, out)
+	}
+}
