@@ -1,0 +1,116 @@
+package main
+
+import (
+	"bufio"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/podlapse/podlapse/pkg/cri/critest"
+	"github.com/podlapse/podlapse/pkg/podwatch/podwatchtest"
+)
+
+// proxyProcess is a runtime proxy in a process of its own.
+type proxyProcess struct {
+	cmd *exec.Cmd
+	log io.Reader
+}
+
+// startProxy runs a proxy and waits until it serves.
+func startProxy(t *testing.T, runtime, socket string) proxyProcess {
+	t.Helper()
+	log, stderr := pipe(t)
+	p := proxyProcess{cmd: exec.CommandContext(t.Context(), os.Args[0], runtimeProxyCommand,
+		"--cri-endpoint=unix://"+runtime, "--proxy-endpoint=unix://"+socket), log: log}
+	p.cmd.Env, p.cmd.Stderr = agentEnvironment(), stderr
+	if err := p.cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	stderr.Close()
+	line, err := bufio.NewReader(log).ReadString('\n')
+	if err != nil || !strings.Contains(line, "runtime proxy starts") {
+		t.Fatalf("the proxy says %q, %v", line, err)
+	}
+	return p
+}
+
+func (p proxyProcess) end(t *testing.T, signal os.Signal) {
+	t.Helper()
+	if err := p.cmd.Process.Signal(signal); err != nil {
+		t.Fatal(err)
+	}
+	if err := p.cmd.Wait(); err != nil && signal != syscall.SIGKILL {
+		t.Errorf("the proxy: %v", err)
+	}
+}
+
+// TestAgentBehindAProxy: the agent finds the runtime through a proxy, loses it with the proxy, and finds it again.
+func TestAgentBehindAProxy(t *testing.T) {
+	cluster := podwatchtest.Start(t)
+	runtime, socket := filepath.Join(t.TempDir(), "r.sock"), filepath.Join(t.TempDir(), "p.sock")
+	fake := critest.Start(t, runtime, critest.Options{})
+	agent := start(t, "--kubeconfig", kubeconfig(t, cluster.URL()), "--cri-endpoint", "unix://"+socket)
+	agent.poll("/readyz?verbose", "[-]cri down since") // nobody made the socket yet
+	proxy := startProxy(t, runtime, socket)
+	agent.poll("/readyz?verbose", "[+]cri ok")
+
+	loses := func() { // at its next question, which a scrape makes it ask
+		t.Helper()
+		agent.get("/metrics")
+		agent.poll("/readyz?verbose", "[-]cri down since")
+	}
+	proxy.end(t, syscall.SIGKILL) // which leaves its socket behind
+	loses()
+	proxy = startProxy(t, runtime, socket)
+	agent.poll("/readyz?verbose", "[+]cri ok")
+
+	fake.Stop()
+	loses()
+	critest.Start(t, runtime, critest.Options{})
+	agent.poll("/readyz?verbose", "[+]cri ok")
+
+	_, text := checked(t, "--kubeconfig", kubeconfig(t, cluster.URL()), "--cri-endpoint=unix://"+socket)
+	if !strings.Contains(text, "ok       runtime        containerd 2.4.2 at unix://"+socket) {
+		t.Error(text)
+	}
+	agent.mustEndCleanly()
+	begun := time.Now()
+	proxy.end(t, syscall.SIGTERM)
+	if took := time.Since(begun); took > 3*time.Second {
+		t.Errorf("it took the proxy %s to end although its clients have gone", took)
+	}
+	if _, err := os.Lstat(socket); err == nil {
+		t.Error("it left its socket behind")
+	}
+}
+
+func TestRuntimeProxyFlags(t *testing.T) {
+	env := environment{}
+	try := func(stderr string, args ...string) {
+		t.Helper()
+		runs(t, agentProgram, env, append([]string{runtimeProxyCommand}, args...)...).must(t, exitUsage, "", stderr)
+	}
+	try("--cri-endpoint (or CONTAINER_RUNTIME_ENDPOINT): is required")
+	for _, value := range []string{"auto", "off", "/run/c.sock", "unix://c.sock", "unix:///a/../b"} {
+		try("invalid endpoint", "--cri-endpoint="+value)
+		try("--proxy-endpoint: invalid endpoint", "--cri-endpoint=unix:///r.sock", "--proxy-endpoint="+value)
+	}
+	try("must have at most 107", "--cri-endpoint=unix:///"+strings.Repeat("x", 200))
+	try("choose another path", "--cri-endpoint=unix:///r.sock", "--proxy-endpoint=unix:///r.sock")
+	try("no such flag", "--node-name=a")
+	try("unexpected argument", "x", "--cri-endpoint=unix:///r.sock")
+	runs(t, agentProgram, env, runtimeProxyCommand, "--help").must(t, exitOK, "--proxy-endpoint unix:///PATH", "")
+	runs(t, agentProgram, env, "__complete", runtimeProxyCommand, "--").must(t, exitOK, "--cri-endpoint\tthe container runtime's socket", "")
+
+	file := filepath.Join(t.TempDir(), "file")
+	if err := os.WriteFile(file, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	runs(t, agentProgram, env, runtimeProxyCommand, "--cri-endpoint=unix:///r.sock", "--proxy-endpoint=unix://"+file).
+		must(t, exitFailed, "", "not a socket")
+}
