@@ -17,6 +17,7 @@ import (
 	"testing"
 	"time"
 
+	appsv1 "k8s.io/api/apps/v1"
 	authenticationv1 "k8s.io/api/authentication/v1"
 	corev1 "k8s.io/api/core/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
@@ -32,27 +33,19 @@ func TestManifestsFitTheAgent(t *testing.T) {
 	if out, err := build.CombinedOutput(); err != nil {
 		t.Fatalf("build the agent: %v\n%s", err, out)
 	}
-	help, err := exec.Command(agent, "run", "--help").Output()
-	if err != nil {
-		t.Fatal(err)
-	}
-	var variables []string
-	for _, match := range regexp.MustCompile(`else from ([A-Z_]+)`).FindAllStringSubmatch(string(help), -1) {
-		variables = append(variables, match[1])
-	}
-	if len(variables) == 0 {
-		t.Fatalf("no variables in:\n%s", help)
-	}
-
 	t.Run("settings", func(t *testing.T) {
+		known := map[string][]string{"run": variablesOf(t, agent, "run"), "runtime-proxy": variablesOf(t, agent, "runtime-proxy")}
+		commands := map[string]string{"agent": "run", "runtime-proxy": "runtime-proxy"}
 		for component := range asValues() {
-			c := container(t, compose(t, component))
-			if !slices.Equal(c.Args, []string{"run"}) {
-				t.Errorf("%s: arguments %q: flags go before variables, which then would not do", component, c.Args)
-			}
-			for _, variable := range c.Env {
-				if !slices.Contains(variables, variable.Name) {
-					t.Errorf("%s: podlapse-agent run knows no %s", component, variable.Name)
+			for _, c := range find[*appsv1.DaemonSet](t, compose(t, component), "").Spec.Template.Spec.Containers {
+				command := commands[c.Name]
+				if !slices.Equal(c.Args, []string{command}) {
+					t.Errorf("%s: arguments %q: flags go before variables, which then would not do", component, c.Args)
+				}
+				for _, variable := range c.Env {
+					if !slices.Contains(known[command], variable.Name) {
+						t.Errorf("%s: podlapse-agent %s knows no %s", component, command, variable.Name)
+					}
 				}
 			}
 		}
@@ -83,6 +76,23 @@ func TestManifestsFitTheAgent(t *testing.T) {
 		}
 	})
 	t.Run("TLS", func(t *testing.T) { servesTLS(t, agent) })
+}
+
+// variablesOf are the variables that a command reads.
+func variablesOf(t *testing.T, agent, command string) []string {
+	t.Helper()
+	help, err := exec.Command(agent, command, "--help").Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	var variables []string
+	for _, match := range regexp.MustCompile(`else from ([A-Z_]+)`).FindAllStringSubmatch(string(help), -1) {
+		variables = append(variables, match[1])
+	}
+	if len(variables) == 0 {
+		t.Fatalf("no variables in:\n%s", help)
+	}
+	return variables
 }
 
 // compareAccess wants the agent's roles to allow what was asked for, and nothing that was not.

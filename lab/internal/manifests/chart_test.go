@@ -146,7 +146,7 @@ func TestChartGoesItsOwnWay(t *testing.T) {
 			t.Errorf("endpoint %s", got)
 		}
 		pod := find[*appsv1.DaemonSet](t, objects, "").Spec.Template.Spec
-		if got := mountedOfHost(t, pod); !slices.Equal(got, []string{"ro /srv/k3s"}) {
+		if got := mountedOfHost(t, pod, pod.Containers[0]); !slices.Equal(got, []string{"ro /srv/k3s"}) {
 			t.Errorf("mounts %v", got)
 		}
 	})

@@ -24,6 +24,8 @@ var hostPaths = map[string][]string{
 	"k3s":       {"ro /run/k3s/containerd"},
 	"microk8s":  {"ro /var/snap/microk8s/common/run"},
 	"state-dir": {"ro /run/containerd", "rw /var/lib/podlapse"},
+	// The agent has nothing of the host; what its proxy has is another test's business.
+	"runtime-proxy": nil,
 }
 
 // volumes is how Pod Security's level restricted calls the hostPath of the socket.
@@ -51,17 +53,18 @@ func TestWhatThePodMayDo(t *testing.T) {
 			}
 			template := find[*appsv1.DaemonSet](t, compose(t, components...), "").Spec.Template
 			pod := template.Spec
-			if len(pod.Containers) != 1 || len(pod.InitContainers) != 0 {
+			if len(pod.Containers) != 1 && component != "runtime-proxy" || len(pod.InitContainers) != 0 {
 				t.Fatalf("%d containers, %d init containers", len(pod.Containers), len(pod.InitContainers))
 			}
 
-			want := hostPaths[component]
-			if want == nil {
+			want, ok := hostPaths[component]
+			if !ok {
 				want = hostPaths[""]
 			}
-			if got := mountedOfHost(t, pod); !slices.Equal(got, want) {
+			if got := mountedOfHost(t, pod, pod.Containers[0]); !slices.Equal(got, want) {
 				t.Errorf("of the host it mounts %v, not %v", got, want)
 			}
+			wantEveryVolumeMounted(t, pod)
 
 			var refused []string
 			for _, result := range checks.EvaluatePod(restricted, &template.ObjectMeta, &pod) {
@@ -77,12 +80,13 @@ func TestWhatThePodMayDo(t *testing.T) {
 			}
 
 			// Pod Security looks at none of these.
-			container := pod.Containers[0]
-			if readOnly := container.SecurityContext.ReadOnlyRootFilesystem; readOnly == nil || !*readOnly {
-				t.Error("its root file system can be written to")
-			}
-			if added := container.SecurityContext.Capabilities.Add; len(added) != 0 {
-				t.Errorf("it has capabilities %v", added)
+			for _, container := range pod.Containers {
+				if readOnly := container.SecurityContext.ReadOnlyRootFilesystem; readOnly == nil || !*readOnly {
+					t.Errorf("the root file system of %s can be written to", container.Name)
+				}
+				if c := container.SecurityContext.Capabilities; len(c.Add) != 0 || !slices.Equal(c.Drop, []corev1.Capability{"ALL"}) {
+					t.Errorf("%s has capabilities %v", container.Name, c)
+				}
 			}
 			if pod.SecurityContext.RunAsUser == nil || pod.SecurityContext.RunAsGroup == nil {
 				t.Error("the user is left to the image")
@@ -94,10 +98,10 @@ func TestWhatThePodMayDo(t *testing.T) {
 	}
 }
 
-func mountedOfHost(t *testing.T, pod corev1.PodSpec) []string {
+func mountedOfHost(t *testing.T, pod corev1.PodSpec, container corev1.Container) []string {
 	t.Helper()
 	var mounted []string
-	for _, mount := range pod.Containers[0].VolumeMounts {
+	for _, mount := range container.VolumeMounts {
 		i := slices.IndexFunc(pod.Volumes, func(v corev1.Volume) bool { return v.Name == mount.Name })
 		if i < 0 {
 			t.Fatalf("mount %s has no volume", mount.Name)
@@ -116,12 +120,18 @@ func mountedOfHost(t *testing.T, pod corev1.PodSpec) []string {
 		mounted = append(mounted, mode+" "+source.Path)
 	}
 	slices.Sort(mounted)
+	return mounted
+}
+
+func wantEveryVolumeMounted(t *testing.T, pod corev1.PodSpec) {
+	t.Helper()
 	for _, v := range pod.Volumes {
-		if !slices.ContainsFunc(pod.Containers[0].VolumeMounts, func(m corev1.VolumeMount) bool { return m.Name == v.Name }) {
+		if !slices.ContainsFunc(pod.Containers, func(c corev1.Container) bool {
+			return slices.ContainsFunc(c.VolumeMounts, func(m corev1.VolumeMount) bool { return m.Name == v.Name })
+		}) {
 			t.Errorf("volume %s is mounted nowhere", v.Name)
 		}
 	}
-	return mounted
 }
 
 func TestTokenIsProjectedAndNothingElse(t *testing.T) {

@@ -36,8 +36,12 @@ func TestEveryComponentAndOverlayIsHeldAgainstTheChart(t *testing.T) {
 func TestChartSaysWhatKustomizeSays(t *testing.T) {
 	combinations := [][]string{
 		nil,
-		{"node-health", "node-impersonation", "probes", "host-network", "pod-monitor", "rules", "dashboard", "network-policy", "metrics-auth", "tls", "state-dir", "annotate", "k3s"},
+		{"node-health", "node-impersonation", "probes", "host-network", "pod-monitor", "rules", "dashboard", "network-policy", "metrics-auth", "tls", "state-dir", "annotate", "k3s",
+			"runtime-proxy"},
 		{"openshift", "host-network", "pod-monitor", "rules", "dashboard", "network-policy", "metrics-auth", "tls", "state-dir", "annotate"},
+		{"openshift", "runtime-proxy", "tls", "state-dir"},
+		{"crio", "runtime-proxy"},
+		{"microk8s", "runtime-proxy"},
 	}
 	for name := range asValues() {
 		combinations = append(combinations, []string{name})

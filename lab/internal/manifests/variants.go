@@ -25,6 +25,7 @@ func asValues() map[string]string {
 		"annotate":           "annotate: {enabled: true}",
 		"node-health":        "nodeHealth: {enabled: true}",
 		"probes":             "probes: {enabled: true}",
+		"runtime-proxy":      "runtimeProxy: {enabled: true}",
 		"crio":               "runtime: crio",
 		"k3s":                "runtime: k3s",
 		"microk8s":           "runtime: microk8s",
