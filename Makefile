@@ -17,7 +17,7 @@ NODE    := $(shell [ "$$(uname -s)" = Linux ] && [ "$$(id -u)" = 0 ] && echo yes
 FUZZTIME ?= 10000x
 # The scenarios that `make test` runs on the real node: first those for which the agent is the DaemonSet, so that it changes
 # only once.
-SCENARIOS := rollout install command-line alerts first-light network-failure serial-queue accuracy restart pulls \
+SCENARIOS := rollout install runtime-proxy command-line alerts first-light network-failure serial-queue accuracy restart pulls \
 	lost-events unpack no-watch prometheus otlp termination rollout-trace life-trace node-impersonation metrics-auth node-health probes annotations stream-truth page
 
 .DEFAULT_GOAL := help

@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"strings"
 	"time"
 
@@ -28,6 +29,8 @@ const (
 	AgentNamespace = "podlapse"
 	agentDaemonSet = "podlapse-agent"
 	agentContainer = "agent"
+	// ProxyContainer is the second container of the component of that name.
+	ProxyContainer = "runtime-proxy"
 
 	daemonSetPath = "/apis/apps/v1/namespaces/" + AgentNamespace + "/daemonsets/" + agentDaemonSet
 	agentPodsPath = "/api/v1/namespaces/" + AgentNamespace + "/pods?labelSelector=app.kubernetes.io%2Fcomponent%3Dagent"
@@ -105,13 +108,25 @@ spec:
       containers:
       - name: agent
         env:
-        - {name: CONTAINER_RUNTIME_ENDPOINT, value: "unix://@socket@"}
         - {name: KUBERNETES_SERVICE_HOST, value: "@host@"}
         - {name: KUBERNETES_SERVICE_PORT, value: "@port@"}
         - {name: LISTEN_ADDRESS, value: "@listen@"}
         - {name: RECORDS, value: both}
         livenessProbe: {httpGet: {host: "@host@"}}
         readinessProbe: {httpGet: {host: "@host@"}, periodSeconds: 1}
+`
+
+// socketPatch has the container that holds the runtime's socket look for it where the lab has it.
+const socketPatch = `apiVersion: apps/v1
+kind: DaemonSet
+metadata: {name: podlapse-agent, namespace: podlapse}
+spec:
+  template:
+    spec:
+      containers:
+      - name: @holder@
+        env:
+        - {name: CONTAINER_RUNTIME_ENDPOINT, value: "unix://@socket@"}
         volumeMounts:
         - {mountPath: /run/containerd, $patch: delete}
         - {name: runtime, mountPath: "@run@", readOnly: true}
@@ -154,7 +169,12 @@ func (n Node) agentManifests(components []string, patches ...string) (string, er
 	if source, err = filepath.EvalSymlinks(source); err != nil {
 		return "", fmt.Errorf("render the agent's manifests: %w", err)
 	}
-	values := strings.NewReplacer("@label@", nodeLabel, "@socket@", n.ContainerdSocket(), "@host@", layout.Loopback,
+	holder := agentContainer
+	if slices.Contains(components, ProxyContainer) {
+		holder = ProxyContainer
+	}
+	patches = append([]string{socketPatch}, patches...)
+	values := strings.NewReplacer("@holder@", holder, "@label@", nodeLabel, "@socket@", n.ContainerdSocket(), "@host@", layout.Loopback,
 		"@port@", fmt.Sprint(layout.APIServerPort), "@listen@", layout.Address(layout.AgentPort), "@observations@", n.AgentObservations(),
 		"@state@", n.AgentState(), "@run@", n.Run, "@files@", n.AgentFiles())
 	for i, patch := range patches {
@@ -173,8 +193,11 @@ func (n Node) DeployAgent(ctx context.Context, components ...string) error {
 	return n.deploy(ctx, append([]string{"state-dir"}, components...), labPatch, filesPatch)
 }
 
-// DeployBase is DeployAgent of what the base alone says: as a user other than root, who has nothing of the node but the runtime's socket.
-func (n Node) DeployBase(ctx context.Context) error { return n.deploy(ctx, nil, labPatch) }
+// DeployBase is DeployAgent of what the base alone says, with components: as a user other than root, who has nothing of the node but
+// the runtime's socket.
+func (n Node) DeployBase(ctx context.Context, components ...string) error {
+	return n.deploy(ctx, components, labPatch)
+}
 
 func (n Node) deploy(ctx context.Context, components []string, patches ...string) error {
 	if n.AgentImage() == "" {

@@ -121,3 +121,31 @@ func TestFormIsRemembered(t *testing.T) {
 		}
 	}
 }
+
+// The proxy's container has the socket where the lab has it, and the agent's nothing of the node.
+func TestLabDeploysTheProxy(t *testing.T) {
+	n := testNode(t)
+	pod := deployed(t, n, []string{"runtime-proxy"}, labPatch).Spec.Template.Spec
+	if len(pod.Containers) != 2 || pod.Containers[0].Name != agentContainer || pod.Containers[1].Name != ProxyContainer {
+		t.Fatalf("%d containers", len(pod.Containers))
+	}
+	endpoints := map[string]string{}
+	mounts := map[string][]string{}
+	for _, c := range pod.Containers {
+		for _, v := range c.Env {
+			if v.Name == "CONTAINER_RUNTIME_ENDPOINT" {
+				endpoints[c.Name] = v.Value
+			}
+		}
+		for _, m := range c.VolumeMounts {
+			mounts[c.Name] = append(mounts[c.Name], m.MountPath)
+		}
+	}
+	if endpoints[agentContainer] != "unix:///run/podlapse/runtime.sock" || endpoints[ProxyContainer] != "unix://"+n.ContainerdSocket() {
+		t.Errorf("endpoints %v", endpoints)
+	}
+	if slices.Contains(mounts[agentContainer], n.Run) || !slices.Contains(mounts[ProxyContainer], n.Run) ||
+		slices.Contains(mounts[ProxyContainer], "/run/containerd") {
+		t.Errorf("mounts %v", mounts)
+	}
+}

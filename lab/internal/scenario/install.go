@@ -70,31 +70,40 @@ func install(ctx context.Context, b *bench.Bench, v *Verdict) error {
 	return checkInPod(ctx, b, v, "node impersonation is in force")
 }
 
-// checkInPod runs podlapse-agent check in the agent's container, as kubectl exec would if the API server reached kubelet: by the runtime.
+// checkInPod runs podlapse-agent check in the agent's container.
 func checkInPod(ctx context.Context, b *bench.Bench, v *Verdict, want string) error {
 	pod, err := b.Node.AgentPod(ctx)
 	if err != nil {
 		return err
 	}
-	pipes, err := os.MkdirTemp(b.Node.Run, "exec-")
-	if err != nil {
-		return fmt.Errorf("check in the agent's pod: %w", err)
-	}
-	defer os.RemoveAll(pipes)
-	container := strings.TrimPrefix(pod.Status.ContainerStatuses[0].ContainerID, "containerd://")
-	cmd := exec.CommandContext(ctx, b.Node.Programs.Tool("ctr"), "--address", b.Node.ContainerdSocket(), "--namespace", "k8s.io",
-		"tasks", "exec", "--exec-id", "check", "--fifo-dir", pipes, container, "/podlapse-agent", "check")
-	var stdout, stderr strings.Builder // where ctr has warnings of its own
-	cmd.Stdout, cmd.Stderr = &stdout, &stderr
-	err = cmd.Run()
+	stdout, stderr, err := runInAgent(ctx, b, pod, "check")
 	v.Compared++
-	if err != nil || !strings.Contains(stdout.String(), want) {
-		v.Problem("podlapse-agent check in the agent's pod: %v, want %q in\n%s%s", err, want, &stdout, &stderr)
+	if err != nil || !strings.Contains(stdout, want) {
+		v.Problem("podlapse-agent check in the agent's pod: %v, want %q in\n%s%s", err, want, stdout, stderr)
 	}
-	for line := range strings.Lines(stdout.String()) {
+	for line := range strings.Lines(stdout) {
 		v.Note("check in pod %s: %s", pod.Name, strings.TrimSuffix(line, "\n"))
 	}
 	return nil
+}
+
+// runInAgent runs the agent's program in the agent's container, as kubectl exec would if the API server reached kubelet: by the runtime.
+func runInAgent(ctx context.Context, b *bench.Bench, pod corev1.Pod, args ...string) (stdout, stderr string, err error) {
+	pipes, err := os.MkdirTemp(b.Node.Run, "exec-")
+	if err != nil {
+		return "", "", fmt.Errorf("run in the agent's pod: %w", err)
+	}
+	defer os.RemoveAll(pipes)
+	container, err := node.ContainerID(pod, "agent")
+	if err != nil {
+		return "", "", err
+	}
+	cmd := exec.CommandContext(ctx, b.Node.Programs.Tool("ctr"), append([]string{"--address", b.Node.ContainerdSocket(), "--namespace", "k8s.io",
+		"tasks", "exec", "--exec-id", "lab", "--fifo-dir", pipes, container, "/podlapse-agent"}, args...)...)
+	var out, failures strings.Builder // where ctr has warnings of its own
+	cmd.Stdout, cmd.Stderr = &out, &failures
+	err = cmd.Run()
+	return out.String(), failures.String(), err
 }
 
 // judgeManifests has the API server take every object of every way to install the agent, as if it was the first, and keep none. A

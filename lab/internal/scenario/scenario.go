@@ -40,6 +40,7 @@ func Table() []Scenario {
 	return []Scenario{
 		{"rollout", "pods start while the DaemonSet is restarted three times: none lost, none told twice", rollout, true},
 		{"install", "the API server takes every overlay and the chart; the agent uses all of its rights and no other", install, true},
+		{"runtime-proxy", "the runtime's socket in a container of its own: timelines as ever, and no other way to the runtime for the agent", runtimeProxy, true},
 		{"command-line", "kubectl podlapse and the page, through the API server: a pod that starts, and one that was deleted", commandLine, true},
 		{"alerts", "a slow registry and a slow node: Prometheus, with the rules as they are, tells which", alerts, true},
 		{"first-light", "one pod of every ingredient: slow network, slow pull, init container, sidecar, readiness", firstLight, false},

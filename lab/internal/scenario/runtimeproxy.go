@@ -1,0 +1,213 @@
+package scenario
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/credentials/insecure"
+	"google.golang.org/grpc/status"
+	runtimeapi "k8s.io/cri-api/pkg/apis/runtime/v1"
+
+	"github.com/podlapse/podlapse/lab/internal/bench"
+	"github.com/podlapse/podlapse/lab/internal/node"
+	"github.com/podlapse/podlapse/lab/internal/process"
+)
+
+// proxySocket is where the agent's container sees the socket of the component runtime-proxy.
+const proxySocket = "/run/podlapse/runtime.sock"
+
+// runtimeProxy deploys the agent without the runtime's socket, wants its timelines to be as right as ever, and then tries what somebody
+// who has taken over the agent's container would.
+func runtimeProxy(ctx context.Context, b *bench.Bench, v *Verdict) error {
+	if err := b.Node.DeployBase(ctx, node.ProxyContainer); err != nil {
+		return err
+	}
+	if err := firstLight(ctx, b, v); err != nil {
+		return err
+	}
+	if err := b.ResetFaults(ctx); err != nil {
+		return err
+	}
+	pod, err := b.Node.AgentPod(ctx)
+	if err != nil {
+		return err
+	}
+	agent, err := b.Node.AgentPID(pod, "agent")
+	if err != nil {
+		return err
+	}
+	proxy, err := b.Node.AgentPID(pod, node.ProxyContainer)
+	if err != nil {
+		return err
+	}
+	through, err := grpc.NewClient(fmt.Sprintf("unix:///proc/%d/root%s", agent, proxySocket), grpc.WithTransportCredentials(insecure.NewCredentials()))
+	if err != nil {
+		return err
+	}
+	defer through.Close()
+	direct, err := grpc.NewClient("unix://"+b.Node.ContainerdSocket(), grpc.WithTransportCredentials(insecure.NewCredentials()))
+	if err != nil {
+		return err
+	}
+	defer direct.Close()
+	if err := tryForbidden(ctx, b, v, direct, through); err != nil {
+		return err
+	}
+	if err := lookForSockets(b, v, agent); err != nil {
+		return err
+	}
+	if err := tryFromInside(ctx, b, v, pod); err != nil {
+		return err
+	}
+	judgeProxyProcess(v, proxy)
+	if err := measureProxy(ctx, v, direct, through, proxy); err != nil {
+		return err
+	}
+	return restartBehindProxy(ctx, b, v)
+}
+
+// tryForbidden calls what changes the runtime, and what tells more than the agent needs, through the socket that the agent's container has.
+// One of the calls would end a container that runs.
+func tryForbidden(ctx context.Context, b *bench.Bench, v *Verdict, direct, through *grpc.ClientConn) error {
+	ctx, cancel := context.WithTimeout(ctx, 30*time.Second)
+	defer cancel()
+	runtime := runtimeapi.NewRuntimeServiceClient(direct)
+	running := &runtimeapi.ListContainersRequest{Filter: &runtimeapi.ContainerFilter{
+		State:         &runtimeapi.ContainerStateValue{State: runtimeapi.ContainerState_CONTAINER_RUNNING},
+		LabelSelector: map[string]string{"io.kubernetes.pod.namespace": b.Namespace, "io.kubernetes.container.name": "main"}}}
+	list, err := runtime.ListContainers(ctx, running)
+	if err != nil {
+		return fmt.Errorf("list containers: %w", err)
+	}
+	if len(list.GetContainers()) == 0 {
+		v.Problem("no container runs that could be stopped: nothing is proven")
+		return nil
+	}
+	victim := list.GetContainers()[0].GetId()
+	evil, images := runtimeapi.NewRuntimeServiceClient(through), runtimeapi.NewImageServiceClient(through)
+	calls := map[string]func() error{
+		"RunPodSandbox": func() error { _, err := evil.RunPodSandbox(ctx, &runtimeapi.RunPodSandboxRequest{}); return err },
+		"ExecSync": func() error {
+			_, err := evil.ExecSync(ctx, &runtimeapi.ExecSyncRequest{ContainerId: victim, Cmd: []string{"/workload"}})
+			return err
+		},
+		"StopContainer": func() error {
+			_, err := evil.StopContainer(ctx, &runtimeapi.StopContainerRequest{ContainerId: victim})
+			return err
+		},
+		"RemoveContainer": func() error {
+			_, err := evil.RemoveContainer(ctx, &runtimeapi.RemoveContainerRequest{ContainerId: victim})
+			return err
+		},
+		"PullImage": func() error { _, err := images.PullImage(ctx, &runtimeapi.PullImageRequest{}); return err },
+		"ContainerStatus, verbose": func() error {
+			_, err := evil.ContainerStatus(ctx, &runtimeapi.ContainerStatusRequest{ContainerId: victim, Verbose: true})
+			return err
+		},
+		"ListContainers of all pods": func() error { _, err := evil.ListContainers(ctx, &runtimeapi.ListContainersRequest{}); return err },
+	}
+	for _, method := range []string{"/containerd.services.containers.v1.Containers/List", "/containerd.services.tasks.v1.Tasks/Exec",
+		"/containerd.services.content.v1.Content/Delete", "/containerd.services.leases.v1.Leases/Create", "/grpc.health.v1.Health/Check"} {
+		calls[method] = func() error {
+			return through.Invoke(ctx, method, &runtimeapi.VersionRequest{}, &runtimeapi.VersionResponse{})
+		}
+	}
+	for name, call := range calls {
+		v.Compared++
+		if err := call(); status.Code(err) != codes.PermissionDenied {
+			v.Problem("%s through the proxy: %v, want it refused", name, err)
+		}
+	}
+	if _, err := evil.ContainerStatus(ctx, &runtimeapi.ContainerStatusRequest{ContainerId: victim}); err != nil {
+		v.Problem("ContainerStatus through the proxy: %v, want an answer: else the refusals prove nothing", err)
+	}
+	if list, err = runtime.ListContainers(ctx, running); err != nil {
+		return fmt.Errorf("list containers: %w", err)
+	}
+	if !slices.ContainsFunc(list.GetContainers(), func(c *runtimeapi.Container) bool { return c.GetId() == victim }) {
+		v.Problem("container %s was stopped through the proxy", victim)
+	}
+	v.Note("%d forbidden calls were refused through the proxy's socket; container %.12s, which one of them was to stop, runs", len(calls), victim)
+	return nil
+}
+
+// measureProxy holds the time of calls through the proxy against that of the same calls beside it, and notes what it uses.
+func measureProxy(ctx context.Context, v *Verdict, direct, through *grpc.ClientConn, proxy int) error {
+	const calls = 1000
+	took := map[string][]time.Duration{}
+	for range calls { // in turns, so that both have the machine as it is
+		for way, conn := range map[string]*grpc.ClientConn{"direct": direct, "through the proxy": through} {
+			ctx, cancel := context.WithTimeout(ctx, 10*time.Second)
+			begunAt := time.Now()
+			_, err := runtimeapi.NewRuntimeServiceClient(conn).Version(ctx, &runtimeapi.VersionRequest{})
+			cancel()
+			if err != nil {
+				return fmt.Errorf("measure calls %s: %w", way, err)
+			}
+			took[way] = append(took[way], time.Since(begunAt))
+		}
+	}
+	for _, way := range []string{"direct", "through the proxy"} {
+		slices.Sort(took[way])
+		v.Note("Version of containerd, %s: median %s, 99th percentile %s", way, took[way][calls/2], took[way][calls*99/100])
+	}
+	const most = 5 * time.Millisecond // of what the agent gives a call, next to nothing
+	v.Compared++
+	if added := took["through the proxy"][calls/2] - took["direct"][calls/2]; added > most {
+		v.Problem("the proxy adds %s to a call, at most %s is wanted", added, most)
+	}
+	id, err := process.Identify(proxy)
+	if err != nil {
+		return err
+	}
+	usage, err := id.Usage()
+	if err != nil {
+		return err
+	}
+	const budget = 15 << 20 // what the manifests request
+	v.Compared++
+	if usage.Own > budget {
+		v.Problem("the proxy holds %d KiB of its own, at most %d are wanted", usage.Own>>10, budget>>10)
+	}
+	v.Note("the proxy is resident with %.1f MiB, %.1f of them its own, the rest the program's, after %s of CPU",
+		float64(usage.Memory)/(1<<20), float64(usage.Own)/(1<<20), usage.CPU)
+	return nil
+}
+
+// restartBehindProxy has containerd make a new socket: the next pod is to be told as if nothing had been.
+func restartBehindProxy(ctx context.Context, b *bench.Bench, v *Verdict) error {
+	if err := b.Node.StopContainerd(); err != nil {
+		return err
+	}
+	if err := b.Node.StartContainerd(ctx); err != nil {
+		return err
+	}
+	if err := b.Node.AwaitReady(ctx); err != nil {
+		return err
+	}
+	const delay = 2 * time.Second
+	if err := b.DelayNetwork(delay); err != nil {
+		return err
+	}
+	timeline, err := startPlain(ctx, b, "after", b.BaseImage)
+	if err != nil {
+		return err
+	}
+	truth, err := b.NetworkTruth("after")
+	if err != nil {
+		return err
+	}
+	v.Phase(timeline, "network", "", delay, truth.Length(), limit)
+	v.Contract(timeline)
+	stdout, stderr, err := checkRuntimeInAgent(ctx, b)
+	v.Compared++
+	if err != nil || !strings.Contains(stdout, "ok       runtime ") {
+		v.Problem("podlapse-agent check after containerd was restarted: %v\n%s%s", err, stdout, stderr)
+	}
+	return nil
+}

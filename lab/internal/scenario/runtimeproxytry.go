@@ -1,0 +1,155 @@
+package scenario
+
+import (
+	"bufio"
+	"context"
+	"fmt"
+	"io/fs"
+	"net"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/podlapse/podlapse/lab/internal/bench"
+)
+
+// lookForSockets walks all that the agent's container sees of files, as root of the node, who is shown more than the agent: the proxy's
+// socket is to be the only one.
+func lookForSockets(b *bench.Bench, v *Verdict, pid int) error {
+	root := fmt.Sprintf("/proc/%d/root", pid)
+	var found []string
+	files := 0
+	err := filepath.WalkDir(root+"/", func(path string, entry fs.DirEntry, err error) error {
+		if err != nil {
+			return fs.SkipDir // what went away meanwhile
+		}
+		inside := strings.TrimPrefix(path, root)
+		if entry.IsDir() && slices.Contains([]string{"/proc", "/sys"}, inside) {
+			return fs.SkipDir
+		}
+		files++
+		if entry.Type()&fs.ModeSocket != 0 {
+			found = append(found, inside)
+		}
+		return nil
+	})
+	if err != nil {
+		return fmt.Errorf("look through the agent's files: %w", err)
+	}
+	v.Compared++
+	if !slices.Equal(found, []string{proxySocket}) {
+		v.Problem("the agent's container sees the sockets %q, want %s alone", found, proxySocket)
+	}
+	// A path of the node's leads nowhere there, nor does one through the processes that it sees.
+	for _, path := range []string{b.Node.ContainerdSocket(), "/run/containerd/containerd.sock", "/proc/1/root" + b.Node.ContainerdSocket()} {
+		v.Compared++
+		if conn, err := net.DialTimeout("unix", root+path, time.Second); err == nil {
+			_ = conn.Close()
+			v.Problem("the agent's container reaches %s", path)
+		}
+	}
+	mounts, err := os.ReadFile(fmt.Sprintf("/proc/%d/mountinfo", pid))
+	if err != nil {
+		return fmt.Errorf("read the agent's mounts: %w", err)
+	}
+	v.Compared++
+	if strings.Contains(string(mounts), b.Node.Run+" ") || !strings.Contains(string(mounts), filepath.Dir(proxySocket)+" ") {
+		v.Problem("the agent's mounts:\n%s", mounts)
+	}
+	v.Note("among %d files that the agent's container sees, one is a socket: %v", files, found)
+	return nil
+}
+
+// tryFromInside has the agent's own program, as its user, in its container, look for the runtime elsewhere.
+func tryFromInside(ctx context.Context, b *bench.Bench, v *Verdict, pod corev1.Pod) error {
+	stdout, stderr, err := checkRuntimeInAgent(ctx, b)
+	v.Compared++
+	if err != nil || !strings.Contains(stdout, "containerd") || !strings.Contains(stdout, "unix://"+proxySocket) {
+		v.Problem("podlapse-agent check in the agent's container: %v\n%s%s", err, stdout, stderr)
+	}
+	for _, endpoint := range []string{"unix://" + b.Node.ContainerdSocket(), "auto"} {
+		stdout, stderr, err := runInAgent(ctx, b, pod, "check", "--cri-endpoint="+endpoint)
+		v.Compared++
+		if err == nil || !strings.Contains(stdout, "failed   runtime ") {
+			v.Problem("podlapse-agent check --cri-endpoint=%s in the agent's container: %v\n%s%s", endpoint, err, stdout, stderr)
+		}
+	}
+	return nil
+}
+
+func checkRuntimeInAgent(ctx context.Context, b *bench.Bench) (stdout, stderr string, err error) {
+	pod, err := b.Node.AgentPod(ctx)
+	if err != nil {
+		return "", "", err
+	}
+	return runInAgent(ctx, b, pod, "check")
+}
+
+// judgeProxyProcess wants the process that has the runtime's socket to have nothing else: no right, no token, no connection.
+func judgeProxyProcess(v *Verdict, pid int) {
+	for name, want := range map[string]string{"CapEff": "0000000000000000", "CapPrm": "0000000000000000", "CapBnd": "0000000000000000",
+		"NoNewPrivs": "1", "Seccomp": "2", "Uid": "65532 65532 65532 65532", "Gid": "65532 65532 65532 65532"} {
+		v.Compared++
+		if got := statusOf(pid, name); got != want {
+			v.Problem("the proxy's process has %s %q, want %q", name, got, want)
+		}
+	}
+	v.Compared++
+	if _, err := os.Stat(fmt.Sprintf("/proc/%d/root/var/run/secrets/kubernetes.io/serviceaccount/token", pid)); err == nil {
+		v.Problem("the proxy's container has a token")
+	}
+	// The node's network is the pod's here: of its sockets, those that the process holds count.
+	inodes := map[string]bool{}
+	for _, table := range []string{"tcp", "tcp6", "udp", "udp6", "raw", "raw6"} {
+		for _, inode := range inodesOf(fmt.Sprintf("/proc/%d/net/%s", pid, table)) {
+			inodes[inode] = true
+		}
+	}
+	entries, err := os.ReadDir(fmt.Sprintf("/proc/%d/fd", pid))
+	v.Compared++
+	if err != nil || len(inodes) == 0 {
+		v.Problem("the proxy's files: %v; %d sockets on the network", err, len(inodes))
+	}
+	for _, entry := range entries {
+		target, _ := os.Readlink(fmt.Sprintf("/proc/%d/fd/%s", pid, entry.Name()))
+		inode := strings.TrimSuffix(strings.TrimPrefix(target, "socket:["), "]")
+		if strings.HasPrefix(target, "socket:[") && inodes[inode] {
+			v.Problem("the proxy holds a socket on the network: %s", target)
+		}
+	}
+}
+
+// statusOf is a field of /proc/PID/status, with single spaces.
+func statusOf(pid int, name string) string {
+	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", pid))
+	if err != nil {
+		return err.Error()
+	}
+	for line := range strings.Lines(string(text)) {
+		if value, ok := strings.CutPrefix(line, name+":"); ok {
+			return strings.Join(strings.Fields(value), " ")
+		}
+	}
+	return ""
+}
+
+// inodesOf lists the sockets of a table of /proc/PID/net.
+func inodesOf(path string) []string {
+	file, err := os.Open(path)
+	if err != nil {
+		return nil
+	}
+	defer file.Close()
+	var inodes []string
+	for lines := bufio.NewScanner(file); lines.Scan(); {
+		const inode = 9 // sl local remote st queue tr retrnsmt uid timeout inode
+		if fields := strings.Fields(lines.Text()); len(fields) > inode && fields[0] != "sl" {
+			inodes = append(inodes, fields[inode])
+		}
+	}
+	return inodes
+}
