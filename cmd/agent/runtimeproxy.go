@@ -31,8 +31,10 @@ func (c *proxyConfig) settings() []setting {
 			help: "the container runtime's socket", set: setSocket(&c.runtime),
 		},
 		{
-			flag: "proxy-endpoint", variable: "PROXY_ENDPOINT", value: "unix:///PATH", def: "unix:///run/podlapse/runtime.sock",
-			help: "the socket to serve on, for --cri-endpoint of run; its user and group are those of the proxy, its mode is 0660",
+			flag: "proxy-endpoint", variable: "PROXY_ENDPOINT", value: "unix:///PATH",
+			def: "unix:///run/podlapse/runtime.sock",
+			help: "the socket to serve on, for --cri-endpoint of run; its user and group are those of the proxy, " +
+				"its mode is 0660",
 			set: func(value string) error {
 				err := setSocket(&c.listen)(value)
 				if err == nil && c.listen == c.runtime {
@@ -56,7 +58,12 @@ func setSocket(path *string) func(value string) error {
 			return fmt.Errorf("invalid endpoint %q: must be unix:///absolute/path/of.sock", value)
 		}
 		if len(endpoint.Path()) > maxSocketPath {
-			return fmt.Errorf("invalid endpoint %q: the path has %d bytes, must have at most %d", value, len(endpoint.Path()), maxSocketPath)
+			return fmt.Errorf(
+				"invalid endpoint %q: the path has %d bytes, must have at most %d",
+				value,
+				len(endpoint.Path()),
+				maxSocketPath,
+			)
 		}
 		*path = endpoint.Path()
 		return nil
@@ -68,8 +75,13 @@ func runRuntimeProxy(ctx context.Context, args []string, getenv func(string) str
 	var c proxyConfig
 	_, err := settle(c.settings(), args, getenv, 0)
 	if errors.Is(err, errHelp) {
-		printHelp(stdout, agentProgram, "runtime-proxy [flags]\n\nServes to the agent, in another container, the calls to the container runtime "+
-			"that only read.\nEvery other call is refused before it reaches the runtime.", c.settings())
+		printHelp(
+			stdout,
+			agentProgram,
+			"runtime-proxy [flags]\n\nServes to the agent, in another container, the calls to the container runtime "+
+				"that only read.\nEvery other call is refused before it reaches the runtime.",
+			c.settings(),
+		)
 		return exitOK
 	}
 	if err != nil {

@@ -105,7 +105,14 @@ func TestRuntimeProxyFlags(t *testing.T) {
 	try("no such flag", "--node-name=a")
 	try("unexpected argument", "x", "--cri-endpoint=unix:///r.sock")
 	runs(t, agentProgram, env, runtimeProxyCommand, "--help").must(t, exitOK, "--proxy-endpoint unix:///PATH", "")
-	runs(t, agentProgram, env, "__complete", runtimeProxyCommand, "--").must(t, exitOK, "--cri-endpoint\tthe container runtime's socket", "")
+	runs(
+		t,
+		agentProgram,
+		env,
+		"__complete",
+		runtimeProxyCommand,
+		"--",
+	).must(t, exitOK, "--cri-endpoint\tthe container runtime's socket", "")
 
 	file := filepath.Join(t.TempDir(), "file")
 	if err := os.WriteFile(file, nil, 0o600); err != nil {

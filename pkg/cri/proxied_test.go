@@ -56,8 +56,8 @@ func front(t testing.TB, socket, path string) {
 	})
 }
 
-// TestThroughTheProxy runs the tests of this package again, with a runtime proxy before each fake runtime: a source sees
-// the same as without one.
+// TestThroughTheProxy runs the tests of this package again, with a runtime proxy before each fake runtime: a source
+// sees the same as without one.
 func TestThroughTheProxy(t *testing.T) {
 	if critest.Front != nil {
 		t.Skip("this is the second run")
@@ -66,7 +66,14 @@ func TestThroughTheProxy(t *testing.T) {
 		t.Skip("a second run takes as long as the first")
 	}
 	const slow = "TestWhatARuntimeLacksIsSaidOnce" // takes half a minute, for what the source itself logs
-	cmd := exec.CommandContext(t.Context(), os.Args[0], "-test.v", "-test.run=^Test", "-test.skip="+slow, "-test.timeout=5m")
+	cmd := exec.CommandContext(
+		t.Context(),
+		os.Args[0],
+		"-test.v",
+		"-test.run=^Test",
+		"-test.skip="+slow,
+		"-test.timeout=5m",
+	)
 	cmd.Env = append(os.Environ(), throughProxy+"=1")
 	out, err := cmd.CombinedOutput()
 	passed, proxies := strings.Count(string(out), "--- PASS: Test"), strings.Count(string(out), "a proxy stands before")

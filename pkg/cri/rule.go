@@ -92,7 +92,9 @@ func smallBlob(m proto.Message) error {
 	return nil
 }
 
-var errNoDocument = errors.New("the blob is no JSON object: only manifests, indexes and configurations of images are read")
+var errNoDocument = errors.New(
+	"the blob is no JSON object: only manifests, indexes and configurations of images are read",
+)
 
 // jsonAlone wants the answer to begin as a JSON object does, as all manifests and configurations are. Layers are
 // archives, compressed or not, and hold files of whoever made the image.

@@ -96,14 +96,16 @@ func TestValuesOfRequests(t *testing.T) {
 		{"/runtime.v1.RuntimeService/ListPodSandbox", &runtimeapi.ListPodSandboxRequest{}, false},
 		{"/runtime.v1.RuntimeService/ListPodSandbox",
 			&runtimeapi.ListPodSandboxRequest{Filter: &runtimeapi.PodSandboxFilter{LabelSelector: pod}}, true},
-		{"/runtime.v1.RuntimeService/ListContainers", &runtimeapi.ListContainersRequest{Filter: &runtimeapi.ContainerFilter{}}, false},
+		{"/runtime.v1.RuntimeService/ListContainers",
+			&runtimeapi.ListContainersRequest{Filter: &runtimeapi.ContainerFilter{}}, false},
 		{"/runtime.v1.RuntimeService/ListContainers", &runtimeapi.ListContainersRequest{
 			Filter: &runtimeapi.ContainerFilter{LabelSelector: map[string]string{"app": "x"}}}, false},
 		{"/containerd.services.images.v1.Images/List", &images.ListImagesRequest{}, false},
 		{"/containerd.services.images.v1.Images/List", &images.ListImagesRequest{Filters: []string{"name~=(a+)+"}}, false},
 		{"/containerd.services.content.v1.Content/List", &content.ListContentRequest{}, false},
 		{"/containerd.services.content.v1.Content/Read", &content.ReadContentRequest{Digest: "d"}, false},
-		{"/containerd.services.content.v1.Content/Read", &content.ReadContentRequest{Digest: "d", Size: maxBlob + 2}, false},
+		{"/containerd.services.content.v1.Content/Read",
+			&content.ReadContentRequest{Digest: "d", Size: maxBlob + 2}, false},
 		{"/containerd.services.content.v1.Content/Read", &content.ReadContentRequest{Digest: "d", Size: -1}, false},
 		{"/containerd.services.content.v1.Content/Read", &content.ReadContentRequest{Digest: "d", Size: maxBlob + 1}, true},
 	} {

@@ -15,8 +15,8 @@ import (
 	"github.com/podlapse/podlapse/pkg/cri"
 )
 
-// namespaceHeader says in which of its namespaces containerd is asked. Kubernetes has one, and others, such as Docker's,
-// are no concern of the agent.
+// namespaceHeader says in which of its namespaces containerd is asked. Kubernetes has one, and others, such as
+// Docker's, are no concern of the agent.
 const (
 	namespaceHeader     = "containerd-namespace"
 	kubernetesNamespace = "k8s.io"
@@ -75,8 +75,8 @@ func (p *Proxy) forward(_ any, client grpc.ServerStream) error {
 	return p.answer(client, runtime, method, call)
 }
 
-// prepare wants a deadline, which ends the call on both sides even if the client takes no answer, and takes from what the
-// client sent the one header that the runtime is to get.
+// prepare wants a deadline, which ends the call on both sides even if the client takes no answer, and takes from what
+// the client sent the one header that the runtime is to get.
 func prepare(ctx context.Context) (context.Context, error) {
 	if deadline, ok := ctx.Deadline(); !ok || time.Until(deadline) > callLimit {
 		return nil, fmt.Errorf("a call needs a deadline of at most %s", callLimit)

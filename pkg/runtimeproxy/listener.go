@@ -22,7 +22,10 @@ func listen(path string) (net.Listener, error) {
 	case err != nil:
 		return nil, fmt.Errorf("listen on %s: %w", path, err)
 	case info.Mode()&fs.ModeType != fs.ModeSocket:
-		return nil, fmt.Errorf("listen on %s: a file is there that is not a socket: remove it, or choose another path", path)
+		return nil, fmt.Errorf(
+			"listen on %s: a file is there that is not a socket: remove it, or choose another path",
+			path,
+		)
 	default:
 		if conn, err := net.DialTimeout("unix", path, time.Second); err == nil {
 			_ = conn.Close()

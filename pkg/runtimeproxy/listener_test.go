@@ -52,7 +52,8 @@ func TestStaleSocket(t *testing.T) {
 func TestNothingElseIsRemoved(t *testing.T) {
 	dir := t.TempDir()
 	file, link, folder := filepath.Join(dir, "file"), filepath.Join(dir, "link"), filepath.Join(dir, "folder")
-	if err := errors.Join(os.WriteFile(file, []byte("kept"), 0o600), os.Symlink(file, link), os.Mkdir(folder, 0o700)); err != nil {
+	err := errors.Join(os.WriteFile(file, []byte("kept"), 0o600), os.Symlink(file, link), os.Mkdir(folder, 0o700))
+	if err != nil {
 		t.Fatal(err)
 	}
 	for _, path := range []string{file, link, folder} {
@@ -64,13 +65,16 @@ func TestNothingElseIsRemoved(t *testing.T) {
 	if text, err := os.ReadFile(link); err != nil || string(text) != "kept" {
 		t.Errorf("the file holds %q, %v", text, err)
 	}
-	_, err := Listen(Config{Runtime: "/nowhere.sock", Listen: filepath.Join(dir, "none", "p.sock"), Logger: zap.NewNop()})
+	_, err = Listen(
+		Config{Runtime: "/nowhere.sock", Listen: filepath.Join(dir, "none", "p.sock"), Logger: zap.NewNop()},
+	)
 	if !errors.Is(err, fs.ErrNotExist) {
 		t.Errorf("in a directory that is not there: %v", err)
 	}
 }
 
-// TestClientsAreServedToTheirEnd: the agent, which is asked to end with the proxy, keeps the runtime until it has ended.
+// TestClientsAreServedToTheirEnd: the agent, which is asked to end with the proxy, keeps the runtime until it has
+// ended.
 func TestClientsAreServedToTheirEnd(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "r.sock")
 	startRuntime(t, path)
@@ -130,7 +134,12 @@ func TestConnectionsAreBounded(t *testing.T) {
 		_ = conn.Close()
 	}
 	for begun := time.Now(); ; time.Sleep(10 * time.Millisecond) { // the proxy has to notice
-		_, err := ask(t.Context(), connect(t, proxy.path), "/runtime.v1.RuntimeService/Version", &runtimeapi.VersionRequest{})
+		_, err := ask(
+			t.Context(),
+			connect(t, proxy.path),
+			"/runtime.v1.RuntimeService/Version",
+			&runtimeapi.VersionRequest{},
+		)
 		if err == nil {
 			return
 		}

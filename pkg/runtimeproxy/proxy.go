@@ -19,7 +19,8 @@ const (
 	maxRequest = 64 << 10
 	// maxAnswer bounds one message of an answer in bytes, as the agent's own client does.
 	maxAnswer = 16 << 20
-	// maxCalls is how many calls the runtime gets at once. The agent makes four: two questions, a sign of life, downloads.
+	// maxCalls is how many calls the runtime gets at once. The agent makes four: two questions, a sign of life,
+	// downloads.
 	maxCalls = 8
 	// maxWaiting is how many calls of one connection may wait for that. More wait in the client.
 	maxWaiting = 64
@@ -27,10 +28,11 @@ const (
 	maxConnections = 128
 	// callLimit is how long a call may take at most. The agent gives it 2 s.
 	callLimit = time.Minute
-	// lingerLimit is how long a proxy that is to end serves the clients that it has. All containers of a pod are asked to
-	// end at once, and the agent, which takes 5 s at most, is not to lose the runtime before.
+	// lingerLimit is how long a proxy that is to end serves the clients that it has. All containers of a pod are asked
+	// to end at once, and the agent, which takes 5 s at most, is not to lose the runtime before.
 	lingerLimit = 6 * time.Second
-	// maxReconnectDelay bounds how long the connection stays down after the runtime is back. It adds to that of the agent.
+	// maxReconnectDelay bounds how long the connection stays down after the runtime is back. It adds to that of the
+	// agent.
 	maxReconnectDelay = 500 * time.Millisecond
 )
 
@@ -60,7 +62,12 @@ func Listen(config Config) (*Proxy, error) {
 		grpc.WithTransportCredentials(insecure.NewCredentials()), // the socket's mode is what protects it
 		grpc.WithDefaultCallOptions(grpc.ForceCodec(codec{}), grpc.MaxCallRecvMsgSize(maxAnswer)),
 		grpc.WithConnectParams(grpc.ConnectParams{
-			Backoff: backoff.Config{BaseDelay: 50 * time.Millisecond, Multiplier: 2, Jitter: 0.2, MaxDelay: maxReconnectDelay},
+			Backoff: backoff.Config{
+				BaseDelay:  50 * time.Millisecond,
+				Multiplier: 2,
+				Jitter:     0.2,
+				MaxDelay:   maxReconnectDelay,
+			},
 			// As the agent has it: for a runtime that takes connections and does not answer.
 			MinConnectTimeout: 2 * time.Second,
 		}),

@@ -89,29 +89,49 @@ func startRuntime(t testing.TB, path string) *critest.Runtime {
 	runtime := critest.Start(t, path, critest.Options{})
 	at := time.Unix(1_700_000_000, 5)
 	runtime.PutSandbox(critest.Sandbox{ID: "s", PodUID: critest.RequestedPod, CreatedAt: at})
-	runtime.PutContainer(critest.Container{ID: "c", SandboxID: "s", PodUID: critest.RequestedPod, Name: "main", CreatedAt: at})
+	runtime.PutContainer(
+		critest.Container{ID: "c", SandboxID: "s", PodUID: critest.RequestedPod, Name: "main", CreatedAt: at},
+	)
 	runtime.PutImage(critest.RequestedImage, 7)
 	runtime.StoreSandbox("s", critest.Stamps{CreatedAt: at, UpdatedAt: at})
 	runtime.StoreImage(critest.RequestedImage, critest.Stored{Stamps: critest.Stamps{CreatedAt: at, UpdatedAt: at}})
-	runtime.PutBlob(critest.Blob{Digest: critest.RequestedBlob, CreatedAt: at, Data: []byte(`{"a": "` + strings.Repeat("x", 100<<10) + `"}`),
-		Labels: map[string]string{"containerd.io/gc.ref.content.config": "sha256:1"}})
+	runtime.PutBlob(
+		critest.Blob{
+			Digest:    critest.RequestedBlob,
+			CreatedAt: at,
+			Data:      []byte(`{"a": "` + strings.Repeat("x", 100<<10) + `"}`),
+			Labels:    map[string]string{"containerd.io/gc.ref.content.config": "sha256:1"},
+		},
+	)
 	for i := range 250 { // three pages
 		runtime.PutBlob(critest.Blob{Data: fmt.Append(nil, i), CreatedAt: at,
 			Labels: map[string]string{"containerd.io/gc.ref.content.l.0": "sha256:2"}})
 	}
-	runtime.PutIngest(critest.Ingest{Ref: "layer-" + critest.RequestedBlob, Offset: 1, Total: 2, StartedAt: at, UpdatedAt: at})
+	runtime.PutIngest(
+		critest.Ingest{Ref: "layer-" + critest.RequestedBlob, Offset: 1, Total: 2, StartedAt: at, UpdatedAt: at},
+	)
 	runtime.PutSnapshot(critest.Snapshot{Name: "layer", CreatedAt: at})
 	return runtime
 }
 
 // ask makes a call of any kind, and returns the messages of the answer.
-func ask(ctx context.Context, conn *grpc.ClientConn, method string, request proto.Message) (answer [][]byte, err error) {
+func ask(
+	ctx context.Context,
+	conn *grpc.ClientConn,
+	method string,
+	request proto.Message,
+) (answer [][]byte, err error) {
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
 	return askWithin(metadata.AppendToOutgoingContext(ctx, namespaceHeader, kubernetesNamespace), conn, method, request)
 }
 
-func askWithin(ctx context.Context, conn *grpc.ClientConn, method string, request proto.Message) (answer [][]byte, err error) {
+func askWithin(
+	ctx context.Context,
+	conn *grpc.ClientConn,
+	method string,
+	request proto.Message,
+) (answer [][]byte, err error) {
 	data, err := proto.Marshal(request)
 	if err != nil {
 		return nil, err
@@ -145,7 +165,8 @@ func TestAnswersAreTheRuntimesOwn(t *testing.T) {
 	parts := 0
 	for method, request := range critest.Requests() {
 		want, err := ask(t.Context(), direct, method, request)
-		if err != nil || len(want) == 0 || method != "/containerd.services.content.v1.Content/ListStatuses" && len(want[0]) == 0 {
+		if err != nil || len(want) == 0 ||
+			method != "/containerd.services.content.v1.Content/ListStatuses" && len(want[0]) == 0 {
 			t.Fatalf("%s: the runtime itself says %d messages, %v", method, len(want), err)
 		}
 		got, err := ask(t.Context(), through, method, request)
@@ -181,12 +202,15 @@ func TestErrorsAreTheRuntimesOwn(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "r.sock")
 	runtime := startRuntime(t, path)
 	conn := connect(t, serve(t, path).path)
-	detailed, err := status.New(codes.NotFound, "no such container").WithDetails(&runtimeapi.VersionRequest{Version: "v"})
+	detailed, err := status.New(codes.NotFound, "no such container").
+		WithDetails(&runtimeapi.VersionRequest{Version: "v"})
 	if err != nil {
 		t.Fatal(err)
 	}
 	for method, request := range critest.Requests() {
-		for _, want := range []*status.Status{detailed, status.New(codes.Unimplemented, "unknown service"), status.New(codes.Internal, "disk full")} {
+		for _, want := range []*status.Status{
+			detailed, status.New(codes.Unimplemented, "unknown service"), status.New(codes.Internal, "disk full"),
+		} {
 			runtime.Fault(func(context.Context, string) error { return want.Err() })
 			_, err := ask(t.Context(), conn, method, request)
 			if got := status.Convert(err); !proto.Equal(got.Proto(), want.Proto()) {
@@ -196,7 +220,8 @@ func TestErrorsAreTheRuntimesOwn(t *testing.T) {
 	}
 }
 
-// TestRuntimeComesAndGoes: while it is away a call fails at once, as it does without a proxy, and it is found again soon.
+// TestRuntimeComesAndGoes: while it is away a call fails at once, as it does without a proxy, and it is found again
+// soon.
 func TestRuntimeComesAndGoes(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "r.sock")
 	client := runtimeapi.NewRuntimeServiceClient(connect(t, serve(t, path).path))
@@ -239,7 +264,9 @@ func TestSlowRuntime(t *testing.T) {
 	})
 	ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
 	defer cancel()
-	if _, err := askWithin(ctx, conn, "/runtime.v1.RuntimeService/Version", &runtimeapi.VersionRequest{}); status.Code(err) != codes.DeadlineExceeded {
+	if _, err := askWithin(ctx, conn, "/runtime.v1.RuntimeService/Version", &runtimeapi.VersionRequest{}); status.Code(
+		err,
+	) != codes.DeadlineExceeded {
 		t.Errorf("a call beyond its deadline: %v", err)
 	}
 	select {
@@ -290,7 +317,10 @@ func TestStalledClients(t *testing.T) {
 	runtime := startRuntime(t, path)
 	large := runtime.PutBlob(critest.Blob{Data: []byte("{" + strings.Repeat(" ", 2<<20))})
 	proxy := serve(t, path)
-	ctx, cancel := context.WithTimeout(metadata.AppendToOutgoingContext(t.Context(), namespaceHeader, kubernetesNamespace), 2*time.Second)
+	ctx, cancel := context.WithTimeout(
+		metadata.AppendToOutgoingContext(t.Context(), namespaceHeader, kubernetesNamespace),
+		2*time.Second,
+	)
 	defer cancel()
 	stalled := contentapi.NewContentClient(connect(t, proxy.path))
 	for range 2 * maxCalls {

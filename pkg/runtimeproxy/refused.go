@@ -55,6 +55,10 @@ func (r *refused) sum() {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if len(r.methods) > 0 {
-		r.logger.Warn("calls to the container runtime were refused", zap.Any("calls", r.methods), zap.Uint64("others", r.others))
+		r.logger.Warn(
+			"calls to the container runtime were refused",
+			zap.Any("calls", r.methods),
+			zap.Uint64("others", r.others),
+		)
 	}
 }

@@ -134,13 +134,19 @@ func TestArgumentsAreRefused(t *testing.T) {
 		t.Errorf("the runtime saw %v", calls)
 	}
 	layer := runtime.PutBlob(critest.Blob{Data: []byte("\x1f\x8b files of another tenant")})
-	answer, err := ask(t.Context(), conn, "/containerd.services.content.v1.Content/Read", &contentapi.ReadContentRequest{Digest: layer, Size: 4 << 20})
+	answer, err := ask(
+		t.Context(),
+		conn,
+		"/containerd.services.content.v1.Content/Read",
+		&contentapi.ReadContentRequest{Digest: layer, Size: 4 << 20},
+	)
 	if status.Code(err) != codes.PermissionDenied || len(answer) != 0 {
 		t.Errorf("a layer: %q, %v", answer, err)
 	}
 }
 
-// TestHeadersAreNotPassedOn: of containerd's namespaces there is one for Kubernetes, and nothing else is a header's business.
+// TestHeadersAreNotPassedOn: of containerd's namespaces there is one for Kubernetes, and nothing else is a header's
+// business.
 func TestHeadersAreNotPassedOn(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "r.sock")
 	runtime := startRuntime(t, path)
@@ -161,7 +167,10 @@ func TestHeadersAreNotPassedOn(t *testing.T) {
 		t.Fatal(err)
 	}
 	for name := range headers {
-		if !slices.Contains([]string{":authority", "content-type", "user-agent", namespaceHeader, "grpc-accept-encoding"}, name) {
+		if !slices.Contains(
+			[]string{":authority", "content-type", "user-agent", namespaceHeader, "grpc-accept-encoding"},
+			name,
+		) {
 			t.Errorf("the runtime got header %s", name)
 		}
 	}
@@ -182,7 +191,9 @@ func TestBounds(t *testing.T) {
 	runtime := startRuntime(t, path)
 	conn := connect(t, serve(t, path).path)
 	long := &runtimeapi.ContainerStatusRequest{ContainerId: strings.Repeat("c", maxRequest)}
-	if _, err := ask(t.Context(), conn, "/runtime.v1.RuntimeService/ContainerStatus", long); status.Code(err) != codes.ResourceExhausted {
+	if _, err := ask(t.Context(), conn, "/runtime.v1.RuntimeService/ContainerStatus", long); status.Code(
+		err,
+	) != codes.ResourceExhausted {
 		t.Errorf("a request of more than %d bytes: %v", maxRequest, err)
 	}
 	for _, limit := range []time.Duration{0, callLimit + time.Minute} {
@@ -209,14 +220,20 @@ func TestBounds(t *testing.T) {
 	}
 }
 
-// TestRefusalsAreCounted: one message for each method, and the sum at the end; names that a client makes up are bounded.
+// TestRefusalsAreCounted: one message for each method, and the sum at the end; names that a client makes up are
+// bounded.
 func TestRefusalsAreCounted(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "r.sock")
 	proxy := serve(t, path)
 	conn := connect(t, proxy.path)
 	for i := range maxRefusedMethods + 50 {
 		for range 2 {
-			_, _ = ask(t.Context(), conn, fmt.Sprintf("/made.up/%d%s", i, strings.Repeat("x", 500)), &runtimeapi.VersionRequest{})
+			_, _ = ask(
+				t.Context(),
+				conn,
+				fmt.Sprintf("/made.up/%d%s", i, strings.Repeat("x", 500)),
+				&runtimeapi.VersionRequest{},
+			)
 		}
 	}
 	if logged := proxy.logs.FilterMessageSnippet("refused").Len(); logged != maxRefusedMethods+1 {
@@ -225,7 +242,8 @@ func TestRefusalsAreCounted(t *testing.T) {
 	_ = conn.Close()
 	proxy.end(t)
 	last := proxy.logs.All()[proxy.logs.Len()-1].ContextMap()
-	if methods := last["calls"].(map[string]uint64); len(methods) != maxRefusedMethods || last["others"] != uint64(100) {
+	if methods := last["calls"].(map[string]uint64); len(methods) != maxRefusedMethods ||
+		last["others"] != uint64(100) {
 		t.Errorf("the sum is %d methods and %v others", len(methods), last["others"])
 	} else {
 		for name, n := range methods {

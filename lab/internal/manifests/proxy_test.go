@@ -9,8 +9,8 @@ import (
 	corev1 "k8s.io/api/core/v1"
 )
 
-// The proxy has the socket's directory and nothing else of what the pod has, and the agent has no way there, wherever the
-// runtime has its socket.
+// The proxy has the socket's directory and nothing else of what the pod has, and the agent has no way there, wherever
+// the runtime has its socket.
 func TestTheProxyAloneHasTheSocket(t *testing.T) {
 	for _, test := range []struct {
 		components  []string
@@ -24,9 +24,12 @@ func TestTheProxyAloneHasTheSocket(t *testing.T) {
 	} {
 		components := append(slices.Clone(test.components), "runtime-proxy")
 		t.Run(strings.Join(components, " "), func(t *testing.T) {
-			for from, objects := range map[string][]object{"kustomize": compose(t, components...), "chart": ofChart(t, valuesOf(components...))} {
+			for from, objects := range map[string][]object{
+				"kustomize": compose(t, components...), "chart": ofChart(t, valuesOf(components...)),
+			} {
 				pod := find[*appsv1.DaemonSet](t, objects, "").Spec.Template.Spec
-				if len(pod.Containers) != 2 || pod.Containers[0].Name != "agent" || pod.Containers[1].Name != "runtime-proxy" {
+				if len(pod.Containers) != 2 || pod.Containers[0].Name != "agent" ||
+					pod.Containers[1].Name != "runtime-proxy" {
 					t.Fatalf("%s: %d containers", from, len(pod.Containers))
 				}
 				agent, proxy := pod.Containers[0], pod.Containers[1]
@@ -40,7 +43,8 @@ func TestTheProxyAloneHasTheSocket(t *testing.T) {
 				if endpoint := variable(proxy, "CONTAINER_RUNTIME_ENDPOINT"); endpoint != "unix://"+test.dir+"/"+test.socket {
 					t.Errorf("%s: the proxy asks %s", from, endpoint)
 				}
-				if asks, serves := variable(agent, "CONTAINER_RUNTIME_ENDPOINT"), variable(proxy, "PROXY_ENDPOINT"); asks != served || serves != served {
+				if asks, serves := variable(agent, "CONTAINER_RUNTIME_ENDPOINT"), variable(proxy, "PROXY_ENDPOINT"); asks != served ||
+					serves != served {
 					t.Errorf("%s: the agent asks %s, the proxy serves on %s", from, asks, serves)
 				}
 				if agent.Image != proxy.Image || agent.ImagePullPolicy != proxy.ImagePullPolicy {
@@ -48,15 +52,26 @@ func TestTheProxyAloneHasTheSocket(t *testing.T) {
 				}
 				// Whoever is in the agent's container cannot put another socket in the place of the proxy's.
 				for _, c := range pod.Containers {
-					i := slices.IndexFunc(c.VolumeMounts, func(m corev1.VolumeMount) bool { return m.Name == "proxy-socket" })
-					if i < 0 || c.VolumeMounts[i].MountPath != "/run/podlapse" || c.VolumeMounts[i].ReadOnly != (c.Name == "agent") {
+					i := slices.IndexFunc(
+						c.VolumeMounts,
+						func(m corev1.VolumeMount) bool { return m.Name == "proxy-socket" },
+					)
+					if i < 0 || c.VolumeMounts[i].MountPath != "/run/podlapse" ||
+						c.VolumeMounts[i].ReadOnly != (c.Name == "agent") {
 						t.Errorf("%s: mounts of %s: %+v", from, c.Name, c.VolumeMounts)
 					}
 				}
 				if len(proxy.VolumeMounts) != 2 || len(proxy.Env) != 2 || len(proxy.Ports) != 0 {
-					t.Errorf("%s: the proxy has mounts %+v, variables %+v, ports %+v", from, proxy.VolumeMounts, proxy.Env, proxy.Ports)
+					t.Errorf(
+						"%s: the proxy has mounts %+v, variables %+v, ports %+v",
+						from,
+						proxy.VolumeMounts,
+						proxy.Env,
+						proxy.Ports,
+					)
 				}
-				if proxy.Resources.Limits.Memory().IsZero() || proxy.Resources.Limits.Memory().Cmp(*agent.Resources.Limits.Memory()) >= 0 {
+				if proxy.Resources.Limits.Memory().IsZero() ||
+					proxy.Resources.Limits.Memory().Cmp(*agent.Resources.Limits.Memory()) >= 0 {
 					t.Errorf("%s: the proxy may have %s of memory", from, proxy.Resources.Limits.Memory())
 				}
 			}

@@ -21,8 +21,8 @@ import (
 // proxySocket is where the agent's container sees the socket of the component runtime-proxy.
 const proxySocket = "/run/podlapse/runtime.sock"
 
-// runtimeProxy deploys the agent without the runtime's socket, wants its timelines to be as right as ever, and then tries what somebody
-// who has taken over the agent's container would.
+// runtimeProxy deploys the agent without the runtime's socket, wants its timelines to be as right as ever, and then
+// tries what somebody who has taken over the agent's container would.
 func runtimeProxy(ctx context.Context, b *bench.Bench, v *Verdict) error {
 	if err := b.Node.DeployBase(ctx, node.ProxyContainer); err != nil {
 		return err
@@ -45,12 +45,18 @@ func runtimeProxy(ctx context.Context, b *bench.Bench, v *Verdict) error {
 	if err != nil {
 		return err
 	}
-	through, err := grpc.NewClient(fmt.Sprintf("unix:///proc/%d/root%s", agent, proxySocket), grpc.WithTransportCredentials(insecure.NewCredentials()))
+	through, err := grpc.NewClient(
+		fmt.Sprintf("unix:///proc/%d/root%s", agent, proxySocket),
+		grpc.WithTransportCredentials(insecure.NewCredentials()),
+	)
 	if err != nil {
 		return err
 	}
 	defer through.Close()
-	direct, err := grpc.NewClient("unix://"+b.Node.ContainerdSocket(), grpc.WithTransportCredentials(insecure.NewCredentials()))
+	direct, err := grpc.NewClient(
+		"unix://"+b.Node.ContainerdSocket(),
+		grpc.WithTransportCredentials(insecure.NewCredentials()),
+	)
 	if err != nil {
 		return err
 	}
@@ -71,15 +77,18 @@ func runtimeProxy(ctx context.Context, b *bench.Bench, v *Verdict) error {
 	return restartBehindProxy(ctx, b, v)
 }
 
-// tryForbidden calls what changes the runtime, and what tells more than the agent needs, through the socket that the agent's container has.
-// One of the calls would end a container that runs.
+// tryForbidden calls what changes the runtime, and what tells more than the agent needs, through the socket that the
+// agent's container has. One of the calls would end a container that runs.
 func tryForbidden(ctx context.Context, b *bench.Bench, v *Verdict, direct, through *grpc.ClientConn) error {
 	ctx, cancel := context.WithTimeout(ctx, 30*time.Second)
 	defer cancel()
 	runtime := runtimeapi.NewRuntimeServiceClient(direct)
 	running := &runtimeapi.ListContainersRequest{Filter: &runtimeapi.ContainerFilter{
-		State:         &runtimeapi.ContainerStateValue{State: runtimeapi.ContainerState_CONTAINER_RUNNING},
-		LabelSelector: map[string]string{"io.kubernetes.pod.namespace": b.Namespace, "io.kubernetes.container.name": "main"}}}
+		State: &runtimeapi.ContainerStateValue{State: runtimeapi.ContainerState_CONTAINER_RUNNING},
+		LabelSelector: map[string]string{
+			"io.kubernetes.pod.namespace":  b.Namespace,
+			"io.kubernetes.container.name": "main",
+		}}}
 	list, err := runtime.ListContainers(ctx, running)
 	if err != nil {
 		return fmt.Errorf("list containers: %w", err)
@@ -109,10 +118,16 @@ func tryForbidden(ctx context.Context, b *bench.Bench, v *Verdict, direct, throu
 			_, err := evil.ContainerStatus(ctx, &runtimeapi.ContainerStatusRequest{ContainerId: victim, Verbose: true})
 			return err
 		},
-		"ListContainers of all pods": func() error { _, err := evil.ListContainers(ctx, &runtimeapi.ListContainersRequest{}); return err },
+		"ListContainers of all pods": func() error {
+			_, err := evil.ListContainers(ctx, &runtimeapi.ListContainersRequest{})
+			return err
+		},
 	}
-	for _, method := range []string{"/containerd.services.containers.v1.Containers/List", "/containerd.services.tasks.v1.Tasks/Exec",
-		"/containerd.services.content.v1.Content/Delete", "/containerd.services.leases.v1.Leases/Create", "/grpc.health.v1.Health/Check"} {
+	for _, method := range []string{
+		"/containerd.services.containers.v1.Containers/List", "/containerd.services.tasks.v1.Tasks/Exec",
+		"/containerd.services.content.v1.Content/Delete", "/containerd.services.leases.v1.Leases/Create",
+		"/grpc.health.v1.Health/Check",
+	} {
 		calls[method] = func() error {
 			return through.Invoke(ctx, method, &runtimeapi.VersionRequest{}, &runtimeapi.VersionResponse{})
 		}
@@ -132,11 +147,16 @@ func tryForbidden(ctx context.Context, b *bench.Bench, v *Verdict, direct, throu
 	if !slices.ContainsFunc(list.GetContainers(), func(c *runtimeapi.Container) bool { return c.GetId() == victim }) {
 		v.Problem("container %s was stopped through the proxy", victim)
 	}
-	v.Note("%d forbidden calls were refused through the proxy's socket; container %.12s, which one of them was to stop, runs", len(calls), victim)
+	v.Note(
+		"%d forbidden calls were refused through the proxy's socket; container %.12s, which one of them was to stop, runs",
+		len(calls),
+		victim,
+	)
 	return nil
 }
 
-// measureProxy holds the time of calls through the proxy against that of the same calls beside it, and notes what it uses.
+// measureProxy holds the time of calls through the proxy against that of the same calls beside it, and notes what it
+// uses.
 func measureProxy(ctx context.Context, v *Verdict, direct, through *grpc.ClientConn, proxy int) error {
 	const calls = 1000
 	took := map[string][]time.Duration{}
@@ -154,7 +174,12 @@ func measureProxy(ctx context.Context, v *Verdict, direct, through *grpc.ClientC
 	}
 	for _, way := range []string{"direct", "through the proxy"} {
 		slices.Sort(took[way])
-		v.Note("Version of containerd, %s: median %s, 99th percentile %s", way, took[way][calls/2], took[way][calls*99/100])
+		v.Note(
+			"Version of containerd, %s: median %s, 99th percentile %s",
+			way,
+			took[way][calls/2],
+			took[way][calls*99/100],
+		)
 	}
 	const most = 5 * time.Millisecond // of what the agent gives a call, next to nothing
 	v.Compared++

@@ -17,8 +17,8 @@ import (
 	"github.com/podlapse/podlapse/lab/internal/bench"
 )
 
-// lookForSockets walks all that the agent's container sees of files, as root of the node, who is shown more than the agent: the proxy's
-// socket is to be the only one.
+// lookForSockets walks all that the agent's container sees of files, as root of the node, who is shown more than the
+// agent: the proxy's socket is to be the only one.
 func lookForSockets(b *bench.Bench, v *Verdict, pid int) error {
 	root := fmt.Sprintf("/proc/%d/root", pid)
 	var found []string
@@ -45,7 +45,9 @@ func lookForSockets(b *bench.Bench, v *Verdict, pid int) error {
 		v.Problem("the agent's container sees the sockets %q, want %s alone", found, proxySocket)
 	}
 	// A path of the node's leads nowhere there, nor does one through the processes that it sees.
-	for _, path := range []string{b.Node.ContainerdSocket(), "/run/containerd/containerd.sock", "/proc/1/root" + b.Node.ContainerdSocket()} {
+	for _, path := range []string{
+		b.Node.ContainerdSocket(), "/run/containerd/containerd.sock", "/proc/1/root" + b.Node.ContainerdSocket(),
+	} {
 		v.Compared++
 		if conn, err := net.DialTimeout("unix", root+path, time.Second); err == nil {
 			_ = conn.Close()
@@ -57,7 +59,8 @@ func lookForSockets(b *bench.Bench, v *Verdict, pid int) error {
 		return fmt.Errorf("read the agent's mounts: %w", err)
 	}
 	v.Compared++
-	if strings.Contains(string(mounts), b.Node.Run+" ") || !strings.Contains(string(mounts), filepath.Dir(proxySocket)+" ") {
+	if strings.Contains(string(mounts), b.Node.Run+" ") ||
+		!strings.Contains(string(mounts), filepath.Dir(proxySocket)+" ") {
 		v.Problem("the agent's mounts:\n%s", mounts)
 	}
 	v.Note("among %d files that the agent's container sees, one is a socket: %v", files, found)
@@ -75,7 +78,13 @@ func tryFromInside(ctx context.Context, b *bench.Bench, v *Verdict, pod corev1.P
 		stdout, stderr, err := runInAgent(ctx, b, pod, "check", "--cri-endpoint="+endpoint)
 		v.Compared++
 		if err == nil || !strings.Contains(stdout, "failed   runtime ") {
-			v.Problem("podlapse-agent check --cri-endpoint=%s in the agent's container: %v\n%s%s", endpoint, err, stdout, stderr)
+			v.Problem(
+				"podlapse-agent check --cri-endpoint=%s in the agent's container: %v\n%s%s",
+				endpoint,
+				err,
+				stdout,
+				stderr,
+			)
 		}
 	}
 	return nil
@@ -89,9 +98,11 @@ func checkRuntimeInAgent(ctx context.Context, b *bench.Bench) (stdout, stderr st
 	return runInAgent(ctx, b, pod, "check")
 }
 
-// judgeProxyProcess wants the process that has the runtime's socket to have nothing else: no right, no token, no connection.
+// judgeProxyProcess wants the process that has the runtime's socket to have nothing else: no right, no token, no
+// connection.
 func judgeProxyProcess(v *Verdict, pid int) {
-	for name, want := range map[string]string{"CapEff": "0000000000000000", "CapPrm": "0000000000000000", "CapBnd": "0000000000000000",
+	const none = "0000000000000000"
+	for name, want := range map[string]string{"CapEff": none, "CapPrm": none, "CapBnd": none,
 		"NoNewPrivs": "1", "Seccomp": "2", "Uid": "65532 65532 65532 65532", "Gid": "65532 65532 65532 65532"} {
 		v.Compared++
 		if got := statusOf(pid, name); got != want {
