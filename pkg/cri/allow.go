@@ -128,10 +128,10 @@ func (c Call) Request(data []byte) ([]byte, error) {
 	return proto.Marshal(request)
 }
 
-// Answer checks the first message of an encoded answer.
-func (c Call) Answer(data []byte) error {
+// Answer checks the first message of an answer, for which it wants the encoded message only where it looks at it.
+func (c Call) Answer(encoded func() []byte) error {
 	if c.rule.answer == nil {
 		return nil
 	}
-	return c.rule.answer(data)
+	return c.rule.answer(encoded())
 }

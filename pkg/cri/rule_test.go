@@ -150,7 +150,7 @@ func TestOnlyDocumentsAreRead(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if err := call.Answer(data); (err == nil) != want {
+		if err := call.Answer(func() []byte { return data }); (err == nil) != want {
 			t.Errorf("%q: %v", text, err)
 		}
 	}

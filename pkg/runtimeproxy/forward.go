@@ -9,6 +9,7 @@ import (
 
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/mem"
 	"google.golang.org/grpc/metadata"
 	"google.golang.org/grpc/status"
 
@@ -25,19 +26,21 @@ const (
 // codec leaves messages encoded. It has the name of the one that both sides have.
 type codec struct{}
 
-// frame is one encoded message.
-type frame struct{ data []byte }
+// frame is one encoded message. It is sent once: gRPC, which has the buffers that it came in, takes them back then. So an
+// answer is in memory once, and is not copied.
+type frame struct{ data mem.BufferSlice }
 
-// Marshal implements encoding.Codec.
-func (codec) Marshal(v any) ([]byte, error) { return v.(*frame).data, nil }
+// Marshal implements encoding.CodecV2.
+func (codec) Marshal(v any) (mem.BufferSlice, error) { return v.(*frame).data, nil }
 
-// Unmarshal implements encoding.Codec. The data is the caller's to keep.
-func (codec) Unmarshal(data []byte, v any) error {
+// Unmarshal implements encoding.CodecV2.
+func (codec) Unmarshal(data mem.BufferSlice, v any) error {
+	data.Ref()
 	v.(*frame).data = data
 	return nil
 }
 
-// Name implements encoding.Codec.
+// Name implements encoding.CodecV2.
 func (codec) Name() string { return "proto" }
 
 // forward handles every call.
@@ -58,7 +61,7 @@ func (p *Proxy) forward(_ any, client grpc.ServerStream) error {
 	if err := client.RecvMsg(&message); err != nil {
 		return err
 	}
-	if message.data, err = call.Request(message.data); err != nil {
+	if err := message.check(call); err != nil {
 		return p.refused.refuse(method, err)
 	}
 	if err := p.calls.Acquire(ctx, 1); err != nil {
@@ -73,6 +76,14 @@ func (p *Proxy) forward(_ any, client grpc.ServerStream) error {
 		return err
 	}
 	return p.answer(client, runtime, method, call)
+}
+
+// check puts in the place of a request what may be sent of it.
+func (f *frame) check(call cri.Call) error {
+	defer f.data.Free()
+	checked, err := call.Request(f.data.Materialize())
+	f.data = mem.BufferSlice{mem.SliceBuffer(checked)}
+	return err
 }
 
 // prepare wants a deadline, which ends the call on both sides even if the client takes no answer, and takes from what
@@ -112,7 +123,8 @@ func (p *Proxy) answer(client grpc.ServerStream, runtime grpc.ClientStream, meth
 			return err
 		}
 		if first {
-			if err := call.Answer(message.data); err != nil {
+			if err := call.Answer(message.data.Materialize); err != nil {
+				message.data.Free()
 				return p.refused.refuse(method, err)
 			}
 		}

@@ -60,7 +60,7 @@ func Listen(config Config) (*Proxy, error) {
 	var err error
 	p.runtime, err = grpc.NewClient("unix://"+config.Runtime,
 		grpc.WithTransportCredentials(insecure.NewCredentials()), // the socket's mode is what protects it
-		grpc.WithDefaultCallOptions(grpc.ForceCodec(codec{}), grpc.MaxCallRecvMsgSize(maxAnswer)),
+		grpc.WithDefaultCallOptions(grpc.ForceCodecV2(codec{}), grpc.MaxCallRecvMsgSize(maxAnswer)),
 		grpc.WithConnectParams(grpc.ConnectParams{
 			Backoff: backoff.Config{
 				BaseDelay:  50 * time.Millisecond,
@@ -85,7 +85,7 @@ func Listen(config Config) (*Proxy, error) {
 	}
 	p.listener = newBounded(socket)
 	p.server = grpc.NewServer(
-		grpc.ForceServerCodec(codec{}),
+		grpc.ForceServerCodecV2(codec{}),
 		grpc.UnknownServiceHandler(p.forward), // there is no other one: every call goes through it
 		grpc.MaxRecvMsgSize(maxRequest),
 		grpc.MaxConcurrentStreams(maxWaiting),

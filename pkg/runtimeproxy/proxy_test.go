@@ -18,6 +18,7 @@ import (
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/credentials/insecure"
+	"google.golang.org/grpc/mem"
 	"google.golang.org/grpc/metadata"
 	"google.golang.org/grpc/status"
 	"google.golang.org/protobuf/proto"
@@ -136,11 +137,11 @@ func askWithin(
 	if err != nil {
 		return nil, err
 	}
-	stream, err := conn.NewStream(ctx, &grpc.StreamDesc{ServerStreams: true}, method, grpc.ForceCodec(codec{}))
+	stream, err := conn.NewStream(ctx, &grpc.StreamDesc{ServerStreams: true}, method, grpc.ForceCodecV2(codec{}))
 	if err != nil {
 		return nil, err
 	}
-	if err := stream.SendMsg(&frame{data}); err != nil && !errors.Is(err, io.EOF) {
+	if err := stream.SendMsg(&frame{mem.BufferSlice{mem.SliceBuffer(data)}}); err != nil && !errors.Is(err, io.EOF) {
 		return nil, err
 	}
 	if err := stream.CloseSend(); err != nil {
@@ -153,7 +154,7 @@ func askWithin(
 		} else if err != nil {
 			return answer, err
 		}
-		answer = append(answer, message.data)
+		answer = append(answer, message.data.MaterializeToBuffer(mem.NopBufferPool{}).ReadOnlyData())
 	}
 }
 
