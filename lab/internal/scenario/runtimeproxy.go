@@ -64,7 +64,7 @@ func runtimeProxy(ctx context.Context, b *bench.Bench, v *Verdict) error {
 	if err := tryForbidden(ctx, b, v, direct, through); err != nil {
 		return err
 	}
-	if err := lookForSockets(b, v, agent); err != nil {
+	if err := lookForSockets(b, v, agent, proxy); err != nil {
 		return err
 	}
 	if err := tryFromInside(ctx, b, v, pod); err != nil {

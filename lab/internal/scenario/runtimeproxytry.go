@@ -19,32 +19,22 @@ import (
 
 // lookForSockets walks all that the agent's container sees of files, as root of the node, who is shown more than the
 // agent: the proxy's socket is to be the only one.
-func lookForSockets(b *bench.Bench, v *Verdict, pid int) error {
-	root := fmt.Sprintf("/proc/%d/root", pid)
-	var found []string
-	files := 0
-	err := filepath.WalkDir(root+"/", func(path string, entry fs.DirEntry, err error) error {
-		if err != nil {
-			return fs.SkipDir // what went away meanwhile
-		}
-		inside := strings.TrimPrefix(path, root)
-		if entry.IsDir() && slices.Contains([]string{"/proc", "/sys"}, inside) {
-			return fs.SkipDir
-		}
-		files++
-		if entry.Type()&fs.ModeSocket != 0 {
-			found = append(found, inside)
-		}
-		return nil
-	})
+func lookForSockets(b *bench.Bench, v *Verdict, pid, proxy int) error {
+	found, files, err := socketsOf(pid)
 	if err != nil {
-		return fmt.Errorf("look through the agent's files: %w", err)
+		return err
 	}
 	v.Compared++
 	if !slices.Equal(found, []string{proxySocket}) {
 		v.Problem("the agent's container sees the sockets %q, want %s alone", found, proxySocket)
 	}
+	// Else the search proves nothing.
+	v.Compared++
+	if has, _, err := socketsOf(proxy); err != nil || !slices.Contains(has, b.Node.ContainerdSocket()) {
+		v.Problem("the proxy's container sees the sockets %q, want %s among them: %v", has, b.Node.ContainerdSocket(), err)
+	}
 	// A path of the node's leads nowhere there, nor does one through the processes that it sees.
+	root := fmt.Sprintf("/proc/%d/root", pid)
 	for _, path := range []string{
 		b.Node.ContainerdSocket(), "/run/containerd/containerd.sock", "/proc/1/root" + b.Node.ContainerdSocket(),
 	} {
@@ -65,6 +55,34 @@ func lookForSockets(b *bench.Bench, v *Verdict, pid int) error {
 	}
 	v.Note("among %d files that the agent's container sees, one is a socket: %v", files, found)
 	return nil
+}
+
+// socketsOf walks the files that a process sees, but for /proc and /sys.
+func socketsOf(pid int) (found []string, files int, err error) {
+	root := fmt.Sprintf("/proc/%d/root", pid)
+	err = filepath.WalkDir(root+"/", func(path string, entry fs.DirEntry, err error) error {
+		switch {
+		case err != nil && path == root+"/":
+			return err
+		case err != nil && entry.IsDir():
+			return fs.SkipDir // it went away meanwhile
+		case err != nil:
+			return nil
+		}
+		inside := strings.TrimPrefix(path, root)
+		if entry.IsDir() && slices.Contains([]string{"/proc", "/sys"}, inside) {
+			return fs.SkipDir
+		}
+		files++
+		if entry.Type()&fs.ModeSocket != 0 {
+			found = append(found, inside)
+		}
+		return nil
+	})
+	if err != nil {
+		return nil, 0, fmt.Errorf("look through the files of a container: %w", err)
+	}
+	return found, files, nil
 }
 
 // tryFromInside has the agent's own program, as its user, in its container, look for the runtime elsewhere.
