@@ -29,6 +29,8 @@ func checkRuntime(ctx context.Context, c config) finding {
 // runtimeRemedy goes by the text: grpc keeps no more of an error.
 func runtimeRemedy(reason string) string {
 	switch {
+	case strings.Contains(reason, "dial unix "+proxySocket+":"):
+		return "see that container runtime-proxy of the agent's pod runs, and what its log says"
 	case strings.Contains(reason, "permission denied"):
 		return "run the agent as user 0 (no capability is needed), or with the group that owns the socket; where SELinux is enforced, with type spc_t"
 	case strings.Contains(reason, "connection refused"):

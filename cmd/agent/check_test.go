@@ -224,6 +224,11 @@ func TestCheckTellsWhatIsWrongWithTheSocket(t *testing.T) {
 	if remedy := runtimeRemedy(refused); !strings.Contains(remedy, "the group that owns the socket") || !strings.Contains(remedy, "spc_t") {
 		t.Error(remedy)
 	}
+	const noProxy = `dial unix /run/podlapse/runtime.sock: connect: no such file or directory`
+	const proxied = `dial unix /run/containerd/containerd.sock: connect: permission denied` // as the proxy hands it on
+	if remedy := runtimeRemedy(noProxy); !strings.Contains(remedy, "container runtime-proxy") || runtimeRemedy(proxied) == remedy {
+		t.Error(remedy)
+	}
 }
 
 func TestCheckTellsWhoMayRead(t *testing.T) {

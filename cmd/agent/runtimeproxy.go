@@ -13,7 +13,10 @@ import (
 	"github.com/podlapse/podlapse/pkg/runtimeproxy"
 )
 
-const runtimeProxyCommand = "runtime-proxy"
+const (
+	runtimeProxyCommand = "runtime-proxy"
+	proxySocket         = "/run/podlapse/runtime.sock" // by default
+)
 
 // proxyConfig is how the runtime proxy runs.
 type proxyConfig struct {
@@ -32,7 +35,7 @@ func (c *proxyConfig) settings() []setting {
 		},
 		{
 			flag: "proxy-endpoint", variable: "PROXY_ENDPOINT", value: "unix:///PATH",
-			def: "unix:///run/podlapse/runtime.sock",
+			def: "unix://" + proxySocket,
 			help: "the socket to serve on, for --cri-endpoint of run; its user and group are those of the proxy, " +
 				"its mode is 0660",
 			set: func(value string) error {
