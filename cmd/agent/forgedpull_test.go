@@ -44,6 +44,7 @@ func TestForgedPullsSendTheAgentNowhere(t *testing.T) {
 		t.Errorf("a forged Event had the agent ask %s %d times", host, n)
 	}
 	runtime.PutImage(image, 1)
+	cluster.Put(event("Pulled", fmt.Sprintf("Successfully pulled image %q in 200ms (210ms including waiting). Image size: 1 bytes.", image), time.Now()))
 	cluster.Put(ready(pod, time.Now()))
 	for deadline := time.Now().Add(10 * time.Second); asked.Load() == 0; time.Sleep(50 * time.Millisecond) {
 		if time.Now().After(deadline) {

@@ -207,6 +207,7 @@ func TestScrapeIsWhole(t *testing.T) {
 		}
 	}
 	delete(listed, "podlapse_state_dropped_total")           // of package state, with --state-dir
+	delete(listed, "podlapse_web_dropped_total")             // of package web
 	delete(listed, "podlapse_otlp_metrics_failures_total")   // of package otlp, with an endpoint
 	maps.DeleteFunc(listed, func(name string, _ bool) bool { // of packages node and probe, with flags; their pages say how many
 		return strings.HasPrefix(name, "podlapse_node_") || strings.HasPrefix(name, "podlapse_addon") || strings.HasPrefix(name, "podlapse_probe_")
