@@ -81,24 +81,29 @@ func allowStream(
 	if !ok || desc.ClientStreams {
 		return nil, fmt.Errorf("stream %s: %w", method, errRefused)
 	}
-	stream, err := open(ctx, desc, conn, method, options...)
-	if err != nil {
-		return nil, err
-	}
-	return judgedStream{stream, method, r}, nil
+	return &judgedStream{method: method, rule: r, open: func() (grpc.ClientStream, error) {
+		return open(ctx, desc, conn, method, options...)
+	}}, nil
 }
 
-// judgedStream judges the request of a stream, which gRPC sends as a message of its own.
+// judgedStream judges the request of a stream, which gRPC sends as a message of its own, and opens the stream for it: the runtime does
+// not even see one that is refused. Before its request nothing else may be asked of it.
 type judgedStream struct {
-	grpc.ClientStream
-	method string
-	rule   rule
+	grpc.ClientStream // nil before the request
+	method            string
+	rule              rule
+	open              func() (grpc.ClientStream, error)
 }
 
 // SendMsg implements grpc.ClientStream.
-func (s judgedStream) SendMsg(request any) error {
+func (s *judgedStream) SendMsg(request any) (err error) {
 	if err := s.rule.judge(request); err != nil {
 		return fmt.Errorf("stream %s: %w: %w", s.method, errRefused, err)
+	}
+	if s.ClientStream == nil {
+		if s.ClientStream, err = s.open(); err != nil {
+			return err
+		}
 	}
 	return s.ClientStream.SendMsg(request)
 }

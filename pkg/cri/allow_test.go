@@ -3,6 +3,7 @@ package cri
 import (
 	"context"
 	"errors"
+	"io"
 	"os"
 	"path/filepath"
 	"strings"
@@ -98,9 +99,14 @@ func TestEveryMethodIsJudged(t *testing.T) {
 			name, opened := "/"+service.ServiceName+"/"+stream.StreamName, false
 			open := func(context.Context, *grpc.StreamDesc, *grpc.ClientConn, string, ...grpc.CallOption) (grpc.ClientStream, error) {
 				opened = true
-				return nil, nil
+				return nil, io.EOF
 			}
-			_, err := allowStream(t.Context(), &stream, nil, name, open)
+			allowed, err := allowStream(t.Context(), &stream, nil, name, open)
+			if err == nil {
+				if err = allowed.SendMsg(critest.Requests()[name]); err == io.EOF {
+					err = nil // it was opened
+				}
+			}
 			try(name, opened, err)
 			if stream.ClientStreams && opened {
 				t.Errorf("stream %s: who can send can write", name)

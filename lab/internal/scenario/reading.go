@@ -2,6 +2,7 @@ package scenario
 
 import (
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/podlapse/podlapse/lab/internal/agent"
@@ -58,7 +59,8 @@ type reading struct {
 	told                  bench.Span    // by the agent: the ends of the phase
 	measured, stated      time.Duration
 	missing               bool
-	mergedIn              string // the phase that says it holds this missing one
+	mergedIn              string        // the phase that says it holds this missing one, or a part of it
+	partly                time.Duration // how long that is, if it holds a part
 }
 
 func (r *reading) read(timeline agent.Timeline) error {
@@ -84,10 +86,29 @@ func (r *reading) read(timeline agent.Timeline) error {
 			r.told.EndAt = p.EndAt
 		}
 	}
+	if err := r.readPart(timeline); err != nil {
+		return err
+	}
 	if r.missing {
 		if holder, found := timeline.MergedIn(r.phase); found && meetsSpan(r.happened, holder) {
 			r.mergedIn = holder.Phase
 		}
+	}
+	return nil
+}
+
+// readPart adds the stretches that may be of the phase, as while the runtime was silent, and that nobody is blamed for.
+func (r *reading) readPart(timeline agent.Timeline) error {
+	for _, p := range timeline.Phases {
+		if r.missing || p.Phase != "unattributed" || p.Container != r.container || !slices.Contains(p.MergedWith, r.phase) || !meetsSpan(r.happened, p) {
+			continue
+		}
+		length, err := agent.Nanoseconds(p.Seconds)
+		if err != nil {
+			return fmt.Errorf("phase %s, with %s: %w", p.Phase, r.phase, err)
+		}
+		r.mergedIn = p.Phase
+		r.partly += length
 	}
 	return nil
 }
@@ -119,7 +140,7 @@ func (r reading) within() bool { return !r.missing && r.off().Abs() <= exact }
 // a busy machine takes its time before its first word, or between its last one and its end, that time is part of the phase.
 func (r reading) kept() bool {
 	bound := r.stated + exact
-	return !r.missing && r.off() >= -bound-r.begunLater && r.off() <= bound+r.begunEarlier+r.endedLater
+	return !r.missing && r.off() >= -bound-r.begunLater-r.partly && r.off() <= bound+r.begunEarlier+r.endedLater
 }
 
 func (r reading) String() string {
@@ -129,7 +150,7 @@ func (r reading) String() string {
 	}
 	text := fmt.Sprintf("%s: injected %s, truth %s (%s), ", what, seconds(r.injected), seconds(r.truth()), ends(r.happened))
 	switch {
-	case r.mergedIn != "":
+	case r.mergedIn != "" && r.missing:
 		return text + "told only as part of " + r.mergedIn
 	case r.missing:
 		return text + "the agent does not tell of it"
