@@ -59,6 +59,20 @@ type shown struct {
 	goroutines int
 }
 
+const imageStatus = "/runtime.v1.ImageService/ImageStatus"
+
+// awaitImage waits until the runtime has said more often than before what it has of an image, and the agent has read that: what the
+// record of a start-up holds depends on it.
+func awaitImage(t *testing.T, cri *critest.Runtime, before int) {
+	t.Helper()
+	for deadline := time.Now().Add(20 * time.Second); cri.Calls()[imageStatus] <= before; time.Sleep(10 * time.Millisecond) {
+		if time.Now().After(deadline) {
+			t.Fatalf("the runtime was asked for an image %d times, %v", before, cri.Calls())
+		}
+	}
+	time.Sleep(200 * time.Millisecond)
+}
+
 // showLife runs an agent while a pod of a Deployment starts, is deleted and stops.
 func showLife(t *testing.T, flags ...string) (s shown) {
 	t.Helper()
@@ -77,6 +91,7 @@ func showLife(t *testing.T, flags ...string) (s shown) {
 	cri.PutSandbox(sandbox)
 	cri.PutContainer(container)
 	cluster.Put(pod)
+	awaitImage(t, cri, 0)
 	pod = ready(pod, time.Now())
 	cluster.Put(pod)
 	out.await(t, pod.Name)
@@ -101,7 +116,9 @@ func showLife(t *testing.T, flags ...string) (s shown) {
 	s.afterwards = calls(cri) - before
 	cluster.Delete(pod)
 	next := ownedBy("StatefulSet", "db", "db-0") // told when all about the first was
+	asked := cri.Calls()[imageStatus]
 	cluster.Put(next)
+	awaitImage(t, cri, asked)
 	cluster.Delete(next)
 
 	for _, line := range out.await(t, next.Name) {
