@@ -74,10 +74,10 @@ compare: build lab ## memory, requests and series of this agent beside one of an
 
 test: check unit fuzz image-test page-test node-test ## run everything
 
-test-long: build lab ## what takes too long for every change: the blame exam, and 50 rows that are drawn
+test-long: build lab ## what takes too long for every change: the blame exam, 50 rows that are drawn, a hostile tenant
 ifeq ($(NODE),yes)
 	@set -e; trap '$(LAB) down' EXIT; $(LAB) down; $(LAB) up --agent $(AGENT); \
-	for name in blame blame-soak; do $(LAB) scenario $$name --agent $(AGENT); done
+	for name in blame blame-soak hostile-tenant; do $(LAB) scenario $$name --agent $(AGENT); done
 else
 	@echo "skipped the long tests on a real node: they need root on Linux"
 endif

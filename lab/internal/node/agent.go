@@ -116,6 +116,9 @@ func (n Node) AgentLog() string {
 	return filepath.Join(n.Logs(), agentProcess+".log")
 }
 
+// AgentUsage is what the agent's process has used since it started. It is an error if the process has ended.
+func (n Node) AgentUsage() (process.Usage, error) { return n.usage(agentProcess) }
+
 // AgentAge is for how long the agent's process has been running.
 func (n Node) AgentAge() time.Duration {
 	record, ok := n.table().Get(agentProcess)

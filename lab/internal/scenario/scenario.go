@@ -66,6 +66,7 @@ func Table() []Scenario {
 		{"page", "a real browser shows the page while pods start: rows, waterfalls, addresses, policy, pictures", showPage, false},
 		{"blame", "the exam: start-ups with a known culprit, and whom the agent blames for each second", blameExam, false},
 		{"blame-soak", "the exam with faults that are drawn, as many rows as PODLAPSE_BLAME_ROWS says", blameSoak, false},
+		{"hostile-tenant", "honest pods alone and beside a tenant with the role edit that attacks the agent: the same timelines, bounded memory", hostileTenant, false},
 		{Compare, "the agent beside another one, both with nothing switched on: memory, requests and series", compare, false},
 		{"event-cost", "hundreds of pods, 20 a second, 16 Events each: what an agent costs the API server", eventCost, false},
 	}

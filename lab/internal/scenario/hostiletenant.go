@@ -1,0 +1,191 @@
+package scenario
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"strings"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+
+	"github.com/podlapse/podlapse/lab/internal/bench"
+	"github.com/podlapse/podlapse/lab/internal/node"
+)
+
+// Times of hostile-tenant. The injected faults are so long that none of them is mistaken for the load that the tenant
+// adds to the machine.
+const (
+	honestFault  = 2 * time.Second  // how long each fault of an honest pod lasts
+	attackLead   = 5 * time.Second  // the attack goes on for so long before the honest pods start
+	attackAtMost = 90 * time.Second // an attack ends after this time, whatever the honest pods do
+)
+
+// tenantRun is one run of hostile-tenant.
+type tenantRun struct {
+	bench  *bench.Bench
+	exam   *exam
+	v      *Verdict
+	blocks []honestBlock
+	memory memoryWatch
+}
+
+// honestBlock is one start of all honest pods.
+type honestBlock struct {
+	name          string
+	flags         string // of the agent
+	attacked      bool
+	from, to      time.Time
+	before, after string // the agent's metrics
+}
+
+// hostileTenant starts the same honest pods alone and beside a tenant that holds the built-in role edit in a namespace
+// of its own and writes to the API server whatever that role lets it. It does so with the agent's default configuration
+// and with --events=cluster. Each honest pod is judged by witnesses, and against its twins of runs without the attack.
+func hostileTenant(ctx context.Context, b *bench.Bench, v *Verdict) (err error) {
+	e, stop, err := openExam(ctx, b)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, stop()) }()
+	r := &tenantRun{bench: b, exam: e, v: v}
+	if err := r.configure(ctx); err != nil {
+		return err
+	}
+	t, err := newTenant(ctx, b)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, t.remove(context.WithoutCancel(ctx))) }()
+	if err := r.alone(ctx, "alone1", "alone2"); err != nil {
+		return err
+	}
+	if err := r.attacked(ctx, t, "attacked"); err != nil {
+		return err
+	}
+	// The agent starts again amid all that the tenant has left, and is attacked before it is left alone.
+	if err := r.configure(ctx, "--events=cluster"); err != nil {
+		return err
+	}
+	if err := r.attacked(ctx, t, "attackedcluster"); err != nil {
+		return err
+	}
+	if err := t.remove(ctx); err != nil {
+		return err
+	}
+	if err := r.alone(ctx, "alonecluster1", "alonecluster2"); err != nil {
+		return err
+	}
+	t.note(v)
+	r.judgeTwins()
+	return e.report(ctx, v)
+}
+
+// configure starts the agent with these flags, unless it runs with them already, and waits until it has settled.
+func (r *tenantRun) configure(ctx context.Context, flags ...string) error {
+	if err := r.bench.Node.RestartAgentWith(ctx, node.AgentChange{Flags: flags}); err != nil {
+		return err
+	}
+	r.memory.flags = "default"
+	if len(flags) > 0 {
+		r.memory.flags = flags[0]
+	}
+	return settleAgent(ctx, r.bench)
+}
+
+// alone plays blocks without the attack.
+func (r *tenantRun) alone(ctx context.Context, names ...string) error {
+	for _, name := range names {
+		block := honestBlock{name: name, flags: r.memory.flags}
+		if err := r.watched(ctx, &block, func(ctx context.Context) error { return r.play(ctx, name) }); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// attacked plays a block while the tenant attacks, and judges what the agent makes of the tenant's own pods.
+func (r *tenantRun) attacked(ctx context.Context, t *tenant, name string) error {
+	block := honestBlock{name: name, flags: r.memory.flags, attacked: true}
+	err := r.watched(ctx, &block, func(ctx context.Context) error {
+		attacking, end := context.WithTimeout(ctx, attackAtMost)
+		defer end()
+		var both errgroup.Group
+		both.Go(func() error { return t.attack(attacking) })
+		both.Go(func() error {
+			defer end()
+			if err := sleep(ctx, attackLead); err != nil {
+				return err
+			}
+			if err := r.play(ctx, name); err != nil {
+				return err
+			}
+			return t.awaitRounds(attacking)
+		})
+		return both.Wait()
+	})
+	if err != nil {
+		return err
+	}
+	r.judgeInventions(block)
+	return r.judgeTenantsPods(ctx, t, block)
+}
+
+// watched plays a block, reads the agent's metrics before and after it, and watches its memory meanwhile.
+func (r *tenantRun) watched(ctx context.Context, block *honestBlock, play func(context.Context) error) error {
+	var err error
+	if block.before, err = r.bench.Agent.Metrics(ctx); err != nil {
+		return err
+	}
+	block.from = time.Now()
+	watching, end := context.WithCancel(ctx)
+	var memory errgroup.Group
+	memory.Go(func() error { return r.memory.watch(watching, r.bench) })
+	err = play(ctx)
+	end()
+	if err := errors.Join(err, memory.Wait()); err != nil {
+		return err
+	}
+	block.to = time.Now()
+	if block.after, err = r.bench.Agent.Metrics(ctx); err != nil {
+		return err
+	}
+	r.memory.judge(r.v, block.name)
+	r.judgeMetrics(*block)
+	r.blocks = append(r.blocks, *block)
+	return nil
+}
+
+// play starts the honest pods and waits until the agent has reported them.
+func (r *tenantRun) play(ctx context.Context, block string) error {
+	return r.exam.play(ctx, examStage{name: block, rows: honestRows(block)}, len(r.blocks))
+}
+
+// honestRows are the honest pods of a block, whose name ends theirs. Those with cold images come first: kubelet pulls
+// one after the other.
+func honestRows(block string) (rows []examRow) {
+	long := func() time.Duration { return honestFault }
+	cold := func(ctx context.Context, x *examPod) error {
+		image, err := x.slowImage(ctx, mainName, honestFault)
+		return errors.Join(err, x.start(ctx, one(image, readySoon)))
+	}
+	rows = []examRow{
+		{"cold", "a cold image from a slow registry: registry", cold},
+		{"behind", "a cold image whose pull waits for another one: pull queue, then registry", cold},
+		{"present", "an image that is on the node: whoever is at it", func(ctx context.Context, x *examPod) error {
+			return x.start(ctx, one(x.bench().BaseImage, readySoon))
+		}},
+	}
+	for _, row := range append(appRows(long), configRows(long)...) {
+		if slices.Contains([]string{"slow-init", "readiness-probe", "volume-configmap", "env-configmap"}, row.name) {
+			rows = append(rows, row)
+		}
+	}
+	for i := range rows {
+		rows[i].name += "-" + block
+	}
+	return rows
+}
+
+// kindOf is the name of an honest pod without that of its block.
+func kindOf(pod string) string { return pod[:strings.LastIndexByte(pod, '-')] }

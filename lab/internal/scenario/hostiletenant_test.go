@@ -1,0 +1,132 @@
+package scenario
+
+import (
+	"encoding/json"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/podlapse/podlapse/lab/internal/agent"
+	"github.com/podlapse/podlapse/lab/internal/process"
+)
+
+// honestTimeline is what an agent could say of a pod with a cold image that waited for another one's pull.
+func honestTimeline(block string, change func(*agent.Timeline)) agent.Timeline {
+	timeline := agent.Timeline{State: agent.Ready,
+		Phases: []agent.Phase{
+			{Phase: "pull_queue", Cause: "pull_queue", Container: mainName, Seconds: "1.2", Error: "0.01"},
+			{Phase: "pull", Cause: "registry", Container: mainName, Seconds: "2.1", Error: "0.01"},
+		},
+		Pulls: []agent.Pull{{Container: mainName, Image: "lab/behind-" + block + ":1", Registry: "lab",
+			Outcome: agent.Downloaded, BlockedBy: &agent.Blocker{Pod: "cold-" + block, Image: "lab/cold-" + block + ":1"}}},
+	}
+	if change != nil {
+		change(&timeline)
+	}
+	return timeline
+}
+
+// TestTwinsAreCompared holds that each thing that an attack could change of an honest pod is found.
+func TestTwinsAreCompared(t *testing.T) {
+	for what, test := range map[string]struct {
+		change func(*agent.Timeline)
+		found  bool
+	}{
+		"the same": {nil, false},
+		"a longer sandbox": {func(t *agent.Timeline) {
+			t.Phases = append(t.Phases, agent.Phase{Phase: "sandbox", Seconds: "4", Error: "0"})
+		}, false},
+		"a pull of 8 s":          {func(t *agent.Timeline) { t.Phases[1].Seconds = "8" }, true},
+		"a pull of no time":      {func(t *agent.Timeline) { t.Phases[1].Seconds = "0" }, true},
+		"no pull":                {func(t *agent.Timeline) { t.Phases = t.Phases[:1] }, true},
+		"another cause":          {func(t *agent.Timeline) { t.Phases[1].Cause = "disk" }, true},
+		"another state":          {func(t *agent.Timeline) { t.State = "failed" }, true},
+		"a pull that was joined": {func(t *agent.Timeline) { t.Pulls[0].Outcome = agent.Joined }, true},
+		"a failed attempt more": {func(t *agent.Timeline) {
+			t.Pulls = append([]agent.Pull{{Outcome: agent.Failed, Failure: "rate_limited"}}, t.Pulls...)
+		}, true},
+		"nobody who was before": {func(t *agent.Timeline) { t.Pulls[0].BlockedBy = nil }, true},
+		"somebody else before":  {func(t *agent.Timeline) { t.Pulls[0].BlockedBy.Pod = "bait-1" }, true},
+		"another registry":      {func(t *agent.Timeline) { t.Pulls[0].Registry = "registry-1.mallory.example" }, true},
+	} {
+		v := &Verdict{}
+		r := &tenantRun{v: v, exam: &exam{},
+			blocks: []honestBlock{{name: "alone1"}, {name: "alone2"}, {name: "attacked", attacked: true}}}
+		for _, block := range r.blocks {
+			change := test.change
+			if !block.attacked {
+				change = nil
+			}
+			r.exam.results = append(r.exam.results, examResult{stage: block.name, name: "behind-" + block.name,
+				timeline: honestTimeline(block.name, change)})
+		}
+		r.judgeTwins()
+		if v.Failed() != test.found {
+			t.Errorf("%s: found %q", what, v.Problems)
+		}
+	}
+}
+
+// TestMetricsOfAnAttackAreJudged holds that sums, names and clocks that an attack has moved are found.
+func TestMetricsOfAnAttackAreJudged(t *testing.T) {
+	text := func(pulls int, seconds, least float64, more string) string {
+		const pull, label = "podlapse_image_pull_duration_seconds_", `{outcome="downloaded",registry="127.0.0.1:25000"}`
+		const skew = "podlapse_clock_skew_seconds"
+		return fmt.Sprintf("%scount%s %d\n%ssum%s %v\n", pull, label, pulls, pull, label, seconds) +
+			fmt.Sprintf("%s{bound=\"least\"} %v\n%s{bound=\"most\"} 0.4\n", skew, least, skew) + more
+	}
+	for what, test := range map[string]struct {
+		after string
+		found bool
+	}{
+		"two pulls":              {text(2, 5, -0.1, ""), false},
+		"a sum of a year":        {text(3, 31536000, -0.1, ""), true},
+		"no pull of the label":   {text(0, 0, -0.1, ""), true},
+		"clocks that are apart":  {text(2, 5, 0.2, ""), true},
+		"clocks that say little": {text(2, 5, -3, ""), true},
+		"an invented registry": {text(2, 5, -0.1,
+			`podlapse_image_pulls_failing{registry="r.mallory.example"} 1`+"\n"), true},
+	} {
+		v := &Verdict{}
+		r := &tenantRun{v: v}
+		now := time.Now()
+		r.judgeMetrics(honestBlock{name: "attacked", attacked: true, from: now.Add(-time.Minute), to: now,
+			before: text(0, 0, -0.1, ""), after: test.after})
+		if v.Failed() != test.found {
+			t.Errorf("%s: found %q", what, v.Problems)
+		}
+	}
+}
+
+// TestMemoryOfAnAttackIsJudged holds that too much memory, an agent that ended and failed scrapes are found.
+func TestMemoryOfAnAttackIsJudged(t *testing.T) {
+	for what, test := range map[string]struct {
+		memory memoryWatch
+		found  bool
+	}{
+		"little":         {memoryWatch{most: process.Usage{Memory: 50 << 20}, samples: 10}, false},
+		"too much":       {memoryWatch{most: process.Usage{Memory: 61 << 20}, samples: 10}, true},
+		"an agent ended": {memoryWatch{most: process.Usage{Memory: 50 << 20}, samples: 10, err: fmt.Errorf("it has ended")}, true},
+		"never sampled":  {memoryWatch{}, true},
+		"failed scrapes": {memoryWatch{most: process.Usage{Memory: 50 << 20}, samples: 10, failed: []string{"503"}}, true},
+	} {
+		v := &Verdict{}
+		test.memory.judge(v, "attacked")
+		if v.Failed() != test.found {
+			t.Errorf("%s: found %q", what, v.Problems)
+		}
+	}
+}
+
+// TestLivesOfATenantsPods holds that a phase or pull that is longer than the pod's life is found.
+func TestLivesOfATenantsPods(t *testing.T) {
+	now := time.Now()
+	for length, found := range map[string]bool{"": false, "9.5": false, "10.9": false, "11.5": true, "31536000": true} {
+		timeline := agent.Timeline{CreatedAt: now.Add(-10 * time.Second),
+			Pulls: []agent.Pull{{PullSeconds: json.Number(length)}}}
+		if got := outlives(timeline, now); (len(got) > 0) != found {
+			t.Errorf("a pull of %s s in a life of 10 s: found %s", length, strings.Join(got, ", "))
+		}
+	}
+}

@@ -1,0 +1,253 @@
+package scenario
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/podlapse/podlapse/lab/internal/agent"
+	"github.com/podlapse/podlapse/lab/internal/bench"
+	"github.com/podlapse/podlapse/lab/internal/layout"
+	"github.com/podlapse/podlapse/lab/internal/metrics"
+	"github.com/podlapse/podlapse/lab/internal/process"
+)
+
+// Limits of hostile-tenant.
+const (
+	mostResident = 60 << 20 // bytes; the container's limit is 90 MiB
+	memoryEvery  = 500 * time.Millisecond
+	scrapeEvery  = 8 // samples of memory between two scrapes
+	// From this length on a phase is compared with that of the twins: what is shorter comes and goes with the machine's
+	// load.
+	comparedFrom = time.Second
+	// The tenant's pods and requests really take time of the machine: witnesses judge each second, twins only what is
+	// more than that.
+	loadLimit = time.Second
+)
+
+// memoryWatch samples the memory of the agent's process and scrapes it now and then, as a Prometheus would.
+type memoryWatch struct {
+	flags   string        // of the agent
+	most    process.Usage // when most was resident
+	at      time.Duration // after the watch began
+	samples int
+	scrapes int
+	failed  []string // scrapes
+	err     error    // the process has ended
+}
+
+// watch samples until ctx ends.
+func (m *memoryWatch) watch(ctx context.Context, b *bench.Bench) error {
+	*m = memoryWatch{flags: m.flags}
+	begunAt := time.Now()
+	for ctx.Err() == nil {
+		used, err := b.Node.AgentUsage()
+		if err != nil {
+			m.err = err
+			return nil
+		}
+		if m.samples++; used.Memory > m.most.Memory {
+			m.most, m.at = used, time.Since(begunAt)
+		}
+		if m.samples%scrapeEvery == 0 {
+			m.scrapes++
+			if _, err := b.Agent.Metrics(ctx); err != nil && ctx.Err() == nil {
+				m.failed = append(m.failed, err.Error())
+			}
+		}
+		_ = sleep(ctx, memoryEvery)
+	}
+	return nil
+}
+
+func (m *memoryWatch) judge(v *Verdict, block string) {
+	v.Compared += 3
+	v.Note("%s (%s): resident memory at most %s, %s of that the agent's own, after %s s, in %d samples", block, m.flags,
+		size(m.most.Memory), size(m.most.Own), seconds(m.at), m.samples)
+	if m.samples == 0 {
+		v.Problem("%s: the agent's memory was never sampled", block)
+	}
+	if m.err != nil {
+		v.Problem("%s: the agent did not live through it: %v", block, m.err)
+	}
+	if m.most.Memory > mostResident {
+		v.Problem("%s: the agent had %s of resident memory, more than %s", block, size(m.most.Memory), size(mostResident))
+	}
+	if len(m.failed) > 0 {
+		v.Problem("%s: %d of %d scrapes failed: %s", block, len(m.failed), m.scrapes, m.failed[0])
+	}
+}
+
+// judgeMetrics wants the metrics to have grown by no more than the block's time, the clocks to be as they are, and the
+// label of the registry that is really pulled from to be there.
+func (r *tenantRun) judgeMetrics(block honestBlock) {
+	lasted := block.to.Sub(block.from)
+	before, after := samplesOf(block.before), samplesOf(block.after)
+	for _, name := range slices.Sorted(maps.Keys(after)) {
+		family, labels, _ := strings.Cut(name, "{")
+		grown := after[name] - before[name]
+		switch family {
+		case "podlapse_image_pull_duration_seconds_sum", "podlapse_image_unpack_duration_seconds_sum",
+			"podlapse_image_pull_busy_seconds_total":
+			// Kubelet pulls one image at a time here.
+			r.v.Compared++
+			if grown > lasted.Seconds()+exact.Seconds() {
+				r.v.Problem("%s: %s has grown by %.1f s in %s s", block.name, name, grown, seconds(lasted))
+			}
+		case "podlapse_image_pull_queue_seconds_sum":
+			r.v.Compared++
+			if most := lasted.Seconds() * float64(len(honestRows(block.name))); grown > most {
+				r.v.Problem("%s: %s has grown by %.1f s, which is more than %.1f s", block.name, name, grown, most)
+			}
+		}
+		if strings.Contains(labels, invention) && before[name] == 0 {
+			r.v.Problem("%s: the metrics name what the tenant made up: %s", block.name, name)
+		}
+	}
+	r.judgeClock(block)
+	registry := layout.Address(layout.RegistryPort)
+	count := "podlapse_image_pull_duration_seconds_count"
+	label := `registry="` + registry + `"`
+	then, err := metrics.Sum(block.before, count, label)
+	now, err2 := metrics.Sum(block.after, count, label)
+	r.v.Compared++
+	if err := errors.Join(err, err2); err != nil || now-then < 2 {
+		r.v.Problem("%s: %v pulls from %s were counted, not two: %v", block.name, now-then, registry, err)
+	}
+	if block.attacked {
+		r.noteCounts(block)
+	}
+}
+
+// judgeClock wants the agent to say of the node's clock and the control plane's that they may be the same, as they are,
+// and no less exactly than before.
+func (r *tenantRun) judgeClock(block honestBlock) {
+	bounds := func(text string) (least, most float64, err error) {
+		least, err = metrics.Sum(text, "podlapse_clock_skew_seconds", `bound="least"`)
+		if err == nil {
+			most, err = metrics.Sum(text, "podlapse_clock_skew_seconds", `bound="most"`)
+		}
+		return least, most, err
+	}
+	least, most, err := bounds(block.after)
+	before, before2, err2 := bounds(block.before)
+	r.v.Compared++
+	if err := errors.Join(err, err2); err != nil {
+		r.v.Problem("%s: %v", block.name, err)
+	}
+	r.v.Note("%s: clock skew between %+.3f and %+.3f s, before it between %+.3f and %+.3f s", block.name, least, most,
+		before, before2)
+	if least > 0 || most < 0 {
+		r.v.Problem("%s: both clocks are the same, the agent says %+.3f to %+.3f s apart", block.name, least, most)
+	}
+	if block.attacked && before2 > before && most-least > before2-before+1 {
+		r.v.Problem("%s: the interval of the clocks' skew has grown from %.3f to %.3f s", block.name, before2-before,
+			most-least)
+	}
+}
+
+// noteCounts notes what the agent counted of the attack. The counter of refused Events has reasons.
+func (r *tenantRun) noteCounts(block honestBlock) {
+	before, after := samplesOf(block.before), samplesOf(block.after)
+	var text []string
+	for _, name := range slices.Sorted(maps.Keys(after)) {
+		for _, family := range []string{
+			"podlapse_events_received_total", "podlapse_events_used_total", "podlapse_events_refused_total",
+			"podlapse_evidence_conflicts_total", "podlapse_event_watches_opened_total", "podlapse_events_lost_total",
+		} {
+			if grown := after[name] - before[name]; grown != 0 && strings.HasPrefix(name, family) {
+				text = append(text, fmt.Sprintf("%s +%.0f", strings.TrimPrefix(name, "podlapse_"), grown))
+			}
+		}
+	}
+	r.v.Note("%s: the agent counted %s", block.name, strings.Join(text, ", "))
+}
+
+// samplesOf are the values by name and labels.
+func samplesOf(text string) map[string]float64 {
+	all := make(map[string]float64)
+	for line := range strings.Lines(text) {
+		line, _, _ = strings.Cut(strings.TrimSpace(line), " # ")
+		end := strings.LastIndexByte(line, ' ')
+		if end < 0 || strings.HasPrefix(line, "#") {
+			continue
+		}
+		if value, err := strconv.ParseFloat(line[end+1:], 64); err == nil {
+			all[line[:end]] = value
+		}
+	}
+	return all
+}
+
+// judgeInventions wants nothing that the tenant made up in what the agent says of the honest pods.
+func (r *tenantRun) judgeInventions(block honestBlock) {
+	for _, result := range r.resultsOf(block.name) {
+		r.v.Compared++
+		if strings.Contains(string(result.timeline.Raw), invention) {
+			r.v.Problem("the timeline of %s holds what the tenant made up", result.name)
+		}
+		for _, pull := range result.timeline.Pulls {
+			if pull.Outcome == agent.Joined {
+				r.v.Problem("%s: the pull of %s is called joined: no two pods share an image", result.name, pull.Image)
+			}
+		}
+	}
+}
+
+// judgeTenantsPods wants no phase and no pull of the tenant's own pods to be longer than the pod has lived. What the
+// agent says of them may be wrong else.
+func (r *tenantRun) judgeTenantsPods(ctx context.Context, t *tenant, block honestBlock) error {
+	all, err := r.bench.Agent.Timelines(ctx)
+	if err != nil {
+		return err
+	}
+	now, own := time.Now(), 0
+	for _, timeline := range all {
+		if timeline.Namespace != t.namespace {
+			continue
+		}
+		own++
+		r.v.Compared++
+		for _, problem := range outlives(timeline, now) {
+			r.v.Problem("%s: the tenant's pod %s: %s", block.name, timeline.Name, problem)
+		}
+	}
+	r.v.Note("%s: the agent knows %d pods of the tenant", block.name, own)
+	if own < baits {
+		r.v.Problem("%s: the agent knows only %d pods of the tenant: the scenario proves nothing", block.name, own)
+	}
+	return nil
+}
+
+// outlives are the lengths in a timeline that are longer than the pod has lived.
+func outlives(timeline agent.Timeline, now time.Time) (problems []string) {
+	// The control plane stamps the creation with whole seconds.
+	lived := now.Sub(timeline.CreatedAt) + time.Second
+	longer := func(what string, told json.Number) {
+		length, err := agent.Nanoseconds(told)
+		if err == nil && length > lived {
+			problems = append(problems, fmt.Sprintf("%s of %s s in a life of %s s", what, told, seconds(lived)))
+		}
+	}
+	for _, phase := range timeline.Phases {
+		longer("phase "+phase.Phase, phase.Seconds)
+	}
+	for _, pull := range timeline.Pulls {
+		longer("a pull", pull.PullSeconds)
+		longer("the wait for a pull", pull.QueueSeconds)
+	}
+	return problems
+}
+
+// resultsOf are those of a block.
+func (r *tenantRun) resultsOf(block string) []examResult {
+	r.exam.mu.Lock()
+	defer r.exam.mu.Unlock()
+	return slices.DeleteFunc(slices.Clone(r.exam.results), func(e examResult) bool { return e.stage != block })
+}

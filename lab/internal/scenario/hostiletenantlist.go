@@ -1,0 +1,259 @@
+package scenario
+
+import (
+	"context"
+	"fmt"
+	"math"
+	"strings"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/podlapse/podlapse/lab/internal/bench"
+)
+
+// Sizes of what is large. etcd takes 1.5 MiB in a request, in which the name of an Event is three times.
+const (
+	largeName = 500 << 10
+	largeText = 1_400_000
+	someText  = 8 << 10 // what may be less than any bound of the agent's
+	floodOf   = 40      // Events in one round of a flood
+)
+
+// hostileAttacks is all that the tenant tries. A new attack is a row and a function, here or in hostiletenantpods.go.
+func hostileAttacks() []hostileAttack {
+	large := strings.Repeat("x", largeText)
+	return []hostileAttack{
+		{name: "Events with names of 0.5 MB", rounds: 4, try: about(3, func(e *corev1.Event) {
+			e.Name += strings.Repeat("n", largeName)
+		})},
+		{name: "Events with UIDs of 1.4 MB", rounds: 3, try: about(2, func(e *corev1.Event) {
+			e.InvolvedObject.UID += types.UID(large)
+		})},
+		{name: "Events with hosts of 1.4 MB", rounds: 2, try: about(2, func(e *corev1.Event) {
+			e.Source.Host += large
+		})},
+		{name: "Events with reasons of 1.4 MB", rounds: 2, try: about(2, func(e *corev1.Event) { e.Reason += large })},
+		{name: "Events with messages of 1.4 MB", rounds: 2, try: about(2, func(e *corev1.Event) {
+			e.Message += large
+		})},
+		{name: "Events with names, UIDs and messages of 8 KB", try: about(baits, func(e *corev1.Event) {
+			text := strings.Repeat("x", someText)
+			e.Name, e.Message = e.Name+text, e.Message+text
+			e.InvolvedObject.UID += types.UID(text)
+		})},
+		{name: "a flood of Events about own pods", try: floodOwn},
+		{name: "a flood of Events about pods that never were", try: floodNever},
+		{name: "own images pulled in 8760h", try: pulledOf(ownImages, 0, "8760h0m0s")},
+		{name: "an absent image pulled", try: pulledOf(ownImages, 0, "1.234s")},
+		{name: "others' images pulled in 8760h", try: pulledOf((*tenant).images, 0, "8760h0m0s")},
+		{name: "others' images pulled in an hour's time", try: pulledOf((*tenant).images, time.Hour, "3.5s")},
+		{name: "others' images pulled three seconds from now", try: pulledOf((*tenant).images, 3*time.Second, "6.5s")},
+		{name: "others' images pulled a moment ago", try: pulledOf((*tenant).images, -time.Second, "2.5s")},
+		{name: "others' images pulled ten minutes ago", try: pulledOf((*tenant).images, -10*time.Minute, "4m2.5s")},
+		{name: "others' images being pulled", try: saidOf((*tenant).images, "Pulling", "Pulling image %q")},
+		{name: "images already present", try: saidOf(allImages, "Pulled",
+			"Container image %q already present on machine")},
+		{name: "pulls that failed", try: saidOf(allImages, "Failed", "Failed to pull image %q: code = Unknown "+
+			"desc = failed to pull and unpack image: unexpected status from HEAD request: 429 Too Many Requests")},
+		{name: "pulls from invented registries", try: saidOf(inventedImages, "Pulled",
+			"Successfully pulled image %q in 2m2.5s (2m2.5s including waiting). Image size: 999999999999 bytes.")},
+		{name: "failed pulls from invented registries", try: saidOf(inventedImages, "Failed",
+			"Failed to pull image %q: failed to resolve reference: dial tcp: lookup: no such host")},
+		{name: "volumes that cannot be mounted", try: said("FailedMount",
+			"MountVolume.SetUp failed for volume \"mallory\" : driver mallory timed out")},
+		{name: "a network that is not ready", try: said("NetworkNotReady",
+			"network is not ready: container runtime network not ready: mallory")},
+		{name: "sandboxes that cannot be created", try: said("FailedCreatePodSandBox", "Failed to create pod sandbox: "+
+			"rpc error: code = Unknown desc = plugin type=\"mallory\" failed (add): no address left")},
+		{name: "Events that are stored beside others' pods", refused: true, try: elsewhere},
+		{name: "Events that name another namespace", refused: true, try: namedElsewhere},
+		{name: "Events with the UIDs of others' pods", try: foreignUID},
+		{name: "Events of other hosts", try: about(baits, func(e *corev1.Event) {
+			e.Source.Host, e.ReportingInstance = "node-mallory", "node-mallory"
+		})},
+		{name: "clocks in the names of Events", try: oddClocks},
+		{name: "stamps of Events far from now", try: oddStamps},
+		{name: "Events of the newer API", try: newerAPI},
+		{name: "kubelet's own Events, changed", try: changeKubelets},
+		{name: "kubelet's own Events, deleted", try: deleteKubelets},
+		{name: "mirror pods with others' UIDs", try: mirrors},
+		{name: "pods of 1.4 MB", rounds: 3, try: largePods},
+		{name: "pods of 250 containers", rounds: 1, try: manyContainers},
+		{name: "pods with invented registries", rounds: 2, try: unreachable},
+		{name: "pods that pose as the cluster's DNS", rounds: 1, try: posing},
+		{name: "pods with odd parents of traces", rounds: 1, try: oddParents},
+	}
+}
+
+// some are so many of the tenant's own pods, others in each round.
+func (t *thrower) some(most int) (pods []corev1.Pod) {
+	own := t.own()
+	for i := range min(most, len(own)) {
+		pods = append(pods, own[(t.round*most+i)%len(own)])
+	}
+	return pods
+}
+
+// about throws an Event about each of so many of the tenant's own pods, changed.
+func about(most int, change func(*corev1.Event)) func(context.Context, *thrower) {
+	return func(ctx context.Context, t *thrower) {
+		for _, pod := range t.some(most) {
+			event := t.event(pod, "Pulling", fmt.Sprintf("Pulling image %q", t.absent))
+			change(&event)
+			t.throw(ctx, event)
+		}
+	}
+}
+
+func floodOwn(ctx context.Context, t *thrower) {
+	own := t.own()
+	for i := range floodOf {
+		if len(own) == 0 || ctx.Err() != nil {
+			return
+		}
+		reason := []string{"Pulling", "Pulled", "Failed", "BackOff", "Created", "Started", "FailedMount"}[i%7]
+		t.throw(ctx, t.event(own[i%len(own)], reason, fmt.Sprintf("Pulling image %q", inventedImage(i))))
+	}
+}
+
+func floodNever(ctx context.Context, t *thrower) {
+	for range floodOf {
+		if ctx.Err() != nil {
+			return
+		}
+		name := bench.FreshName("never-" + invention)
+		never := corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: name, UID: types.UID(name)}}
+		t.throw(ctx, t.event(never, "Pulling", fmt.Sprintf("Pulling image %q", t.absent)))
+	}
+}
+
+// ownImages are those of the tenant's own pods, of which the node has one.
+func ownImages(t *tenant) []string { return []string{t.absent, t.bench.BaseImage} }
+
+func allImages(t *tenant) []string { return append(ownImages(t), t.images()...) }
+
+func inventedImages(*tenant) (images []string) {
+	for i := range 8 {
+		images = append(images, inventedImage(i))
+	}
+	return images
+}
+
+func inventedImage(i int) string {
+	return fmt.Sprintf("registry-%d.%s.example/team/app:1", i, invention)
+}
+
+// pulledOf claims for the tenant's own pods that images were pulled at some time from now.
+func pulledOf(images func(*tenant) []string, from time.Duration, took string) func(context.Context, *thrower) {
+	return func(ctx context.Context, t *thrower) {
+		message := "Successfully pulled image %q in " + took + " (" + took + " including waiting). Image size: 7 bytes."
+		throwOf(ctx, t, images(t.tenant), "Pulled", message, from)
+	}
+}
+
+// saidOf claims something of images for the tenant's own pods.
+func saidOf(images func(*tenant) []string, reason, message string) func(context.Context, *thrower) {
+	return func(ctx context.Context, t *thrower) { throwOf(ctx, t, images(t.tenant), reason, message, 0) }
+}
+
+func throwOf(ctx context.Context, t *thrower, images []string, reason, message string, from time.Duration) {
+	own := t.own()
+	for i, image := range images {
+		if len(own) == 0 {
+			return
+		}
+		event := t.event(own[(i+t.round)%len(own)], reason, fmt.Sprintf(message, image))
+		dated(&event, time.Now().Add(from))
+		t.throw(ctx, event)
+	}
+}
+
+// dated gives an Event an instant: in its name, as kubelet does, and in its stamps.
+func dated(event *corev1.Event, at time.Time) {
+	event.Name = fmt.Sprintf("%s.%x", event.InvolvedObject.Name, at.UnixNano())
+	event.FirstTimestamp, event.LastTimestamp = metav1.NewTime(at), metav1.NewTime(at)
+}
+
+// said claims something of all the tenant's own pods.
+func said(reason, message string) func(context.Context, *thrower) {
+	return about(baits, func(e *corev1.Event) {
+		e.Reason, e.Message, e.Type = reason, message, corev1.EventTypeWarning
+		e.InvolvedObject.FieldPath = ""
+	})
+}
+
+// aboutOthers is what the tenant would like to say of a pod that is not its own.
+func (t *tenant) aboutOthers(pod corev1.Pod) []corev1.Event {
+	image := t.absent
+	if len(pod.Spec.Containers) > 0 {
+		image = pod.Spec.Containers[0].Image
+	}
+	pulled := "Successfully pulled image %q in %[2]s (%[2]s including waiting). Image size: 7 bytes."
+	return []corev1.Event{
+		t.event(pod, "Pulled", fmt.Sprintf(pulled, image, "9m9s")),
+		t.event(pod, "Pulled", fmt.Sprintf(pulled, inventedImage(0), "1s")),
+		t.event(pod, "Failed", fmt.Sprintf("Failed to pull image %q: 429 Too Many Requests from %s", image, invention)),
+		t.event(pod, "FailedMount", "MountVolume.SetUp failed for volume \"mallory\" : driver mallory timed out"),
+		t.event(pod, "NetworkNotReady", "network is not ready: mallory"),
+	}
+}
+
+// elsewhere stores Events in the others' namespace.
+func elsewhere(ctx context.Context, t *thrower) {
+	for _, pod := range t.others() {
+		for _, event := range t.aboutOthers(pod) {
+			event.InvolvedObject.Namespace = pod.Namespace
+			t.count(ctx, t.kube.Create(ctx, "/api/v1/namespaces/"+pod.Namespace+"/events", event))
+		}
+	}
+}
+
+// namedElsewhere stores Events in the tenant's namespace that name a pod of another one.
+func namedElsewhere(ctx context.Context, t *thrower) {
+	for _, pod := range t.others() {
+		for _, event := range t.aboutOthers(pod) {
+			event.InvolvedObject.Namespace = pod.Namespace
+			t.throw(ctx, event)
+		}
+	}
+}
+
+// foreignUID stores Events in the tenant's namespace that have name and UID of a pod of another one.
+func foreignUID(ctx context.Context, t *thrower) {
+	for _, pod := range t.others() {
+		for _, event := range t.aboutOthers(pod) {
+			t.throw(ctx, event)
+		}
+	}
+}
+
+func oddClocks(ctx context.Context, t *thrower) {
+	now := time.Now()
+	suffixes := []string{"0", "-1", "ffffffffffffffff", "1", "zz", "", fmt.Sprintf("%x", int64(math.MaxInt64))}
+	for _, off := range []time.Duration{time.Hour, -time.Hour, 5 * time.Second, -5 * time.Second} {
+		suffixes = append(suffixes, fmt.Sprintf("%x", now.Add(off).UnixNano()))
+	}
+	for _, pod := range t.some(2) {
+		for _, suffix := range suffixes {
+			event := t.event(pod, "Pulling", fmt.Sprintf("Pulling image %q", t.absent))
+			event.Name = fmt.Sprintf("%s-%s.%s", pod.Name, bench.FreshName("odd"), suffix)
+			t.throw(ctx, event)
+		}
+	}
+}
+
+func oddStamps(ctx context.Context, t *thrower) {
+	stamps := []time.Time{{}, time.Unix(0, 0), time.Now().Add(24 * time.Hour),
+		time.Date(9999, 1, 1, 0, 0, 0, 0, time.UTC)}
+	for _, pod := range t.some(2) {
+		for i, at := range stamps {
+			event := t.event(pod, "Pulled", fmt.Sprintf("Container image %q already present on machine", t.absent))
+			event.FirstTimestamp, event.LastTimestamp = metav1.NewTime(at), metav1.NewTime(at)
+			event.Count = []int32{0, -1, math.MaxInt32, 2}[i]
+			t.throw(ctx, event)
+		}
+	}
+}

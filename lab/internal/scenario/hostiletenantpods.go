@@ -1,0 +1,188 @@
+package scenario
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/podlapse/podlapse/lab/internal/bench"
+	"github.com/podlapse/podlapse/lab/internal/layout"
+)
+
+// The pods that the tenant leaves unstarted, about which the agent wants to know more: so many that it opens one watch
+// for the namespace.
+const (
+	baitPrefix = "bait-"
+	baits      = 6
+)
+
+// layBaits creates pods that wait for a ConfigMap that never comes: half of them with an image that the node lacks.
+// They stay until the tenant is removed.
+func (t *tenant) layBaits(ctx context.Context) error {
+	if err := t.look(ctx); err != nil || len(t.own()) > 0 {
+		return err
+	}
+	for i := range baits {
+		pod := corev1.Pod{Spec: t.waiting(ownImages(t)[i%2])}
+		pod.Name = fmt.Sprintf("%s%d", baitPrefix, i)
+		if err := t.kube.Create(ctx, t.path("pods"), pod); err != nil {
+			return fmt.Errorf("create a pod of the tenant: %w", err)
+		}
+	}
+	return nil
+}
+
+// waiting is a pod on the node that never gets as far as its sandbox.
+func (t *tenant) waiting(image string) corev1.PodSpec {
+	spec := corev1.PodSpec{NodeName: layout.NodeName, Containers: []corev1.Container{{Name: mainName, Image: image}}}
+	spec.Volumes = []corev1.Volume{bench.ConfigMapVolume("never-comes")}
+	spec.Containers[0].VolumeMounts = []corev1.VolumeMount{{Name: spec.Volumes[0].Name, MountPath: "/data"}}
+	return spec
+}
+
+// rejected is a pod on the node that kubelet rejects, and that stays in the API server as failed.
+func (t *tenant) rejected(image string) corev1.PodSpec {
+	return corev1.PodSpec{NodeName: layout.NodeName, NodeSelector: map[string]string{"no-such": "label"},
+		Containers: []corev1.Container{{Name: mainName, Image: image}}}
+}
+
+// newerAPI creates Events by the API that has superseded the one that kubelet uses. That one has no source, so that the
+// agent's watch, which selects it, does not bring them.
+func newerAPI(ctx context.Context, t *thrower) {
+	for _, pod := range t.some(2) {
+		event := map[string]any{
+			"metadata": map[string]any{"name": bench.FreshName(pod.Name)},
+			"reason":   "Pulled", "action": "Pull", "type": "Normal",
+			"note":                fmt.Sprintf("Successfully pulled image %q in 8760h0m0s", t.absent),
+			"regarding":           t.event(pod, "", "").InvolvedObject,
+			"eventTime":           time.Now().UTC().Format("2006-01-02T15:04:05.000000Z"),
+			"reportingController": "kubelet", "reportingInstance": layout.NodeName,
+		}
+		t.count(ctx, t.kube.Create(ctx, "/apis/events.k8s.io/v1/namespaces/"+t.namespace+"/events", event))
+	}
+}
+
+// kubelets are the Events of the tenant's namespace that kubelet itself made, by the words that only it uses here.
+func (t *thrower) kubelets(ctx context.Context, most int) []string {
+	var list corev1.EventList
+	if err := t.kube.Get(ctx, t.path("events")+"?limit=300&fieldSelector=reason%3DFailedMount", &list); err != nil {
+		t.count(ctx, err)
+		return nil
+	}
+	var names []string
+	for _, event := range list.Items {
+		if strings.Contains(event.Message, "never-comes") && len(names) < most {
+			names = append(names, event.Name)
+		}
+	}
+	return names
+}
+
+// changeKubelets makes kubelet's own Events say something else, of another time.
+func changeKubelets(ctx context.Context, t *thrower) {
+	for i, name := range t.kubelets(ctx, 4) {
+		at := time.Now().Add([]time.Duration{time.Hour, -time.Hour}[i%2]).UTC().Format(time.RFC3339)
+		message := fmt.Sprintf("Successfully pulled image %q in 8760h0m0s (8760h0m0s including waiting).", t.absent)
+		change := map[string]any{"reason": "Pulled", "message": message, "count": 1_000_000,
+			"firstTimestamp": at, "lastTimestamp": at}
+		t.count(ctx, t.kube.Merge(ctx, t.path("events")+"/"+name, change))
+	}
+}
+
+func deleteKubelets(ctx context.Context, t *thrower) {
+	if t.round == 0 {
+		return // some are to be changed before
+	}
+	for _, name := range slices.Backward(t.kubelets(ctx, 8)) {
+		t.count(ctx, t.kube.Delete(ctx, t.path("events")+"/"+name))
+	}
+}
+
+// mirrors are pods that say that they mirror a static pod whose UID is another pod's: one for each of the others'.
+func mirrors(ctx context.Context, t *thrower) {
+	for _, pod := range t.others() {
+		if t.mirrored[pod.UID] {
+			continue
+		}
+		t.mirrored[pod.UID] = true
+		uid, no := string(pod.UID), false
+		annotations := map[string]string{"kubernetes.io/config.mirror": uid, "kubernetes.io/config.hash": uid,
+			"kubernetes.io/config.source": "file"}
+		spec := corev1.PodSpec{NodeName: layout.NodeName, AutomountServiceAccountToken: &no,
+			Containers: []corev1.Container{{Name: mainName, Image: t.absent}}}
+		t.create(ctx, bench.FreshName("mirror"), annotations, nil, spec)
+	}
+}
+
+// largePods are as large as the API server takes: most are rejected by kubelet, one waits.
+func largePods(ctx context.Context, t *thrower) {
+	text := strings.Repeat("x", largeText/10)
+	for i := range 3 {
+		spec := t.rejected(t.absent)
+		if i == 0 {
+			spec = t.waiting(t.absent)
+		}
+		c := &spec.Containers[0]
+		for j := range 5 {
+			c.Env = append(c.Env, corev1.EnvVar{Name: fmt.Sprintf("LARGE_%d", j), Value: text})
+			c.Args = append(c.Args, text)
+		}
+		t.create(ctx, bench.FreshName("large"), nil, nil, spec)
+	}
+}
+
+// manyContainers are more containers than any real pod has: on the node and waiting, rejected, and without a node.
+func manyContainers(ctx context.Context, t *thrower) {
+	unbound := corev1.PodSpec{NodeSelector: map[string]string{"no-such": "label"}}
+	specs := []corev1.PodSpec{t.waiting(t.absent), t.rejected(t.absent), unbound, unbound}
+	for _, spec := range specs {
+		spec.Containers = nil
+		for i := range 250 {
+			spec.Containers = append(spec.Containers, corev1.Container{Name: fmt.Sprintf("c-%d", i), Image: t.absent})
+		}
+		if len(spec.Volumes) > 0 {
+			spec.Containers[0].VolumeMounts = []corev1.VolumeMount{{Name: spec.Volumes[0].Name, MountPath: "/data"}}
+		}
+		t.create(ctx, bench.FreshName("many"), nil, nil, spec)
+	}
+}
+
+// unreachable are pods for whose images kubelet really asks registries that do not exist. They fail at once, so that
+// others' pulls do not wait for them.
+func unreachable(ctx context.Context, t *thrower) {
+	for i := range 4 {
+		image := fmt.Sprintf("127.0.0.1:%d/image:1", 2+4*t.round+i)
+		spec := corev1.PodSpec{Containers: []corev1.Container{{Name: mainName, Image: image}}}
+		t.create(ctx, bench.FreshName("unreachable"), nil, nil, spec)
+	}
+}
+
+// posing are pods with the labels of add-ons. They run, and one crashes.
+func posing(ctx context.Context, t *thrower) {
+	labels := map[string]string{"k8s-app": "kube-dns", "app.kubernetes.io/name": "podlapse", "tier": "node"}
+	for i := range 2 {
+		c := corev1.Container{Name: mainName, Image: t.bench.BaseImage}
+		if i == 1 {
+			crash(&c, 500*time.Millisecond)
+		}
+		t.create(ctx, bench.FreshName("kube-dns"), nil, labels, corev1.PodSpec{Containers: []corev1.Container{c}})
+	}
+}
+
+// oddParents are pods that name the parent of their trace in odd ways. They start at once.
+func oddParents(ctx context.Context, t *thrower) {
+	for _, value := range []string{
+		"00-ffffffffffffffffffffffffffffffff-ffffffffffffffff-ff",
+		"00-00000000000000000000000000000000-0000000000000000-00",
+		"ff-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01",
+		strings.Repeat("0", 200<<10),
+		"00-\x1b[31m\u202e-\n",
+	} {
+		spec := corev1.PodSpec{Containers: []corev1.Container{{Name: mainName, Image: t.bench.BaseImage}}}
+		t.create(ctx, bench.FreshName("traced"), map[string]string{"traceparent": value}, nil, spec)
+	}
+}

@@ -1,0 +1,137 @@
+package scenario
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/podlapse/podlapse/lab/internal/agent"
+)
+
+// startUp is what is compared of a start-up.
+type startUp struct {
+	words   []string // outcome and pulls
+	lengths map[string]time.Duration
+	errors  map[string]time.Duration
+}
+
+// judgeTwins wants each honest pod of a block with the attack to have the same outcome, pulls and long phases as its
+// twins of the blocks without, with the same agent. Lengths may differ by as much as those of the twins do at most, by
+// the errors that the agent states, and by the load that the tenant really is. A phase that is long only beside the
+// tenant, such as a sandbox on a busy machine, is for the witnesses to judge, and so is how long kubelet waits before it
+// tries again.
+func (r *tenantRun) judgeTwins() {
+	byFlags := make(map[string][]honestBlock)
+	for _, block := range r.blocks {
+		byFlags[block.flags] = append(byFlags[block.flags], block)
+	}
+	for _, flags := range slices.Sorted(maps.Keys(byFlags)) {
+		var alone, attacked []map[string]startUp
+		for _, block := range byFlags[flags] {
+			if twins := r.twinsOf(block.name); block.attacked {
+				attacked = append(attacked, twins)
+			} else {
+				alone = append(alone, twins)
+			}
+		}
+		if len(alone) != 2 || len(attacked) != 1 {
+			r.v.Problem("%s: %d blocks without the attack and %d with it", flags, len(alone), len(attacked))
+			continue
+		}
+		spread := spreadOf(alone[0], alone[1])
+		r.v.Note("%s: phases of two runs without the attack differ by at most %s s", flags, seconds(spread))
+		for kind, got := range attacked[0] {
+			r.judgeTwin(flags+": "+kind, alone[0][kind], alone[1][kind], got, spread)
+		}
+	}
+}
+
+// judgeTwin compares one pod with its two twins.
+func (r *tenantRun) judgeTwin(what string, first, second, got startUp, spread time.Duration) {
+	r.v.Compared += 1 + len(first.lengths)
+	if !slices.Equal(got.words, first.words) && !slices.Equal(got.words, second.words) {
+		r.v.Problem("%s beside the tenant:\n  %s\nalone:\n  %s", what, strings.Join(got.words, "\n  "),
+			strings.Join(first.words, "\n  "))
+	}
+	for phase, one := range first.lengths {
+		other, length := second.lengths[phase], got.lengths[phase]
+		shortest, longest := min(one, other), max(one, other)
+		if shortest < comparedFrom {
+			continue
+		}
+		limit := spread + loadLimit + got.errors[phase] + max(first.errors[phase], second.errors[phase])
+		switch {
+		case length == 0:
+			r.v.Problem("%s: %s takes %s and %s s alone, and is not named beside the tenant", what, phase, seconds(one),
+				seconds(other))
+		case tried(phase): // as long as the witnesses say
+		case length > longest+limit || length < shortest-limit:
+			r.v.Problem("%s: %s takes %s s beside the tenant, %s and %s s alone; they may differ by %s s", what, phase,
+				seconds(length), seconds(one), seconds(other), seconds(limit))
+		}
+	}
+}
+
+// tried says that a phase ends only when kubelet tries again, at a time of its own.
+func tried(phase string) bool {
+	return strings.HasPrefix(phase, "container_config ") || strings.HasPrefix(phase, "pod_config")
+}
+
+// spreadOf is by how much the phases of two runs differ at most.
+func spreadOf(first, second map[string]startUp) (spread time.Duration) {
+	for kind, a := range first {
+		for phase, length := range a.lengths {
+			if b, there := second[kind].lengths[phase]; there && !tried(phase) {
+				spread = max(spread, (length - b).Abs())
+			}
+		}
+	}
+	return spread
+}
+
+// twinsOf are the pods of a block by kind.
+func (r *tenantRun) twinsOf(block string) map[string]startUp {
+	twins := make(map[string]startUp)
+	for _, result := range r.resultsOf(block) {
+		if result.failed != nil {
+			continue // the report of the exam says so
+		}
+		twin, err := twinOf(result.timeline, block)
+		if err != nil {
+			r.v.Problem("%s: %v", result.name, err)
+		}
+		twins[kindOf(result.name)] = twin
+	}
+	return twins
+}
+
+// twinOf reads a timeline, without the name of the block.
+func twinOf(timeline agent.Timeline, block string) (startUp, error) {
+	twin := startUp{lengths: make(map[string]time.Duration), errors: make(map[string]time.Duration)}
+	without := func(text string) string { return strings.ReplaceAll(text, "-"+block, "") }
+	twin.words = append(twin.words, "state "+timeline.State+" "+timeline.Reason)
+	for _, pull := range timeline.Pulls {
+		text := fmt.Sprintf("pull for %s of %s from %s, attempt %d: %s %s", pull.Container, without(pull.Image),
+			pull.Registry, pull.Attempt, pull.Outcome, pull.Failure)
+		if pull.BlockedBy != nil {
+			text += fmt.Sprintf(", blocked by %s %s", without(pull.BlockedBy.Pod), without(pull.BlockedBy.Image))
+		}
+		twin.words = append(twin.words, text)
+	}
+	for _, phase := range timeline.Phases {
+		name := strings.TrimSpace(phase.Phase+" "+phase.Container) + ", charged to " + phase.Cause
+		length, err := agent.Nanoseconds(phase.Seconds)
+		if err != nil {
+			return twin, fmt.Errorf("length of phase %s: %w", name, err)
+		}
+		stated, err := agent.Nanoseconds(phase.Error)
+		if err != nil {
+			return twin, fmt.Errorf("error of phase %s: %w", name, err)
+		}
+		twin.lengths[name] += length
+		twin.errors[name] += stated
+	}
+	return twin, nil
+}
