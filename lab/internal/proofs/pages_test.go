@@ -1,4 +1,4 @@
-package predecessors
+package proofs
 
 import (
 	"os"
@@ -11,22 +11,34 @@ import (
 	"github.com/podlapse/podlapse/lab/internal/scenario"
 )
 
+const docs = "../../../docs"
+
+// page is a document whose tables name proofs.
+type page struct {
+	file  string
+	head  string // of the tables that have them
+	least int    // how many rows it has at least: fewer were not read
+}
+
+// pages are all such documents.
+func pages() []page {
+	return []page{
+		{"predecessors.md", "| capability | podlapse | proven by |", 100},
+		{"threat-model.md", "| attempt | what comes of it | held by |", 40},
+	}
+}
+
+// How the second cell of a row begins that has no proof, and what stands in its place.
 const (
-	docs = "../../../docs"
-	page = "predecessors.md"
+	leftOut, remains, nothing = "Left out", "Remains", "–"
+	notYet, later             = "Not yet", "not yet"
 )
 
-// How a capability begins that podlapse does not have, and what stands in the place of its proof.
-const (
-	leftOut, nothing = "Left out", "–"
-	notYet, later    = "Not yet", "not yet"
-)
+// row is one of a table: a capability of a predecessor and where podlapse has it, or an attempt and what comes of it.
+type row struct{ subject, answer, proof string }
 
-// row is a capability of a predecessor.
-type row struct{ capability, podlapse, proof string }
-
-// rows are those of the tables of the document that have a proof.
-func rows(t *testing.T, text string) []row {
+// rows are those of the tables of a page that have a proof.
+func (p page) rows(t *testing.T, text string) []row {
 	t.Helper()
 	var all []row
 	inTable := false
@@ -36,7 +48,7 @@ func rows(t *testing.T, text string) []row {
 		switch {
 		case !strings.HasPrefix(line, "|"):
 			inTable = false
-		case line == "| capability | podlapse | proven by |":
+		case line == p.head:
 			inTable = true
 		case !inTable || line == "|---|---|---|":
 		case len(cells) != 3:
@@ -49,7 +61,7 @@ func rows(t *testing.T, text string) []row {
 }
 
 var (
-	named     = regexp.MustCompile(`\[((?:Test|Example)\w+)\]\(([^)]+_test\.go)\)`)
+	named     = regexp.MustCompile(`\[((?:Test|Example|Fuzz)\w+)\]\(([^)]+_test\.go)\)`)
 	quoted    = regexp.MustCompile("`([^`]+)`")
 	scenarios = regexp.MustCompile("scenarios? (?:`[^`]+`(?:, )?)+|such as `[^`]+`")
 )
@@ -57,7 +69,8 @@ var (
 // problems are what is wrong with a row.
 func (r row) problems(source func(path string) string) []string {
 	var wrong []string
-	missing, waits := strings.HasPrefix(r.podlapse, leftOut), strings.HasPrefix(r.podlapse, notYet)
+	waits := strings.HasPrefix(r.answer, notYet)
+	missing := strings.HasPrefix(r.answer, leftOut) || strings.HasPrefix(r.answer, remains)
 	switch {
 	case waits != (r.proof == later):
 		return append(wrong, "what is not there yet has no proof, and what has none yet is not there")
@@ -88,14 +101,16 @@ func (r row) problems(source func(path string) string) []string {
 	return wrong
 }
 
-func TestEachCapabilityIsProven(t *testing.T) {
-	all := rows(t, read(t, docs, page))
-	if len(all) < 100 {
-		t.Fatalf("read only %d rows", len(all))
-	}
-	for _, r := range all {
-		for _, problem := range r.problems(func(path string) string { return read(t, path) }) {
-			t.Errorf("%s: %s: %s", r.capability, problem, r.proof)
+func TestEachRowIsProven(t *testing.T) {
+	for _, p := range pages() {
+		all := p.rows(t, read(t, docs, p.file))
+		if len(all) < p.least {
+			t.Fatalf("%s: read only %d rows", p.file, len(all))
+		}
+		for _, r := range all {
+			for _, problem := range r.problems(func(path string) string { return read(t, path) }) {
+				t.Errorf("%s: %s: %s: %s", p.file, r.subject, problem, r.proof)
+			}
 		}
 	}
 }
@@ -107,6 +122,8 @@ func TestProblemsAreFound(t *testing.T) {
 		{"a", "flag", "[TestThis](../p/p_test.go); scenarios `pulls`, `otlp`"},
 		{"b", leftOut + ": why", nothing},
 		{"c", notYet, later},
+		{"d", remains + ": why", nothing},
+		{"e", remains + ": why", "[TestThis](../p/p_test.go)"},
 	} {
 		if got := right.problems(source); len(got) > 0 {
 			t.Errorf("%+v: %q", right, got)
@@ -139,7 +156,14 @@ var (
 )
 
 func TestWhatIsNamedIsThere(t *testing.T) {
-	text := read(t, docs, page)
+	for _, p := range pages() {
+		t.Run(p.file, func(t *testing.T) { p.names(t, read(t, docs, p.file)) })
+	}
+}
+
+// names looks for the files, metrics and flags that a page names.
+func (p page) names(t *testing.T, text string) {
+	t.Helper()
 	metrics, readme := read(t, docs, "metrics.md"), read(t, docs, "..", "README.md")
 	for _, m := range link.FindAllStringSubmatch(text, -1) {
 		if _, err := os.Stat(filepath.Join(docs, m[1])); err != nil && !strings.Contains(m[1], "://") {
@@ -151,10 +175,10 @@ func TestWhatIsNamedIsThere(t *testing.T) {
 			t.Errorf("no metric %s", name)
 		}
 	}
-	for _, r := range rows(t, text) {
-		for _, flag := range flagged.FindAllStringSubmatch(r.podlapse, -1) {
+	for _, r := range p.rows(t, text) {
+		for _, flag := range flagged.FindAllStringSubmatch(r.answer, -1) {
 			if !strings.Contains(readme, "| `"+flag[1]+"` |") {
-				t.Errorf("%s: no flag %s", r.capability, flag[1])
+				t.Errorf("%s: no flag %s", r.subject, flag[1])
 			}
 		}
 	}
