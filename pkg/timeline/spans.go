@@ -107,11 +107,7 @@ func (f *fold) span(from, to *bound, until instant, w waiting) Span {
 	if w.container != "" {
 		s.Attempt = int(w.attempt)
 	}
-	unseen := f.unseenWork(s, to.key)
-	if phase != PhaseUnattributed {
-		unseen = max(unseen, f.strain/2)
-	}
-	s.Error = max(s.Error, min(unseen, s.Duration()))
+	s.Error = max(s.Error, min(max(f.unseenWork(s, to.key), f.strain/2), s.Duration()))
 	s.Sources = (from.origins | to.origins).sources()
 	return s
 }
@@ -130,11 +126,15 @@ const busySlack = 100 * time.Millisecond
 func (f *fold) strained() time.Duration {
 	longest := instant(0)
 	for _, b := range f.bounds {
-		if b.key.mark != MarkRunning || b.key.container == podWide || !b.origins.has(originRuntime) {
+		began := markKey{b.key.container, b.key.attempt, MarkContainerCreated}
+		switch {
+		case b.key.mark == MarkSandboxRunning && b.origins.has(originStore):
+			began.mark = MarkNetworkReady
+		case b.key.mark != MarkRunning || !b.origins.has(originRuntime):
 			continue
 		}
-		if created := f.bounds.find(markKey{b.key.container, b.key.attempt, MarkContainerCreated}); created != nil && created.origins.has(originRuntime) {
-			longest = max(longest, b.latest-created.earliest)
+		if from := f.bounds.find(began); from != nil && from.origins.has(originRuntime) {
+			longest = max(longest, b.latest-from.earliest)
 		}
 	}
 	if length := time.Duration(longest); length > runtimeSlack {
@@ -174,7 +174,7 @@ func (f *fold) unseenWork(s Span, end markKey) time.Duration {
 	case end.mark == MarkNetworkReady && s.Phase == PhaseNetwork:
 		ready, running := f.bounds.find(end), f.bounds.find(markKey{podWide, end.attempt, MarkSandboxRunning})
 		if ready != nil && running != nil {
-			return min(runtimeSlack, running.latest.sub(ready.earliest))
+			return min(max(runtimeSlack, f.strain), running.latest.sub(ready.earliest))
 		}
 		return runtimeSlack
 	}
