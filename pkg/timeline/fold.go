@@ -223,7 +223,9 @@ func (f *fold) conflicts() []Conflict {
 func (f *fold) allDisagreements() []disagreement {
 	all := f.disagreements
 	for i := range f.e.containers {
-		all = append(all, f.refutations(int16(i))...)
+		if f.pulls[i].refuted {
+			all = append(all, f.refutations(int16(i))...)
+		}
 	}
 	return all
 }

@@ -12,6 +12,7 @@ import (
 type pullEvidence struct {
 	failures []failedPull
 	pulled   pulledEvent
+	refuted  bool    // some Events count for nothing
 	unsure   bool    // there is such an Event, which may be about a restart
 	final    uint16  // the attempt that succeeded or goes on: one more than failed, or the last one asked for
 	layers   []Layer // that came with it; nil when the runtime does not tell
@@ -31,7 +32,8 @@ func (e *Evidence) pullEvidence(index int16) pullEvidence {
 	evidence := e.toldOfPull(index)
 	end := e.usedBy(index)
 	var p pullEvidence
-	pulled, _ := e.believed(index, evidence)
+	pulled, refuted := e.believed(index, evidence)
+	p.refuted = len(refuted) > 0
 	switch {
 	case pulled.earliest > end:
 	case e.mayBeOfRestart(index, pulled):
@@ -43,7 +45,11 @@ func (e *Evidence) pullEvidence(index int16) pullEvidence {
 		end = min(end, p.pulled.latest)
 	}
 	for _, f := range evidence.failures {
-		if f.earliest <= end && e.refutesFailure(index, p.pulled, f) == "" {
+		if e.refutesFailure(index, pulled, f) != "" {
+			p.refuted = true
+			continue
+		}
+		if f.earliest <= end {
 			attempt := max(p.final, f.atLeast)
 			for _, c := range e.claims {
 				if c.key.container == index && c.key.mark == MarkPullRequested && c.latest < f.earliest {
