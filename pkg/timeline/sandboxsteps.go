@@ -1,0 +1,118 @@
+package timeline
+
+import "slices"
+
+// appendSandboxStart adds what the runtime does for a sandbox once it was asked: it has the network plugin set up the
+// pod's network, pulls the sandbox image if it is absent, and starts the sandbox container (containerd 2.x,
+// internal/cri/server/sandbox_run.go).
+func (f *fold) appendSandboxStart(steps []step, attempt uint16) []step {
+	ready := step{key: markKey{podWide, attempt, MarkNetworkReady}, phase: PhaseNetwork}
+	if f.e.pod.HostNetwork {
+		ready.phase = PhaseSandbox
+	}
+	resolved, pulled := markKey{podWide, attempt, MarkSandboxImageResolved}, markKey{podWide, attempt, MarkSandboxImagePulled}
+	switch {
+	case f.bounds.find(pulled) != nil:
+		// Between the network and the answer of the registry no stamp lies.
+		begun := step{key: resolved, phase: ready.phase, also: alsoSandboxImage}
+		if f.bounds.find(resolved) == nil {
+			begun.key = pulled
+		} else {
+			steps = append(steps, begun)
+			begun = step{key: pulled, phase: PhaseSandboxImage}
+		}
+		steps = append(steps, begun)
+		ready.phase = PhaseSandbox
+	case !f.e.imageKnown.has(attempt):
+		ready.also = alsoSandboxImage
+	}
+	return append(steps, ready, step{key: markKey{podWide, attempt, MarkSandboxRunning}, phase: PhaseSandbox})
+}
+
+// Phases that may lie in a step beside its own.
+var (
+	alsoSandboxImage = []Phase{PhaseSandboxImage}
+	alsoPull         = []Phase{PhasePull}
+	alsoUnpack       = []Phase{PhaseUnpack}
+	alsoDevice       = []Phase{PhaseDevice}
+	alsoAPIServer    = []Phase{PhaseAPIServer}
+	alsoHeardLate    = []Phase{PhaseKubeletSync, PhaseContainerCreate}
+)
+
+// firstSandbox is the attempt of the first sandbox that the runtime saw run; the last one known where it
+// does not tell.
+func (f *fold) firstSandbox() uint16 {
+	for _, c := range f.claims { // sorted by attempt within a mark
+		if c.key.container == podWide && c.key.mark == MarkSandboxRunning && c.origin <= originStore {
+			return c.key.attempt
+		}
+	}
+	return f.lastAttempt(podWide, MarkSandboxBegun, MarkNetworkReady, MarkSandboxRunning)
+}
+
+// laterSandboxes is the way to each sandbox that took the place of one that had run: what was done in
+// that one is lost, and kubelet begins anew.
+func (f *fold) laterSandboxes() []chain {
+	var chains []chain
+	last := f.lastAttempt(podWide, MarkSandboxBegun, MarkNetworkReady, MarkSandboxRunning)
+	for attempt := f.firstSandbox() + 1; attempt <= last; attempt++ {
+		begun := []step{{key: markKey{podWide, attempt, MarkSandboxBegun}, phase: PhaseSandboxLost, also: f.laterObstacles}}
+		chains = append(chains, chain{steps: f.appendSandboxStart(begun, attempt)})
+	}
+	return chains
+}
+
+// endedWithSandbox says that a run ended and another sandbox began before the next run was created.
+func (f *fold) endedWithSandbox(index int16, attempt uint16) bool {
+	finished, next := f.bounds.find(markKey{index, attempt, MarkFinished}), f.bounds.find(markKey{index, attempt + 1, MarkContainerCreated})
+	if finished == nil {
+		return false
+	}
+	return slices.ContainsFunc(f.sandboxes, func(c chain) bool {
+		begun := f.bounds.find(c.steps[0].key)
+		return begun != nil && finished.estimate() <= begun.estimate() && (next == nil || begun.estimate() <= next.estimate())
+	})
+}
+
+// sandboxSteps is the way to the sandbox that came to run. Only Events tell what kept kubelet from making it, and of
+// sandboxes that failed, since the runtime keeps nothing of them.
+func (f *fold) sandboxSteps() []step {
+	begun := step{key: podMark(MarkSandboxBegun), phase: PhaseVolumes}
+	if b := f.bounds.find(begun.key); b != nil {
+		begun.vague = !b.origins.has(originStore) // the one stamp of other runtimes is from later
+	}
+	if f.e.pod.ResourceClaims {
+		begun.also = alsoDevice
+	}
+	if len(f.obstacles) > 0 {
+		return f.beforeSandbox(begun)
+	}
+	switch {
+	case f.e.mayHaveFailedBefore(f.bounds.find(begun.key)):
+		begun.also = union(begun.also, unseenObstacles, []Phase{PhaseKubeletSync})
+	case !f.e.pod.RemoteVolumes && f.tookLongToBegin():
+		begun.also = union(begun.also, []Phase{PhaseAPIServer, PhaseKubeletSync})
+	}
+	return []step{begun}
+}
+
+// pickup is the step to kubelet's taking the pod up. It hears of the pod as the agent does: if that heard of it late, the API server
+// may have told it late.
+func (f *fold) pickup() step {
+	s := step{key: podMark(MarkAcknowledged), phase: PhaseKubeletPickup}
+	scheduled := f.bounds.find(podMark(MarkScheduled))
+	if first := f.e.firstSeen; scheduled != nil && first.new && at(first.at)-scheduled.latest > firstLook {
+		s.also = alsoAPIServer
+	}
+	return s
+}
+
+// tookLongToBegin says that kubelet took longer to begin with a sandbox than it takes to mount what it serves itself: such volumes are
+// there at once unless it has to wait for the API server, or has no time.
+func (f *fold) tookLongToBegin() bool {
+	begun, acknowledged := f.asOf, f.bounds.find(podMark(MarkAcknowledged))
+	if b := f.bounds.find(podMark(MarkSandboxBegun)); b != nil {
+		begun = b.earliest
+	}
+	return acknowledged != nil && begun-acknowledged.latest > firstLook
+}
