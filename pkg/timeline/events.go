@@ -82,7 +82,7 @@ func (e *Evidence) applyEvent(o EventSeen) {
 	case imagepull.KindInspectFailed:
 		e.claim(firstOccurrence(o).claim(markKey{index, 0, MarkInspectFailed}))
 	case imagepull.KindPullFailed:
-		keepEarliest(e, &evidence.failures, failureEvent{firstOccurrence(o), 0, message.Failure})
+		keepEarliest(e, &evidence.failures, failureEvent{firstOccurrence(o), 0, message.Failure}, maxFailures)
 		if o.Count > 1 {
 			e.keepRepeated(evidence, failureEvent{latestOccurrence(o), clampAttempt(min(o.Count, maxAttempts) - 1), message.Failure})
 		}
@@ -130,14 +130,14 @@ func (f failureEvent) compare(o failureEvent) int {
 	return cmp.Or(f.window.compare(o.window), cmp.Compare(f.atLeast, o.atLeast), cmp.Compare(f.why, o.why))
 }
 
-// keepEarliest adds to a list in the order of time, of which the earliest maxFailures are kept.
-func keepEarliest[F interface{ compare(F) int }](e *Evidence, list *[]F, f F) {
+// keepEarliest adds to a list in the order of time, of which the earliest ones are kept, up to a limit.
+func keepEarliest[F interface{ compare(F) int }](e *Evidence, list *[]F, f F, limit int) {
 	i, found := slices.BinarySearchFunc(*list, f, F.compare)
-	if found || i == maxFailures {
+	if found || i == limit {
 		return
 	}
 	longer := slices.Insert(*list, i, f)
-	*list, e.news = longer[:min(len(longer), maxFailures)], true
+	*list, e.news = longer[:min(len(longer), limit)], true
 }
 
 func (w window) compare(o window) int {
@@ -180,7 +180,7 @@ func (e *Evidence) keepRepeated(c *containerEvidence, f failureEvent) {
 		c.failures = slices.Delete(c.failures, i, i+1)
 		break
 	}
-	keepEarliest(e, &c.failures, f)
+	keepEarliest(e, &c.failures, f, maxFailures)
 }
 
 // floored is the second in which kubelet made an Event about something over, which may be from the end of the

@@ -2,7 +2,6 @@ package timeline
 
 import (
 	"fmt"
-	"slices"
 	"time"
 )
 
@@ -32,19 +31,10 @@ func (e *Evidence) keepPulled(c *containerEvidence, p pulledEvent) {
 	case p.compare(c.pulled) < 0:
 		earliest := c.pulled
 		c.pulled, e.news = p, true
-		e.keepLaterPulled(c, earliest)
+		keepEarliest(e, &c.laterPulled, earliest, maxPulledEvents-1)
 	default:
-		e.keepLaterPulled(c, p)
+		keepEarliest(e, &c.laterPulled, p, maxPulledEvents-1)
 	}
-}
-
-func (e *Evidence) keepLaterPulled(c *containerEvidence, p pulledEvent) {
-	i, found := slices.BinarySearchFunc(c.laterPulled, p, pulledEvent.compare)
-	if found || i == maxPulledEvents-1 {
-		return
-	}
-	longer := slices.Insert(c.laterPulled, i, p)
-	c.laterPulled, e.news = longer[:min(len(longer), maxPulledEvents-1)], true
 }
 
 // believed is the first Event that says that a container's image is there and that nothing refutes; refuted are those before
