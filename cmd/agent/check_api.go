@@ -194,7 +194,7 @@ func (k controlPlane) node() finding {
 	}
 	switch {
 	case err == nil && k.c.node.addons.AnyNamespace():
-		f.detail += "; --addons names no namespace: whoever may create pods with these labels can add to the node's add-ons"
+		f.detail += "; --addons has no namespace: every tenant that can create pods with these labels can add to the node's add-ons"
 		return f
 	case err == nil:
 		return f

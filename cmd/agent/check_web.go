@@ -17,7 +17,7 @@ func checkWeb(c config) []finding {
 		metrics.detail += "; with --metrics-pod-labels=on they name pods: use --web-auth=kubernetes where others must not see that"
 	}
 	return []finding{
-		{"web", checkOK, transport + " at " + c.listenAddress + "; whoever reaches it may read health checks and the list of addresses", ""},
+		{"web", checkOK, transport + " at " + c.listenAddress + "; health checks and the list of addresses are open to every client", ""},
 		names, metrics,
 	}
 }

@@ -50,7 +50,7 @@ func (c *config) setWebAuth(value string) error {
 	case err != nil:
 		return err
 	case c.webAuth == webAuthKubernetes && c.webAsks.Passwords:
-		return errors.New("kubernetes goes with no basic_auth_users in --web-config-file: a request shows either a token or a password")
+		return errors.New("kubernetes cannot be combined with basic_auth_users in --web-config-file: a request carries either a token or a password")
 	case c.webAuth == webAuthAuto && (c.webAsks.Passwords || c.webAsks.Certificates):
 		c.webAuth = webAuthNone
 	case c.webAuth == webAuthAuto:

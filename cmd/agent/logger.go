@@ -34,7 +34,7 @@ func logLevelSetting(level *zapcore.Level) setting {
 			case "debug", "info", "warn", "error":
 				return level.Set(value)
 			}
-			return fmt.Errorf("%q is no level: want debug, info, warn or error", value)
+			return fmt.Errorf("invalid level %q: must be debug, info, warn or error", value)
 		},
 	}
 }

@@ -26,7 +26,7 @@ func limitMemory(getenv func(string) string, root fs.FS) {
 	}
 }
 
-// memoryLimitField is the limit in force, for the log; nothing if there is no limit.
+// memoryLimitField returns the log field with the memory limit, or a field that is skipped without one.
 func memoryLimitField() zap.Field {
 	if limit := debug.SetMemoryLimit(-1); limit < math.MaxInt64 {
 		return zap.Int64("memory_limit_bytes", limit)

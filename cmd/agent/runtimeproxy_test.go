@@ -55,7 +55,7 @@ func TestAgentBehindAProxy(t *testing.T) {
 	runtime, socket := filepath.Join(t.TempDir(), "r.sock"), filepath.Join(t.TempDir(), "p.sock")
 	fake := critest.Start(t, runtime, critest.Options{})
 	agent := start(t, "--kubeconfig", kubeconfig(t, cluster.URL()), "--cri-endpoint", "unix://"+socket)
-	agent.poll("/readyz?verbose", "[-]cri down since") // nobody made the socket yet
+	agent.poll("/readyz?verbose", "[-]cri down since") // the socket does not exist yet
 	proxy := startProxy(t, runtime, socket)
 	agent.poll("/readyz?verbose", "[+]cri ok")
 
