@@ -167,6 +167,8 @@ func (f *fold) unseenWork(s Span, end markKey) time.Duration {
 		return runtimeSlack // it is unpacked, too
 	case end.mark == MarkSandboxFailed && (s.Phase == PhaseSandbox || s.Phase == PhaseSandboxImage):
 		return max(0, s.Duration()-podRetryLeast) // the try that failed began after kubelet's wait, with other steps first
+	case end.mark == MarkRetryDue && int(end.attempt) < len(f.obstacles):
+		return f.sinceNamed(f.obstacles[end.attempt])
 	case end.mark == MarkSandboxBegun && len(f.obstacles) > 0:
 		return f.afterObstacle()
 	case end.mark == MarkSandboxBegun && s.Phase == PhaseVolumes && s.Duration() > mountRetryFirst && f.e.watchedAt.IsZero():
@@ -188,6 +190,15 @@ func mostBackoff(phase Phase, failures int) time.Duration {
 		failures-- // after the first run kubelet does not wait
 	}
 	return imagepull.Backoff(failures) + podRetry + retrySlack
+}
+
+// sinceNamed is how long nobody vouches for an obstacle before kubelet was due to try again: kubelet may have stopped as soon as it
+// had named it. What follows a failed sandbox is kubelet's back-off, which the sandbox's failure caused.
+func (f *fold) sinceNamed(o obstacleSeen) time.Duration {
+	if o.from.row().sandbox {
+		return 0
+	}
+	return o.dueBy().sub(o.earliest)
 }
 
 // afterObstacle is how long something else may have been in the way after the last obstacle before the sandbox.
