@@ -146,3 +146,16 @@ func (c claim) better(d claim) bool {
 	}
 	return c.lean > d.lean
 }
+
+// placeOf is the place of the first of sorted claims whose mark is not before the key, as bounds.from is of bounds.
+func placeOf(claims []claim, k markKey) int {
+	rank, low, high := k.rank(), 0, len(claims)
+	for low < high {
+		if middle := (low + high) / 2; claims[middle].key.rank() < rank {
+			low = middle + 1
+		} else {
+			high = middle
+		}
+	}
+	return low
+}

@@ -128,8 +128,8 @@ func (f *fold) appendBoundaries(known []boundary, c chain) (all []boundary, pend
 		if b := f.bounds.find(s.key); b != nil && !s.vague {
 			container := c.container
 			phases := slices.Clip(f.phases[first:])
-			if s.of != "" && len(phases) == 1 {
-				container = s.of
+			if s.previous && len(phases) == 1 {
+				container = f.before(c.container).Name
 			}
 			attempt := max(s.key.attempt, c.attempt)
 			known = append(known, boundary{bound: b, phases: phases, container: container, attempt: attempt, from: from, beside: c.beside(s)})

@@ -93,7 +93,10 @@ func (e *Evidence) firstTurn(c *Container) instant {
 	if c.Kind == KindImageVolume {
 		return turn
 	}
-	for _, known := range e.claims {
+	for _, known := range e.claims { // the pod's come first
+		if known.key.container != podWide {
+			break
+		}
 		if known.key == podMark(MarkSandboxRunning) && known.origin <= originStore {
 			turn = max(turn, known.earliest)
 		}

@@ -17,12 +17,11 @@ type sequence []*bound
 // goes on with the next.
 func (f *fold) sequences() []sequence {
 	gate := f.along(f.pod.steps)
-	all := []sequence{
+	all := append(make([]sequence, 0, 8+3*len(f.containers)),
 		gate,
 		f.sequence(podMark(MarkScheduled), podMark(MarkFailed)),
 		f.sequence(podMark(MarkScheduled), podMark(MarkSucceeded)),
-		f.sequence(podMark(MarkCreated), podMark(MarkDeleted)),
-	}
+		f.sequence(podMark(MarkCreated), podMark(MarkDeleted)))
 	for i, c := range f.containers {
 		steps := f.chains[i].steps
 		if c.Kind == KindMain {

@@ -8,12 +8,12 @@ import (
 
 // step is one mark on the way to ready, with the phase that ends there.
 type step struct {
-	key    markKey
-	phase  Phase
-	of     string  // the container that the phase is about, if it is not the chain's own
-	also   []Phase // other phases that may be in there
-	vague  bool    // evidence does not tell when, only that it was before what follows: no boundary
-	untold bool    // nobody may ever tell of this mark, which is then no evidence missing
+	key      markKey
+	previous bool // the phase is about the container before the chain's own
+	vague    bool // evidence does not tell when, only that it was before what follows: no boundary
+	untold   bool // nobody may ever tell of this mark, which is then no evidence missing
+	phase    Phase
+	also     []Phase // other phases that may be in there
 }
 
 // chain is the steps of the pod's common part or of one container, in the order kubelet takes them.
@@ -162,11 +162,19 @@ func beforeRun(attempt uint16) Phase {
 // turningTo is what passes before kubelet turns to a container: the post-start hook of the one before, if
 // that has one.
 func (f *fold) turningTo(c *Container) step {
-	i := slices.IndexFunc(f.containers, func(o *Container) bool { return o.Name == c.Name })
-	if i > 0 && f.containers[i-1].PostStartHook {
-		return step{phase: PhasePostStartHook, of: f.containers[i-1].Name}
+	if before := f.before(c.Name); before != nil && before.PostStartHook {
+		return step{phase: PhasePostStartHook, previous: true}
 	}
 	return step{phase: PhaseKubeletSync}
+}
+
+// before is the container that kubelet turns to before the one of that name; nil if that is the first.
+func (f *fold) before(name string) *Container {
+	i := slices.IndexFunc(f.containers, func(c *Container) bool { return c.Name == name })
+	if i <= 0 {
+		return nil
+	}
+	return f.containers[i-1]
 }
 
 // isLast says that kubelet starts no container after this one.
@@ -321,9 +329,13 @@ func (f *fold) latestOf(c *Container, m Mark) *bound {
 // lastAttempt is the highest attempt that any of the marks is known for.
 func (f *fold) lastAttempt(container int16, marks ...Mark) uint16 {
 	var last uint16
-	for _, c := range f.claims {
-		if c.key.container == container && slices.Contains(marks, c.key.mark) {
-			last = max(last, c.key.attempt)
+	for _, mark := range marks {
+		after := placeOf(f.claims, markKey{container: container, mark: mark + 1})
+		if after == 0 {
+			continue
+		}
+		if k := f.claims[after-1].key; k.container == container && k.mark == mark {
+			last = max(last, k.attempt)
 		}
 	}
 	return last
@@ -331,10 +343,9 @@ func (f *fold) lastAttempt(container int16, marks ...Mark) uint16 {
 
 // firstAttempt is the lowest attempt that the mark is known for, or the given one when it is not known.
 func (f *fold) firstAttempt(container int16, mark Mark, otherwise uint16) uint16 {
-	for _, c := range f.claims { // sorted by attempt within a mark
-		if c.key.container == container && c.key.mark == mark {
-			return c.key.attempt
-		}
+	i := placeOf(f.claims, markKey{container: container, mark: mark})
+	if i < len(f.claims) && f.claims[i].key.container == container && f.claims[i].key.mark == mark {
+		return f.claims[i].key.attempt
 	}
 	return otherwise
 }
