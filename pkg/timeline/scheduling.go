@@ -32,7 +32,7 @@ func (e *Evidence) keepGeneration(generation int64) {
 func (f *fold) appendScheduling(steps []step) []step {
 	bound := step{key: podMark(MarkScheduled), phase: PhaseScheduling}
 	created, refused := f.bounds.find(podMark(MarkCreated)), f.bounds.find(podMark(MarkUnschedulable))
-	mayBeGated, tookLong := f.e.generation != 1, f.boundAfter(created, schedulingSlack)
+	mayBeGated, tookLong := f.mayBeGated(), f.boundAfter(created, schedulingSlack)
 	begun := created
 	switch {
 	case refused != nil:
@@ -57,6 +57,25 @@ func (f *fold) appendScheduling(steps []step) []step {
 		bound.also = f.alsoClaimed(bound.also)
 	}
 	return append(steps, bound)
+}
+
+// mayBeGated says that a scheduling gate may have held the pod up.
+func (f *fold) mayBeGated() bool { return f.e.generation != 1 }
+
+// unseenScheduling is how much of the way from creation to the binding may be somebody else's: what came before a scheduler's word that
+// no node fits; and without a word all of it, unless neither a gate nor such a word can have been there.
+func (f *fold) unseenScheduling(s Span) time.Duration {
+	created, bound := f.bounds.find(podMark(MarkCreated)), f.bounds.find(podMark(MarkScheduled))
+	refused := f.bounds.find(podMark(MarkUnschedulable))
+	switch {
+	case created == nil || bound == nil:
+		return 0
+	case refused != nil && s.StartAt.Before(refused.estimate().time()):
+		return refused.latest.sub(created.earliest) + bound.latest.sub(bound.earliest)
+	case refused == nil && f.boundAfter(created, 0) && (f.mayBeGated() || !f.e.pod.FieldsManaged):
+		return s.Duration()
+	}
+	return 0
 }
 
 // alsoClaimed adds what a pod may wait for, with no word on the object, because it claims a volume or a device that is not there.

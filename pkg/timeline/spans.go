@@ -167,6 +167,8 @@ func (f *fold) unseenWork(s Span, end markKey) time.Duration {
 		return runtimeSlack // it is unpacked, too
 	case end.mark == MarkSandboxFailed && (s.Phase == PhaseSandbox || s.Phase == PhaseSandboxImage):
 		return max(0, s.Duration()-podRetryLeast) // the try that failed began after kubelet's wait, with other steps first
+	case end.mark == MarkScheduled && (s.Phase == PhaseScheduling || s.Phase == PhaseUnschedulable):
+		return f.unseenScheduling(s)
 	case end.mark == MarkRetryDue && int(end.attempt) < len(f.obstacles):
 		return f.sinceNamed(f.obstacles[end.attempt])
 	case end.mark == MarkSandboxBegun && len(f.obstacles) > 0:
