@@ -107,7 +107,7 @@ func (f *fold) span(from, to *bound, until instant, w waiting) Span {
 	if w.container != "" {
 		s.Attempt = int(w.attempt)
 	}
-	s.Error = max(s.Error, min(max(f.unseenWork(s, to.key), f.strain/2), s.Duration()))
+	s.Error = max(s.Error, min(max(f.unseenWork(s, from.key, to.key), f.strain/2), s.Duration()))
 	s.Sources = (from.origins | to.origins).sources()
 	return s
 }
@@ -116,8 +116,9 @@ func (f *fold) span(from, to *bound, until instant, w waiting) Span {
 // as much to do as it has cores.
 const runtimeSlack = 500 * time.Millisecond
 
-// busySlack is how long, as a rule, kubelet takes on a busy node from the answer that a container was created to asking for its start,
-// and the runtime from the last byte of a layer to the stamp of its download: neither dates its part alone.
+// busySlack is how long, as a rule, on a busy node the runtime takes from the stamp of a sandbox that runs to its answer, kubelet from
+// the answer that a container was created to asking for its start, and the runtime from the last byte of a layer to the stamp of its
+// download: neither dates its part alone.
 const busySlack = 100 * time.Millisecond
 
 // strained is the longest time that the runtime took to start a container or a sandbox of the pod, if that is longer than it takes on a
@@ -146,7 +147,7 @@ func (f *fold) strained() time.Duration {
 // unseenWork is how much of a phase may be somebody else's work of which no stamp tells the beginning: kubelet's and the
 // runtime's, where they are merged; the creation of a container after a wait that kubelet ended, or kubelet's own part of it; and what the runtime does
 // for a sandbox before and after it calls the network plugin, which is less than what it does to start it.
-func (f *fold) unseenWork(s Span, end markKey) time.Duration {
+func (f *fold) unseenWork(s Span, begin, end markKey) time.Duration {
 	mixed := func(p Phase) bool { return CauseOf(p) != s.Cause }
 	switch {
 	case s.Phase == PhaseUnattributed:
@@ -161,7 +162,8 @@ func (f *fold) unseenWork(s Span, end markKey) time.Duration {
 		return longer
 	case end.mark == MarkContainerCreated:
 		return max(runtimeSlack, f.strain)
-	case end.mark == MarkRunning && s.Phase == PhaseContainerStart, end.mark == MarkPullDownloaded && s.Phase == PhasePull:
+	case begin.mark == MarkSandboxRunning && s.Phase == PhaseKubeletSync,
+		end.mark == MarkRunning && s.Phase == PhaseContainerStart, end.mark == MarkPullDownloaded && s.Phase == PhasePull:
 		return busySlack
 	case end.mark == MarkSandboxImagePulled && s.Phase == PhaseSandboxImage:
 		return runtimeSlack // it is unpacked, too
