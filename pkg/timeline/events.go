@@ -78,9 +78,9 @@ func (e *Evidence) applyEvent(o EventSeen) {
 	}
 	switch message.Kind {
 	case imagepull.KindPulling:
-		e.applyPulling(index, o)
+		e.applyPulling(index, evidence, o)
 	case imagepull.KindInspectFailed:
-		e.claim(firstOccurrence(o).claim(markKey{index, 0, MarkInspectFailed}))
+		keepEarliest(e, &evidence.inspected, firstOccurrence(o), maxRequests)
 	case imagepull.KindPullFailed:
 		keepEarliest(e, &evidence.failures, failureEvent{firstOccurrence(o), 0, message.Failure}, maxFailures)
 		if o.Count > 1 {
@@ -92,15 +92,15 @@ func (e *Evidence) applyEvent(o EventSeen) {
 }
 
 // applyPulling dates the first request by the Event's name, and the latest by its stamps.
-func (e *Evidence) applyPulling(index int16, o EventSeen) {
-	first := markKey{index, 0, MarkPullRequested}
+func (e *Evidence) applyPulling(index int16, evidence *containerEvidence, o EventSeen) {
+	stamp := second(markKey{}, originEventSecond, o.FirstAt)
+	first := window{stamp.origin, stamp.lean, stamp.earliest, stamp.latest}
 	if !o.NamedAt.IsZero() {
 		// The Event is made just before the pull is handed to the queue.
 		named := at(o.NamedAt)
-		e.claim(claim{first, originEventName, leanEarliest, named, named + eventSlack})
-	} else {
-		e.claim(second(first, originEventSecond, o.FirstAt))
+		first = window{originEventName, leanEarliest, named, named + eventSlack}
 	}
+	keepEarliest(e, &evidence.requested, first, maxRequests)
 	if o.Count > 1 {
 		k := markKey{index, clampAttempt(o.Count - 1), MarkPullRequested}
 		c := second(k, originEventSecond, o.LastAt)

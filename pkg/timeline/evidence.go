@@ -106,6 +106,10 @@ type containerEvidence struct {
 	// laterPulled are others, in the order of time.
 	laterPulled []pulledEvent
 	failures    []failureEvent
+	// requested are when kubelet's Events say that it asked for the first pull, and inspected when they say that the runtime
+	// did not tell whether it has the image, in the order of time: more than one each only where kubelet started again, or
+	// somebody made some up.
+	requested, inspected []window
 	// toldFailed is the first status of the pod object that says that a pull had failed; nil when none came.
 	toldFailed *failureEvent
 	exits      []exit
@@ -186,6 +190,14 @@ func (e *Evidence) arrivalOf(k markKey) (instant, bool) {
 		return 0, false
 	}
 	return e.claims[i].latest, true
+}
+
+// indexNear is what indexOf is where that is most likely i.
+func (e *Evidence) indexNear(i int, container string) int16 {
+	if i < len(e.containers) && e.containers[i].name == container {
+		return int16(i)
+	}
+	return e.indexOf(container)
 }
 
 // indexOf is the place of a container's evidence; podWide when there is none.

@@ -90,8 +90,8 @@ func (f *fold) gather() {
 	}
 	f.claims = make([]claim, 0, len(f.e.claims)+4*len(f.pulls))
 	for _, c := range f.e.claims {
-		if c.key.mark == MarkPullRequested && c.key.attempt > f.pulls[c.key.container].final {
-			continue
+		if c.key.mark == MarkPullRequested {
+			continue // it counts as far as it is one of the pull's requests
 		}
 		if c.key.mark == MarkInspectFailed && c.latest > f.firstSign(c.key.container) {
 			continue // the back-off after a pull, or a restart, holds it
@@ -103,6 +103,12 @@ func (f *fold) gather() {
 	}
 	for i := range f.pulls {
 		f.pulls[i].stored = f.storedBy(int16(i))
+		for _, c := range f.pulls[i].requests {
+			if c.key.attempt <= f.pulls[i].final {
+				f.add(c)
+			}
+		}
+		f.add(f.inspectClaims(int16(i))...)
 		f.add(pullClaims(int16(i), f.pulls[i])...)
 		f.add(f.refusalClaims(int16(i))...)
 	}

@@ -99,6 +99,106 @@ func TestForgedEventsInSimulatedLives(t *testing.T) {
 	}
 }
 
+// anyForgeries are Events of every kind that is read, whose texts have room for a container's image and its name.
+var anyForgeries = []struct{ reason, message string }{
+	{"Pulling", "Pulling image %[1]q"},
+	{"Pulled", "Successfully pulled image %[1]q in 1.5s (2s including waiting). Image size: 5 bytes."},
+	{"Pulled", "Container image %[1]q already present on machine"},
+	{"Failed", "Failed to pull image %[1]q: no"},
+	{"Failed", `Error: configmap "x" not found`},
+	{"InspectFailed", "Failed to inspect image %[1]q: no"},
+	{"BackOff", "Back-off pulling image %[1]q"},
+	{"Created", "Created container: %[2]s"},
+	{"Started", "Started container %[2]s"},
+	{"Killing", "Stopping container %[2]s"},
+	{"FailedMount", `MountVolume.SetUp failed for volume "m" : driver timed out`},
+	{"NetworkNotReady", "network is not ready: container runtime network not ready: m"},
+	{"FailedCreatePodSandBox", "Failed to create pod sandbox: rpc error: failed to setup network for sandbox: no"},
+	{"FailedCreatePodContainer", "unable to ensure pod container exists: no"},
+	{"FailedPrepareDynamicResources", "Failed to prepare dynamic resources: no"},
+}
+
+// forgeAny makes up Events of every kind, of times at which the runtime tells what kubelet was at; ok is false where it does not.
+func (w *witness) forgeAny(forgery struct{ reason, message string }) (o EventSeen, ok bool) {
+	c := w.containers[w.random.IntN(len(w.containers))]
+	ran := w.marks[lifeMark{mark: MarkSandboxRunning}]
+	from := ran
+	if !slices.Contains([]string{"FailedMount", "NetworkNotReady", "FailedCreatePodSandBox", "FailedCreatePodContainer", "FailedPrepareDynamicResources"}, forgery.reason) {
+		from = w.marks[lifeMark{mark: MarkCreated}]
+	}
+	if !from.Before(w.now) {
+		return o, false
+	}
+	named := from.Add(time.Duration(w.random.Int64N(int64(w.now.Sub(from)))))
+	o = EventSeen{UID: w.pod.UID, Reason: forgery.reason, Message: fmt.Sprintf(forgery.message+"%.0[1]s%.0[2]s", c.Image, c.Name), NamedAt: named,
+		FirstAt: named.Truncate(time.Second), LastAt: named.Truncate(time.Second), Count: 1,
+		ArrivedAt: named.Add(time.Duration(w.random.Int64N(int64(time.Second))))}
+	if from != ran {
+		o.Container = c.Name
+	}
+	amid := func(from, to time.Time) bool {
+		return named.After(from.Add(-2*time.Duration(eventSlack))) && named.Before(to.Add(2*time.Duration(eventSlack)))
+	}
+	// What kubelet does for a container from when it turns to it until it makes it, Events alone tell; so do they which container it
+	// turns to while another one's pull failed; and of a startup probe the pod's status.
+	for _, other := range w.containers {
+		turned := slices.IndexFunc(w.truth, func(s stretch) bool { return s.container == other.Name })
+		if (other == c || other.pullFailures > 0) && amid(w.truth[turned].start, w.marks[lifeMark{MarkContainerCreated, other.Name, 0}]) {
+			return o, false
+		}
+	}
+	for _, s := range w.truth {
+		if s.phase == PhaseStartupProbe && amid(s.start, s.end) {
+			return o, false
+		}
+	}
+	return o, true
+}
+
+// TestAnyForgedEventsInSimulatedLives holds that a set of forged Events of any kind has nobody blamed for more than was theirs beyond the
+// stated errors, where the runtime tells what kubelet was at.
+func TestAnyForgedEventsInSimulatedLives(t *testing.T) {
+	scope := Scope{Runtime: true, Events: true}
+	forged := map[string]int{}
+	for seed := range uint64(1500) {
+		l := live(rand.New(rand.NewPCG(seed, 11)))
+		if !l.endsOnce() || !l.stamped {
+			continue
+		}
+		w := &witness{life: l, random: rand.New(rand.NewPCG(seed, 14))}
+		honest := w.observe(scope)
+		all := slices.Clone(honest)
+		for range 8 {
+			forgery := anyForgeries[w.random.IntN(len(anyForgeries))]
+			if o, ok := w.forgeAny(forgery); ok {
+				forged[forgery.reason]++
+				all = append(all, o)
+			}
+		}
+		check := func(observations []Observation) (map[property]string, string) {
+			e := NewEvidence(scope)
+			for _, o := range observations {
+				e.Apply(o)
+			}
+			told, _ := e.Timeline(l.now.Add(time.Minute), Skew{})
+			p := &promise{life: l, told: told, complete: true, now: l.now.Add(time.Minute)}
+			return p.check(), p.summary()
+		}
+		before, _ := check(honest)
+		after, summary := check(all)
+		for _, p := range []property{nobodyBlamed, causeBlamed} {
+			if after[p] != "" && before[p] == "" {
+				t.Fatalf("seed %d: %s: %s\n%s%+v", seed, p, after[p], summary, all[len(honest):])
+			}
+		}
+	}
+	for _, forgery := range anyForgeries {
+		if forged[forgery.reason] < 50 {
+			t.Errorf("only %d forged Events %s: the property holds nothing", forged[forgery.reason], forgery.reason)
+		}
+	}
+}
+
 func phasesOf(t *testing.T, scope Scope, observations []Observation, now time.Time) (text string) {
 	e := NewEvidence(scope)
 	for _, o := range observations {

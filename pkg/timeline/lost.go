@@ -1,6 +1,10 @@
 package timeline
 
-import "github.com/podlapse/podlapse/pkg/imagepull"
+import (
+	"slices"
+
+	"github.com/podlapse/podlapse/pkg/imagepull"
+)
 
 // lostEvents names the Events that kubelet made for certain and that never came, although a watch was open that told all
 // there was: a container runs from its image, so kubelet has decided to pull it or not, and says so each time with a
@@ -56,10 +60,5 @@ func (f *fold) wasPulled(c *Container, index int16) bool {
 // toldOfRequest says that an Event told of a pull being asked for, be it of an earlier attempt: later ones count up the
 // same Event.
 func (f *fold) toldOfRequest(index int16) bool {
-	for _, c := range f.e.claims {
-		if c.key.container == index && c.key.mark == MarkPullRequested && (c.origin == originEventName || c.origin == originEventSecond) {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(f.pulls[index].requests, func(c claim) bool { return c.origin != originEventArrival })
 }

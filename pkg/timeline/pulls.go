@@ -10,6 +10,8 @@ import (
 // pullEvidence is what Events tell of the pulls before a container's first run; what came after
 // belongs to a restart.
 type pullEvidence struct {
+	refuter
+	requests []claim // for the image, whatever came of them
 	failures []failedPull
 	pulled   pulledEvent
 	refuted  bool    // some Events count for nothing
@@ -31,8 +33,8 @@ type failedPull struct {
 func (e *Evidence) pullEvidence(index int16) pullEvidence {
 	evidence := e.toldOfPull(index)
 	end := e.usedBy(index)
-	var p pullEvidence
-	pulled, refuted := e.believed(index, evidence)
+	p := pullEvidence{refuter: e.refuter(index)}
+	pulled, refuted := p.believed(evidence)
 	p.refuted = len(refuted) > 0
 	switch {
 	case pulled.earliest > end:
@@ -44,15 +46,16 @@ func (e *Evidence) pullEvidence(index int16) pullEvidence {
 	if p.pulled.known() {
 		end = min(end, p.pulled.latest)
 	}
+	p.requests = e.requests(index, &p)
 	for _, f := range evidence.failures {
-		if e.refutesFailure(index, pulled, f) != "" {
+		if e.refutesFailure(index, p.refuter, pulled, f) != "" {
 			p.refuted = true
 			continue
 		}
 		if f.earliest <= end {
 			attempt := max(p.final, f.atLeast)
-			for _, c := range e.claims {
-				if c.key.container == index && c.key.mark == MarkPullRequested && c.latest < f.earliest {
+			for _, c := range p.requests {
+				if c.latest < f.earliest {
 					attempt = max(attempt, c.key.attempt) // one before it failed untold
 				}
 			}
@@ -64,8 +67,8 @@ func (e *Evidence) pullEvidence(index int16) pullEvidence {
 		p.failures = append(p.failures, failedPull{f.window, 0, f.why})
 		p.final = 1
 	}
-	for _, c := range e.claims {
-		if c.key.container == index && c.key.mark == MarkPullRequested && (c.latest <= end || c.key.attempt <= p.final && c.earliest <= end) {
+	for _, c := range p.requests {
+		if c.latest <= end || c.key.attempt <= p.final && c.earliest <= end {
 			p.final = max(p.final, c.key.attempt)
 			if p.pulled.known() && p.pulled.before(c) {
 				p.final = max(p.final, c.key.attempt+1)
@@ -110,8 +113,10 @@ func (f *fold) firstSign(index int16) instant {
 	if p.pulled.known() {
 		first = min(first, p.pulled.latest)
 	}
-	if requested, known := f.e.latest(markKey{index, 0, MarkPullRequested}); known {
-		first = min(first, requested)
+	for _, c := range p.requests {
+		if c.key.attempt == 0 {
+			first = min(first, c.latest)
+		}
 	}
 	return first
 }

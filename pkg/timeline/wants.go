@@ -203,7 +203,7 @@ func (e *Evidence) pulledSince(c Container, image *imageEvidence) bool {
 	if evidence == nil {
 		return false
 	}
-	if p, _ := e.believed(index, evidence); p.known() {
+	if p, _ := e.refuter(index).believed(evidence); p.known() {
 		return !p.present && !image.last.askedAt.After(p.latest.time())
 	}
 	used := e.usedBy(index)
@@ -279,7 +279,7 @@ func (e *Evidence) wantsEvents(overdue bool) bool {
 		if evidence == nil {
 			continue
 		}
-		if p, _ := e.believed(index, evidence); p.known() {
+		if p, _ := e.refuter(index).believed(evidence); p.known() {
 			continue
 		}
 		awaited := e.scope.Runtime && e.image(c.Image) == nil && !overdue // the answer will tell
