@@ -103,7 +103,7 @@ func (f *fold) gather() {
 	}
 	for i := range f.pulls {
 		f.pulls[i].stored = f.storedBy(int16(i))
-		for _, c := range f.pulls[i].requests {
+		for c := range f.pulls[i].requests {
 			if c.key.attempt <= f.pulls[i].final {
 				f.add(c)
 			}

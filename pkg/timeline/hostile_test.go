@@ -139,11 +139,11 @@ func (w *witness) forgeAny(forgery struct{ reason, message string }) (o EventSee
 	amid := func(from, to time.Time) bool {
 		return named.After(from.Add(-2*time.Duration(eventSlack))) && named.Before(to.Add(2*time.Duration(eventSlack)))
 	}
-	// What kubelet does for a container from when it turns to it until it makes it, Events alone tell; so do they which container it
-	// turns to while another one's pull failed; and of a startup probe the pod's status.
+	// What kubelet does for a container from when it turns to it until it makes it, Events alone tell; so do they to which main container
+	// it turns while one is not made; and of a startup probe the pod's status.
 	for _, other := range w.containers {
 		turned := slices.IndexFunc(w.truth, func(s stretch) bool { return s.container == other.Name })
-		if (other == c || other.pullFailures > 0) && amid(w.truth[turned].start, w.marks[lifeMark{MarkContainerCreated, other.Name, 0}]) {
+		if (other == c || other.Kind == KindMain) && amid(w.truth[turned].start, w.marks[lifeMark{MarkContainerCreated, other.Name, 0}]) {
 			return o, false
 		}
 	}

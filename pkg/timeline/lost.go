@@ -1,10 +1,6 @@
 package timeline
 
-import (
-	"slices"
-
-	"github.com/podlapse/podlapse/pkg/imagepull"
-)
+import "github.com/podlapse/podlapse/pkg/imagepull"
 
 // lostEvents names the Events that kubelet made for certain and that never came, although a watch was open that told all
 // there was: a container runs from its image, so kubelet has decided to pull it or not, and says so each time with a
@@ -33,7 +29,7 @@ func (f *fold) lostEvents() []string {
 		if f.wasPulled(c, index) && !f.toldOfRequest(index) && e.toldOfPull(index) == &e.containers[index] {
 			lost = append(lost, "Pulling/"+c.Name)
 		}
-		if !pulled.known() && !f.pulls[index].unsure {
+		if !pulled.known() && !f.pulls[index].unsure && !f.pulls[index].refuted {
 			lost = append(lost, "Pulled/"+c.Name)
 		}
 	}
@@ -60,5 +56,5 @@ func (f *fold) wasPulled(c *Container, index int16) bool {
 // toldOfRequest says that an Event told of a pull being asked for, be it of an earlier attempt: later ones count up the
 // same Event.
 func (f *fold) toldOfRequest(index int16) bool {
-	return slices.ContainsFunc(f.pulls[index].requests, func(c claim) bool { return c.origin != originEventArrival })
+	return len(f.e.containers[index].requested) > 0 || len(f.pulls[index].laterRequests) > 0
 }

@@ -11,7 +11,9 @@ import (
 // belongs to a restart.
 type pullEvidence struct {
 	refuter
-	requests []claim // for the image, whatever came of them
+	requested     claim // the first request for the image, by an Event; zero where none tells
+	laterRequests []claim
+
 	failures []failedPull
 	pulled   pulledEvent
 	refuted  bool    // some Events count for nothing
@@ -46,7 +48,7 @@ func (e *Evidence) pullEvidence(index int16) pullEvidence {
 	if p.pulled.known() {
 		end = min(end, p.pulled.latest)
 	}
-	p.requests = e.requests(index, &p)
+	p.findRequests(e, index)
 	for _, f := range evidence.failures {
 		if e.refutesFailure(index, p.refuter, pulled, f) != "" {
 			p.refuted = true
@@ -54,7 +56,7 @@ func (e *Evidence) pullEvidence(index int16) pullEvidence {
 		}
 		if f.earliest <= end {
 			attempt := max(p.final, f.atLeast)
-			for _, c := range p.requests {
+			for c := range p.requests {
 				if c.latest < f.earliest {
 					attempt = max(attempt, c.key.attempt) // one before it failed untold
 				}
@@ -67,7 +69,7 @@ func (e *Evidence) pullEvidence(index int16) pullEvidence {
 		p.failures = append(p.failures, failedPull{f.window, 0, f.why})
 		p.final = 1
 	}
-	for _, c := range p.requests {
+	for c := range p.requests {
 		if c.latest <= end || c.key.attempt <= p.final && c.earliest <= end {
 			p.final = max(p.final, c.key.attempt)
 			if p.pulled.known() && p.pulled.before(c) {
@@ -92,28 +94,34 @@ func (e *Evidence) mayBeOfRestart(index int16, p pulledEvent) bool {
 // usedBy is when at the latest something was made from the image of a container, or of a volume: it was there then.
 // It is maxInstant while nothing was.
 func (e *Evidence) usedBy(index int16) instant {
-	end := maxInstant
-	volume := e.isVolume(index)
-	for _, c := range e.claims {
-		made := c.key.mark == MarkContainerCreated || c.key.mark == MarkRunning
-		if made && c.key.attempt == 0 && (c.key.container == index || volume) {
-			end = min(end, c.latest)
+	if e.isVolume(index) {
+		end := maxInstant
+		for i := range e.containers {
+			end = min(end, e.madeBy(int16(i)))
 		}
+		return end
 	}
-	return end
+	return e.madeBy(index)
+}
+
+// madeBy is when at the latest a container was made for the first time; maxInstant while it was not.
+func (e *Evidence) madeBy(index int16) instant {
+	created, _ := e.latest(markKey{index, 0, MarkContainerCreated})
+	ran, _ := e.latest(markKey{index, 0, MarkRunning})
+	return min(created, ran)
 }
 
 // firstSign is when at the latest the runtime had said whether it has a container's image: kubelet had asked for a pull,
 // or used it. It is maxInstant while nothing tells.
 func (f *fold) firstSign(index int16) instant {
-	p, first := f.pulls[index], f.e.usedBy(index)
+	p, first := &f.pulls[index], f.e.usedBy(index)
 	if len(p.failures) > 0 {
 		first = min(first, p.failures[0].latest)
 	}
 	if p.pulled.known() {
 		first = min(first, p.pulled.latest)
 	}
-	for _, c := range p.requests {
+	for c := range p.requests {
 		if c.key.attempt == 0 {
 			first = min(first, c.latest)
 		}

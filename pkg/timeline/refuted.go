@@ -2,7 +2,6 @@ package timeline
 
 import (
 	"fmt"
-	"slices"
 	"time"
 )
 
@@ -55,7 +54,7 @@ func (r refuter) believed(c *containerEvidence) (p pulledEvent, refuted []refute
 			refuted = append(refuted, refutedEvent{o, why})
 		case !p.known():
 			p = o
-		case why == "" && (o.earliest <= p.latest || o.latest <= r.used) && !p.present && !o.present && p.lengths != o.lengths:
+		case why == "" && o.began() <= p.latest && !p.present && !o.present && p.lengths != o.lengths:
 			p.latest, p.lean, p.lengths = max(p.latest, o.latest), leanNone, pullLengths{}
 		}
 	}
@@ -73,27 +72,19 @@ type refuter struct {
 	absent instant // until then the runtime says that the image is absent
 	turn   instant // kubelet did not turn to the container before
 	image  uint64  // textHash of the container's; 0 while it is not known
-	there  bool    // the runtime had the image before the sandbox and did not pull it since
-	used   instant // the container was made by then, at the first try; minInstant where nothing tells
 }
 
 func (e *Evidence) refuter(index int16) refuter {
 	c := e.specOf(index)
 	if c == nil {
-		return refuter{absent: minInstant, turn: minInstant, used: minInstant}
+		return refuter{absent: minInstant, turn: minInstant}
 	}
-	r := refuter{absent: e.absentUntil(index), turn: e.firstTurn(c), image: textHash(c.Image), used: minInstant}
-	if image := e.image(c.Image); image != nil {
-		r.there = image.beforeSandbox && !image.wasAbsent() && !image.PulledAt.IsZero() && !image.pulledAgain()
-	}
-	if used := e.usedBy(index); used != maxInstant && !e.wasRefused(index) {
-		r.used = used
-	}
-	return r
+	return refuter{absent: e.absentUntil(index), turn: e.firstTurn(c), image: textHash(c.Image)}
 }
 
 // firstTurn is when kubelet turned to a container for the first time at the earliest: it had taken the pod up, and pulls image
-// volumes then; its first sandbox ran; and it was done with each container before.
+// volumes then; its first sandbox ran, and it starts ephemeral containers first; and it was done with the init containers and sidecars
+// before. That it was done with a main container tells nothing: it goes on from one that it cannot start, and starts it later.
 func (e *Evidence) firstTurn(c *Container) instant {
 	turn := minInstant
 	if e.pod.ReadAt.IsZero() && !e.pod.AcknowledgedAt.IsZero() {
@@ -105,54 +96,34 @@ func (e *Evidence) firstTurn(c *Container) instant {
 	turn = max(turn, e.runtimeSays(podMark(MarkSandboxRunning)))
 	for i := range e.pod.Containers {
 		before := &e.pod.Containers[i]
-		if before.Name == c.Name {
+		if before.Name == c.Name || c.Kind == KindEphemeral {
 			break
 		}
+		if before.Kind != KindInit && before.Kind != KindSidecar {
+			continue
+		}
 		if index := e.indexNear(i, before.Name); index != podWide {
-			turn = max(turn, e.doneWith(before, index, turn))
+			turn = max(turn, e.doneWith(before, index))
 		}
 	}
 	return turn
 }
 
-// doneWith is when kubelet, which turned to a container no sooner than told, went on to the next one at the earliest, as the runtime
-// says. It goes on from an init container once that succeeded, and from a main container, too, if it cannot start it.
-func (e *Evidence) doneWith(c *Container, index int16, turn instant) instant {
-	of := &e.containers[index]
-	switch c.Kind {
-	case KindInit:
-		done := e.runtimeSays(markKey{index, 0, MarkRunning})
-		for attempt := range uint16(maxAttempts) {
-			done = max(done, e.runtimeSays(markKey{index, attempt, MarkFinished}))
-			if code, known := of.exitCode(int(attempt)); !known || code == 0 {
-				break
-			}
-		}
+// doneWith is when kubelet went on for the first time from an init container or a sidecar at the earliest, as the runtime says.
+func (e *Evidence) doneWith(c *Container, index int16) instant {
+	done := e.runtimeSays(markKey{index, 0, MarkRunning})
+	if c.Kind == KindSidecar {
 		return done
-	case KindSidecar:
-		return e.runtimeSays(markKey{index, 0, MarkRunning})
-	case KindMain:
-		ran := e.runtimeSays(markKey{index, 0, MarkRunning})
-		if of.toldFailed == nil && !e.wasRefused(index) && !of.failedIn(turn, ran) {
-			return ran
+	}
+	for attempt := range uint16(maxAttempts) {
+		done = max(done, e.runtimeSays(markKey{index, attempt, MarkFinished}))
+		code, known := e.containers[index].exitCode(int(attempt))
+		// With its sandbox an init container may have been lost that had succeeded, and kubelet calls that a failure.
+		if !known || code == 0 || e.runtimeSays(markKey{podWide, 1, MarkSandboxRunning}) != minInstant {
+			break
 		}
 	}
-	return minInstant
-}
-
-// failedIn says that an Event tells of a failure to get the container's image in between.
-func (c *containerEvidence) failedIn(from, to instant) bool {
-	within := func(w window) bool { return w.latest >= from && w.earliest <= to }
-	if slices.ContainsFunc(c.failures, func(f failureEvent) bool { return within(f.window) }) {
-		return true
-	}
-	if c.pulled.known() {
-		to = min(to, c.pulled.latest)
-	}
-	if len(c.requested) > 0 { // after that kubelet does not ask for the image
-		to = min(to, c.requested[0].latest)
-	}
-	return slices.ContainsFunc(c.inspected, within)
+	return done
 }
 
 // runtimeSays is when a mark was at the earliest, as the runtime says; minInstant where it says nothing of it.
@@ -179,41 +150,34 @@ func (r refuter) early(latest instant) string {
 // how many that say that the runtime did not tell whether it has the image.
 const maxRequests = 16
 
-// requests are those for a container's image that nothing refutes. Of several Events that say when the first was, all count:
-// kubelet makes one and counts it up, unless it started anew. Where it also tells how long it waited for the pull that
-// succeeded, the earliest is another attempt.
-func (e *Evidence) requests(index int16, p *pullEvidence) []claim {
-	own := &e.containers[index]
-	first, key := window{}, markKey{index, 0, MarkPullRequested}
+// findRequests finds those for a container's image, the first by its first word that nothing refutes.
+func (p *pullEvidence) findRequests(e *Evidence, index int16) {
+	own, key := &e.containers[index], markKey{index, 0, MarkPullRequested}
 	for _, w := range own.requested {
 		switch {
 		case p.early(w.latest) != "":
 			p.refuted = true
-		case !first.known():
-			first = w
-		case p.pulled.lengths.WaitingTimed || !p.precedes(own, w):
-		default:
-			first.latest, first.lean = max(first.latest, w.latest), leanNone
+		case p.requested == claim{}:
+			p.requested = w.claim(key)
 		}
 	}
-	var all []claim
-	if first.known() {
-		all = append(all, first.claim(key))
+	for _, w := range own.inspected {
+		p.refuted = p.refuted || p.early(w.latest) != ""
 	}
-	for _, c := range e.claims[placeOf(e.claims, key):] {
-		if c.key.container != index || c.key.mark != MarkPullRequested {
-			break
-		}
-		if p.early(c.latest) == "" {
-			all = append(all, c)
-		}
-	}
-	return all
+	key.mark++
+	p.laterRequests = e.claims[placeOf(e.claims, markKey{index, 0, MarkPullRequested}):placeOf(e.claims, key)]
 }
 
-// precedes says that a request comes before every word of how a pull ended.
-func (p *pullEvidence) precedes(c *containerEvidence, w window) bool {
-	return (!p.pulled.known() || w.earliest <= p.pulled.latest) && (len(c.failures) == 0 || w.earliest <= c.failures[0].latest)
+// requests are those for a container's image that nothing refutes, whatever came of them.
+func (p *pullEvidence) requests(yield func(claim) bool) {
+	if p.requested != (claim{}) && !yield(p.requested) {
+		return
+	}
+	for _, c := range p.laterRequests {
+		if p.early(c.latest) == "" && !yield(c) {
+			return
+		}
+	}
 }
 
 // inspectClaims date that the runtime did not say whether it has a container's image, the first time, before anything was pulled.
@@ -271,9 +235,6 @@ func (e *Evidence) refutesFailure(index int16, r refuter, pulled pulledEvent, fa
 	if why := r.early(failed.latest); why != "" {
 		return why
 	}
-	if r.there && pulled.present {
-		return "the runtime had the image all the time"
-	}
 	began := pulled.latest - instant(pulled.lengths.Waiting)
 	if pulled.lengths.WaitingTimed && began < failed.earliest && failed.latest < pulled.earliest && e.stamped(index, pulled) {
 		return "a pull of the image that succeeded went on then"
@@ -309,6 +270,16 @@ func (f *fold) refutations(index int16) []disagreement {
 			all = append(all, disagreement{c.key, fmt.Sprintf("%s says %s: %s", c.origin, interval(c.earliest, c.latest), why)})
 		}
 	}
+	early := func(windows []window, mark Mark) {
+		for _, w := range windows {
+			if why := r.early(w.latest); why != "" {
+				c := w.claim(markKey{index, 0, mark})
+				all = append(all, disagreement{c.key, fmt.Sprintf("%s says %s: %s", c.origin, interval(c.earliest, c.latest), why)})
+			}
+		}
+	}
+	early(f.e.containers[index].requested, MarkPullRequested)
+	early(f.e.containers[index].inspected, MarkInspectFailed)
 	for _, p := range refuted {
 		c := p.claim(markKey{index, 0, MarkPullFinished})
 		all = append(all, disagreement{c.key, fmt.Sprintf("%s says %s: %s", c.origin, interval(c.earliest, c.latest), p.why)})

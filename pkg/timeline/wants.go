@@ -332,10 +332,11 @@ func (e *Evidence) unwatchedUntil(by instant) bool {
 // latest is the earliest upper bound that any claim sets for the mark.
 func (e *Evidence) latest(k markKey) (instant, bool) {
 	latest := maxInstant
-	for _, c := range e.claims {
-		if c.key == k {
-			latest = min(latest, c.latest)
+	for _, c := range e.claims[placeOf(e.claims, k):] {
+		if c.key != k {
+			break
 		}
+		latest = min(latest, c.latest)
 	}
 	return latest, latest != maxInstant
 }
