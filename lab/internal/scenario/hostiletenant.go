@@ -165,13 +165,26 @@ func (r *tenantRun) play(ctx context.Context, block string) error {
 // one after the other.
 func honestRows(block string) (rows []examRow) {
 	long := func() time.Duration { return honestFault }
-	cold := func(ctx context.Context, x *examPod) error {
-		image, err := x.slowImage(ctx, mainName, honestFault)
-		return errors.Join(err, x.start(ctx, one(image, readySoon)))
+	cold := func(ctx context.Context, x *examPod, takes time.Duration) error {
+		image, err := x.slowImage(ctx, mainName, takes)
+		return errors.Join(err, x.create(ctx, one(image, readySoon)))
 	}
+	pulling := make(chan struct{})
 	rows = []examRow{
-		{"cold", "a cold image from a slow registry: registry", cold},
-		{"behind", "a cold image whose pull waits for another one: pull queue, then registry", cold},
+		{"cold", "a cold image from a slow registry: registry", func(ctx context.Context, x *examPod) error {
+			err := errors.Join(cold(ctx, x, 2*honestFault), x.pulling(ctx, mainName, 1))
+			close(pulling)
+			return errors.Join(err, x.ready(ctx))
+		}},
+		{"behind", "a cold image whose pull waits for another one: pull queue, then registry",
+			func(ctx context.Context, x *examPod) error {
+				select {
+				case <-pulling:
+				case <-ctx.Done():
+					return ctx.Err()
+				}
+				return errors.Join(cold(ctx, x, honestFault), x.ready(ctx))
+			}},
 		{"present", "an image that is on the node: whoever is at it", func(ctx context.Context, x *examPod) error {
 			return x.start(ctx, one(x.bench().BaseImage, readySoon))
 		}},
