@@ -53,8 +53,13 @@ func TestCgroupMemory(t *testing.T) {
 func TestLimitMemory(t *testing.T) {
 	before := debug.SetMemoryLimit(math.MaxInt64)
 	defer debug.SetMemoryLimit(before)
+	percent := debug.SetGCPercent(100)
+	defer debug.SetGCPercent(percent)
 	root := cgroups(map[string]string{"proc/self/cgroup": "0::/\n", "sys/fs/cgroup/memory.max": "1000000000000\n"})
-	limitMemory(func(string) string { return "1GiB" }, root)
+	limitMemory(func(string) string { return "1GiB" }, root) // both GOGC and GOMEMLIMIT
+	if got := debug.SetGCPercent(100); got != 100 {
+		t.Errorf("with GOGC: %d", got)
+	}
 	if got := debug.SetMemoryLimit(-1); got != math.MaxInt64 {
 		t.Errorf("with GOMEMLIMIT: %d", got)
 	}
@@ -64,6 +69,9 @@ func TestLimitMemory(t *testing.T) {
 	limitMemory(func(string) string { return "" }, root)
 	if got := debug.SetMemoryLimit(-1); got != 900e9 {
 		t.Errorf("limit %d", got)
+	}
+	if got := debug.SetGCPercent(100); got != collectAt {
+		t.Errorf("%d percent", got)
 	}
 	if got := memoryLimitField(); got.Key != "memory_limit_bytes" || got.Integer != 900e9 {
 		t.Errorf("logged %+v", got)
