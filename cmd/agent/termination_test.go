@@ -92,7 +92,7 @@ func showLife(t *testing.T, flags ...string) (s shown) {
 	cri.PutContainer(container)
 	cluster.Put(pod)
 	awaitImage(t, cri, 0)
-	pod = ready(pod, time.Now())
+	pod = ready(pod, container.StartedAt) // of the same second, whenever this is
 	cluster.Put(pod)
 	out.await(t, pod.Name)
 	time.Sleep(50 * time.Millisecond)
