@@ -11,6 +11,7 @@ import (
 
 	"github.com/podlapse/podlapse/lab/internal/bench"
 	"github.com/podlapse/podlapse/lab/internal/node"
+	"github.com/podlapse/podlapse/lab/internal/prometheus"
 )
 
 // Times of hostile-tenant. The injected faults are so long that none of them is mistaken for the load that the tenant
@@ -28,6 +29,8 @@ type tenantRun struct {
 	v      *Verdict
 	blocks []honestBlock
 	memory memoryWatch
+	// prometheus has the real rules, and watches one block.
+	prometheus prometheus.Client
 }
 
 // honestBlock is one start of all honest pods.
@@ -37,11 +40,13 @@ type honestBlock struct {
 	attacked      bool
 	from, to      time.Time
 	before, after string // the agent's metrics
+	fired         map[string]bool
 }
 
 // hostileTenant starts the same honest pods alone and beside a tenant that holds the built-in role edit in a namespace
 // of its own and writes to the API server whatever that role lets it. It does so with the agent's default configuration
-// and with --events=cluster. Each honest pod is judged by witnesses, and against its twins of runs without the attack.
+// and with --events=cluster. Each honest pod is judged by witnesses, and against its twins of runs without the attack; a
+// Prometheus with the real rules, but faster, has to raise the same alerts.
 func hostileTenant(ctx context.Context, b *bench.Bench, v *Verdict) (err error) {
 	e, stop, err := openExam(ctx, b)
 	if err != nil {
@@ -133,7 +138,10 @@ func (r *tenantRun) attacked(ctx context.Context, t *tenant, name string) error 
 
 // watched plays a block, reads the agent's metrics before and after it, and watches its memory meanwhile.
 func (r *tenantRun) watched(ctx context.Context, block *honestBlock, play func(context.Context) error) error {
-	var err error
+	err := r.watchAlerts(ctx)
+	if err != nil {
+		return err
+	}
 	if block.before, err = r.bench.Agent.Metrics(ctx); err != nil {
 		return err
 	}
@@ -150,6 +158,12 @@ func (r *tenantRun) watched(ctx context.Context, block *honestBlock, play func(c
 	if block.after, err = r.bench.Agent.Metrics(ctx); err != nil {
 		return err
 	}
+	fired, pending, err := r.alertsSince(ctx, block.from)
+	if err != nil {
+		return err
+	}
+	block.fired = fired
+	noteAlerts(r.v, block.name, fired, pending)
 	r.memory.judge(r.v, block.name)
 	r.judgeMetrics(*block)
 	r.blocks = append(r.blocks, *block)

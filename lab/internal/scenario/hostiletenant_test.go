@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/podlapse/podlapse/lab/internal/agent"
+	"github.com/podlapse/podlapse/lab/internal/layout"
 	"github.com/podlapse/podlapse/lab/internal/process"
 )
 
@@ -128,5 +129,34 @@ func TestLivesOfATenantsPods(t *testing.T) {
 		if got := outlives(timeline, now); (len(got) > 0) != found {
 			t.Errorf("a pull of %s s in a life of 10 s: found %s", length, strings.Join(got, ", "))
 		}
+	}
+}
+
+// TestAlertsAreCompared holds that an alert too many and one too few are found, and that one that comes and goes is none.
+func TestAlertsAreCompared(t *testing.T) {
+	always, sometimes := map[string]bool{"slow": true, "skew": true}, map[string]bool{"slow": true}
+	for what, test := range map[string]struct {
+		attacked map[string]bool
+		found    int
+	}{
+		"the same":             {always, 0},
+		"one that comes alone": {sometimes, 0},
+		"one too few":          {map[string]bool{"skew": true}, 1},
+		"one too many":         {map[string]bool{"slow": true, "failing": true}, 1},
+		"none":                 {nil, 1},
+	} {
+		v := &Verdict{}
+		judgeAlerts(v, what, []map[string]bool{always, sometimes}, test.attacked)
+		if len(v.Problems) != test.found {
+			t.Errorf("%s: %q", what, v.Problems)
+		}
+	}
+	for alert, want := range map[string]bool{"PodlapsePodsStuckInPhase": true, "PodlapseRegistryFailing": true, "PodlapseNodeSlow": false, "PodlapseClockSkew": false} {
+		if got := ofTenants(map[string]string{"alertname": alert, "registry": "mallory.example"}); got != want {
+			t.Errorf("%s may be of the tenant's own pods: %t", alert, got)
+		}
+	}
+	if ofTenants(map[string]string{"alertname": "PodlapseRegistryFailing", "registry": layout.Address(layout.RegistryPort)}) {
+		t.Error("an alert about the honest pods' registry is not compared")
 	}
 }

@@ -29,17 +29,20 @@ func (r *tenantRun) judgeTwins() {
 	}
 	for _, flags := range slices.Sorted(maps.Keys(byFlags)) {
 		var alone, attacked []map[string]startUp
+		var firedAlone []map[string]bool
+		var fired map[string]bool
 		for _, block := range byFlags[flags] {
 			if twins := r.twinsOf(block.name); block.attacked {
-				attacked = append(attacked, twins)
+				attacked, fired = append(attacked, twins), block.fired
 			} else {
-				alone = append(alone, twins)
+				alone, firedAlone = append(alone, twins), append(firedAlone, block.fired)
 			}
 		}
 		if len(alone) != 2 || len(attacked) != 1 {
 			r.v.Problem("%s: %d blocks without the attack and %d with it", flags, len(alone), len(attacked))
 			continue
 		}
+		judgeAlerts(r.v, flags, firedAlone, fired)
 		spread := spreadOf(alone[0], alone[1])
 		r.v.Note("%s: phases of two runs without the attack differ by at most %s s", flags, seconds(spread))
 		for kind, got := range attacked[0] {

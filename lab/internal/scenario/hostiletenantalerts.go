@@ -1,0 +1,96 @@
+package scenario
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/podlapse/podlapse/lab/internal/layout"
+	"github.com/podlapse/podlapse/lab/internal/monitoring"
+	"github.com/podlapse/podlapse/lab/internal/node"
+)
+
+// watchAlerts starts a Prometheus that knows nothing yet, with the real rules, but faster.
+func (r *tenantRun) watchAlerts(ctx context.Context) error {
+	rules, err := node.Rules()
+	if err != nil {
+		return err
+	}
+	if rules, err = monitoring.Faster(rules, timesFaster); err != nil {
+		return err
+	}
+	r.prometheus, err = r.bench.Node.StartMonitoring(ctx, node.Monitoring{Interval: alertInterval, Rules: rules})
+	return err
+}
+
+// alertsSince are the alerts that fired since then, and those that were pending alone, by name and labels.
+func (r *tenantRun) alertsSince(ctx context.Context, since time.Time) (fired, pending map[string]bool, err error) {
+	alerts, err := r.prometheus.Query(ctx, fmt.Sprintf(`last_over_time(ALERTS{alertname=~"Podlapse.*"}[%ds])`,
+		int(time.Since(since).Seconds())+1))
+	fired, pending = make(map[string]bool), make(map[string]bool)
+	for _, alert := range alerts {
+		if ofTenants(alert.Labels) {
+			continue
+		}
+		if alert.Labels["alertstate"] == "firing" {
+			fired[alertText(alert.Labels)] = true
+		} else {
+			pending[alertText(alert.Labels)] = true
+		}
+	}
+	return fired, pending, err
+}
+
+// ofTenants says that an alert may be of the tenant's own pods, which really wait and whose pulls really fail.
+func ofTenants(alert map[string]string) bool {
+	switch alert["alertname"] {
+	case "PodlapsePodsStuckInPhase":
+		return true
+	case "PodlapseRegistrySlow", "PodlapseRegistryFailing":
+		return alert["registry"] != layout.Address(layout.RegistryPort)
+	}
+	return false
+}
+
+// alertText is an alert's name and what it is about.
+func alertText(alert map[string]string) string {
+	about := maps.Clone(alert)
+	for _, label := range []string{"__name__", "alertname", "alertstate", "instance", "job"} {
+		delete(about, label)
+	}
+	text := alert["alertname"]
+	for _, label := range slices.Sorted(maps.Keys(about)) {
+		text += fmt.Sprintf(" %s=%q", label, about[label])
+	}
+	return text
+}
+
+// judgeAlerts wants those to fire beside the tenant that fire without it.
+func judgeAlerts(v *Verdict, what string, alone []map[string]bool, attacked map[string]bool) {
+	v.Compared++
+	for alert := range attacked {
+		if !slices.ContainsFunc(alone, func(fired map[string]bool) bool { return fired[alert] }) {
+			v.Problem("%s: beside the tenant %s fires, alone it does not", what, alert)
+		}
+	}
+	for alert := range alone[0] {
+		always := !slices.ContainsFunc(alone, func(fired map[string]bool) bool { return !fired[alert] })
+		if always && !attacked[alert] {
+			v.Problem("%s: alone %s fires, beside the tenant it does not", what, alert)
+		}
+	}
+}
+
+// noteAlerts notes which alerts a block had.
+func noteAlerts(v *Verdict, block string, fired, pending map[string]bool) {
+	text := func(alerts map[string]bool) string {
+		if len(alerts) == 0 {
+			return "none"
+		}
+		return strings.Join(slices.Sorted(maps.Keys(alerts)), ", ")
+	}
+	v.Note("%s: alerts that fired: %s; pending: %s", block, text(fired), text(pending))
+}
