@@ -23,6 +23,9 @@ const (
 	// stalledAfter is how long a client may read nothing of an answer before its room is given to another that waits: a network with
 	// 300 KB/s takes a part in that time.
 	stalledAfter = 50 * time.Millisecond
+	// stalledReader is the same for a client that is known to read its answers: a node that is short of processors takes a second
+	// from it now and then.
+	stalledReader = 2 * time.Second
 	// writtenAtOnce is a part of an answer: what is written before it counts as read.
 	writtenAtOnce = 16 << 10
 	// notReadFor is how long a client whose answer was cut off gets its next ones only where nobody waits for them.
@@ -96,16 +99,19 @@ func (a *answers) tryGrow(r *reply, bytes int) bool {
 	return true
 }
 
-// stalled is the answer of which nothing was read for the longest, nil if all are being read.
+// stalled is the answer of which nothing was read for the longest, nil if all are being read. One of a client that is known to read its
+// answers comes last.
 func (a *answers) stalled() *reply {
 	var stalled *reply
+	longest, now := time.Duration(0), time.Now().UnixNano()
 	for _, r := range a.writing {
-		if stalled == nil || r.readAt.Load() < stalled.readAt.Load() {
-			stalled = r
+		limit := stalledAfter
+		if a.reads(r.client) {
+			limit = stalledReader
 		}
-	}
-	if stalled == nil || time.Now().UnixNano()-stalled.readAt.Load() < int64(stalledAfter) {
-		return nil
+		if over := time.Duration(now-r.readAt.Load()) - limit; over >= longest {
+			stalled, longest = r, over
+		}
 	}
 	return stalled
 }

@@ -51,6 +51,7 @@ func TestACrowdOfReadersKeepsNobodyOut(t *testing.T) {
 	for i := range maxConnections + 5 {
 		stall(t, fmt.Sprintf("127.1.%d.%d", i/200, i%200+1), address, "/metrics")
 	}
+	quiet(t)
 	for range 3 {
 		alive(t, "127.0.0.1", address)
 		scrape(t, "127.0.0.9", address, "/metrics")
