@@ -91,7 +91,7 @@ func (t *tracedRun) whole(ctx context.Context) error {
 	truth.marks = nil // a trace has no intervals
 	var counted tally
 	counted.add(timelineIn(report), truth)
-	counted.judgeExactness(t.verdict)
+	counted.judgePromises(t.verdict)
 	for _, kind := range []string{"startup", "phase", "container", "pull", "queue", "download", "unpack", "layer"} {
 		if len(report.Kind(kind)) == 0 {
 			t.verdict.Problem("the trace of pod %s has no span of kind %s", p.name, kind)
