@@ -68,7 +68,7 @@ func aloneRows(long func() time.Duration) []examRow {
 			"the disk is busy with fsync while an image is unpacked: disk",
 			unpacks(examFiles/2, 0, syncDisk),
 		},
-		{"busy-processors", "all processors are busy: whoever is at it", busyProcessors(long)},
+		{"busy-processors", "all processors are busy: whoever works just then", busyProcessors(long)},
 	}
 }
 

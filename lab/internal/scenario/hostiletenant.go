@@ -199,7 +199,7 @@ func honestRows(block string) (rows []examRow) {
 				}
 				return errors.Join(cold(ctx, x, honestFault), x.ready(ctx))
 			}},
-		{"present", "an image that is on the node: whoever is at it", func(ctx context.Context, x *examPod) error {
+		{"present", "an image that is on the node: whoever works just then", func(ctx context.Context, x *examPod) error {
 			return x.start(ctx, one(x.bench().BaseImage, readySoon))
 		}},
 	}
