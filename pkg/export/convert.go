@@ -83,6 +83,7 @@ func pullRecord(p timeline.Pull) PullRecord {
 		Digest:       p.Digest,
 		Outcome:      p.Outcome,
 		Failure:      p.Failure,
+		Unconfirmed:  p.Unconfirmed,
 		DownloadedAt: instantOf(p.DownloadedAt),
 		RequestedAt:  instantOf(p.RequestedAt),
 		StartedAt:    instantOf(p.StartedAt),

@@ -35,9 +35,18 @@ func failingNow(timelines []timeline.Timeline) (all []waitingPull) {
 func countFailing(pulls []waitingPull, labelOf func(registry string) string) map[failingPull]int {
 	counts := map[failingPull]int{}
 	for _, p := range pulls {
-		counts[failingPull{labelOf(p.Registry), cmp.Or(p.Failure, imagepull.FailureOther)}]++
+		counts[failingPull{labelOf(p.Registry), countedFailure(p.Failure, p.Unconfirmed)}]++
 	}
 	return counts
+}
+
+// countedFailure is the reason for which a failed pull counts for its registry. What only Events tell says nothing about a registry
+// that others use, since tenants may create Events.
+func countedFailure(why imagepull.Failure, unconfirmed bool) imagepull.Failure {
+	if unconfirmed {
+		return imagepull.FailureUnconfirmed
+	}
+	return cmp.Or(why, imagepull.FailureOther)
 }
 
 // failing lists, of each container whose latest attempt to end failed, that attempt. An attempt of which nobody knows how it

@@ -21,7 +21,10 @@ func TestFailingPulls(t *testing.T) {
 	}
 	over := starting(attempt("app", failed, imagepull.FailureDNS))
 	over.State = timeline.StateDeleted
+	forged := attempt("app", failed, imagepull.FailureRateLimited)
+	forged.Unconfirmed = true
 	timelines := []timeline.Timeline{
+		starting(forged),
 		starting(attempt("app", failed, imagepull.FailureTimeout), attempt("app", failed, imagepull.FailureDNS)),
 		starting(attempt("app", failed, imagepull.FailureDNS), attempt("app", pulling, ""), attempt("proxy", failed, "")),
 		starting(attempt("setup", failed, imagepull.FailureTLS), attempt("setup", downloaded, ""), attempt("app", pulling, "")),
@@ -30,10 +33,11 @@ func TestFailingPulls(t *testing.T) {
 	}
 	registry := prometheus.NewPedanticRegistry()
 	registry.MustRegister(NewLivePulls(func() LivePulls { return LivePulls{Starting: timelines, Now: after(0)} }))
-	want := `# HELP podlapse_image_pulls_failing Pulls that pods which start wait for and whose latest attempt to end failed, by the reason in the runtime's error; also while the next attempt goes on. The registry is the host in the image's reference; the content may have come from its mirror.
+	want := `# HELP podlapse_image_pulls_failing Pulls that pods which start wait for and whose latest attempt to end failed, by the reason in the runtime's error; also while the next attempt goes on. The reason is unconfirmed while only Events tell of the failure, not the pod's status. The registry is the host in the image's reference; the content may have come from its mirror.
 # TYPE podlapse_image_pulls_failing gauge
 podlapse_image_pulls_failing{reason="dns",registry="r.example"} 2
 podlapse_image_pulls_failing{reason="other",registry="r.example"} 1
+podlapse_image_pulls_failing{reason="unconfirmed",registry="r.example"} 1
 `
 	if err := testutil.GatherAndCompare(registry, strings.NewReader(want), "podlapse_image_pulls_failing"); err != nil {
 		t.Error(err)

@@ -26,7 +26,7 @@ func NewLivePulls(now func() LivePulls) prometheus.Collector {
 			"How long ago the oldest of the pulls that go on was asked for."+ofRegistry, registry, nil),
 		failing: prometheus.NewDesc("podlapse_image_pulls_failing",
 			"Pulls that pods which start wait for and whose latest attempt to end failed, by the reason in the runtime's error; "+
-				"also while the next attempt goes on."+ofRegistry, []string{"registry", "reason"}, nil),
+				"also while the next attempt goes on."+orUnconfirmed+ofRegistry, []string{"registry", "reason"}, nil),
 	}
 }
 

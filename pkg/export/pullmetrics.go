@@ -25,6 +25,9 @@ type pullMetrics struct {
 // ofRegistry is added to the help of what has the label registry.
 const ofRegistry = " The registry is the host in the image's reference; the content may have come from its mirror."
 
+// orUnconfirmed is added to the help of what counts failures.
+const orUnconfirmed = " The reason is unconfirmed while only Events tell of the failure, not the pod's status."
+
 func newPullMetrics(registerer prometheus.Registerer) *pullMetrics {
 	m := &pullMetrics{
 		ended: prometheus.NewCounterVec(prometheus.CounterOpts{
@@ -58,7 +61,7 @@ func newPullMetrics(registerer prometheus.Registerer) *pullMetrics {
 		}),
 		failures: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "podlapse_image_pull_failures_total",
-			Help: "Attempts to pull an image that failed, by the reason in the runtime's error." + ofRegistry,
+			Help: "Attempts to pull an image that failed, by the reason in the runtime's error." + orUnconfirmed + ofRegistry,
 		}, []string{"registry", "reason"}),
 		lost: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "podlapse_events_lost_total",
@@ -98,11 +101,7 @@ func (m *pullMetrics) observePull(t timeline.Timeline, p timeline.Pull, trace Tr
 	}
 	registry := m.label(t.Namespace, p)
 	if p.Outcome == imagepull.OutcomeFailed {
-		reason := p.Failure
-		if reason == imagepull.FailureNone {
-			reason = imagepull.FailureOther
-		}
-		m.failures.WithLabelValues(registry, string(reason)).Inc()
+		m.failures.WithLabelValues(registry, string(countedFailure(p.Failure, p.Unconfirmed))).Inc()
 	}
 	if bytes := p.Bytes(); bytes > 0 && !p.Resumed {
 		m.bytes.WithLabelValues(registry).Add(float64(bytes))

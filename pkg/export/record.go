@@ -93,7 +93,8 @@ type PullRecord struct {
 	Registry     string                 `json:"registry"`
 	Digest       string                 `json:"digest,omitempty"`
 	Outcome      imagepull.Outcome      `json:"outcome"`
-	Failure      imagepull.Failure      `json:"failure,omitempty"` // why, of a failed one
+	Failure      imagepull.Failure      `json:"failure,omitempty"`     // why, of a failed one
+	Unconfirmed  bool                   `json:"unconfirmed,omitempty"` // only Events tell of the failure, no status of the pod
 	RequestedAt  Instant                `json:"requested_at,omitzero"`
 	StartedAt    Instant                `json:"started_at,omitzero"`
 	DownloadedAt Instant                `json:"downloaded_at,omitzero"` // the last byte had come; absent when nobody tells

@@ -23,7 +23,7 @@ func (r *Registries) Add(pulls []PullRecord) {
 		registry := r.of(p.Registry)
 		registry.Outcomes[p.Outcome]++
 		if p.Failure != "" {
-			registry.Failures[p.Failure]++
+			registry.Failures[countedFailure(p.Failure, p.Unconfirmed)]++
 		}
 		if d := p.Download; d != nil && !p.Resumed { // else nothing tells how much of it came in that time
 			registry.Bytes += d.Bytes

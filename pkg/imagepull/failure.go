@@ -26,6 +26,9 @@ const (
 	FailureCancelled          Failure = "cancelled"      // the node broke it off, or did not begin: the runtime ended, or was not there, or kubelet's own limit was reached
 	FailureRegistryError      Failure = "registry_error" // it answered with a fault of its own, or broke off
 	FailureOther              Failure = "other"
+
+	// FailureUnconfirmed stands for every reason where a failure is counted that only Events tell of.
+	FailureUnconfirmed Failure = "unconfirmed"
 )
 
 // failureTable is the words by which a failure is known, in lower case; of several rows that match the first

@@ -45,6 +45,9 @@ func (r *Reconciler) restore() {
 			p.restored = true
 		}
 		r.clocks.Observe(o)
+		if answer, ok := o.(timeline.RuntimeSeen); ok {
+			r.pulls.ObserveRuntime(answer)
+		}
 		p.evidence.Apply(o)
 		r.applyToEnding(p, o) // it is kept already
 		if event, ok := o.(timeline.EventSeen); ok {

@@ -144,6 +144,8 @@ func TestPullsOfOthersAcrossARestart(t *testing.T) {
 				pod.UID, pod.RuntimeUID, pod.Name, pod.Containers[0].Image = uid, uid, uid, images[uid]
 				observe(timeline.PodSeen{ArrivedAt: time.Now(), Live: true, Pod: pod})
 				observe(timeline.RuntimeSeen{UID: uid, AskedAt: time.Now(), ArrivedAt: time.Now(), Images: []timeline.Image{{Ref: images[uid]}}})
+				observe(timeline.RuntimeSeen{UID: uid, AskedAt: time.Now(), ArrivedAt: time.Now(),
+					Sandboxes: []timeline.Sandbox{{ID: uid, Ready: true, CreatedAt: time.Now()}}})
 			}
 			time.Sleep(time.Second)
 			for _, uid := range []string{"first", "second"} {

@@ -258,6 +258,9 @@ func (e *Evidence) applyPullFailure(c *containerEvidence, o PodSeen, why imagepu
 	if c.toldFailed == nil || f.compare(*c.toldFailed) < 0 {
 		c.toldFailed, e.news = &f, true
 	}
+	if !slices.Contains(c.toldWhy, why) {
+		c.toldWhy, e.news = append(c.toldWhy, why), true
+	}
 }
 
 func (e *Evidence) applyRuntime(o RuntimeSeen) {

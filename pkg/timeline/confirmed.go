@@ -1,6 +1,7 @@
 package timeline
 
 import (
+	"slices"
 	"time"
 
 	"github.com/podlapse/podlapse/pkg/imagepull"
@@ -24,6 +25,15 @@ func (f *fold) confirmed(c *Container, outcome imagepull.Outcome) bool {
 		return image.last.Present || runs
 	}
 	return image.pulledAgain() || image.last.PulledAt.After(f.began())
+}
+
+// failureConfirmed says that more than an Event shows that a pull of a container's image failed for a reason: a status of the pod
+// object said so. Kubelet refuses each container that wants a volume whose image it cannot get, with the failure of that one.
+func (f *fold) failureConfirmed(index int16, why imagepull.Failure) bool {
+	if !f.e.isVolume(index) {
+		return slices.Contains(f.e.containers[index].toldWhy, why)
+	}
+	return slices.ContainsFunc(f.e.containers, func(c containerEvidence) bool { return slices.Contains(c.toldWhy, why) })
 }
 
 // began is when kubelet took the pod up, or else when the pod was made: by then no pull for it had ended. Both are

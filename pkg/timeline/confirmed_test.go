@@ -3,6 +3,8 @@ package timeline
 import (
 	"testing"
 	"time"
+
+	"github.com/podlapse/podlapse/pkg/imagepull"
 )
 
 // What Events tell of a pull is confirmed by the runtime's answer, or by kubelet's status, and by nothing else.
@@ -68,5 +70,37 @@ func TestConfirmedPulls(t *testing.T) {
 				t.Errorf("%+v, want confirmed %t", pulls, c.want)
 			}
 		})
+	}
+}
+
+// TestOnlyAStatusConfirmsAFailedPull holds that an Event about a failed pull says nothing about a registry until a status of the pod,
+// which tenants cannot write, names the same reason.
+func TestOnlyAStatusConfirmsAFailedPull(t *testing.T) {
+	const start = `
+available runtime events
+spec main app cold
+
+0.310 pod scheduled@0
+0.320 pod acknowledged@0 | app waiting
+0.330 runtime image cold absent
+0.400 runtime sandbox ready begun@0.340 network@0.350 running@0.360
+0.510 event app Pulling 'Pulling image "cold"' named@0.500
+1.010 event app Failed 'Failed to pull image "cold": 429 Too Many Requests' named@1.000
+`
+	for name, test := range map[string]struct {
+		status      string
+		unconfirmed bool
+	}{
+		"no status yet":           {"", true},
+		"of another reason":       {"2.000 pod app waiting reason=ErrImagePull pullfailure=not_found\n", true},
+		"of this reason":          {"2.000 pod app waiting reason=ErrImagePull pullfailure=rate_limited\n", false},
+		"in back-off, no reason":  {"2.000 pod app waiting reason=ImagePullBackOff pullfailure=other\n", true},
+		"of this and another one": {"2.000 pod app waiting reason=ErrImagePull pullfailure=rate_limited\n12.000 pod app waiting reason=ImagePullBackOff pullfailure=other\n", false},
+	} {
+		script := parseScript(t, []byte(start+test.status+"at 20\n"))
+		told, _ := script.evidence().Timeline(script.asOf, script.skew)
+		if pulls := told.Pulls; len(pulls) != 1 || pulls[0].Failure != imagepull.FailureRateLimited || pulls[0].Unconfirmed != test.unconfirmed {
+			t.Errorf("%s: %+v", name, pulls)
+		}
 	}
 }

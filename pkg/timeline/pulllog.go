@@ -19,9 +19,12 @@ const (
 // tell of its own: which pull it waited for, and whether another one had brought the image. Not safe for concurrent use.
 type PullLog struct {
 	pulls    []loggedPull           // the oldest first
+	unshown  []loggedPull           // the same of pods that may not be as far; see shown
 	requests map[string]pullRequest // when kubelet asked last, by pod and container
 	layers   recentLayers
 	images   map[string]imageAnswerOf // by normalized name
+	// sandboxes are of the pods that the runtime has made one for, by UID; nil while the runtime has said nothing at all.
+	sandboxes map[string]sandboxSince
 }
 
 // loggedPull is one pull that is over.
@@ -77,8 +80,9 @@ func (l *PullLog) Observe(o EventSeen, pod Pod) {
 		told: tellingOf(o, name, m.Image), uid: o.UID, fetched: pod.pullsIfAbsent(name),
 		blocker: Blocker{pod.Namespace, pod.Name, name, m.Image, 0}, until: told, error: bound,
 	}
-	if slices.ContainsFunc(l.pulls, func(known loggedPull) bool { return known.told == logged.told }) {
-		return // the same Event again
+	again := func(known loggedPull) bool { return known.told == logged.told }
+	if slices.ContainsFunc(l.pulls, again) || slices.ContainsFunc(l.unshown, again) {
+		return
 	}
 	switch {
 	case m.Kind == imagepull.KindPulling:
@@ -98,12 +102,21 @@ func (l *PullLog) Observe(o EventSeen, pod Pod) {
 	if logged.from.IsZero() || !logged.from.Before(told) || pod.ReadAt.IsZero() && logged.from.Before(pod.AcknowledgedAt) {
 		return
 	}
-	if logged.image = normalized(m.Image); l.refuted(logged) {
-		return
+	logged.image = normalized(m.Image)
+	l.add(logged)
+}
+
+// add notes a pull: for good, or until the runtime shows that its pod was as far.
+func (l *PullLog) add(p loggedPull) {
+	switch {
+	case l.refuted(p):
+	case !l.shown(p.uid, p.from.Add(p.error)):
+		l.unshown = append(withRoom(l.unshown), p)
+	default:
+		l.pulls = withRoom(l.pulls)
+		l.compare(&p)
+		l.pulls = append(l.pulls, p)
 	}
-	l.makeRoom()
-	l.compare(&logged)
-	l.pulls = append(l.pulls, logged)
 }
 
 // pullsIfAbsent says that kubelet pulls a container's image only if it is absent.

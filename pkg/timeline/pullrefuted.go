@@ -8,6 +8,9 @@ import (
 // maxImageAnswers is of how many images the log remembers what the runtime said; a node has some hundred.
 const maxImageAnswers = 512
 
+// maxSandboxes is of how many pods the log remembers that they have a sandbox. Kubelet's default is 110 pods; others come and go.
+const maxSandboxes = 1024
+
 // imageAnswerOf is what the runtime said last of an image.
 type imageAnswerOf struct {
 	askedAt     time.Time
@@ -27,26 +30,89 @@ func (l *PullLog) ObserveRuntime(o RuntimeSeen) {
 			l.images = map[string]imageAnswerOf{}
 		}
 		l.images[name] = imageAnswerOf{o.AskedAt, image.Present, image.FirstPulledAt, image.PulledAt}
-		l.boundImages(name)
+		forgetOldest(l.images, maxImageAnswers, name, func(a imageAnswerOf) time.Time { return a.askedAt })
 	}
-	if len(o.Images) == 0 || !slices.ContainsFunc(l.pulls, l.refuted) {
-		return
+	if len(o.Images) > 0 && slices.ContainsFunc(l.pulls, l.refuted) {
+		l.pulls = slices.DeleteFunc(l.pulls, l.refuted)
+		l.compareAll()
 	}
-	l.pulls = slices.DeleteFunc(l.pulls, l.refuted)
-	l.compareAll()
+	l.noteSandboxes(o)
 }
 
-func (l *PullLog) boundImages(newest string) {
-	if len(l.images) <= maxImageAnswers {
+// sandboxSince is when the runtime was asked for the first sandbox of a pod that it still knew, as exactly as it tells.
+type sandboxSince struct{ begunAt, askedAt time.Time }
+
+// noteSandboxes notes that a pod has one, and then takes in what its Events told before.
+func (l *PullLog) noteSandboxes(o RuntimeSeen) {
+	if l.sandboxes == nil { // what came before counted without
+		l.sandboxes = map[string]sandboxSince{}
+		l.unshown, l.pulls = l.pulls, nil
+		defer l.addUnshown()
+	}
+	if len(o.Sandboxes) == 0 {
 		return
 	}
-	oldest := newest
-	for name, answer := range l.images {
-		if answer.askedAt.Before(l.images[oldest].askedAt) {
+	since := sandboxSince{o.Sandboxes[0].since(), o.AskedAt}
+	for _, s := range o.Sandboxes[1:] {
+		if at := s.since(); at.Before(since.begunAt) {
+			since.begunAt = at
+		}
+	}
+	if known, ok := l.sandboxes[o.UID]; ok && known.begunAt.Before(since.begunAt) {
+		since.begunAt = known.begunAt
+	}
+	l.sandboxes[o.UID] = since
+	forgetOldest(l.sandboxes, maxSandboxes, o.UID, func(s sandboxSince) time.Time { return s.askedAt })
+	if slices.ContainsFunc(l.unshown, func(p loggedPull) bool { return p.uid == o.UID }) {
+		l.addUnshown()
+	}
+}
+
+// addUnshown takes in the pulls that the runtime has shown to be possible.
+func (l *PullLog) addUnshown() {
+	unshown := l.unshown
+	l.unshown = nil
+	for _, p := range unshown {
+		p.parallel, p.handed = time.Time{}, false
+		l.add(p)
+	}
+}
+
+// since is when the runtime made it at the earliest; zero if it does not say.
+func (s *Sandbox) since() time.Time {
+	for _, at := range [...]time.Time{s.BegunAt, s.NetworkReadyAt, s.CreatedAt} {
+		if !at.IsZero() {
+			return at
+		}
+	}
+	return time.Time{}
+}
+
+// shown says that a pod may have pulled an image at an instant by more than an Event's word: its sandbox was there, which
+// kubelet wants before it pulls (kuberuntime_manager.go, SyncPod). Without a runtime nobody can tell.
+func (l *PullLog) shown(uid string, at time.Time) bool {
+	if l.sandboxes == nil {
+		return true
+	}
+	since, known := l.sandboxes[uid]
+	return known && !at.Before(since.begunAt)
+}
+
+// forgetOldest removes the oldest of more than most answers, but not the newest.
+func forgetOldest[A any](answers map[string]A, most int, newest string, askedAt func(A) time.Time) {
+	if len(answers) <= most {
+		return
+	}
+	oldest := ""
+	for name, answer := range answers {
+		if name == newest {
+			continue
+		}
+		if c := askedAt(answer).Compare(askedAt(answers[oldest])); oldest == "" || c < 0 || c == 0 && name < oldest {
 			oldest = name
 		}
 	}
-	delete(l.images, oldest)
+	delete(answers, oldest)
 }
 
 // refuted says that the runtime refutes a pull: of one that succeeded, the image's first stamp is of a later time, or its
@@ -79,21 +145,22 @@ func (l *PullLog) compareAll() {
 	l.pulls = all
 }
 
-// makeRoom drops the oldest pull of the namespace that has the most: nobody's pulls displace those of all others.
-func (l *PullLog) makeRoom() {
-	if len(l.pulls) < maxPullLog {
-		return
+// withRoom drops the oldest pull of the namespace that has the most, if there are as many as are remembered: nobody's pulls
+// displace those of all others.
+func withRoom(pulls []loggedPull) []loggedPull {
+	if len(pulls) < maxPullLog {
+		return pulls
 	}
 	counts := map[string]int{}
-	most := l.pulls[0].blocker.Namespace
-	for i := range l.pulls {
-		counts[l.pulls[i].blocker.Namespace]++
+	most := pulls[0].blocker.Namespace
+	for i := range pulls {
+		counts[pulls[i].blocker.Namespace]++
 	}
-	for i := range l.pulls { // the first of several, in the order of the log
-		if namespace := l.pulls[i].blocker.Namespace; counts[namespace] > counts[most] {
+	for i := range pulls { // the first of several, in the order of the log
+		if namespace := pulls[i].blocker.Namespace; counts[namespace] > counts[most] {
 			most = namespace
 		}
 	}
-	oldest := slices.IndexFunc(l.pulls, func(p loggedPull) bool { return p.blocker.Namespace == most })
-	l.pulls = slices.Delete(l.pulls, oldest, oldest+1)
+	oldest := slices.IndexFunc(pulls, func(p loggedPull) bool { return p.blocker.Namespace == most })
+	return slices.Delete(pulls, oldest, oldest+1)
 }

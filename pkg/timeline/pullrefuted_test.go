@@ -2,6 +2,7 @@ package timeline
 
 import (
 	"fmt"
+	"maps"
 	"testing"
 	"time"
 )
@@ -74,5 +75,51 @@ func TestPullsOfOneNamespaceKeepRoomForOthers(t *testing.T) {
 	}
 	if honest != 10 || len(log.pulls) != maxPullLog {
 		t.Errorf("%d pulls are remembered, %d of them of the quiet namespace", len(log.pulls), honest)
+	}
+}
+
+// TestPullsOfPodsWithoutASandbox is of pods that wait before their sandbox, and of which somebody says that they pull: a request
+// that goes on, a pull beside one of another pod, and a failure. They count once the runtime shows a sandbox that was there by then,
+// whichever of the two the agent hears of first.
+func TestPullsOfPodsWithoutASandbox(t *testing.T) {
+	second := func(s float64) time.Time { return base.Add(time.Duration(s * float64(time.Second))) }
+	made := func(uid string, s float64) RuntimeSeen {
+		return RuntimeSeen{UID: uid, AskedAt: second(s + 0.1), Sandboxes: []Sandbox{{ID: uid, BegunAt: second(s)}}}
+	}
+	honest := map[string]nodePull{"a": {0, 0.1, 10}, "b": {1, 10, 12}}
+	for name, forged := range map[string]nodePull{"asked": {0.5, 0, 0}, "beside": {1, 1.1, 9}, "failed": {1, 0, 11.5}} {
+		for when, test := range map[string]struct {
+			sandboxAt float64 // -1: none
+			counts    bool
+		}{"with none": {-1, false}, "made later": {30, false}, "made before": {0, true}} {
+			for _, first := range []string{"Events", "runtime"} {
+				var log PullLog
+				tell := func() {
+					for uid := range honest {
+						log.ObserveRuntime(made(uid, -1))
+					}
+					if test.sandboxAt >= 0 {
+						log.ObserveRuntime(made(name, test.sandboxAt))
+					}
+				}
+				pulls := map[string]nodePull{name: forged}
+				maps.Copy(pulls, honest)
+				if first == "runtime" {
+					tell()
+				}
+				tellPulls(&log, pulls)
+				if first == "Events" {
+					log.ObserveRuntime(made("somebody", -1))
+					tell()
+				}
+				tl := nodePull{2, 12, 13}.of("me")
+				log.Complete(tl)
+				got := tl.Pulls[0]
+				same := got.BlockedBy != nil && got.BlockedBy.Pod == "a" && got.Ahead == 2
+				if same == test.counts && name != "failed" || !test.counts && !same {
+					t.Errorf("%s, %s, %s first: blocked by %+v, %d ahead", name, when, first, got.BlockedBy, got.Ahead)
+				}
+			}
+		}
 	}
 }

@@ -14,6 +14,11 @@ type nodePull struct{ wanted, from, until float64 }
 
 // nodeLog is a log to which kubelet told of pulls, each of a pod of its own, in the order of their ends.
 func nodeLog(pulls map[string]nodePull) (log PullLog) {
+	tellPulls(&log, pulls)
+	return log
+}
+
+func tellPulls(log *PullLog, pulls map[string]nodePull) {
 	second := func(s float64) time.Time { return base.Add(time.Duration(s * float64(time.Second))) }
 	tell := func(name, reason, message string, s float64) {
 		log.Observe(EventSeen{UID: name, Container: "app", Reason: reason, Message: message, NamedAt: second(s), LastAt: second(s), Count: 1},
@@ -32,7 +37,6 @@ func nodeLog(pulls map[string]nodePull) (log PullLog) {
 				int(1000*(p.until-p.from)), int(1000*(p.until-p.wanted))), p.until)
 		}
 	}
-	return log
 }
 
 // of is the timeline of a pod whose pull that was.

@@ -171,6 +171,9 @@ type Pull struct {
 	// Confirmed says that the runtime, or kubelet's status of the container, shows that a pull of the image ended well during the
 	// start-up. What Events alone tell is not confirmed: tenants may create Events.
 	Confirmed bool
+	// Unconfirmed says of a pull that failed that only Events tell of its Failure: no status of the pod did, which tenants cannot
+	// write. Kubelet's status follows the Event by some seconds, and may skip attempts.
+	Unconfirmed bool
 
 	// Credentials is for how much of Pull a credential plugin of kubelet may have run; zero since kubelet 1.33.
 	Credentials time.Duration

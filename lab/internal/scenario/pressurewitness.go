@@ -18,6 +18,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/podlapse/podlapse/lab/internal/agent"
+	"github.com/podlapse/podlapse/lab/internal/bench"
 )
 
 // pressureWitness reads what the kernel counts of tasks that wait for a resource, far more often than the agent.
@@ -82,6 +83,64 @@ func (w *pressureWitness) nearest(at time.Time) (best int) {
 		}
 	}
 	return best
+}
+
+// between is for how long tasks waited from the last sample before an interval to the first one after it.
+func (w *pressureWitness) between(from, to time.Time) time.Duration {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if len(w.at) == 0 {
+		return 0
+	}
+	after := func(t time.Time) int {
+		return slices.IndexFunc(w.at, func(at time.Time) bool { return at.After(t) })
+	}
+	first, last := after(from), after(to)
+	if last < 0 {
+		last = len(w.at) - 1
+	}
+	if first < 0 {
+		first = last
+	}
+	return w.stalled[last] - w.stalled[max(0, first-1)]
+}
+
+// waits are the witnesses of all that tasks wait for.
+type waits []*pressureWitness
+
+func witnessWaits() (waits, error) {
+	var all waits
+	for _, resource := range []string{"cpu", "io"} {
+		w, err := witnessPressure(resource)
+		if err != nil {
+			all.stop()
+			return nil, err
+		}
+		all = append(all, w)
+	}
+	return all, nil
+}
+
+func (all waits) stop() {
+	for _, w := range all {
+		w.stop()
+	}
+}
+
+// longestWait is the most that a wait near the ends of a phase counts for: a machine that is always busy excuses no more.
+const longestWait = 150 * time.Millisecond
+
+// near is for how long tasks waited around the ends of an interval, longestWait at most.
+func (all waits) near(s bench.Span) (waited time.Duration) {
+	const around = 100 * time.Millisecond
+	for _, w := range all {
+		if s.EndAt.Sub(s.StartAt) <= 2*around {
+			waited += w.between(s.StartAt.Add(-around), s.EndAt.Add(around))
+			continue
+		}
+		waited += w.between(s.StartAt.Add(-around), s.StartAt.Add(around)) + w.between(s.EndAt.Add(-around), s.EndAt.Add(around))
+	}
+	return min(waited, longestWait)
 }
 
 // Phases that are shorter are not held against the witness: neither tells them exactly.

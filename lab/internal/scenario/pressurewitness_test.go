@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/podlapse/podlapse/lab/internal/agent"
+	"github.com/podlapse/podlapse/lab/internal/bench"
 )
 
 // What the witness saw is 90 % of four seconds; the agent tells so of the phase, or it is wrong.
@@ -41,6 +42,38 @@ func TestPressureVerdict(t *testing.T) {
 		if len(v.Problems) != test.problems || v.Compared == 0 {
 			t.Errorf("%s: %q", name, v.Problems)
 		}
+	}
+}
+
+// The kernel counts 20 ms of each 100 ms as waited for during the second second, and none before and after.
+func TestWaitsNearTheEndsOfAPhase(t *testing.T) {
+	at := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
+	after := func(d time.Duration) time.Time { return at.Add(d) }
+	w := &pressureWitness{resource: "cpu", measured: true}
+	for i := range 40 {
+		w.at = append(w.at, after(time.Duration(i)*100*time.Millisecond))
+		w.stalled = append(w.stalled, time.Duration(min(max(i, 10), 20)-10)*20*time.Millisecond)
+	}
+	for name, test := range map[string]struct {
+		from, to, want time.Duration
+	}{
+		"quiet":               {0, 800 * time.Millisecond, 0},
+		"one end":             {0, 1500 * time.Millisecond, 60 * time.Millisecond},
+		"both ends":           {1200 * time.Millisecond, 1800 * time.Millisecond, 120 * time.Millisecond},
+		"short":               {1500 * time.Millisecond, 1510 * time.Millisecond, 60 * time.Millisecond},
+		"busy in between":     {200 * time.Millisecond, 2500 * time.Millisecond, 0},
+		"nobody looked since": {5 * time.Second, 6 * time.Second, 0},
+	} {
+		if got := (waits{w}).near(bench.Span{StartAt: after(test.from), EndAt: after(test.to)}); got != test.want {
+			t.Errorf("%s: tasks waited %s, want %s", name, got, test.want)
+		}
+	}
+	span := bench.Span{StartAt: after(1200 * time.Millisecond), EndAt: after(1800 * time.Millisecond)}
+	if got := (waits{w, w}).near(span); got != longestWait {
+		t.Errorf("for two: tasks waited %s, want %s", got, longestWait)
+	}
+	if got := (waits)(nil).near(span); got != 0 {
+		t.Errorf("nobody looked: tasks waited %s", got)
 	}
 }
 

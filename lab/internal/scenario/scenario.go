@@ -10,6 +10,7 @@ import (
 	"fmt"
 	"io"
 	"math/rand/v2"
+	"strings"
 	"time"
 
 	"github.com/podlapse/podlapse/lab/internal/bench"
@@ -81,8 +82,7 @@ func Names() []string {
 	return names
 }
 
-// ErrDisagree says that the agent and the truth differ by more than the limit; the verdict that was
-// printed says where.
+// ErrDisagree says that the agent and the truth differ by more than the limit. What wraps it says where.
 var ErrDisagree = errors.New("the agent disagrees with the truth")
 
 // purpose marks the namespaces of scenarios.
@@ -131,7 +131,8 @@ func Play(ctx context.Context, n node.Node, s Scenario, choice Choice, out io.Wr
 	if err != nil {
 		return fmt.Errorf("scenario %s: %w", s.Name, err)
 	}
-	return fmt.Errorf("scenario %s: %w", s.Name, ErrDisagree)
+	// The end of a long output is what people see first, and sometimes all that is kept of it.
+	return fmt.Errorf("scenario %s: %w:\n  %s", s.Name, ErrDisagree, strings.Join(verdict.Wrong(), "\n  "))
 }
 
 // clear gets a context of its own: an interrupted scenario has to clear, too.

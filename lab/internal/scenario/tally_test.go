@@ -31,19 +31,22 @@ func TestReading(t *testing.T) {
 		phase        agent.Phase
 		within, kept bool
 		merged       bool
+		waited       time.Duration
 	}{
-		"exact":                                  {told("network", 0, 2*time.Second, 0), true, true, false},
-		"50 ms too long":                         {told("network", 0, 2050*ms, 0), true, true, false},
-		"51 ms too long":                         {told("network", 0, 2051*ms, 0), false, false, false},
-		"51 ms too short":                        {told("network", 0, 1949*ms, 0), false, false, false},
-		"far off, and said so":                   {told("network", 0, 2900*ms, 850*ms), false, true, false},
-		"farther off than it said":               {told("network", 0, 2900*ms, 849*ms), false, false, false},
-		"not told of":                            {told("volumes", 0, 2*time.Second, 0), false, false, false},
-		"merged":                                 {merged, false, false, true},
-		"merged where it was not":                {elsewhere, false, false, false},
-		"merged under the name of another cause": {agent.Phase{Phase: "volumes", MergedWith: []string{"network"}}, false, false, false},
+		"exact":                                  {told("network", 0, 2*time.Second, 0), true, true, false, 0},
+		"50 ms too long":                         {told("network", 0, 2050*ms, 0), true, true, false, 0},
+		"51 ms too long":                         {told("network", 0, 2051*ms, 0), false, false, false, 0},
+		"51 ms too short":                        {told("network", 0, 1949*ms, 0), false, false, false, 0},
+		"far off, and said so":                   {told("network", 0, 2900*ms, 850*ms), false, true, false, 0},
+		"farther off than it said":               {told("network", 0, 2900*ms, 849*ms), false, false, false, 0},
+		"not told of":                            {told("volumes", 0, 2*time.Second, 0), false, false, false, 0},
+		"merged":                                 {merged, false, false, true, 0},
+		"merged where it was not":                {elsewhere, false, false, false, 0},
+		"merged under the name of another cause": {agent.Phase{Phase: "volumes", MergedWith: []string{"network"}}, false, false, false, 0},
+		"70 ms too long, while tasks waited 20":  {told("network", 0, 2070*ms, 20*ms), true, true, false, 20 * ms},
+		"71 ms too long, while tasks waited 20":  {told("network", 0, 2071*ms, 20*ms), false, false, false, 20 * ms},
 	} {
-		r := reading{phase: "network", happened: span(0, 2*time.Second)}
+		r := reading{phase: "network", happened: span(0, 2*time.Second), waited: test.waited}
 		if err := r.read(agent.Timeline{Phases: []agent.Phase{test.phase}}); err != nil {
 			t.Fatal(err)
 		}

@@ -95,13 +95,25 @@ func (v *Verdict) Include(agent string, found *Verdict) {
 }
 
 // Failed says whether anything is wrong, or nothing was compared at all.
-func (v *Verdict) Failed() bool {
+func (v *Verdict) Failed() bool { return len(v.Wrong()) > 0 }
+
+// Wrong describes everything that is wrong, a line each.
+func (v *Verdict) Wrong() []string {
+	var wrong []string
 	for _, row := range v.Rows {
-		if !row.OK() {
-			return true
+		switch {
+		case row.Missing:
+			wrong = append(wrong, fmt.Sprintf("%s: no measurement, the truth is %s s", row.What, seconds(row.Truth)))
+		case !row.OK():
+			wrong = append(wrong, fmt.Sprintf("%s: measured %s s, the truth is %s s, allowed are %s s apart",
+				row.What, seconds(row.Measured), seconds(row.Truth), seconds(row.Limit)))
 		}
 	}
-	return len(v.Problems) > 0 || len(v.Rows)+v.Compared == 0
+	wrong = append(wrong, v.Problems...)
+	if len(v.Rows)+v.Compared == 0 {
+		wrong = append(wrong, "nothing was compared")
+	}
+	return wrong
 }
 
 // Print writes the table and what else there is to say.
