@@ -58,6 +58,21 @@ func keepAs(b *bench.Bench, name string, timeline agent.Timeline) error {
 	return nil
 }
 
+// keepObservations keeps what the agent recorded so far: the next agent begins anew.
+func keepObservations(b *bench.Bench, name string) error {
+	recorded, err := os.ReadFile(b.Node.AgentObservations())
+	if err != nil {
+		return fmt.Errorf("keep observations: %w", err)
+	}
+	if err := os.MkdirAll(keptIn(b), 0o700); err != nil {
+		return fmt.Errorf("keep observations: %w", err)
+	}
+	if err := os.WriteFile(keptIn(b)+"/"+name+".jsonl", recorded, 0o600); err != nil {
+		return fmt.Errorf("keep observations: %w", err)
+	}
+	return nil
+}
+
 func printEvents(ctx context.Context, b *bench.Bench, out io.Writer) {
 	events, err := b.Kube.Events(ctx, b.Namespace)
 	if err != nil {

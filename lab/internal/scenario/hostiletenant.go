@@ -155,6 +155,9 @@ func (r *tenantRun) watched(ctx context.Context, block *honestBlock, play func(c
 		return err
 	}
 	block.to = time.Now()
+	if err := keepObservations(r.bench, block.name); err != nil {
+		return err
+	}
 	if block.after, err = r.bench.Agent.Metrics(ctx); err != nil {
 		return err
 	}
