@@ -31,36 +31,38 @@ func aloneRows(long func() time.Duration) []examRow {
 			return errors.Join(x.create(ctx, one(x.bench().BaseImage, readySoon)), sleep(ctx, long()),
 				x.bench().Node.Thaw(), x.ready(ctx))
 		}},
-		{"kubelet-stopped-before", "kubelet is stopped before the pod comes: kubelet", func(ctx context.Context, x *examPod) error {
+		{"kubelet-stopped-before", "the kubelet is stopped before the pod is created: kubelet", func(
+			ctx context.Context, x *examPod,
+		) error {
 			if err := x.bench().Node.Freeze(node.Kubelet); err != nil {
 				return err
 			}
 			defer x.bench().Node.Thaw()
 			return errors.Join(x.create(ctx, one(x.bench().BaseImage, readySoon)), sleep(ctx, long()), x.bench().Node.Thaw(), x.ready(ctx))
 		}},
-		{"kubelet-stopped-amid-config", "the Secret of a volume is made late, and kubelet is stopped meanwhile: configuration, kubelet",
+		{"kubelet-stopped-amid-config", "the Secret of a volume is created late while the kubelet is stopped: configuration, kubelet",
 			func(ctx context.Context, x *examPod) error { return kubeletAmidConfig(ctx, x, long()) }},
 		{"network-away", "the node has no network configuration: network", networkAway(long)},
 		{
 			"containerd-restarted",
-			"containerd is restarted amid a pull, which is resumed: registry, runtime, back-off",
+			"containerd is restarted during a pull, which then resumes: registry, runtime, back-off",
 			containerdRestarted,
 		},
 		{
 			"pause-image",
-			"the image of the sandbox is not on the node, its registry is slow: registry",
+			"the sandbox image is not on the node and its registry is slow: registry",
 			pauseImage(false, registry.Rule{BytesPerSecond: examRate}),
 		},
 		{
 			"pause-image-host-network",
-			"the same on the network of the node: registry",
+			"the same with hostNetwork: registry",
 			pauseImage(true, registry.Rule{BytesPerSecond: examRate}),
 		},
-		{"pause-image-missing", "the image of the sandbox cannot be had at first: registry", pauseImageMissing(long)},
-		{"slow-unpack", "an image of many files is unpacked: disk", unpacks(examFiles, 0, nil)},
+		{"pause-image-missing", "the sandbox image cannot be pulled at first: registry", pauseImageMissing(long)},
+		{"slow-unpack", "an image with many files is unpacked: disk", unpacks(examFiles, 0, nil)},
 		{
 			"unpack-and-download",
-			"many files are unpacked while the rest is slow to come: registry, then disk",
+			"many files are unpacked while the rest downloads slowly: registry, then disk",
 			unpacks(examFiles, examLayer, nil),
 		},
 		{
@@ -68,7 +70,7 @@ func aloneRows(long func() time.Duration) []examRow {
 			"the disk is busy with fsync while an image is unpacked: disk",
 			unpacks(examFiles/2, 0, syncDisk),
 		},
-		{"busy-processors", "all processors are busy: whoever works just then", busyProcessors(long)},
+		{"busy-processors", "all CPUs are busy: whichever component is working", busyProcessors(long)},
 	}
 }
 
@@ -254,7 +256,7 @@ func pullSerially(ctx context.Context, e *exam) error { return e.bench.Node.Pull
 // queueRows are pods of which the second waits for the first one's pull.
 func queueRows() []examRow {
 	var rows []examRow
-	culprits := []string{"the registry is slow: registry", "another pod's pull goes first: pull queue, then registry"}
+	culprits := []string{"the registry is slow: registry", "another pod's pull runs first: pull queue, then registry"}
 	for i, words := range culprits {
 		rows = append(rows, examRow{fmt.Sprintf("queue-%d", i+1), words, func(ctx context.Context, x *examPod) error {
 			image, err := x.slowImage(ctx, mainName, 4*time.Second)

@@ -24,25 +24,25 @@ func crashRows() []examRow {
 		}
 	}
 	return []examRow{
-		{"exits-with-0", "a container ends with code 0 again and again: back-off",
+		{"exits-with-0", "a container repeatedly exits with code 0: back-off",
 			endless(mainName, 3, func(_ *examPod, spec *corev1.PodSpec) {
 				variable(&spec.Containers[0], workload.RunFor, 1500*time.Millisecond)
 			})},
-		{"exits-with-1", "a container fails again and again: back-off",
+		{"exits-with-1", "a container fails repeatedly: back-off",
 			endless(mainName, 3, func(_ *examPod, spec *corev1.PodSpec) { crash(&spec.Containers[0], 2*time.Second) })},
-		{"init-fails", "an init container fails again and again: back-off",
+		{"init-fails", "an init container fails repeatedly: back-off",
 			endless(initName, 3, func(x *examPod, spec *corev1.PodSpec) {
 				init := corev1.Container{Name: initName, Image: x.bench().BaseImage}
 				crash(&init, 1500*time.Millisecond)
 				spec.InitContainers = []corev1.Container{init}
 			})},
-		{"liveness-kills", "a liveness probe fails and kubelet kills the container: application",
+		{"liveness-kills", "a liveness probe fails and the kubelet kills the container: application",
 			endless(mainName, 2, func(_ *examPod, spec *corev1.PodSpec) {
 				fails := &corev1.ExecAction{Command: []string{workload.Path, "fail"}}
 				spec.Containers[0].LivenessProbe = &corev1.Probe{ProbeHandler: corev1.ProbeHandler{Exec: fails},
 					PeriodSeconds: 2, FailureThreshold: 2, InitialDelaySeconds: 2}
 			})},
-		{"out-of-memory", "the kernel kills the container for its memory again and again: application, then back-off",
+		{"out-of-memory", "the kernel repeatedly OOM-kills the container: application, then back-off",
 			endless(mainName, 2, func(_ *examPod, spec *corev1.PodSpec) {
 				variable(&spec.Containers[0], workload.FillAfter, 2*time.Second)
 				limit := corev1.ResourceList{corev1.ResourceMemory: resource.MustParse("64Mi")}

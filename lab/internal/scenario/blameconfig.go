@@ -25,11 +25,11 @@ type createFunc = func(b *bench.Bench, ctx context.Context, name string) error
 func configRows(long func() time.Duration) []examRow {
 	configMap, secret := (*bench.Bench).CreateConfigMap, (*bench.Bench).CreateSecret
 	return []examRow{
-		{"volume-configmap", "the ConfigMap of a volume is made late: configuration",
+		{"volume-configmap", "the ConfigMap of a volume is created late: configuration",
 			lateVolume(long, bench.ConfigMapVolume, configMap)},
-		{"volume-secret", "the Secret of a volume is made late: configuration",
+		{"volume-secret", "the Secret of a volume is created late: configuration",
 			lateVolume(long, bench.SecretVolume, secret)},
-		{"volume-file", "the file of the node that a volume shows is made late: volumes",
+		{"volume-file", "the host file that a volume mounts is created late: volumes",
 			func(ctx context.Context, x *examPod) error {
 				spec := one(x.bench().BaseImage, readySoon)
 				spec.Volumes = []corev1.Volume{x.bench().FileVolume(x.name)}
@@ -38,22 +38,22 @@ func configRows(long func() time.Duration) []examRow {
 				return errors.Join(err, x.blames(only(blame.Volumes), []blame.Cause{blame.Volumes, blame.Kubelet, blame.Backoff},
 					func() error { return x.bench().MakeFile(x.name) }), x.ready(ctx))
 			}},
-		{"env-configmap", "the ConfigMap of the environment is made late: configuration",
+		{"env-configmap", "the ConfigMap of an environment variable is created late: configuration",
 			lateVariables(long, func(name corev1.LocalObjectReference) corev1.EnvFromSource {
 				return corev1.EnvFromSource{ConfigMapRef: &corev1.ConfigMapEnvSource{LocalObjectReference: name}}
 			}, configMap)},
-		{"env-secret", "the Secret of the environment is made late: configuration",
+		{"env-secret", "the Secret of an environment variable is created late: configuration",
 			lateVariables(long, func(name corev1.LocalObjectReference) corev1.EnvFromSource {
 				return corev1.EnvFromSource{SecretRef: &corev1.SecretEnvSource{LocalObjectReference: name}}
 			}, secret)},
-		{"never-pull", "an image that is not there must not be pulled: configuration", neverPulled(long)},
-		{"invalid-image", "the name of the image is not valid: configuration", invalidImage(long)},
+		{"never-pull", "the image is absent and its pull policy is Never: configuration", neverPulled(long)},
+		{"invalid-image", "the image name is invalid: configuration", invalidImage(long)},
 		{"runtime-class", "the runtime lacks the handler of the RuntimeClass: configuration",
 			failingSandbox(long, "missing", blame.Config, func(ctx context.Context, x *examPod) error {
 				err := x.bench().DeleteRuntimeClass(ctx, x.name)
 				return errors.Join(err, x.bench().CreateRuntimeClass(ctx, x.name, "runc"))
 			})},
-		{"network-namesake", "the program of the runtime is missing at first: runtime",
+		{"network-namesake", "the runtime's binary is missing at first: runtime",
 			failingSandbox(long, node.FragileHandler, blame.Runtime, func(_ context.Context, x *examPod) error {
 				return x.bench().Node.MendFragile()
 			})},

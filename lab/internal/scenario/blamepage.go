@@ -24,30 +24,32 @@ var notTried = [][2]string{
 			"the container is slow to start",
 	},
 	{
-		"Credential plugins inside the time of a pull",
-		"kubelet up to 1.32 counts them in; the lab has a later one, which runs them before",
+		"Credential plugins that run within the pull time",
+		"the kubelet up to 1.32 includes them; the lab's newer kubelet runs them before the pull",
 	},
-	{"Runtimes that make sandboxes by themselves (shim sandboxers)", "the lab has runc alone"},
+	{"Runtimes that create sandboxes themselves (shim sandboxers)", "the lab has only runc"},
 	{"CRI-O, and other versions of Kubernetes and containerd", "the lab builds one version of each"},
 	{
-		"The API server away while kubelet reads the objects of a volume",
-		"the lab cannot stop it between the binding and the read without stopping both",
+		"The API server unreachable while the kubelet reads the objects of a volume",
+		"the lab cannot stop it between the binding and the read without blocking both",
 	},
 	{
-		"The API server away between the binding and kubelet's taking the pod up",
-		"the lab cannot stop it in time: both follow within milliseconds",
+		"The API server unreachable between the binding and the kubelet's pickup of the pod",
+		"the lab cannot stop it in time: the two are milliseconds apart",
 	},
 	{
-		"Kubelet stopped amid a back-off or a probe",
-		"nothing shows how long kubelet would have waited; of a back-off the stated error holds what is longer than it can be",
+		"The kubelet stopped during a back-off or a probe",
+		"no witness shows how long the kubelet would have waited; for a back-off, the stated error " +
+			"includes any time beyond its longest possible length",
 	},
 	{
-		"A reboot of the node, an image that is changed in place while its container crashes",
-		"only by scripts in pkg/timeline/testdata",
+		"A node reboot; an image replaced under the same name while its container crashes",
+		"tested only by scripts in pkg/timeline/testdata",
 	},
 	{
-		"Sources that are lost: no Events, no runtime, an agent that comes midway",
-		"the exam has all sources; scenarios lost-events, pulls and restart take them away, and simulated lives in pkg/timeline",
+		"Lost sources: no Events, no runtime, an agent that starts during the start-up",
+		"the blame scenario has all sources; the scenarios lost-events, pulls and restart remove them, " +
+			"and so do simulations in pkg/timeline",
 	},
 	{"More than one node, and clocks that differ", "the lab has one node"},
 }
@@ -55,27 +57,29 @@ var notTried = [][2]string{
 // pageIntroduction is the page up to its first figures.
 const pageIntroduction = `# Accuracy
 
-podlapse names a culprit for each second of a start-up. This page shows how often it is right. The lab plays start-ups
-with a known culprit on a real node, and compares whom podlapse blames with what other witnesses say: the logs of
-kubelet, of containerd, of the network plugin and of the registry, the program in each container, and the lab's own
-actions.
+podlapse names a culprit for each second of a start-up. This page shows how often that culprit is right. The lab runs
+start-ups with a known culprit on a real node. It compares the culprit that podlapse names with independent witnesses:
+the logs of the kubelet, containerd, the network plugin and the registry, the program in each container, and the lab's
+own actions.
 
-The exam itself writes this page: ` + "`make accuracy-page`" + ` writes it again, and
-` + "`make scenario NAME=blame`" + ` runs the exam alone.
+The lab's ` + "`blame`" + ` scenario writes this page. ` + "`make accuracy-page`" + ` regenerates it;
+` + "`make scenario NAME=blame`" + ` runs the scenario without writing the page.
 
 `
 
 // pageRules is how the page explains its figures.
 const pageRules = `
 - **Right**: podlapse blames the culprit.
-- **Unattributed**: podlapse blames nobody (phase ` + "`unattributed`" + `), or its stated error is all that excuses it.
-- **Wrong**: podlapse blames somebody else by more than its stated error, or names candidates of which none is the
+- **Unattributed**: podlapse blames no one (phase ` + "`unattributed`" + `), or blames another party but only within its stated
+  error.
+- **Wrong**: podlapse blames another party by more than its stated error, or lists candidates that do not include the
   culprit.
-- **Not judged**: no witness knows who was to blame.
+- **Not judged**: no witness knows the culprit.
 
-Logs date an instant to within 50 ms. Around the instant at which one culprit gives way to the next, either is right.
+Logs date an instant to within 50 ms. Around the instant at which the culprit changes, either culprit counts as right.
 
-Where two parties are equally to blame, such as a registry that was slow while containerd was stopped, either is right.
+Where two parties are equally to blame, for example a registry that was slow while containerd was stopped, either counts
+as right.
 `
 
 // writePage writes the result of the exam as a page.
@@ -87,7 +91,7 @@ func (e *exam) writePage(ctx context.Context, path string, sum blame.Score, leng
 	info := node.Status.NodeInfo
 	var page strings.Builder
 	page.WriteString(pageIntroduction)
-	fmt.Fprintf(&page, "Tried with Kubernetes %s and %s on Linux %s (%s), with %d start-ups.\n\n",
+	fmt.Fprintf(&page, "Measured with Kubernetes %s and %s on Linux %s (%s), with %d start-ups.\n\n",
 		info.KubeletVersion, strings.Replace(info.ContainerRuntimeVersion, "://", " ", 1), info.KernelVersion,
 		info.Architecture, len(e.results))
 	page.WriteString("| | seconds | share of the judged time |\n|---|--:|--:|\n")
@@ -98,16 +102,17 @@ func (e *exam) writePage(ctx context.Context, path string, sum blame.Score, leng
 	fmt.Fprintf(&page, "| not judged | %.1f | |\n", sum.Unjudged.Seconds())
 	page.WriteString(pageRules)
 	fmt.Fprintf(&page,
-		"\nThe true length of %d phases is known. For %d of them it lies inside the error that podlapse states.\n",
+		"\nThe true length of %d phases is known. "+
+			"For %d of them the true length is within the error that podlapse states.\n",
 		lengths, lengths-violations)
 	page.WriteString(
 		"\n## Culprits and whom podlapse blames\n\n" +
-			"Seconds of each culprit (rows), and whom podlapse blames for them (columns).\n\n",
+			"Rows are culprits, columns are the causes that podlapse blames. All values are seconds.\n\n",
 	)
 	sum.Cells.Markdown(&page)
 	page.WriteString(
-		"\n## What was tried\n\nSeconds of each start-up.\n\n" +
-			"| start-up | what is wrong, and who is to blame | right | unattributed | wrong |\n|---|---|--:|--:|--:|\n",
+		"\n## What was tested\n\nAll values are seconds.\n\n" +
+			"| start-up | what is wrong, and the culprit | right | unattributed | wrong |\n|---|---|--:|--:|--:|\n",
 	)
 	for _, r := range e.results {
 		if r.failed == nil {
@@ -115,7 +120,7 @@ func (e *exam) writePage(ctx context.Context, path string, sum blame.Score, leng
 				r.score.Unattributed.Seconds(), r.score.Wrong.Seconds())
 		}
 	}
-	page.WriteString("\n## What was not tried\n\n| situation | why |\n|---|---|\n")
+	page.WriteString("\n## What was not tested\n\n| situation | why |\n|---|---|\n")
 	for _, each := range notTried {
 		fmt.Fprintf(&page, "| %s | %s |\n", each[0], each[1])
 	}

@@ -50,13 +50,13 @@ func pullRows(long func() time.Duration) []examRow {
 	}
 	return []examRow{
 		{"slow-registry", "the registry is slow: registry", slow(registry.Rule{BytesPerSecond: examRate})},
-		{"stalling-registry", "the registry stalls in the middle: registry", slow(registry.Rule{Kind: registry.KindBlob,
+		{"stalling-registry", "the registry stalls during the download: registry", slow(registry.Rule{Kind: registry.KindBlob,
 			Stall: registry.Duration{Duration: long()}, StallAfterBytes: examLayer / 2, Times: configAndLayer})},
 		{"late-manifest", "the registry answers late: registry", slow(registry.Rule{Kind: registry.KindManifest,
 			Stall: registry.Duration{Duration: long()}, Times: 1})},
 		{
 			"cut-off",
-			"the registry cuts a download off once: registry, then back-off",
+			"the registry breaks off one download: registry, then back-off",
 			slow(registry.Rule{Kind: registry.KindBlob,
 				ResetAfterBytes: examLayer / 4 * 3, Times: configAndLayer}),
 		},
@@ -73,15 +73,15 @@ func pullRows(long func() time.Duration) []examRow {
 		},
 		{"forbidden", "the registry answers 403 at first: registry, then back-off", refused(http.StatusForbidden)},
 		{"not-found", "the registry answers 404 at first: registry, then back-off", refused(http.StatusNotFound)},
-		{"mirror", "the image comes from a slow mirror of a registry that is away: registry", fromMirror(true)},
-		{"broken-mirror", "the mirror lacks the image, the registry behind it is slow: registry", fromMirror(false)},
+		{"mirror", "the image comes from a slow mirror of an unreachable registry: registry", fromMirror(true)},
+		{"broken-mirror", "the mirror lacks the image and the registry behind it is slow: registry", fromMirror(false)},
 		{"twelve-containers", "twelve containers with cold images: registry", twelveContainers},
-		{"tls", "the certificate of the registry is of an unknown authority: registry, then back-off",
+		{"tls", "an unknown authority signed the registry's certificate: registry, then back-off",
 			neverComes(long, func(x *examPod) (string, error) {
 				server := "https://" + layout.Address(layout.APIServerPort)
 				return x.bench().Host(x.name) + "/image:1", x.bench().ReachHost(x.name, server)
 			})},
-		{"dns", "the name of the registry cannot be resolved: registry, then back-off",
+		{"dns", "the registry's name cannot be resolved: registry, then back-off",
 			neverComes(long, func(*examPod) (string, error) { return unresolvable + "/image:1", nil })},
 		{"connection-refused", "the registry does not listen: registry, then back-off",
 			neverComes(long, func(*examPod) (string, error) { return "127.0.0.1:1/image:1", nil })},
@@ -150,7 +150,7 @@ func linkRows() []examRow {
 	for i := range linkedPulls {
 		rows = append(
 			rows,
-			examRow{fmt.Sprintf("linked-%d", i+1), "eight images come over one slow link at once: registry",
+			examRow{fmt.Sprintf("linked-%d", i+1), "eight images are pulled at once over one slow link: registry",
 				func(ctx context.Context, x *examPod) error {
 					image, err := x.cold(ctx, mainName, examLayer)
 					return errors.Join(err, x.start(ctx, one(image, readySoon)))

@@ -15,14 +15,14 @@ import (
 // examStages are all rows of the exam. The seed decides how long each fault lasts.
 func examStages(seed uint64) []examStage {
 	long := lengths(seed)
-	words := func(component string) string { return component + " is stopped amid " }
+	words := func(component string) string { return component + " is stopped during " }
 	return []examStage{
 		{name: "placement", rows: placementRows(long)},
 		{name: "present", rows: append(configRows(long), appRows(long)...)},
 		{name: "pulls", set: pullInParallel, rows: pullRows(long)},
 		{name: "combined", rows: append(drawn("drawn", drawnRows, seed), everything(long))},
 		{name: "link", set: shareLink, rows: linkRows(), apart: 20 * time.Millisecond},
-		{name: "kubelet", rows: stopRows(node.Kubelet, words("kubelet"), long)},
+		{name: "kubelet", rows: stopRows(node.Kubelet, words("the kubelet"), long)},
 		{name: "containerd", rows: stopRows(node.Containerd, words("containerd"), long)},
 		{name: "api-server", rows: stopRows(node.APIServer, words("the API server"), long)},
 		{name: "alone", rows: aloneRows(long), alone: true},
@@ -72,7 +72,7 @@ func placementRows(long func() time.Duration) []examRow {
 				return x.bench().LiftSchedulingGate(ctx, x.name)
 			}), x.ready(ctx))
 		}},
-		{"volume-on-demand", "the pod's volume is only then provisioned: volumes", func(ctx context.Context, x *examPod) error {
+		{"volume-on-demand", "the pod's volume is provisioned on demand: volumes", func(ctx context.Context, x *examPod) error {
 			err := errors.Join(x.bench().CreateLateClaim(ctx, x.name), x.create(ctx, x.mounting()), sleep(ctx, long()))
 			return errors.Join(
 				err,
@@ -82,7 +82,7 @@ func placementRows(long func() time.Duration) []examRow {
 				x.ready(ctx),
 			)
 		}},
-		{"late-claim", "the claim of a volume is made late: placement", func(ctx context.Context, x *examPod) error {
+		{"late-claim", "the PersistentVolumeClaim is created late: placement", func(ctx context.Context, x *examPod) error {
 			err := errors.Join(x.create(ctx, x.mounting()), sleep(ctx, long()))
 			return errors.Join(
 				err,
@@ -92,7 +92,7 @@ func placementRows(long func() time.Duration) []examRow {
 				x.ready(ctx),
 			)
 		}},
-		{"host-port", "another pod has the port of the node: placement", hostPortTaken(long)},
+		{"host-port", "another pod holds the host port: placement", hostPortTaken(long)},
 	}
 }
 
