@@ -24,7 +24,7 @@ type page struct {
 func pages() []page {
 	return []page{
 		{"predecessors.md", "| capability | podlapse | proven by |", 100},
-		{"threat-model.md", "| attempt | what comes of it | held by |", 40},
+		{"threat-model.md", "| attempt | result | tested by |", 40},
 	}
 }
 
@@ -34,7 +34,7 @@ const (
 	notYet, later             = "Not yet", "not yet"
 )
 
-// row is one of a table: a capability of a predecessor and where podlapse has it, or an attempt and what comes of it.
+// row is one of a table: a capability of a predecessor and where podlapse has it, or an attempt and its result.
 type row struct{ subject, answer, proof string }
 
 // rows are those of the tables of a page that have a proof.
