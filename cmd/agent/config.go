@@ -208,7 +208,7 @@ func (c *config) settings() []setting {
 		{
 			flag: "debug-observations", variable: "DEBUG_OBSERVATIONS", value: "on|off", def: debugOff,
 			help: "keep the latest observations in up to 4 MiB of memory and serve them at /debug/observations, over " +
-				"loopback only; --record-observations keeps them too",
+				"loopback only",
 			set: choice(&c.debugObservations, debugOn, debugOff),
 		},
 		{

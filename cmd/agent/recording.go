@@ -20,7 +20,7 @@ func newRecorder(c config, header record.Header, before []timeline.Observation, 
 	if c.recordObservations == "" && c.debugObservations == debugOff {
 		return nil, nil
 	}
-	parts := record.Config{Header: header, Before: before, Registerer: registry, Logger: logger.Named(partRecording)}
+	parts := record.Config{Header: header, Before: before, Latest: c.debugObservations == debugOn, Registerer: registry, Logger: logger.Named(partRecording)}
 	if c.recordObservations != "" {
 		file, err := record.OpenFile(c.recordObservations)
 		if err != nil {

@@ -39,7 +39,7 @@ func TestARecordingReplaysToWhatTheAgentSaid(t *testing.T) {
 	runtime := critest.Start(t, filepath.Join(t.TempDir(), "cri.sock"), critest.Options{})
 	file := filepath.Join(t.TempDir(), "web.jsonl")
 	agent := start(t, "--kubeconfig", kubeconfig(t, cluster.URL()), "--cri-endpoint", runtime.Endpoint(),
-		"--record-observations", file)
+		"--record-observations", file, "--debug-observations=on")
 	agent.poll("/readyz?verbose", "[+]recording ok")
 	agent.poll("/debug/observations", `"kind":"runtime_seen"`)
 
@@ -115,7 +115,7 @@ func TestAgentGoesOnWhenTheFileCannotGrow(t *testing.T) {
 	if _, err := end.WriteString("\n"); err != nil {
 		t.Fatal(err)
 	}
-	agent := start(t, "--kubeconfig", kubeconfig(t, cluster.URL()), "--cri-endpoint", "off", "--record-observations", file)
+	agent := start(t, "--kubeconfig", kubeconfig(t, cluster.URL()), "--cri-endpoint", "off", "--record-observations", file, "--debug-observations=on")
 	agent.poll("/readyz?verbose", "[-]recording down since")
 	agent.poll("/readyz?verbose", "(still ready): recording stopped until the agent is started again: "+
 		"the file has reached its limit of 256 MiB")

@@ -120,7 +120,9 @@ func serve(ctx context.Context, c config, api apiServer, registry *prometheus.Re
 	}
 	var latest io.WriterTo
 	if recorder != nil {
-		latest = recorder
+		if c.debugObservations == debugOn {
+			latest = recorder
+		}
 		unrecorded := observe
 		observe = func(ctx context.Context, o timeline.Observation) {
 			recorder.Observe(o)

@@ -25,7 +25,8 @@ const (
 type Config struct {
 	Header     Header
 	Before     []timeline.Observation // what was observed earlier, recorded first
-	File       *File                  // nil for the ring alone; the recorder closes it
+	Latest     bool                   // keep the latest in memory, for WriteTo
+	File       *File                  // nil for memory alone; the recorder closes it
 	Report     func(up bool, detail string)
 	Registerer prometheus.Registerer // gets the metrics of the sink recording
 	Logger     *zap.Logger
@@ -63,7 +64,7 @@ func (r *Recorder) Observe(o timeline.Observation) {
 }
 
 // Run records until ctx is done, then for a short while what is still queued. When the file cannot take more, that is
-// reported once, the file is closed and only the ring goes on. An error says that not all of what was queued was recorded.
+// reported once and the file is closed; the latest in memory go on. An error says that not all of what was queued was recorded.
 func (r *Recorder) Run(ctx context.Context) error {
 	r.begin()
 	for _, o := range r.config.Before {
@@ -89,7 +90,9 @@ func (r *Recorder) record(o timeline.Observation) {
 		r.config.Logger.Debug("observation not recorded", zap.String("uid", o.PodUID()), zap.Error(err))
 		return
 	}
-	r.ring.add(line)
+	if r.config.Latest {
+		r.ring.add(line)
+	}
 	switch {
 	case r.config.File == nil:
 		r.queue.Sent(1)
@@ -151,7 +154,7 @@ func (r *Recorder) stop(err error) {
 	r.config.Report(false, "recording stopped until the agent is started again: "+err.Error())
 }
 
-// WriteTo writes the latest observations as a recording, from any goroutine.
+// WriteTo writes the latest observations as a recording, from any goroutine: none without Config.Latest.
 func (r *Recorder) WriteTo(out io.Writer) (int64, error) {
 	n, err := out.Write(r.header)
 	written := int64(n)

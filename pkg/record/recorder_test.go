@@ -59,7 +59,7 @@ type bench struct {
 func newBench(t *testing.T, room int, limit int64) *bench {
 	t.Helper()
 	b := &bench{disk: &disk{room: room}, registry: prometheus.NewRegistry()}
-	recorder, err := New(Config{
+	recorder, err := New(Config{Latest: true,
 		File: &File{out: b.disk, limit: limit},
 		Report: func(up bool, detail string) {
 			if up {
@@ -245,7 +245,7 @@ func TestRecorderCountsWhatCannotBeEncoded(t *testing.T) {
 }
 
 func TestLatestObservationsAreARecording(t *testing.T) {
-	recorder, err := New(Config{
+	recorder, err := New(Config{Latest: true,
 		Header: Header{Agent: "v1"}, Before: []timeline.Observation{observed},
 		Registerer: prometheus.NewRegistry(), Logger: zap.NewNop(),
 	})
