@@ -6,7 +6,9 @@ import (
 	"flag"
 	"os"
 	"path/filepath"
+	"reflect"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -48,6 +50,43 @@ func TestTransitionLinesAgreeWithTheTimeline(t *testing.T) {
 	exporttest.Agree(t, tl, exporttest.Lines(t, export.TransitionLines, tl, now), now)
 }
 
+// TestTransitionFieldsAreInTheSchema fills every field that a transition record can have.
+func TestTransitionFieldsAreInTheSchema(t *testing.T) {
+	schema := exporttest.TransitionSchema(t)
+	for kind, keep := range map[string]func(*export.TransitionMetrics){
+		"pod":        func(m *export.TransitionMetrics) { m.Container, m.ImagePull = nil, nil },
+		"container":  func(m *export.TransitionMetrics) { m.Pod, m.ImagePull = nil, nil },
+		"image_pull": func(m *export.TransitionMetrics) { m.Pod, m.Container = nil, nil },
+	} {
+		var record export.TransitionRecord
+		fill(reflect.ValueOf(&record).Elem())
+		record.Metrics.Type, record.Metrics.QOS = kind, "Burstable"
+		both, err := json.Marshal(record)
+		if err != nil {
+			t.Fatal(err)
+		}
+		keep(&record.Metrics)
+		line, err := json.Marshal(record)
+		if err != nil {
+			t.Fatal(err)
+		}
+		schema.Check(t, line)
+		for what, spoiled := range map[string]string{
+			"several parts":      string(both),
+			"another field":      strings.Replace(string(line), `"time"`, `"other":1,"time"`, 1),
+			"a field below":      strings.Replace(string(line), `"pod_name"`, `"other":1,"pod_name"`, 1),
+			"a field of " + kind: strings.Replace(string(line), `"`+kind+`":{`, `"`+kind+`":{"other":1,`, 1),
+			"another type":       strings.Replace(string(line), `"type":"`, `"type":"x`, 1),
+			"no pod":             strings.Replace(string(line), `"pod_name":"x",`, "", 1),
+			"an instant, half":   strings.Replace(string(line), `12:01:00.000000000Z`, ``, 1),
+		} {
+			if spoiled == string(line) || schema.Validate([]byte(spoiled)) == nil {
+				t.Errorf("%s is valid: %s", what, spoiled)
+			}
+		}
+	}
+}
+
 func TestFixturesKeepToTheTransitionSchema(t *testing.T) {
 	schema := exporttest.TransitionSchema(t)
 	for _, tl := range export.Fixtures() {
@@ -65,12 +104,10 @@ func TestTransitionLinesOfALittleKnownPod(t *testing.T) {
 		Pulls:   []timeline.Pull{{Container: "app", Outcome: imagepull.OutcomePulling, StartedAt: now}},
 	}
 	lines := exporttest.Lines(t, export.TransitionLines, tl, now)
-	t.Run("schema", func(t *testing.T) {
-		schema := exporttest.TransitionSchema(t)
-		for _, line := range lines {
-			schema.Check(t, line)
-		}
-	})
+	schema := exporttest.TransitionSchema(t)
+	for _, line := range lines {
+		schema.Check(t, line)
+	}
 	const about = `"partial":true,"kube_namespace":"","pod_name":"","kube_ownerref_kind":"rollout","kube_ownerref_name":"r",`
 	const at = `2026-03-01T12:01:00.000000000Z"`
 	want := `{"kube_transition_metrics":{"type":"pod",` + about + `"pod":{"creation_timestamp":"` + at + `}},"time":"` + at + "}\n" +

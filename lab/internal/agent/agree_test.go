@@ -154,19 +154,17 @@ func TestImagesAreReadAsKubernetesDoes(t *testing.T) {
 }
 
 func TestSchemas(t *testing.T) {
-	absent := func(string) (string, bool) { return "", false }
-	schemas, err := ReadSchemas("../../..", absent)
+	schemas, err := ReadSchemas("../../..")
 	if err != nil {
 		t.Fatal(err)
 	}
-	if (schemas.Transition == nil) != (schemas.Absent != "") {
-		t.Errorf("schemas %+v", schemas)
-	}
 	if err := Validate(schemas.Timeline, []byte(`{"id":"u/0"}`)); err == nil {
-		t.Error("half a record is valid")
+		t.Error("half a timeline record is valid")
 	}
-	named := func(string) (string, bool) { return filepath.Join(t.TempDir(), "none"), true }
-	if _, err := ReadSchemas("../../..", named); err == nil {
-		t.Error("a schema that is named and not there goes unnoticed")
+	if err := Validate(schemas.Transition, []byte(`{"kube_transition_metrics":{}}`)); err == nil {
+		t.Error("half a transition record is valid")
+	}
+	if _, err := ReadSchemas(t.TempDir()); err == nil {
+		t.Error("a missing schema goes unnoticed")
 	}
 }

@@ -4,8 +4,6 @@ package exporttest
 
 import (
 	"bytes"
-	"errors"
-	"io/fs"
 	"os"
 	"path/filepath"
 	"testing"
@@ -13,30 +11,19 @@ import (
 	"github.com/santhosh-tekuri/jsonschema/v6"
 )
 
-// TransitionSchemaVariable names the file with the schema of transition records, which is not ours to copy. Without it, the
-// schema is looked for beside the repository.
-const TransitionSchemaVariable = "PODLAPSE_TRANSITION_SCHEMA"
-
+// The schemas, from the repository's root.
 const (
-	transitionSchema = "../shared/compat/kube_transition_metrics.schema.json" // from the repository's root
+	transitionSchema = "pkg/export/testdata/transition.schema.json"
 	timelineSchema   = "docs/records.schema.json"
 )
 
 // Schema checks lines.
 type Schema struct{ schema *jsonschema.Schema }
 
-// TransitionSchema is that of kube-transition-metrics' records. It skips the test where there is none.
+// TransitionSchema is the schema of kube-transition-metrics' records.
 func TransitionSchema(t testing.TB) Schema {
 	t.Helper()
-	path, named := os.LookupEnv(TransitionSchemaVariable)
-	if !named {
-		path = filepath.Join(root(t), transitionSchema)
-		if _, err := os.Stat(path); errors.Is(err, fs.ErrNotExist) {
-			t.Skipf("transition records are not checked against their schema: it is not at %s, and %s names no other place",
-				path, TransitionSchemaVariable)
-		}
-	}
-	return read(t, path)
+	return read(t, filepath.Join(root(t), transitionSchema))
 }
 
 // TimelineSchema is that of our own records.
