@@ -3,7 +3,7 @@ package docs
 
 import _ "embed"
 
-// OpenAPI is the OpenAPI 3.1 document of the agent's HTTP server; it refers to RecordsSchema as its neighbour.
+// OpenAPI is the OpenAPI 3.1 document of the agent's HTTP server; it refers to RecordsSchema as its neighbor.
 //
 //go:embed openapi.json
 var OpenAPI []byte

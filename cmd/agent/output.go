@@ -40,7 +40,7 @@ func (o *output) settings() []setting {
 		},
 		{
 			flag: "color", value: "auto|always|never", def: colorAuto,
-			help: "whether text has colours; auto: on a terminal, unless NO_COLOR is set", set: choice(&o.color, colorAuto, colorAlways, colorNever),
+			help: "whether text has colors; auto: on a terminal, unless NO_COLOR is set", set: choice(&o.color, colorAuto, colorAlways, colorNever),
 		},
 		{
 			flag: "width", value: "COLUMNS", help: "how wide to draw; without it, as wide as the terminal, elsewhere 110",
@@ -68,11 +68,11 @@ func setWidth(target *int) func(string) error {
 
 // page is what text on a writer is laid out for.
 func (o output) page(out io.Writer, getenv func(string) string) terminal.Page {
-	page := terminal.Page{Columns: defaultColumns, Colour: o.color == colorAlways}
+	page := terminal.Page{Columns: defaultColumns, Color: o.color == colorAlways}
 	file, _ := out.(*os.File)
 	if columns, isTerminal := terminal.Width(file); isTerminal {
 		page.Columns, page.Fit = columns, true
-		page.Colour = page.Colour || o.color == colorAuto && getenv("NO_COLOR") == "" && getenv("TERM") != "dumb"
+		page.Color = page.Color || o.color == colorAuto && getenv("NO_COLOR") == "" && getenv("TERM") != "dumb"
 	}
 	if o.width > 0 {
 		page.Columns = o.width

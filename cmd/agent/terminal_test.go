@@ -93,7 +93,7 @@ func (c *console) text() string {
 	return c.shown.String()
 }
 
-// picture is the lines that were drawn last, without colours.
+// picture is the lines that were drawn last, without colors.
 func (c *console) picture() []string {
 	all := c.text()
 	end := strings.LastIndex(all, "\x1b[J") // what is drawn only in part does not count
@@ -284,7 +284,7 @@ func TestTopThatIsRefused(t *testing.T) {
 	<-c.read
 }
 
-// TestExplainOnATerminal has colours there, and none where nobody wants them.
+// TestExplainOnATerminal has colors there, and none where nobody wants them.
 func TestExplainOnATerminal(t *testing.T) {
 	agent := goneFromNodeA(t)
 	for variable, want := range map[string]bool{"A=b": true, "NO_COLOR=1": false, "TERM=dumb": false} {

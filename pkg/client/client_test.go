@@ -59,7 +59,10 @@ func TestPodsOfSeveralPages(t *testing.T) {
 	if names != "abc" || len(asked) != 2 || asked[0] != first || asked[1] != strings.Replace(first, "?", "?continue=t&", 1) {
 		t.Errorf("%s, asked %q", names, asked)
 	}
-	for range c.Pods(t.Context(), Filter{}) {
+	for _, err := range c.Pods(t.Context(), Filter{}) {
+		if err != nil {
+			t.Error(err)
+		}
 		break // one page is enough
 	}
 	if len(asked) != 3 {

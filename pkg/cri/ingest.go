@@ -29,7 +29,7 @@ const (
 	maxUnlabelled = 8
 )
 
-// manifestFilters match manifests, also those whose config or whose layers are not labelled.
+// manifestFilters match manifests, also those whose config or whose layers are not labeled.
 var manifestFilters = []string{`labels."` + childLabel + `config"`, `labels."` + layerLabel + `0"`}
 
 // ingest is one blob that is being downloaded.
@@ -99,12 +99,12 @@ func (m *manifestsOf) add(info *contentapi.Info) {
 	if found.digest.Validate() != nil {
 		return
 	}
-	named, labelled := false, false
+	named, labeled := false, false
 	for key, value := range info.GetLabels() {
 		if strings.HasPrefix(key, childLabel) {
 			_, runs := m.running[digest.Digest(value)]
 			named = named || runs
-			labelled = labelled || strings.HasPrefix(key, layerLabel)
+			labeled = labeled || strings.HasPrefix(key, layerLabel)
 		}
 	}
 	found.registry, found.repository = sourceOf(info.GetLabels())
@@ -112,7 +112,7 @@ func (m *manifestsOf) add(info *contentapi.Info) {
 	switch {
 	case named && len(m.named) < maxDownloads:
 		m.named = append(m.named, found)
-	case !named && !labelled:
+	case !named && !labeled:
 		at, _ := slices.BinarySearchFunc(m.unlabelled, found, func(a, b listedManifest) int {
 			return cmp.Or(b.updatedAt.Compare(a.updatedAt), cmp.Compare(a.digest, b.digest))
 		})

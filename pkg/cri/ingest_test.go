@@ -37,7 +37,7 @@ func TestParseRefKey(t *testing.T) {
 func TestRunningIngests(t *testing.T) {
 	now := second(1000)
 	at := func(s float64) *timestamppb.Timestamp { return timestamppb.New(second(s)) }
-	d := func(name string) digest.Digest { return digest.FromString(name) }
+	d := digest.FromString
 	running := runningIngests([]*contentapi.Status{
 		{Ref: "layer-" + d("a").String(), Offset: 5, Total: 9, StartedAt: at(900), UpdatedAt: at(999)},
 		{Ref: "manifest-" + d("m").String(), Offset: -5, Total: -9},

@@ -15,7 +15,7 @@ import (
 var thisMachine = platforms.OnlyStrict(ocispec.Platform{OS: runtime.GOOS, Architecture: runtime.GOARCH})
 
 func TestForPlatform(t *testing.T) {
-	d := func(name string) digest.Digest { return digest.FromString(name) }
+	d := digest.FromString
 	entry := func(name, platform string) string {
 		if platform == "" {
 			return fmt.Sprintf(`{"digest":%q}`, d(name))

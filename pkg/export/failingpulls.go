@@ -50,7 +50,7 @@ func countedFailure(why imagepull.Failure, unconfirmed bool) imagepull.Failure {
 }
 
 // failing lists, of each container whose latest attempt to end failed, that attempt. An attempt of which nobody knows how it
-// ended has not failed. The attempts of a container are neighbours, in their order.
+// ended has not failed. The attempts of a container are neighbors, in their order.
 func failing(attempts []timeline.Pull) []timeline.Pull {
 	var failed []timeline.Pull
 	for _, p := range attempts {

@@ -46,7 +46,7 @@ func TestTheMostUsedRegistriesHaveLabels(t *testing.T) {
 	}
 	for _, registry := range []string{"", imagepull.UnknownRegistry} {
 		if label, _ := l.label(registry, "shop", true); label != imagepull.UnknownRegistry {
-			t.Errorf("%q is labelled %s", registry, label)
+			t.Errorf("%q is labeled %s", registry, label)
 		}
 	}
 }
@@ -135,7 +135,7 @@ func TestLabelsOfAMoment(t *testing.T) {
 		imagepull.UnknownRegistry: imagepull.UnknownRegistry, fmt.Sprintf("once-%02d", maxRegistries-2): fmt.Sprintf("once-%02d", maxRegistries-2),
 		fmt.Sprintf("once-%02d", maxRegistries-1): registryOther} {
 		if got := label(registry); got != want {
-			t.Errorf("%q is labelled %s, want %s", registry, got, want)
+			t.Errorf("%q is labeled %s, want %s", registry, got, want)
 		}
 	}
 	for i := range 1000 { // one namespace invents hosts
@@ -146,7 +146,7 @@ func TestLabelsOfAMoment(t *testing.T) {
 	label = momentLabels(pulls)
 	for _, registry := range []string{"twice", "down", "down-too", "invented-0"} {
 		if got := label(registry); got != registry {
-			t.Errorf("beside a namespace that invents hosts %s is labelled %s", registry, got)
+			t.Errorf("beside a namespace that invents hosts %s is labeled %s", registry, got)
 		}
 	}
 }
@@ -160,8 +160,8 @@ func failed(registry string) timeline.Pull {
 	return timeline.Pull{Registry: registry, Kind: timeline.KindMain, Outcome: imagepull.OutcomeFailed}
 }
 
-// labelled are the values of the label registry.
-func labelled(t *testing.T, gatherer prometheus.Gatherer) map[string]bool {
+// labeled are the values of the label registry.
+func labeled(t *testing.T, gatherer prometheus.Gatherer) map[string]bool {
 	t.Helper()
 	all := map[string]bool{}
 	for series := range counters(t, gatherer) {
@@ -196,7 +196,7 @@ func TestInventedHostsTakeNoLabelOfARealRegistry(t *testing.T) {
 			pull("shop", brought(real[n/100%len(real)]))
 		}
 	}
-	labels := labelled(t, gatherer)
+	labels := labeled(t, gatherer)
 	for _, registry := range real {
 		if !labels[registry] {
 			t.Errorf("%s has no label of its own: %v", registry, labels)
@@ -218,14 +218,14 @@ func TestARegistryThatIsDownFromTheStartIsNamed(t *testing.T) {
 		pull("shop", brought(fmt.Sprintf("real-%d.example", i)))
 	}
 	pull("shop", failed("down.example"))
-	if labels := labelled(t, gatherer); !labels["down.example"] {
+	if labels := labeled(t, gatherer); !labels["down.example"] {
 		t.Errorf("it is not named: %v", labels)
 	}
 	pull("shop", brought("down.example"))
 	for i := range maxRegistries {
 		pull("shop", brought(fmt.Sprintf("real-%d.example", i)))
 	}
-	if labels := labelled(t, gatherer); !labels["down.example"] {
+	if labels := labeled(t, gatherer); !labels["down.example"] {
 		t.Errorf("it works now, and lost its label: %v", labels)
 	}
 }

@@ -171,7 +171,7 @@ func sizeText(bytes int64) string {
 
 func asString[S ~string](s S) string { return string(s) }
 
-// CauseStyle is the same colour wherever a cause is shown.
+// CauseStyle is the same color wherever a cause is shown.
 func CauseStyle(cause timeline.Cause) terminal.Style {
 	switch cause {
 	case timeline.CauseApp:

@@ -16,7 +16,7 @@ var page110 = terminal.Page{Columns: 110}
 func TestWaterfall(t *testing.T) {
 	golden(t, "cold-start.txt", Waterfall(NewRecord(coldStart()), page110))
 	golden(t, "still-pulling.txt", Waterfall(NewRecord(stillPulling()), page110))
-	golden(t, "cold-start-80-columns.txt", Waterfall(NewRecord(coldStart()), terminal.Page{Columns: 80, Fit: true, Colour: true}))
+	golden(t, "cold-start-80-columns.txt", Waterfall(NewRecord(coldStart()), terminal.Page{Columns: 80, Fit: true, Color: true}))
 }
 
 func TestWaterfallKeepsToItsWidth(t *testing.T) {

@@ -37,9 +37,9 @@ const (
 // the distribution specification, and kubelet (pkg/kubelet/images). What kubelet's own connection to the runtime says (gRPC over
 // a Unix socket) comes first: a runtime that dies amid a pull breaks off as a registry would, and is none.
 //
-// A pull that the runtime itself answers to have been cancelled did not come on: containerd and CRI-O break one off for that
+// A pull that the runtime itself answers to have been canceled did not come on: containerd and CRI-O break one off for that
 // (image_pull_progress_timeout), and nobody gets their answer when it is kubelet that no longer waits, or they that stop. Of its own
-// cancelling kubelet says nothing but that (gRPC, status.FromContextError).
+// canceling kubelet says nothing but that (gRPC, status.FromContextError).
 var failureTable = []struct {
 	failure Failure
 	words   []string

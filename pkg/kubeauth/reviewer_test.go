@@ -265,7 +265,8 @@ func TestMemoryIsBounded(t *testing.T) {
 
 func TestDigestsAreKeyedAndTellPartsApart(t *testing.T) {
 	one, two := newDigests(), newDigests()
-	if one.of("token") != one.of("token") || one.of("token") == two.of("token") {
+	digest := one.of("token")
+	if again := one.of("token"); again != digest || two.of("token") == digest {
 		t.Error("a digest must be the same within one agent, and another in the next")
 	}
 	if one.of("a", "bc") == one.of("ab", "c") {

@@ -22,7 +22,7 @@ const DefaultSelector = "kube-system"
 
 // ParseSelector reads NAMESPACE[,NAMESPACE…][:LABELS], or :LABELS for pods of all namespaces. LABELS is as for kubectl get -l.
 func ParseSelector(given string) (Selector, error) {
-	names, wanted, labelled := strings.Cut(given, ":")
+	names, wanted, labeled := strings.Cut(given, ":")
 	s := Selector{labels: labels.Everything()}
 	if names != "" {
 		s.namespaces = strings.Split(names, ",")
@@ -32,7 +32,7 @@ func ParseSelector(given string) (Selector, error) {
 			return Selector{}, fmt.Errorf("%q is no namespace: want NAMESPACE[,NAMESPACE…][:LABELS] such as kube-system or :app.kubernetes.io/part-of=platform", name)
 		}
 	}
-	if labelled {
+	if labeled {
 		var err error
 		if s.labels, err = labels.Parse(wanted); err != nil {
 			return Selector{}, fmt.Errorf("%q is no label selector: want one as for kubectl get -l, such as k8s-app or tier=node: %w", wanted, err)

@@ -56,7 +56,7 @@ func talkative(n int) *corev1.Pod {
 				lastApplied: `{"env":"` + hidden + `"}`, "vault.example/token": hidden, "plain": hidden, "kubernetes.io/config.source": "api",
 				"seccomp.security.alpha.kubernetes.io/pod": "runtime/default", "notkubernetes.io/x": hidden,
 			},
-			ManagedFields: []metav1.ManagedFieldsEntry{{Manager: "kubectl", FieldsV1: &metav1.FieldsV1{Raw: []byte(`{"f:x":"` + hidden + `"}`)}}},
+			ManagedFields: []metav1.ManagedFieldsEntry{{Manager: "kubectl", FieldsV1: metav1.NewFieldsV1(`{"f:x":"` + hidden + `"}`)}},
 		},
 		Spec: corev1.PodSpec{
 			NodeName: "node-1", InitContainers: []corev1.Container{container("init")}, Containers: []corev1.Container{container("app")},

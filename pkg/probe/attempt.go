@@ -55,7 +55,7 @@ func dnsAsker(p Probe) asker {
 		var dialer net.Dialer
 		conn, err := dialer.DialContext(ctx, network, address)
 		if err == nil {
-			// A lookup that is cancelled would wait for its answer all the same, some seconds more.
+			// A lookup that is canceled would wait for its answer all the same, some seconds more.
 			context.AfterFunc(ctx, func() { _ = conn.SetDeadline(time.Unix(1, 0)) })
 		}
 		return conn, err

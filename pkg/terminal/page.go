@@ -7,7 +7,7 @@ type Page struct {
 	Columns int  // terminal cells
 	Fit     bool // tables are shortened to Columns; else they are as wide as what is in them
 	Cut     bool // rows that are wider all the same end at Columns: a screen has nowhere to go on
-	Colour  bool
+	Color   bool
 }
 
 // Wrap is the function of that name for the lines of a clean text, behind an indent of two, where the page is to be kept to.
@@ -22,18 +22,18 @@ func (p Page) Wrap(text string) string {
 	return strings.Join(lines, "\n")
 }
 
-// Style is how a text looks where there are colours: the parameters of the control sequence that selects it (ECMA-48, SGR). Empty
+// Style is how a text looks where there are colors: the parameters of the control sequence that selects it (ECMA-48, SGR). Empty
 // for a plain one.
 type Style string
 
-// The styles that say no colour.
+// The styles that say no color.
 const (
 	Bold Style = "1"
 	Dim  Style = "2"
 )
 
-// The colours, of the 256 that terminals know: the nearest to those of Okabe and Ito, which the colour-blind can tell apart, and
-// of a brightness that can be read on black and on white. Nothing is said by colour alone.
+// The colors, of the 256 that terminals know: the nearest to those of Okabe and Ito, which the color-blind can tell apart, and
+// of a brightness that can be read on black and on white. Nothing is said by color alone.
 const (
 	Blue       Style = "38;5;32"
 	Orange     Style = "38;5;172"
@@ -45,9 +45,9 @@ const (
 	Grey       Style = "38;5;244"
 )
 
-// Paint gives a clean text a style, where the page has colours.
+// Paint gives a clean text a style, where the page has colors.
 func (p Page) Paint(style Style, text string) string {
-	if !p.Colour || style == "" || text == "" {
+	if !p.Color || style == "" || text == "" {
 		return text
 	}
 	return "\x1b[" + string(style) + "m" + text + "\x1b[0m"

@@ -37,7 +37,7 @@ func Open(in, out *os.File) (*Screen, error) {
 		s.inBefore = before
 	}
 	if _, err := io.WriteString(out, enterScreen); err != nil {
-		s.Close()
+		_ = s.Close()
 		return nil, fmt.Errorf("write to the terminal: %w", err)
 	}
 	return s, nil

@@ -43,7 +43,7 @@ func (t *Table) DropFirst() {
 	t.styles = styles
 }
 
-// Style gives a cell a style, where the page has colours.
+// Style gives a cell a style, where the page has colors.
 func (t *Table) Style(row, column int, style Style) {
 	if t.styles == nil {
 		t.styles = map[[2]int]Style{}

@@ -73,7 +73,7 @@ func TestTable(t *testing.T) {
 			"NAME      SIZE  IMAGE\n" +
 			"漢字         1  …le/shop/web:1\n" +
 			"a-name  10 MiB\n"},
-		{Page{Colour: true, Fit: true, Columns: 5}, "" + // which nothing fits into
+		{Page{Color: true, Fit: true, Columns: 5}, "" + // which nothing fits into
 			"\x1b[1mNAME\x1b[0m      \x1b[1mSIZE\x1b[0m  \x1b[1mIMAGE\x1b[0m\n" +
 			"漢字         1  …hop/web:1\n" +
 			"a-name  10 MiB\n"},
@@ -86,7 +86,7 @@ func TestTable(t *testing.T) {
 	}
 	table.DropFirst()
 	var out strings.Builder
-	table.Write(&out, Page{Colour: true})
+	table.Write(&out, Page{Color: true})
 	if want := "  \x1b[1mSIZE\x1b[0m  \x1b[1mIMAGE\x1b[0m\n     1  registry.example/shop/web:1\n10 MiB\n"; out.String() != want {
 		t.Errorf("got\n%q\nwant\n%q", out.String(), want)
 	}
@@ -95,7 +95,7 @@ func TestTable(t *testing.T) {
 func FuzzLayout(f *testing.F) {
 	f.Add(hostile, 7)
 	f.Fuzz(func(t *testing.T, text string, cells int) {
-		cells = cells & 0xff
+		cells &= 0xff
 		text = Clean(text)
 		for _, short := range []string{Clip(text, cells), ClipStart(text, cells)} {
 			if Cells(short) > cells || !utf8.ValidString(short) {

@@ -13,7 +13,7 @@ type bound struct {
 	earliest, latest instant
 	lean             lean
 	origins          origins // those that agree
-	// Where the estimates of its neighbours limit this one's; zero when they do not.
+	// Where the estimates of its neighbors limit this one's; zero when they do not.
 	notBefore, notAfter instant
 }
 

@@ -10,7 +10,7 @@ import (
 // What Events tell of a pull is confirmed by the runtime's answer, or by kubelet's status, and by nothing else.
 func TestConfirmedPulls(t *testing.T) {
 	const image = "registry.example/web:2"
-	at := func(d time.Duration) time.Time { return base.Add(d) }
+	at := base.Add
 	answered := func(after time.Duration, i Image) RuntimeSeen {
 		i.Ref = image
 		return RuntimeSeen{UID: "u", AskedAt: at(after), ArrivedAt: at(after), Images: []Image{i},

@@ -13,7 +13,7 @@
 //	mark         a named instant in a pod's life: created, scheduled, container running …
 //	claim        what one source says of a mark: an interval that holds the true instant
 //	evidence     all claims about one pod
-//	phase        a stretch of start-up between two neighbouring marks
+//	phase        a stretch of start-up between two neighboring marks
 //	cause        who a phase is charged to
 //	timeline     marks, phases, pulls and causes of one pod: a pure function of its evidence
 //	want         evidence the timeline lacks and a source could fetch

@@ -420,7 +420,7 @@ func (f *endFold) span(merged []endStep, from bound, start instant, to bound, un
 	return s
 }
 
-// at is the bound with an estimate that its neighbours have settled.
+// at is the bound with an estimate that its neighbors have settled.
 func (b bound) at(estimate instant) bound {
 	b.notBefore, b.notAfter = estimate, estimate
 	return b

@@ -102,7 +102,7 @@ func live(random *rand.Rand) *life {
 	l.sandbox()
 	for _, c := range l.containers {
 		if c.Kind != KindMain {
-			l.initialise(c)
+			l.initialize(c)
 		}
 	}
 	l.runMain()
@@ -169,8 +169,8 @@ func (l *life) sandbox() {
 	l.step(PhaseSandbox, nil, MarkSandboxRunning, 0, l.length(5*time.Millisecond, time.Second))
 }
 
-// initialise takes an init container to its end and a sidecar to its start; nothing goes on beside it.
-func (l *life) initialise(c *living) {
+// initialize takes an init container to its end and a sidecar to its start; nothing goes on beside it.
+func (l *life) initialize(c *living) {
 	l.now = l.now.Add(l.length(time.Millisecond, time.Second)) // until kubelet sees that the one before is done
 	for {
 		if l.now.Before(c.due) {

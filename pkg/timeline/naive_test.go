@@ -161,7 +161,7 @@ func naiveBounds(claims []claim) (map[markKey]*extent, bool) {
 	return all, true
 }
 
-// relax orders every two marks of each sequence, not only neighbours, until nothing changes; false when that
+// relax orders every two marks of each sequence, not only neighbors, until nothing changes; false when that
 // leaves nothing of one.
 func relax(all map[markKey]*extent, sequences []sequence) bool {
 	for changed := true; changed; {

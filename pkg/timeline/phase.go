@@ -1,6 +1,6 @@
 package timeline
 
-// Phase is a named stretch of start-up between two neighbouring marks.
+// Phase is a named stretch of start-up between two neighboring marks.
 type Phase string
 
 // Cause is who a phase is charged to.

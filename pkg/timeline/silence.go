@@ -48,7 +48,7 @@ func (l *SilenceLog) Silences() []RuntimeSilent { return slices.Clone(l.silences
 // had to wait for it, and so had kubelet. Nothing tells which of them was done. The phases are copied first: others may read them.
 func (l *SilenceLog) Complete(t *Timeline) {
 	for _, silent := range l.silences {
-		if !slices.ContainsFunc(t.Phases, func(s Span) bool { return silent.within(s) }) {
+		if !slices.ContainsFunc(t.Phases, silent.within) {
 			continue
 		}
 		phases := make([]Span, 0, len(t.Phases)+2)

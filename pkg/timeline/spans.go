@@ -35,7 +35,7 @@ func (f *fold) end(path []boundary) (State, *bound) {
 	return StateStarting, &bound{earliest: f.asOf, latest: f.asOf}
 }
 
-// spans partitions the time from start to end: every stretch between two neighbouring boundaries is
+// spans partitions the time from start to end: every stretch between two neighboring boundaries is
 // one phase. A step that took no time is one too: its error says how sure that is.
 func (f *fold) spans(path []boundary, start, end *bound, state State) []Span {
 	spans := make([]Span, 0, len(path)+1)
@@ -222,7 +222,7 @@ func (f *fold) overWith(k markKey) bool {
 	})
 }
 
-// charge names a stretch that may hold several phases. Neighbours of one cause go under the first one's
+// charge names a stretch that may hold several phases. Neighbors of one cause go under the first one's
 // name, and so do kubelet's and the runtime's, who work hand in hand. Where different parties could be
 // to blame, nobody is.
 func charge(phases []Phase) (name Phase, merged []Phase) {

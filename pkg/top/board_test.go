@@ -83,7 +83,7 @@ func cluster() *Board {
 func TestView(t *testing.T) {
 	later := noon.Add(2 * time.Second) // in which all that starts has grown older
 	golden(t, "cluster.txt", cluster().View(later, terminal.Page{}, 0))
-	golden(t, "cluster-90-columns.txt", cluster().View(later, terminal.Page{Columns: 90, Fit: true, Colour: true}, 40))
+	golden(t, "cluster-90-columns.txt", cluster().View(later, terminal.Page{Columns: 90, Fit: true, Color: true}, 40))
 	golden(t, "cluster-12-lines.txt", cluster().View(later, terminal.Page{Columns: 90, Fit: true}, 12))
 	golden(t, "nobody.txt", NewBoard(time.Hour).View(later, terminal.Page{}, 0))
 	one := NewBoard(time.Hour)

@@ -17,7 +17,7 @@ const (
 )
 
 // asks reads the filters of a request, and refuses it if it has any parameter that is neither one of them nor in others, or that cannot
-// be read: one that is misspelt must not be told everything.
+// be read: one that is misspelled must not be told everything.
 func (a api) asks(w http.ResponseWriter, r *http.Request, filters []string, others ...string) (filter.Filter, bool) {
 	values, err := url.ParseQuery(r.URL.RawQuery)
 	if err != nil {

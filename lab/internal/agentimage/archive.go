@@ -73,7 +73,7 @@ func write(root *os.Root, name string, content io.Reader) error {
 		return err
 	}
 	if _, err := io.Copy(file, content); err != nil {
-		file.Close()
+		_ = file.Close()
 		return err
 	}
 	return file.Close()

@@ -3,7 +3,7 @@ package bench
 import "testing"
 
 func TestFreshNamesDiffer(t *testing.T) {
-	if FreshName("a") == FreshName("a") {
+	if one, other := FreshName("a"), FreshName("a"); one == other {
 		t.Error("two fresh names are the same")
 	}
 }

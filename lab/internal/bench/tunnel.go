@@ -84,11 +84,11 @@ func (t *tunnel) carry(from net.Conn) {
 	}
 	defer there.Close()
 	fmt.Fprint(from, "HTTP/1.1 200 OK\r\n\r\n")
-	stop := context.AfterFunc(t.end, func() { from.Close(); there.Close() })
+	stop := context.AfterFunc(t.end, func() { _, _ = from.Close(), there.Close() })
 	defer stop()
 	var back sync.WaitGroup
-	back.Go(func() { _, _ = io.Copy(from, there); from.Close() })
+	back.Go(func() { _, _ = io.Copy(from, there); _ = from.Close() })
 	_, _ = io.Copy(there, reader)
-	there.Close()
+	_ = there.Close()
 	back.Wait()
 }

@@ -45,7 +45,8 @@ func Lay(stretches ...Stretch) []Stretch {
 		for _, under := range laid {
 			cut = append(cut, under.without(over.Span)...)
 		}
-		laid = append(cut, over)
+		cut = append(cut, over)
+		laid = cut
 	}
 	slices.SortStableFunc(laid, func(a, b Stretch) int { return a.From.Compare(b.From) })
 	return laid

@@ -22,7 +22,7 @@ type Look struct {
 	Width, Height int64
 	Dark          bool
 	Phone         bool // touch, and two device pixels to one of the page
-	Contrast      bool // few colours, which the reader chose
+	Contrast      bool // few colors, which the reader chose
 }
 
 // patience is how long one step in a tab may take.

@@ -26,7 +26,7 @@ func Sum(text, name string, labels ...string) (float64, error) {
 	return sum, nil
 }
 
-// Has says that there is a sample of this name: what is initialised is there before anything happened.
+// Has says that there is a sample of this name: what is initialized is there before anything happened.
 func Has(text, name string) bool {
 	for line := range strings.Lines(text) {
 		if rest, ok := strings.CutPrefix(line, name); ok && rest != "" && (rest[0] == '{' || rest[0] == ' ') {

@@ -275,7 +275,8 @@ func (n Node) whyNoAgent(ctx context.Context, client *kube.Client) error {
 	if err != nil {
 		return err
 	}
-	for _, pod := range pods {
+	if len(pods) > 0 {
+		pod := pods[0]
 		for _, status := range pod.Status.ContainerStatuses {
 			if waiting := status.State.Waiting; waiting != nil {
 				return fmt.Errorf("pod %s waits: %s %s", pod.Name, waiting.Reason, waiting.Message)

@@ -108,7 +108,7 @@ func TestRowsAreReadAsTheyAreSeen(t *testing.T) {
 	quiet(t, tab)
 }
 
-// TestPullsThatGoOn shows each state by its word, its colour and how much has come.
+// TestPullsThatGoOn shows each state by its word, its color and how much has come.
 func TestPullsThatGoOn(t *testing.T) {
 	s := standIn(t, "--pods=1", "--pulls")
 	tab := open(t, wide)
@@ -124,10 +124,10 @@ func TestPullsThatGoOn(t *testing.T) {
 			t.Errorf("pull %d: no %q among %q", i, want, shown)
 		}
 	}
-	colours := ask[[]string](t, tab, `[...document.querySelectorAll('.pulling a')].map((a) => (a.hasAttribute('href') ? 'link ' : 'text ') + getComputedStyle(a).color)`)
-	slices.Sort(colours)
-	if colours = slices.Compact(colours); len(colours) != 2 || strings.TrimPrefix(colours[0], "link") == strings.TrimPrefix(colours[1], "text") {
-		t.Errorf("what leads somewhere looks like what leads nowhere: %q", colours)
+	colors := ask[[]string](t, tab, `[...document.querySelectorAll('.pulling a')].map((a) => (a.hasAttribute('href') ? 'link ' : 'text ') + getComputedStyle(a).color)`)
+	slices.Sort(colors)
+	if colors = slices.Compact(colors); len(colors) != 2 || strings.TrimPrefix(colors[0], "link") == strings.TrimPrefix(colors[1], "text") {
+		t.Errorf("what leads somewhere looks like what leads nowhere: %q", colors)
 	}
 	must(t, tab.Await("recent pulls", `document.querySelector('td > a')`, soon))
 	ask[int](t, tab, `(document.querySelector('td > a').click(), 0)`)
@@ -139,23 +139,23 @@ func TestPullsThatGoOn(t *testing.T) {
 	quiet(t, tab)
 }
 
-// TestFewColours leaves bars their own where the reader has chosen all others: they would not be seen.
-func TestFewColours(t *testing.T) {
+// TestFewColors leaves bars their own where the reader has chosen all others: they would not be seen.
+func TestFewColors(t *testing.T) {
 	s := standIn(t, "--pods=1", "--pulls")
 	tab := open(t, browser.Look{Width: 1440, Height: 1000, Contrast: true})
 	must(t, tab.Go("http://"+s.address+"/"))
-	must(t, tab.Await("the colours to be forced", `matchMedia('(forced-colors: active)').matches && document.querySelector('.row')`, soon))
-	coloured(t, tab, ".row .bar", ".row .swatch")
+	must(t, tab.Await("the colors to be forced", `matchMedia('(forced-colors: active)').matches && document.querySelector('.row')`, soon))
+	colored(t, tab, ".row .bar", ".row .swatch")
 	ask[int](t, tab, `(document.querySelector('.row').click(), 0)`)
 	must(t, tab.Await("the waterfall", `document.querySelectorAll('.wf-bar').length > 5`, soon))
-	coloured(t, tab, ".wf-bar", ".blame-bar i", ".legend .swatch")
+	colored(t, tab, ".wf-bar", ".blame-bar i", ".legend .swatch")
 	must(t, tab.Go("http://"+s.address+"/#/pulls"))
 	must(t, tab.Await("the pulls", `document.querySelector('.lane i') && document.querySelector('.pulling li')`, soon))
-	coloured(t, tab, ".progress i", ".lane i", ".wait .track i + i")
+	colored(t, tab, ".progress i", ".lane i", ".wait .track i + i")
 }
 
-// coloured holds that the first of some elements are neither black nor white, nor any grey.
-func coloured(t *testing.T, tab *browser.Tab, selectors ...string) {
+// colored holds that the first of some elements are neither black nor white, nor any grey.
+func colored(t *testing.T, tab *browser.Tab, selectors ...string) {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "picture.png")
 	must(t, tab.Picture(path, false))

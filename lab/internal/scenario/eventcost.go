@@ -54,7 +54,7 @@ func costKinds() []costKind {
 }
 
 // eventCost has blocks of the same load play in turn on a node that agents watch and on one that none does, in the
-// order ABBA: what differs in a pair of neighbours is what the agents cost, and what drifts cancels. Everything else is
+// order ABBA: what differs in a pair of neighbors is what the agents cost, and what drifts cancels. Everything else is
 // the same in both, the agents run all the time: what they cost while no pod of theirs starts is not in the difference. A
 // node has a kubelet, which watches its pods, too, and the API server encodes a change once for all who watch alike:
 // so both nodes have that watch. Each block has a namespace of its own: who opens a watch in a namespace pays

@@ -82,7 +82,7 @@ func (h hostile) refusals(ctx context.Context) error {
 			return err
 		}
 		status, err := exchange(connection, request.text)
-		connection.Close()
+		_ = connection.Close()
 		h.v.Compared++
 		if err != nil || status != request.want {
 			h.v.Problem("a request %s: %d, %v, want %d", request.what, status, err, request.want)
@@ -148,7 +148,7 @@ type connections struct {
 
 func (c connections) close() {
 	for _, connection := range c.all {
-		connection.Close()
+		_ = connection.Close()
 	}
 }
 

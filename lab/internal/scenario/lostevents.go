@@ -177,7 +177,7 @@ func (j *pullJudge) judgeLossy(ctx context.Context, c pullCase, lost []string, t
 		}
 		j.judgeWords(want.container, want, want.outcome, pulls[0])
 		j.judgeBlame(want.container, want.container, truth, timeline)
-		j.judgeLengths(want.container, truth[0], neighbours(log, c.spec, want.container), pulls[0])
+		j.judgeLengths(want.container, truth[0], neighbors(log, c.spec, want.container), pulls[0])
 	}
 	j.noteUnseen()
 	return nil

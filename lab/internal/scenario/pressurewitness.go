@@ -11,6 +11,7 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"syscall"
 	"time"
 	"unsafe"
@@ -189,23 +190,18 @@ func (w *pressureWitness) judge(timeline agent.Timeline, v *Verdict, phases ...s
 
 // busy has so many tasks want a processor until rest is called: each a thread of its own, since only those wait in the kernel.
 func busy(tasks int) (rest func()) {
-	done := make(chan struct{})
+	var done atomic.Bool
 	usual := runtime.GOMAXPROCS(0)
 	runtime.GOMAXPROCS(usual + tasks)
 	var working sync.WaitGroup
 	for range tasks {
 		working.Go(func() {
-			for {
-				select {
-				case <-done:
-					return
-				default:
-				}
+			for !done.Load() {
 			}
 		})
 	}
 	return sync.OnceFunc(func() {
-		close(done)
+		done.Store(true)
 		working.Wait()
 		runtime.GOMAXPROCS(usual)
 	})

@@ -48,7 +48,7 @@ func TestPressureVerdict(t *testing.T) {
 // The kernel counts 20 ms of each 100 ms as waited for during the second second, and none before and after.
 func TestWaitsNearTheEndsOfAPhase(t *testing.T) {
 	at := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
-	after := func(d time.Duration) time.Time { return at.Add(d) }
+	after := at.Add
 	w := &pressureWitness{resource: "cpu", measured: true}
 	for i := range 40 {
 		w.at = append(w.at, after(time.Duration(i)*100*time.Millisecond))

@@ -39,9 +39,9 @@ func (j *pullJudge) judge(ctx context.Context, c pullCase, timeline agent.Timeli
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	for i, want := range c.wants {
-		j.judgeImage(c, want, truths[i], neighbours(log, c.spec, want.container), timeline)
+		j.judgeImage(c, want, truths[i], neighbors(log, c.spec, want.container), timeline)
 	}
-	j.judgeWholes(c, truths, neighbours(log, c.spec, c.wants[0].container), timeline)
+	j.judgeWholes(c, truths, neighbors(log, c.spec, c.wants[0].container), timeline)
 	return nil
 }
 

@@ -34,8 +34,8 @@ func (j *pullJudge) runtimeLog(of agent.Timeline) (bench.RuntimeLog, error) {
 	return j.bench.RuntimeLog(of.Name, of.UID)
 }
 
-// neighbours finds them for a container, or for the image of a volume.
-func neighbours(log bench.RuntimeLog, spec corev1.PodSpec, container string) (b beside) {
+// neighbors finds them for a container, or for the image of a volume.
+func neighbors(log bench.RuntimeLog, spec corev1.PodSpec, container string) (b beside) {
 	b.before = log.SandboxReadyAt
 	volume := strings.HasPrefix(container, "image:")
 	for _, c := range slices.Concat(spec.InitContainers, spec.Containers) {

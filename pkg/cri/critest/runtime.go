@@ -90,7 +90,7 @@ type Options struct {
 	Sandboxer string
 }
 
-// Front, if it is set, is called by Start to put something at path that leads to the runtime, which then listens on
+// Front is called by Start, if it is set, to put something at path that leads to the runtime, which then listens on
 // socket. It is called again for a runtime that is started again.
 var Front func(t testing.TB, socket, path string)
 

@@ -167,5 +167,6 @@ func own(pod *corev1.Pod, manager string, annotations map[string]string) {
 	}
 	raw, _ := json.Marshal(map[string]any{"f:metadata": map[string]any{"f:annotations": fields}})
 	entry.FieldsV1 = metav1.NewFieldsV1(string(raw))
-	pod.ManagedFields = append(others, entry)
+	others = append(others, entry)
+	pod.ManagedFields = others
 }

@@ -37,8 +37,9 @@ func main() {
 	listen := flag.String("listen-address", "127.0.0.1:0", "where to serve")
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM, os.Interrupt)
-	defer stop()
-	if err := run(ctx, *listen, *pods, *changes, *hostile, *pulls, *leaving, os.Stdout); err != nil {
+	err := run(ctx, *listen, *pods, *changes, *hostile, *pulls, *leaving, os.Stdout)
+	stop()
+	if err != nil {
 		fmt.Fprintln(os.Stderr, "standin:", err)
 		os.Exit(1)
 	}
