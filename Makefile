@@ -1,5 +1,4 @@
-# podlapse: `make up` shows it at work on a real node, `make test` runs everything.
-# `make help` lists the targets.
+# `make up` runs podlapse on a real node, `make test` runs all tests, `make help` lists the targets.
 
 VERSION ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo unknown)
 REVISION ?= $(shell git rev-parse HEAD 2>/dev/null || echo unknown)
@@ -12,27 +11,34 @@ ARCHIVE := bin/podlapse-image.tar
 RACE    := $(if $(shell command -v gcc),-race)
 # A real node needs Linux and root.
 NODE    := $(shell [ "$$(uname -s)" = Linux ] && [ "$$(id -u)" = 0 ] && echo yes)
-# How many inputs `make test` tries to break each parser and the fold with; more finds more. Not a time: until Go 1.27 a
-# run that its time ends may fail with "context deadline exceeded" (golang/go#75804).
+# How many inputs `make fuzz` gives to each fuzz target. A count, not a duration: until Go 1.27 a run that reaches its
+# duration may fail with "context deadline exceeded" (golang/go#75804).
 FUZZTIME ?= 10000x
-# The scenarios that `make test` runs on the real node: first those for which the agent is the DaemonSet, so that it changes
-# only once.
+# The scenarios that `make test` runs on the real node: first those in which the agent is a DaemonSet, then those in
+# which it is a process, so that the lab switches only once.
 SCENARIOS := rollout install runtime-proxy command-line alerts first-light network-failure serial-queue accuracy restart pulls \
 	lost-events unpack no-watch prometheus otlp termination rollout-trace life-trace node-impersonation metrics-auth node-health probes annotations stream-truth page
 
+# The tools of `make check`. They are built once for each version of the tool and of Go, outside the repository.
+GOLANGCI_LINT_VERSION := v2.15.0
+GOVULNCHECK_VERSION   := v1.9.0
+TOOLS         := $(or $(XDG_CACHE_HOME),$(HOME)/.cache)/podlapse-tools/$(shell go env GOVERSION)
+GOLANGCI_LINT := $(TOOLS)/golangci-lint-$(GOLANGCI_LINT_VERSION)/golangci-lint
+GOVULNCHECK   := $(TOOLS)/govulncheck-$(GOVULNCHECK_VERSION)/govulncheck
+
 .DEFAULT_GOAL := help
-.PHONY: FORCE help build image lab up down status list scenario blame-soak accuracy-page test test-long check unit fuzz image-test page-test node-test compare bench clean
+.PHONY: FORCE help build image lab up down status list scenario blame-soak accuracy-page test test-long check vet lint vuln unit fuzz image-test page-test node-test compare bench clean
 
-help: ## list the targets
-	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+help: ## List the targets.
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-14s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
-build: ## build bin/podlapse-agent
+build: ## Build bin/podlapse-agent.
 	CGO_ENABLED=0 go build -trimpath -buildvcs=false -ldflags '$(LDFLAGS)' -o $(AGENT) ./cmd/agent
 
-image: bin/.image ## build the image for amd64 and arm64 as an OCI archive, bin/podlapse-image.tar
+image: bin/.image ## Build the image for amd64 and arm64 as an OCI archive, bin/podlapse-image.tar.
 	./image.sh $(IMAGE):$(VERSION) $(VERSION) $(REVISION) $(ARCHIVE)
 
-# The image, unless it is there and neither its files nor its name have changed.
+# The image is built again only if its files or its name have changed.
 $(ARCHIVE): Dockerfile .dockerignore image.sh go.mod go.sum $(shell find cmd pkg -type f -not -name '*_test.go') bin/.image
 	./image.sh $(IMAGE):$(VERSION) $(VERSION) $(REVISION) $(ARCHIVE)
 
@@ -40,41 +46,42 @@ bin/.image: FORCE
 	@mkdir -p bin; echo '$(IMAGE):$(VERSION) $(REVISION)' | cmp -s - $@ || echo '$(IMAGE):$(VERSION) $(REVISION)' >$@
 FORCE:
 
-lab: ## build bin/lab, the program that runs a real node on loopback
+lab: ## Build bin/lab, which runs a real Kubernetes node on loopback.
 	cd lab && CGO_ENABLED=0 go build -trimpath -o ../$(LAB) .
 
-up: build lab $(ARCHIVE) ## start a real node with the agent on it and a sample workload (root on Linux)
+up: build lab $(ARCHIVE) ## Start a node with the agent and a sample workload (needs root on Linux).
 	$(LAB) up --agent $(AGENT) --image $(ARCHIVE) --sample
 
-down: lab ## stop the node and leave nothing behind
+down: lab ## Stop the node and remove everything but the cache of built tools.
 	$(LAB) down
 
-status: lab ## tell what runs and where
+status: lab ## Show the components, their health and their addresses.
 	$(LAB) status
 
-list: lab ## list the scenarios
+list: lab ## List the scenarios.
 	@$(LAB) list
 
-scenario: build lab $(ARCHIVE) ## run one scenario on the real node: make scenario NAME=first-light
+scenario: build lab $(ARCHIVE) ## Run one scenario on the node: make scenario NAME=first-light.
 	@[ -n "$(NAME)" ] || { echo "name a scenario: make scenario NAME=first-light; make list shows them all" >&2; exit 2; }
 	$(LAB) scenario $(NAME) --agent $(AGENT) --image $(ARCHIVE)
 
-blame-soak: build lab ## the blame exam with faults that are drawn: make blame-soak N=200
+blame-soak: build lab ## Run the blame exam with N random faults: make blame-soak N=200.
 	PODLAPSE_BLAME_ROWS=$(or $(N),50) $(LAB) scenario blame-soak --agent $(AGENT) $(if $(SEED),--seed $(SEED))
 
-accuracy-page: build lab ## run the blame exam and write its result to docs/accuracy.md
+accuracy-page: build lab ## Run the blame exam and write the result to docs/accuracy.md.
 	PODLAPSE_ACCURACY_PAGE=$(CURDIR)/docs/accuracy.md $(LAB) scenario blame --agent $(AGENT)
 
-compare: build lab ## memory, requests and series of this agent beside one of another commit, on the real node: make compare BEFORE=v0.1.0
+compare: build lab ## Compare memory, requests and series with another commit's agent: make compare BEFORE=v0.1.0.
 	@[ -n "$(BEFORE)" ] || { echo "name a commit to compare with: make compare BEFORE=v0.1.0" >&2; exit 2; }
 	@set -e; dir="$$(mktemp -d)"; trap 'rm -rf "$$dir"' EXIT; \
 	git archive $(BEFORE) | tar -x -C "$$dir"; \
 	(cd "$$dir" && CGO_ENABLED=0 go build -trimpath -buildvcs=false -ldflags '$(LDFLAGS)' -o "$$dir/podlapse-agent" ./cmd/agent); \
 	$(LAB) scenario compare --agent $(AGENT) --before "$$dir/podlapse-agent"
 
-test: check unit fuzz image-test page-test node-test ## run everything
+# Not check: lines longer than 120 columns are not all wrapped yet.
+test: vet unit fuzz image-test page-test node-test ## Run all tests, as continuous integration does.
 
-test-long: build lab ## what takes too long for every change: the blame exam, 50 rows that are drawn, a hostile tenant
+test-long: build lab ## Run the slow scenarios: the blame exam, 50 random faults, a hostile tenant.
 ifeq ($(NODE),yes)
 	@set -e; trap '$(LAB) down' EXIT; $(LAB) down; $(LAB) up --agent $(AGENT); \
 	for name in blame blame-soak hostile-tenant; do $(LAB) scenario $$name --agent $(AGENT); done
@@ -82,18 +89,38 @@ else
 	@echo "skipped the long tests on a real node: they need root on Linux"
 endif
 
-check: ## formatting and vet
+check: vet lint vuln ## Run all static checks.
+
+vet: ## Check the formatting and run go vet.
 	@unformatted="$$(gofmt -l cmd pkg lab)"; [ -z "$$unformatted" ] || { echo "run gofmt -w on:" $$unformatted >&2; exit 1; }
 	go vet ./...
 	cd lab && go vet ./...
 	cd lab/tools/otlp && go vet ./...
 
-# Go keeps results without a look at files outside of the module, as manifests/ are for the lab.
-unit: ## tests that need no node
+lint: $(GOLANGCI_LINT) ## Run golangci-lint on both modules; LINTFLAGS='--disable lll' leaves out long lines.
+	@status=0; for module in . lab; do (set -x; cd $$module && $(GOLANGCI_LINT) run $(LINTFLAGS) ./...) || status=1; done; exit $$status
+
+$(GOLANGCI_LINT):
+	GOBIN=$(@D) go install github.com/golangci/golangci-lint/v2/cmd/golangci-lint@$(GOLANGCI_LINT_VERSION)
+
+# govulncheck exits with 1 if it cannot read its database, and with 3 if it finds something.
+vuln: $(GOVULNCHECK) ## Report known vulnerabilities in code that is called; skipped if the database is unreachable.
+	@for module in . lab; do \
+		if output="$$(cd $$module && $(GOVULNCHECK) ./... 2>&1)"; then echo "$$module: $$output"; \
+		elif echo "$$output" | grep -q 'fetching vulnerabilities:'; then \
+			echo "SKIPPED govulncheck: cannot reach the vulnerability database at https://vuln.go.dev" >&2; exit 0; \
+		else echo "$$module: $$output" >&2; exit 1; fi; \
+	done
+
+$(GOVULNCHECK):
+	GOBIN=$(@D) go install golang.org/x/vuln/cmd/govulncheck@$(GOVULNCHECK_VERSION)
+
+# The lab's tests read files outside their module, such as manifests/, which Go's test cache does not notice.
+unit: ## Run the tests that need no node.
 	go test $(RACE) ./...
 	cd lab && go test -count=1 $(RACE) ./...
 
-fuzz: ## each fuzz target for FUZZTIME inputs, or so long
+fuzz: ## Run each fuzz target for FUZZTIME inputs, or for a duration.
 	@set -e; grep -rl '^func Fuzz' --include='*_test.go' pkg | while read -r file; do \
 		for target in $$(sed -n 's/^func \(Fuzz[A-Za-z]*\)(.*/\1/p' "$$file"); do \
 			echo "fuzz $$target in $$(dirname "$$file") for $(FUZZTIME)"; \
@@ -101,7 +128,7 @@ fuzz: ## each fuzz target for FUZZTIME inputs, or so long
 		done; \
 	done
 
-image-test: build ## the image: the same twice, and nothing but the program and certificates in it
+image-test: build ## Test that the image is reproducible and holds only the program and certificates.
 ifeq ($(NODE),yes)
 	@set -e; copy="$$(mktemp -d)"; trap 'rm -rf "$$copy"' EXIT; \
 	cp -r Dockerfile .dockerignore image.sh go.mod go.sum cmd pkg docs "$$copy"; \
@@ -114,14 +141,14 @@ else
 	@echo "skipped the test of the image: it needs root on Linux"
 endif
 
-page-test: ## the page in a real browser, over made-up start-ups: load, hostile names, proxies, keys
+page-test: ## Test the page in a real browser, with made-up start-ups.
 ifeq ($(NODE),yes)
 	cd lab && go test -count=1 -v ./internal/page -args -browser
 else
 	@echo "skipped the test of the page: it needs root on Linux, to install a browser and to run it"
 endif
 
-node-test: build lab $(if $(NODE),$(ARCHIVE)) ## the scenarios on a real node
+node-test: build lab $(if $(NODE),$(ARCHIVE)) ## Run the scenarios on a real node (needs root on Linux).
 ifeq ($(NODE),yes)
 	@set -e; trap '$(LAB) down' EXIT; $(LAB) down; $(LAB) up --agent $(AGENT) --image $(ARCHIVE) --sample; \
 	for name in $(SCENARIOS); do $(LAB) scenario $$name --agent $(AGENT) --image $(ARCHIVE); done
@@ -129,8 +156,8 @@ else
 	@echo "skipped the tests on a real node: they need root on Linux"
 endif
 
-bench: ## benchmarks; compare two runs with benchstat
+bench: ## Run the benchmarks; benchstat compares two runs.
 	go test -run '^$$' -bench . -benchmem ./...
 
-clean: ## remove what was built; the lab's cache stays
+clean: ## Remove bin/; caches outside the repository stay.
 	rm -rf bin
