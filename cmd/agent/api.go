@@ -29,12 +29,23 @@ func newAPIServer(c config) (apiServer, error) {
 	if err == nil {
 		api.events, err = podwatch.NewEventClient(api.config)
 	}
-	api.pods = api.own
-	if err == nil && c.asNode {
-		api.pods, err = podwatch.NewRESTClient(podwatch.AsNode(api.config, c.nodeName))
+	if err == nil {
+		api.pods, err = api.podClient(c)
 	}
 	if err != nil {
 		return apiServer{}, fmt.Errorf("--kubeconfig: %w", err)
 	}
 	return api, nil
+}
+
+// podClient is for pods alone: in the node's name, if that is wanted, and of whole objects only if they are served.
+func (api apiServer) podClient(c config) (rest.Interface, error) {
+	config := api.config
+	if c.asNode {
+		config = podwatch.AsNode(config, c.nodeName)
+	}
+	if c.serveObjects {
+		return podwatch.NewRESTClient(config)
+	}
+	return podwatch.NewPodClient(config)
 }

@@ -53,6 +53,14 @@ func NewRESTClient(config *rest.Config) (rest.Interface, error) {
 	})
 }
 
+// NewPodClient makes a client for core/v1 whose watches omit what podlapse does not read of pods: command, arguments and environment
+// of their containers.
+func NewPodClient(config *rest.Config) (rest.Interface, error) {
+	return newRESTClient(config, func(s runtime.NegotiatedSerializer) (runtime.NegotiatedSerializer, error) {
+		return newPrunedPods(s)
+	})
+}
+
 // NewEventClient makes a client that is good for watches of Events alone: an Event that is larger than any of
 // kubelet's is skipped before it takes memory.
 func NewEventClient(config *rest.Config) (rest.Interface, error) {

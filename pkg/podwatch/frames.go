@@ -26,22 +26,22 @@ func isTooLarge(kind watch.EventType, event *corev1.Event) bool {
 	return kind == watch.Bookmark && marked
 }
 
-// smallEvents is a serializer that reads watches of Events, each of at most maxFrame.
-type smallEvents struct {
+// adaptedStreams is a serializer that reads watches by other framers.
+type adaptedStreams struct {
 	runtime.NegotiatedSerializer
 	types []runtime.SerializerInfo
 }
 
-func newSmallEvents(inner runtime.NegotiatedSerializer) (smallEvents, error) {
-	s := smallEvents{NegotiatedSerializer: inner}
+func adaptStreams(inner runtime.NegotiatedSerializer, framer func(runtime.SerializerInfo) (runtime.Framer, error)) (adaptedStreams, error) {
+	s := adaptedStreams{NegotiatedSerializer: inner}
 	for _, info := range inner.SupportedMediaTypes() {
 		if info.StreamSerializer != nil {
-			instead, err := tooLargeFrame(info)
+			adapted, err := framer(info)
 			if err != nil {
-				return smallEvents{}, fmt.Errorf("encode bookmark as %s: %w", info.MediaType, err)
+				return adaptedStreams{}, err
 			}
 			stream := *info.StreamSerializer
-			stream.Framer = smallFrames{stream.Framer, instead}
+			stream.Framer = adapted
 			info.StreamSerializer = &stream
 		}
 		s.types = append(s.types, info)
@@ -50,7 +50,18 @@ func newSmallEvents(inner runtime.NegotiatedSerializer) (smallEvents, error) {
 }
 
 // SupportedMediaTypes implements runtime.NegotiatedSerializer.
-func (s smallEvents) SupportedMediaTypes() []runtime.SerializerInfo { return s.types }
+func (s adaptedStreams) SupportedMediaTypes() []runtime.SerializerInfo { return s.types }
+
+// newSmallEvents is a serializer that reads watches of Events, each of at most maxFrame.
+func newSmallEvents(inner runtime.NegotiatedSerializer) (adaptedStreams, error) {
+	return adaptStreams(inner, func(info runtime.SerializerInfo) (runtime.Framer, error) {
+		instead, err := tooLargeFrame(info)
+		if err != nil {
+			return nil, fmt.Errorf("encode bookmark as %s: %w", info.MediaType, err)
+		}
+		return wholeFrames{Framer: info.StreamSerializer.Framer, most: maxFrame, instead: instead}, nil
+	})
+}
 
 func tooLargeFrame(info runtime.SerializerInfo) ([]byte, error) {
 	object, err := runtime.Encode(info.Serializer, &corev1.Event{
@@ -65,26 +76,28 @@ func tooLargeFrame(info runtime.SerializerInfo) ([]byte, error) {
 	})
 }
 
-// smallFrames reads frames of at most maxFrame; each that is longer is skipped, and another takes its place.
-type smallFrames struct {
+// wholeFrames reads frames of at most so many bytes. Another takes the place of each that is longer, or reading fails if there is none.
+type wholeFrames struct {
 	runtime.Framer
+	most    int
 	instead []byte
+	prune   func([]byte) []byte // what to make of a frame; nil leaves it as it is
 }
 
 // NewFrameReader implements runtime.Framer.
-func (f smallFrames) NewFrameReader(r io.ReadCloser) io.ReadCloser {
-	return &smallFrameReader{ReadCloser: f.Framer.NewFrameReader(r), instead: f.instead, buffer: make([]byte, 4<<10)}
+func (f wholeFrames) NewFrameReader(r io.ReadCloser) io.ReadCloser {
+	return &wholeFrameReader{ReadCloser: f.Framer.NewFrameReader(r), frames: f, buffer: make([]byte, 4<<10)}
 }
 
-type smallFrameReader struct {
+type wholeFrameReader struct {
 	io.ReadCloser // gives io.ErrShortBuffer while more of a frame is to come
-	instead       []byte
+	frames        wholeFrames
 	buffer        []byte
 	rest          []byte // of the frame that is being read
 }
 
 // Read implements io.Reader as a frame reader does: with io.ErrShortBuffer while more of the frame is to come.
-func (r *smallFrameReader) Read(into []byte) (int, error) {
+func (r *wholeFrameReader) Read(into []byte) (int, error) {
 	if len(r.rest) == 0 {
 		var err error
 		if r.rest, err = r.next(); err != nil {
@@ -99,19 +112,23 @@ func (r *smallFrameReader) Read(into []byte) (int, error) {
 }
 
 // next reads a whole frame.
-func (r *smallFrameReader) next() ([]byte, error) {
+func (r *wholeFrameReader) next() ([]byte, error) {
 	used := 0
 	for {
 		n, err := r.ReadCloser.Read(r.buffer[used:])
 		used += n
 		switch {
-		case err == nil:
+		case err == nil && r.frames.prune == nil:
 			return r.buffer[:used], nil
+		case err == nil:
+			return r.frames.prune(r.buffer[:used]), nil
 		case !errors.Is(err, io.ErrShortBuffer):
 			return nil, err
 		case used < len(r.buffer): // the reader gave less than there was room for
-		case len(r.buffer) < maxFrame:
+		case len(r.buffer) < r.frames.most:
 			r.buffer = append(r.buffer, make([]byte, len(r.buffer))...)
+		case r.frames.instead == nil:
+			return nil, fmt.Errorf("an event of a watch is larger than %d bytes", r.frames.most)
 		default:
 			for errors.Is(err, io.ErrShortBuffer) {
 				_, err = r.ReadCloser.Read(r.buffer)
@@ -119,7 +136,7 @@ func (r *smallFrameReader) next() ([]byte, error) {
 			if err != nil {
 				return nil, err
 			}
-			return r.instead, nil
+			return r.frames.instead, nil
 		}
 	}
 }

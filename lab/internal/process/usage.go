@@ -1,6 +1,7 @@
 package process
 
 import (
+	"errors"
 	"fmt"
 	"os"
 	"strconv"
@@ -13,6 +14,7 @@ type Usage struct {
 	CPU    time.Duration // user and system time of all its threads
 	Memory int64         // bytes that are resident now
 	Own    int64         // of these, those that are no file's, as the program's is
+	Peak   int64         // the most bytes that were ever resident
 }
 
 // tick is the unit of times in /proc: 100 a second on every Linux that runs Go.
@@ -43,6 +45,25 @@ func (id Identity) Usage() (Usage, error) {
 	if err != nil {
 		return Usage{}, fmt.Errorf("read usage of process %d: %w", id.PID, err)
 	}
+	peak, err := id.peak()
+	if err != nil {
+		return Usage{}, fmt.Errorf("read usage of process %d: %w", id.PID, err)
+	}
 	size := int64(os.Getpagesize())
-	return Usage{CPU: time.Duration(s.cpu) * tick, Memory: pages * size, Own: (pages - shared) * size}, nil
+	return Usage{CPU: time.Duration(s.cpu) * tick, Memory: pages * size, Own: (pages - shared) * size, Peak: peak}, nil
+}
+
+// peak reads VmHWM, which the kernel states in KiB.
+func (id Identity) peak() (int64, error) {
+	status, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", id.PID))
+	if err != nil {
+		return 0, err
+	}
+	for line := range strings.Lines(string(status)) {
+		if text, found := strings.CutPrefix(line, "VmHWM:"); found {
+			kibibytes, err := strconv.ParseInt(strings.TrimSuffix(strings.TrimSpace(text), " kB"), 10, 64)
+			return kibibytes << 10, err
+		}
+	}
+	return 0, errors.New("the kernel does not state VmHWM")
 }

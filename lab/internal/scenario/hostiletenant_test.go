@@ -106,8 +106,8 @@ func TestMemoryOfAnAttackIsJudged(t *testing.T) {
 		memory memoryWatch
 		found  bool
 	}{
-		"little":         {memoryWatch{most: process.Usage{Memory: 50 << 20}, samples: 10}, false},
-		"too much":       {memoryWatch{most: process.Usage{Memory: 61 << 20}, samples: 10}, true},
+		"little":         {memoryWatch{most: process.Usage{Memory: 50 << 20}, peak: 59 << 20, samples: 10}, false},
+		"too much":       {memoryWatch{peak: 61 << 20, samples: 10}, true},
 		"an agent ended": {memoryWatch{most: process.Usage{Memory: 50 << 20}, samples: 10, err: fmt.Errorf("it has ended")}, true},
 		"never sampled":  {memoryWatch{}, true},
 		"failed scrapes": {memoryWatch{most: process.Usage{Memory: 50 << 20}, samples: 10, failed: []string{"503"}}, true},
