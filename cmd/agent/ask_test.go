@@ -80,7 +80,7 @@ func TestAskAClusterOfRealAgents(t *testing.T) {
 	kubectl(t, server, "explain", "-n", "shop", "web-0").must(t, exitOK, verdict, "")
 	kubectl(t, server, "explain", "-nshop", "web-0", "--node=node-a").must(t, exitOK, verdict, "")
 	kubectl(t, server, "explain", "shop/web-0", "--node=node-b").must(t, exitNotFound, "", `node node-b: the agent says: "no pod shop/web-0`)
-	kubectl(t, server, "explain", "web-0").must(t, exitNotFound, "", "no agent knows the pod default/web-0, of 2 that were asked")
+	kubectl(t, server, "explain", "web-0").must(t, exitNotFound, "", "no agent knows the pod default/web-0 (2 agents asked)")
 	kubectl(t, server, "explain").must(t, exitOK, "node-a  shop/web-0  ready", "")
 	kubectl(t, server, "top").must(t, exitOK, "2 nodes: 0 starting, 1 started lately", "")
 	kubectl(t, server, "top", "--node", "node-a").must(t, exitOK, "node node-a: 0 starting, 1 started lately", "")
@@ -117,7 +117,7 @@ func TestAskAClusterOfRealAgents(t *testing.T) {
 			t.Errorf("%s prints nothing", command)
 		}
 	}
-	kubectl(t, server, "explain", "shop/none").must(t, exitUnreachable, "", "of 2 agents, 1 did not answer and the others do not know pod shop/none")
+	kubectl(t, server, "explain", "shop/none").must(t, exitUnreachable, "", "2 agents asked: 1 did not answer, and the others do not know pod shop/none")
 
 	// A pod that is there has a node, and other nodes are not asked.
 	before := len(server.Asked())
@@ -157,14 +157,14 @@ func TestAskAClusterThatRefuses(t *testing.T) {
 		code   int
 		stderr string
 	}{
-		"no rule for the proxy":      {[]agentstest.Pod{there, agentOn("node-a", agent.URL)}, refusing(403, "/proxy/"), exitForbidden, "get of pods/proxy in namespace podlapse"},
+		"no rule for the proxy":      {[]agentstest.Pod{there, agentOn("node-a", agent.URL)}, refusing(403, "/proxy/"), exitForbidden, "in namespace podlapse, list pods, get pods/proxy"},
 		"no rule for the agents":     {[]agentstest.Pod{there, agentOn("node-a", agent.URL)}, refusing(403, "/podlapse/pods"), exitForbidden, "list the agents' pods: the API server says"},
-		"a wrong token":              {[]agentstest.Pod{there}, refusing(401, "/"), exitForbidden, "credentials are not accepted"},
-		"an API server that is down": {[]agentstest.Pod{there}, refusing(503, "/"), exitUnreachable, "has no time"},
+		"a wrong token":              {[]agentstest.Pod{there}, refusing(401, "/"), exitForbidden, "rejects the kubeconfig's credentials"},
+		"an API server that is down": {[]agentstest.Pod{there}, refusing(503, "/"), exitUnreachable, "is overloaded"},
 		"no agent on the node":       {[]agentstest.Pod{there, agentOn("node-b", agent.URL)}, nil, exitUnreachable, `no agent on node "node-a"`},
 		"no agents":                  {nil, nil, exitUnreachable, "--agent-namespace"},
 		"an agent that is down":      {[]agentstest.Pod{there, agentOn("node-a", "")}, nil, exitUnreachable, "kubectl -n podlapse port-forward"},
-		"an agent that wants tokens": {[]agentstest.Pod{there, agentOn("node-a", tokens.URL)}, nil, exitForbidden, "The API server's proxy does not hand on who asks"},
+		"an agent that wants tokens": {[]agentstest.Pod{there, agentOn("node-a", tokens.URL)}, nil, exitForbidden, "The API server's proxy does not forward credentials"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			server := agentstest.Start(t, test.pods...)
@@ -188,19 +188,19 @@ func TestWhomToAsk(t *testing.T) {
 	runs(t, agentProgram, config, "explain", "shop/web-0", "--server", agent.URL).must(t, exitOK, "shop/web-0: 2.0 s", "")
 	runs(t, agentProgram, config, "explain", "web-0", "--server", agent.URL, "-n", "shop").must(t, exitOK, "shop/web-0: 2.0 s", "")
 
-	runs(t, pluginProgram, environment{}, "explain", "shop/web-0").must(t, exitUsage, "", "no kubeconfig: name one")
+	runs(t, pluginProgram, environment{}, "explain", "shop/web-0").must(t, exitUsage, "", "no kubeconfig found: set --kubeconfig")
 	runs(t, pluginProgram, config, "explain", "--context=none").must(t, exitUsage, "", "context was not found for specified context: none")
 	runs(t, pluginProgram, environment{}, "explain", "--kubeconfig=/none").must(t, exitUsage, "", "/none: no such file")
-	runs(t, pluginProgram, config, "explain", "a/b/c").must(t, exitUsage, "", "want NAMESPACE/POD")
-	runs(t, pluginProgram, config, "explain", "--server", agent.URL, "--node=x").must(t, exitUsage, "", "--node goes with no --server")
+	runs(t, pluginProgram, config, "explain", "a/b/c").must(t, exitUsage, "", "must be NAMESPACE/POD")
+	runs(t, pluginProgram, config, "explain", "--server", agent.URL, "--node=x").must(t, exitUsage, "", "--node cannot be combined with --server")
 	token := filepath.Join(t.TempDir(), "token")
 	if err := os.WriteFile(token, []byte("secret"), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	runs(t, pluginProgram, config, "explain", "shop/web-0", "--token-file", token, "--insecure-skip-tls-verify").must(t, exitUsage, "",
-		"--insecure-skip-tls-verify, --token-file: goes with --server")
-	runs(t, pluginProgram, config, "explain", "web-0", "--server", agent.URL).must(t, exitUsage, "", "want NAMESPACE/POD")
-	runs(t, pluginProgram, config, "explain", "--server=ftp://me:secret@host").must(t, exitUsage, "", "want http://HOST:PORT")
+		"--insecure-skip-tls-verify, --token-file: requires --server")
+	runs(t, pluginProgram, config, "explain", "web-0", "--server", agent.URL).must(t, exitUsage, "", "must be NAMESPACE/POD")
+	runs(t, pluginProgram, config, "explain", "--server=ftp://me:secret@host").must(t, exitUsage, "", "must be http://HOST:PORT")
 	if got := runs(t, pluginProgram, config, "explain", "--server=ftp://me:secret@host"); strings.Contains(got.stderr, "secret") {
 		t.Errorf("tells the password: %s", got.stderr)
 	}
@@ -226,7 +226,7 @@ func TestAskOverTLS(t *testing.T) {
 	runs(t, agentProgram, environment{}, "explain", "--server", agent.URL, "--insecure-skip-tls-verify", "shop/web-0").must(t, exitOK, "shop/web-0: 2.0 s", "")
 	runs(t, agentProgram, environment{}, "explain", "--server", agent.URL, "--insecure-skip-tls-verify", "off", "shop/web-0").must(t, exitUnreachable, "", "certificate")
 	asked().must(t, exitUnreachable, "", "certificate")
-	asked("--ca-file=/dev/null").must(t, exitUsage, "", "holds no certificate")
+	asked("--ca-file=/dev/null").must(t, exitUsage, "", "does not contain a PEM certificate")
 	asked("--cert-file=/none").must(t, exitUsage, "", "--cert-file")
 }
 

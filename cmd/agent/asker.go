@@ -108,7 +108,7 @@ func ofAgents[A any](ctx context.Context, a asking, ask func(context.Context, cl
 	}
 	if len(answers) == 0 {
 		if len(failed) > 1 {
-			return nil, nil, fmt.Errorf("none of %d agents answered; %w", len(failed), failed[0])
+			return nil, nil, fmt.Errorf("none of %d agents answered: %w", len(failed), failed[0])
 		}
 		return nil, nil, failed[0]
 	}

@@ -46,7 +46,8 @@ func runCheck(ctx context.Context, args []string, getenv func(string) string, st
 	var c config
 	_, err := settle(c.settings(), args, getenv, 0)
 	if errors.Is(err, errHelp) {
-		printHelp(stdout, agentProgram, "check [flags]\n\nThe flags are those of run; what they say is tested, one line each, with a remedy for what failed.", c.settings())
+		printHelp(stdout, agentProgram, "check [flags]\n\nTests what run needs, with the flags of run. "+
+			"Prints one line per test, and a remedy for each failure.", c.settings())
 		return exitOK
 	}
 	if err != nil {

@@ -27,7 +27,8 @@ const nobodysNode = "podlapse-check.invalid"
 func checkControlPlane(ctx context.Context, c config) []finding {
 	api, err := newAPIServer(c)
 	if err != nil {
-		return []finding{{"api server", checkFailed, err.Error(), "run the agent in a pod with a ServiceAccount, or name a kubeconfig with --kubeconfig"}}
+		return []finding{{"api server", checkFailed, err.Error(),
+			"run the agent in a pod with a ServiceAccount, or set --kubeconfig"}}
 	}
 	reviews, err := kubeauth.NewClient(api.config)
 	if err != nil {
@@ -36,7 +37,7 @@ func checkControlPlane(ctx context.Context, c config) []finding {
 	k := controlPlane{ctx, c, api, reviews}
 	reached := k.reached()
 	if reached.outcome != checkOK {
-		return []finding{reached, {"pods", checkSkipped, "the API server is not reached", ""}}
+		return []finding{reached, {"pods", checkSkipped, "cannot reach the API server", ""}}
 	}
 	findings := []finding{reached, k.pods(), k.limit(), k.events(), k.secrets()}
 	if c.node.health {
@@ -88,12 +89,13 @@ func (k controlPlane) list(client rest.Interface, resource, selector string) err
 
 // failedToAsk is for errors that are no answer to the question.
 func failedToAsk(subject string, err error) finding {
-	f := finding{subject, checkFailed, err.Error(), "see that the API server runs, that its address and CA are right (--kubeconfig), and that no network policy is in between"}
+	f := finding{subject, checkFailed, err.Error(),
+		"check that the API server runs, that its address and CA are correct (--kubeconfig), and that no network policy blocks it"}
 	switch {
 	case apierrors.IsUnauthorized(err):
-		f.remedy = "the API server does not accept the agent's token: see its ServiceAccount and --kubeconfig"
+		f.remedy = "the API server rejects the agent's token: check its ServiceAccount and --kubeconfig"
 	case apierrors.IsForbidden(err):
-		f.remedy = "bind the ServiceAccount what every account has: ClusterRoles system:basic-user and system:public-info-viewer"
+		f.remedy = "bind the default ClusterRoles system:basic-user and system:public-info-viewer to the ServiceAccount"
 	}
 	return f
 }
@@ -102,7 +104,7 @@ func podsOf(node string) string { return fields.OneTermEqualSelector("spec.nodeN
 
 // pods does what run needs.
 func (k controlPlane) pods() finding {
-	f := finding{subject: "pods", outcome: checkOK, detail: "those of " + k.c.nodeName + " can be listed and watched"}
+	f := finding{subject: "pods", outcome: checkOK, detail: "can list and watch the pods of " + k.c.nodeName}
 	err := k.list(k.api.pods, "pods", podsOf(k.c.nodeName))
 	if err == nil {
 		err = k.watch("pods", podsOf(k.c.nodeName))
@@ -115,11 +117,11 @@ func (k controlPlane) pods() finding {
 	case !apierrors.IsForbidden(err):
 		return failedToAsk(f.subject, err)
 	case k.c.asNode:
-		f.remedy = "allow the ServiceAccount impersonate:associated-node on nodes (authentication.k8s.io) and " +
+		f.remedy = "allow the ServiceAccount impersonate:associated-node on nodes (authentication.k8s.io), and " +
 			"impersonate-on:associated-node:list and :watch on pods; run the agent in a pod on " + k.c.nodeName +
-			"; before Kubernetes 1.36 use --impersonate-node=off"
+			"; before Kubernetes 1.36, use --impersonate-node=off"
 	default:
-		f.remedy = "allow the ServiceAccount list and watch of pods, or limit it to its node's with --impersonate-node=on"
+		f.remedy = "allow the ServiceAccount to list and watch pods, or use --impersonate-node=on to limit it to pods of its node"
 	}
 	return f
 }
@@ -143,12 +145,14 @@ func (k controlPlane) limit() finding {
 	case unsure(own):
 		return failedToAsk(f.subject, own)
 	case !k.c.asNode && own != nil:
-		f.detail = "plain RBAC is in force, and something else refuses the pods of all nodes"
+		f.detail = "plain RBAC applies, and another authorizer denies reading the pods of all nodes"
 	case !k.c.asNode:
-		f.detail = "plain RBAC is in force: the agent can read the pods of every node; Kubernetes 1.36 and newer can limit it (--impersonate-node=on)"
+		f.detail = "plain RBAC applies: the agent can read the pods of every node; from Kubernetes 1.36, " +
+			"--impersonate-node=on limits it"
 	case own == nil:
-		f.outcome, f.detail = checkFailed, "plain RBAC is in force: under its own name the agent can read the pods of every node, so that impersonation limits nothing"
-		f.remedy = "take all verbs on pods from the ServiceAccount's own rules; impersonation needs none of them"
+		f.outcome, f.detail = checkFailed, "plain RBAC applies: the agent can read the pods of every node under its own name, "+
+			"so impersonation limits nothing"
+		f.remedy = "remove all verbs on pods from the ServiceAccount's own rules; impersonation does not need them"
 	default:
 		return k.asNodeLimit()
 	}
@@ -156,15 +160,17 @@ func (k controlPlane) limit() finding {
 }
 
 func (k controlPlane) asNodeLimit() finding {
-	f := finding{subject: "limit", outcome: checkOK, detail: "node impersonation is in force: other nodes' pods, and pods without a selector, are refused"}
+	f := finding{subject: "limit", outcome: checkOK,
+		detail: "node impersonation applies: the API server refuses pods of other nodes, and lists without a selector"}
 	for _, attempt := range []struct{ what, resource, selector string }{
 		{"pods of all nodes", "pods", ""}, {"another node's pods", "pods", podsOf(nobodysNode)}, {"secrets", "secrets", ""},
 	} {
 		err := k.list(k.api.pods, attempt.resource, attempt.selector)
 		switch {
 		case err == nil:
-			f.outcome, f.detail = checkFailed, "in the node's name the agent can read "+attempt.what
-			f.remedy = "see that the API server runs with --authorization-mode=Node,RBAC, and that no rule gives group system:nodes more"
+			f.outcome, f.detail = checkFailed, "as the node, the agent can read "+attempt.what
+			f.remedy = "check that the API server runs with --authorization-mode=Node,RBAC, and that no rule grants " +
+				"the group system:nodes more"
 			return f
 		case unsure(err):
 			return failedToAsk(f.subject, err)
@@ -178,15 +184,15 @@ func unsure(err error) bool { return err != nil && !apierrors.IsForbidden(err) }
 
 func (k controlPlane) events() finding {
 	if k.c.events == eventsOff {
-		return finding{"events", checkOff, "--events=off: failed pulls and waits for volumes and networks are less precise", ""}
+		return finding{"events", checkOff, "--events=off: failed pulls and waits for volumes and the network are less precise", ""}
 	}
-	return k.may("events", "kubelet's Events can be watched", "allow the ServiceAccount watch of events, or use --events=off",
+	return k.may("events", "can watch the kubelet's Events", "allow the ServiceAccount to watch events, or use --events=off",
 		action{"watch", "", "events"})
 }
 
 // node does what run needs to tell of the node.
 func (k controlPlane) node() finding {
-	f := finding{subject: "node", outcome: checkOK, detail: "the object of " + k.c.nodeName + " can be listed and watched"}
+	f := finding{subject: "node", outcome: checkOK, detail: "can list and watch the object of " + k.c.nodeName}
 	selector := fields.OneTermEqualSelector("metadata.name", k.c.nodeName).String()
 	err := k.list(k.api.pods, "nodes", selector)
 	if err == nil {
@@ -194,7 +200,8 @@ func (k controlPlane) node() finding {
 	}
 	switch {
 	case err == nil && k.c.node.addons.AnyNamespace():
-		f.detail += "; --addons has no namespace: every tenant that can create pods with these labels can add to the node's add-ons"
+		f.detail += "; --addons has no namespace: every tenant that can create pods with these labels can " +
+			"add to the node's add-ons"
 		return f
 	case err == nil:
 		return f
@@ -203,14 +210,15 @@ func (k controlPlane) node() finding {
 	case k.c.asNode:
 		f.remedy = "allow the ServiceAccount impersonate-on:associated-node:list and :watch on nodes, or use --node-health=off"
 	default:
-		f.remedy = "allow the ServiceAccount list and watch of nodes, or use --node-health=off"
+		f.remedy = "allow the ServiceAccount to list and watch nodes, or use --node-health=off"
 	}
 	f.outcome, f.detail = checkFailed, err.Error()
 	return f
 }
 
 func (k controlPlane) webAuth() finding {
-	return k.may("web auth", "the API server reviews tokens and access", "bind ClusterRole system:auth-delegator to the ServiceAccount, or use --web-auth=none",
+	return k.may("web auth", "can create token and access reviews",
+		"bind the ClusterRole system:auth-delegator to the ServiceAccount, or use --web-auth=none",
 		action{"create", "authentication.k8s.io", "tokenreviews"}, action{"create", "authorization.k8s.io", "subjectaccessreviews"})
 }
 
@@ -225,7 +233,7 @@ func (k controlPlane) may(subject, detail, remedy string, needed ...action) find
 		case err != nil:
 			return failedToAsk(subject, err)
 		case !may:
-			return finding{subject, checkFailed, "RBAC does not allow " + a.verb + " of " + a.resource, remedy}
+			return finding{subject, checkFailed, "RBAC does not allow the verb " + a.verb + " on " + a.resource, remedy}
 		}
 	}
 	return finding{subject, checkOK, detail, ""}
@@ -245,7 +253,8 @@ func (k controlPlane) secrets() finding {
 	case err != nil:
 		return failedToAsk(f.subject, err)
 	case may:
-		f.outcome, f.detail, f.remedy = checkFailed, "the agent may read secrets and has no need to", "give it a ServiceAccount of its own, with the rules in docs/security.md"
+		f.outcome, f.detail = checkFailed, "the agent can read secrets but does not need to"
+		f.remedy = "give the agent its own ServiceAccount with the rules in docs/security.md"
 	}
 	return f
 }
@@ -258,12 +267,13 @@ func (k controlPlane) clocks() finding {
 		clocks.Observe(seen)
 	}
 	skew := clocks.Skew()
-	f.detail = fmt.Sprintf("the API server's is from %s to %s ahead of this node's", skew.Least.Round(time.Millisecond), skew.Most.Round(time.Millisecond))
+	f.detail = fmt.Sprintf("the API server's clock is %s to %s ahead of this node's", skew.Least.Round(time.Millisecond), skew.Most.Round(time.Millisecond))
 	switch {
 	case !skew.Known():
-		f.outcome, f.detail, f.remedy = checkFailed, "the API server's answers have no date that can be read", "see whether a proxy in between drops or rewrites the header Date"
+		f.outcome, f.detail = checkFailed, "the API server's responses have no valid Date header"
+		f.remedy = "check whether a proxy drops or rewrites the Date header"
 	case skew.Least > skewLimit || skew.Most < -skewLimit:
-		f.outcome, f.remedy = checkFailed, "set the clocks of this node and of the control plane by one time server (chrony, systemd-timesyncd)"
+		f.outcome, f.remedy = checkFailed, "synchronize the clocks of this node and of the control plane (chrony, systemd-timesyncd)"
 	}
 	return f
 }
@@ -271,7 +281,7 @@ func (k controlPlane) clocks() finding {
 // annotations tests the right to patch pods, and that the API server knows the policies that limit it. Whether the policy is there the
 // agent finds out before it writes, since to read policies takes a right of its own.
 func (k controlPlane) annotations() finding {
-	f := k.may("annotations", "pods can be patched; before it writes, the agent tests that a policy limits that",
+	f := k.may("annotations", "can patch pods; before it writes, the agent tests that a policy limits this right",
 		"install the component annotate (annotate.enabled in the chart), or use --annotate=off", action{"patch", "", "pods"})
 	if f.outcome != checkOK {
 		return f
@@ -287,8 +297,10 @@ func (k controlPlane) annotations() finding {
 	case err != nil && !apierrors.IsNotFound(err):
 		return failedToAsk(f.subject, err)
 	case !slices.ContainsFunc(kinds.APIResources, func(r metav1.APIResource) bool { return r.Name == "validatingadmissionpolicies" }):
-		return finding{f.subject, checkFailed, "pods can be patched, and the API server has no ValidatingAdmissionPolicy that could limit that: the agent will not annotate",
-			"use Kubernetes 1.30 or newer; before that take the role podlapse-agent-annotate away and use --annotate=off"}
+		return finding{f.subject, checkFailed,
+			"can patch pods, but the API server does not support ValidatingAdmissionPolicy to limit this right: " +
+				"the agent will not annotate",
+			"use Kubernetes 1.30 or newer, or delete the role podlapse-agent-annotate and use --annotate=off"}
 	}
 	return f
 }

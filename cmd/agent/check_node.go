@@ -30,32 +30,34 @@ func checkRuntime(ctx context.Context, c config) finding {
 func runtimeRemedy(reason string) string {
 	switch {
 	case strings.Contains(reason, "dial unix "+proxySocket+":"):
-		return "see that container runtime-proxy of the agent's pod runs, and what its log says"
+		return "check that the container runtime-proxy in the agent's pod runs, and read its log"
 	case strings.Contains(reason, "permission denied"):
-		return "run the agent as user 0 (no capability is needed), or with the group that owns the socket; where SELinux is enforced, with type spc_t"
+		return "run the agent as user 0 (no capability is needed) or in the group that owns the socket; " +
+			"with SELinux enforcing, as type spc_t"
 	case strings.Contains(reason, "connection refused"):
-		return "nobody listens on that socket: see that the runtime runs (systemctl status containerd or crio), and that this is its socket"
+		return "no process listens on this socket: check that the runtime runs (systemctl status containerd or crio), " +
+			"and that this is its socket"
 	case strings.Contains(reason, "DeadlineExceeded"):
-		return "the runtime does not answer: see its log and how busy the node is"
+		return "the runtime does not answer: check its log and the load of the node"
 	}
-	return "mount the directory of the runtime's socket into the agent's pod, and name the socket with --cri-endpoint=unix:///PATH"
+	return "mount the directory of the runtime's socket into the agent's pod, and set --cri-endpoint=unix:///PATH"
 }
 
 func checkState(c config) finding {
 	f := finding{subject: "state"}
 	if c.stateDir == "" {
-		f.outcome, f.detail = checkOff, "--state-dir is not given: start-ups in flight are lost when the agent restarts"
+		f.outcome, f.detail = checkOff, "--state-dir is not set: a restart of the agent loses start-ups in progress"
 		return f
 	}
 	err := state.Probe(c.stateDir)
 	switch {
 	case err == nil:
-		f.outcome, f.detail = checkOK, c.stateDir+" can be written"
+		f.outcome, f.detail = checkOK, c.stateDir+" is writable"
 	case errors.Is(err, state.ErrInUse):
-		f.outcome, f.detail = checkOK, c.stateDir+" can be written; an agent that runs holds it"
+		f.outcome, f.detail = checkOK, c.stateDir+" is writable; a running agent uses it"
 	default:
 		f.outcome, f.detail, f.remedy = checkFailed, fmt.Sprintf("%s: %v", c.stateDir, err),
-			"make it writable for the agent's user, on a local disk, or choose another"
+			"use a directory on a local disk that the agent's user can write"
 	}
 	return f
 }
@@ -66,9 +68,9 @@ func checkPressure(c config) []finding {
 		return nil
 	}
 	if _, err := node.ReadPressure(node.PressureFiles); err != nil {
-		return []finding{{"pressure", checkFailed, err.Error(), "start a kernel that measures it, or use --pressure=off"}}
+		return []finding{{"pressure", checkFailed, err.Error(), "boot a kernel that measures pressure, or use --pressure=off"}}
 	}
-	return []finding{{"pressure", checkOK, "the kernel measures it", ""}}
+	return []finding{{"pressure", checkOK, "the kernel measures pressure", ""}}
 }
 
 // checkProbes tells what was tested when the flags were read: what they ask is what run is there to find out.

@@ -42,105 +42,105 @@ func TestCheck(t *testing.T) {
 	}{
 		"plain RBAC": {allow: plain, want: []string{
 			"ok       api server     Kubernetes v1.36.3 at http://",
-			"ok       pods           those of node-a can be listed and watched",
-			"ok       limit          plain RBAC is in force: the agent can read the pods of every node",
-			"ok       events         kubelet's Events can be watched",
+			"ok       pods           can list and watch the pods of node-a",
+			"ok       limit          plain RBAC applies: the agent can read the pods of every node",
+			"ok       events         can watch the kubelet's Events",
 			"ok       secrets        cannot be read",
-			"ok       clocks         the API server's is from ",
+			"ok       clocks         the API server's clock is ",
 			"ok       runtime        containerd 2.",
 			"off      state          ",
 			"ok       web            plain HTTP at :9717",
-			"ok       web pods       may be read by who asks over loopback",
-			"ok       web metrics    may be read by everybody who reaches :9717",
+			"ok       web pods       readable by clients over loopback",
+			"ok       web metrics    readable by every client that reaches :9717",
 		}},
 		"node impersonation": {allow: asNode, flags: "--impersonate-node", want: []string{
-			"ok       pods ", "ok       limit          node impersonation is in force", "ok       events ", "ok       secrets ",
+			"ok       pods ", "ok       limit          node impersonation applies", "ok       events ", "ok       secrets ",
 		}},
 		"an agent that may impersonate and does not": {allow: asNode, exit: exitFailed, want: []string{
-			"failed   pods           pods is forbidden", "remedy: allow the ServiceAccount list and watch of pods, or limit it",
-			"ok       limit          plain RBAC is in force, and something else refuses",
+			"failed   pods           pods is forbidden", "remedy: allow the ServiceAccount to list and watch pods, or use --impersonate-node=on to limit it",
+			"ok       limit          plain RBAC applies, and another authorizer denies",
 		}},
 		"an agent that wants to impersonate and may not": {allow: plain, flags: "--impersonate-node", exit: exitFailed, want: []string{
 			"failed   pods           nodes is forbidden", "remedy: allow the ServiceAccount impersonate:associated-node",
-			"failed   limit          plain RBAC is in force: under its own name",
+			"failed   limit          plain RBAC applies: the agent can read the pods of every node under its own name",
 		}},
 		"both rules": {
 			allow: func(a podwatchtest.Attempt) bool { return plain(a) || asNode(a) }, flags: "--impersonate-node", exit: exitFailed,
-			want: []string{"ok       pods ", "failed   limit          plain RBAC is in force", "remedy: take all verbs on pods"},
+			want: []string{"ok       pods ", "failed   limit          plain RBAC applies", "remedy: remove all verbs on pods"},
 		},
 		"nodes that may read all pods": {
 			allow: func(a podwatchtest.Attempt) bool {
 				return asNode(a) || a.User == "system:node:node-a" && a.Resource == "pods"
 			},
 			flags: "--impersonate-node", exit: exitFailed,
-			want: []string{"failed   limit          in the node's name the agent can read pods of all nodes", "--authorization-mode=Node,RBAC"},
+			want: []string{"failed   limit          as the node, the agent can read pods of all nodes", "--authorization-mode=Node,RBAC"},
 		},
 		"nodes that may read any node's pods": {
 			allow: func(a podwatchtest.Attempt) bool {
 				return asNode(a) || a.User == "system:node:node-a" && a.Resource == "pods" && a.Selector != ""
 			},
-			flags: "--impersonate-node", exit: exitFailed, want: []string{"failed   limit          in the node's name the agent can read another node's pods"},
+			flags: "--impersonate-node", exit: exitFailed, want: []string{"failed   limit          as the node, the agent can read another node's pods"},
 		},
 		"nodes that may read secrets": {
 			allow: func(a podwatchtest.Attempt) bool {
 				return asNode(a) || a.Resource == "secrets" && (a.User != podwatchtest.Agent || strings.HasPrefix(a.Verb, "impersonate-on:"))
 			},
-			flags: "--impersonate-node", exit: exitFailed, want: []string{"failed   limit          in the node's name the agent can read secrets"},
+			flags: "--impersonate-node", exit: exitFailed, want: []string{"failed   limit          as the node, the agent can read secrets"},
 		},
 		"far too much": {allow: nil, exit: exitFailed, want: []string{
-			"failed   secrets        the agent may read secrets", "remedy: give it a ServiceAccount of its own",
+			"failed   secrets        the agent can read secrets", "remedy: give the agent its own ServiceAccount",
 		}},
 		"no Events": {
 			allow: func(a podwatchtest.Attempt) bool { return plain(a) && a.Resource != "events" }, exit: exitFailed,
-			want: []string{"failed   events         RBAC does not allow watch of events", "--events=off"},
+			want: []string{"failed   events         RBAC does not allow the verb watch on events", "--events=off"},
 		},
 		"Events that are off": {
 			allow: func(a podwatchtest.Attempt) bool { return plain(a) && a.Resource != "events" }, flags: "--events=off",
 			want: []string{"off      events "},
 		},
 		"no reviews": {allow: plain, flags: "--web-auth=kubernetes", exit: exitFailed, want: []string{
-			"failed   web auth       RBAC does not allow create of tokenreviews", "system:auth-delegator",
+			"failed   web auth       RBAC does not allow the verb create on tokenreviews", "system:auth-delegator",
 		}},
 		"reviews": {
 			allow: func(a podwatchtest.Attempt) bool { return plain(a) || a.Verb == "create" }, flags: "--web-auth=kubernetes",
-			want: []string{"ok       web auth ", "ok       web pods       may be read by whom the API server lets", "ok       web metrics    may be read by whom the API server lets"},
+			want: []string{"ok       web auth ", "ok       web pods       readable by clients that the API server allows", "ok       web metrics    readable by clients that the API server allows"},
 		},
 		"an agent that annotates and may not": {
 			allow: func(a podwatchtest.Attempt) bool { return plain(a) && a.Verb != "patch" }, flags: "--annotate", exit: exitFailed,
-			want: []string{"failed   annotations    RBAC does not allow patch of pods", "install the component annotate"},
+			want: []string{"failed   annotations    RBAC does not allow the verb patch on pods", "install the component annotate"},
 		},
 		"an agent that annotates before Kubernetes 1.30": {
 			prepare: (*podwatchtest.Server).WithoutPolicies, allow: plain, flags: "--annotate", exit: exitFailed,
-			want: []string{"failed   annotations    pods can be patched, and the API server has no ValidatingAdmissionPolicy", "remedy: use Kubernetes 1.30"},
+			want: []string{"failed   annotations    can patch pods, but the API server does not support ValidatingAdmissionPolicy", "remedy: use Kubernetes 1.30"},
 		},
-		"an agent that annotates": {allow: plain, flags: "--annotate", want: []string{"ok       annotations    pods can be patched"}},
+		"an agent that annotates": {allow: plain, flags: "--annotate", want: []string{"ok       annotations    can patch pods"}},
 		"a token that expired": {
 			prepare: func(s *podwatchtest.Server) {
 				s.Refuse(http.StatusUnauthorized, metav1.StatusReasonUnauthorized, "Unauthorized")
 			},
-			exit: exitFailed, want: []string{"failed   api server ", "remedy: the API server does not accept the agent's token", "skipped  pods"},
+			exit: exitFailed, want: []string{"failed   api server ", "remedy: the API server rejects the agent's token", "skipped  pods"},
 		},
 		"a clock that is behind": {
 			prepare: func(s *podwatchtest.Server) { s.Ahead(-3 * time.Second) }, allow: plain, exit: exitFailed,
-			want: []string{"failed   clocks         the API server's is from -", "remedy: set the clocks"},
+			want: []string{"failed   clocks         the API server's clock is -", "remedy: synchronize the clocks"},
 		},
 		"a clock that is ahead": {
 			prepare: func(s *podwatchtest.Server) { s.Ahead(3 * time.Second) }, allow: plain, exit: exitFailed,
-			want: []string{"failed   clocks         the API server's is from ", "remedy: set the clocks"},
+			want: []string{"failed   clocks         the API server's clock is ", "remedy: synchronize the clocks"},
 		},
 		"clocks that are nearly right": {
 			prepare: func(s *podwatchtest.Server) { s.Ahead(400 * time.Millisecond) }, allow: plain, want: []string{"ok       clocks "},
 		},
 		"pods that can be listed alone": {
 			allow: func(a podwatchtest.Attempt) bool { return plain(a) && (a.Resource != "pods" || a.Verb != "watch") }, exit: exitFailed,
-			want: []string{"failed   pods           pods is forbidden", "cannot watch", "remedy: allow the ServiceAccount list and watch of pods"},
+			want: []string{"failed   pods           pods is forbidden", "cannot watch", "remedy: allow the ServiceAccount to list and watch pods"},
 		},
 		"no runtime": {allow: plain, flags: "--cri-endpoint=unix:///does/not/exist.sock", exit: exitFailed, want: []string{
 			"failed   runtime        /does/not/exist.sock: ", "remedy: mount the directory",
 		}},
 		"a runtime that is off": {allow: plain, flags: "--cri-endpoint=off", want: []string{"off      runtime "}},
 		"no place for state": {allow: plain, flags: "--state-dir=/proc", exit: exitFailed, want: []string{
-			"failed   state          /proc: ", "remedy: make it writable",
+			"failed   state          /proc: ", "remedy: use a directory on a local disk",
 		}},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -194,7 +194,7 @@ func TestCheckBesideAnAgent(t *testing.T) {
 	}
 	defer held.Close()
 	_, text := checked(t, "--kubeconfig", kubeconfig(t, "http://"+nobody(t)), "--cri-endpoint=off", "--state-dir", dir)
-	if !strings.Contains(text, "ok       state          "+dir+" can be written; an agent that runs holds it\n") {
+	if !strings.Contains(text, "ok       state          "+dir+" is writable; a running agent uses it\n") {
 		t.Error(text)
 	}
 }
@@ -218,7 +218,7 @@ func TestCheckTellsWhatIsWrongWithTheSocket(t *testing.T) {
 	if err := listener.Close(); err != nil {
 		t.Fatal(err)
 	}
-	want("remedy: nobody listens on that socket")
+	want("remedy: no process listens on this socket")
 	// As grpc says it; nobody refuses root a socket.
 	const refused = `rpc error: code = Unavailable desc = connection error: desc = "transport: Error while dialing: dial unix /c.sock: connect: permission denied"`
 	if remedy := runtimeRemedy(refused); !strings.Contains(remedy, "the group that owns the socket") || !strings.Contains(remedy, "spc_t") {
@@ -237,15 +237,15 @@ func TestCheckTellsWhoMayRead(t *testing.T) {
 		t.Fatal(err)
 	}
 	for flags, want := range map[string][]string{
-		"": {"web pods       may be read by who asks over loopback", "web metrics    may be read by everybody who reaches :9717\n"},
-		"--web-auth=none": {"web pods       may be read by everybody who reaches :9717 (--web-auth=none): the API, the page and the stream name the pods of all",
-			"web metrics    may be read by everybody who reaches :9717\n"},
-		"--web-config-file=" + file: {"web            as " + file + " says at :9717", "web pods       may be read by who has a password",
-			"web metrics    may be read by who has a password\n"},
-		"--web-auth=local --web-config-file=" + file:      {"web pods       may be read by who asks over loopback", "web metrics    may be read by who has a password\n"},
-		"--metrics-pod-labels":                            {"they name pods: use --web-auth=kubernetes"},
-		"--web-auth=none --listen-address=127.0.0.1:9717": {"web pods       may be read by who asks over loopback, which 127.0.0.1:9717 is"},
-		"--web-auth=kubernetes --listen-address=[::1]:1":  {"web pods       may be read by whom the API server lets"},
+		"": {"web pods       readable by clients over loopback", "web metrics    readable by every client that reaches :9717\n"},
+		"--web-auth=none": {"web pods       readable by every client that reaches :9717 (--web-auth=none): the API, the page and the stream name the pods of all",
+			"web metrics    readable by every client that reaches :9717\n"},
+		"--web-config-file=" + file: {"web            as configured in " + file + " at :9717", "web pods       readable by clients with a password",
+			"web metrics    readable by clients with a password\n"},
+		"--web-auth=local --web-config-file=" + file:      {"web pods       readable by clients over loopback", "web metrics    readable by clients with a password\n"},
+		"--metrics-pod-labels":                            {"they name pods: to restrict them, use --web-auth=kubernetes"},
+		"--web-auth=none --listen-address=127.0.0.1:9717": {"web pods       readable by clients over loopback, because 127.0.0.1:9717 is a loopback address"},
+		"--web-auth=kubernetes --listen-address=[::1]:1":  {"web pods       readable by clients that the API server allows"},
 	} {
 		_, text := checked(t, append([]string{"--kubeconfig", kubeconfig(t, "http://"+nobody(t)), "--cri-endpoint=off"}, strings.Fields(flags)...)...)
 		for _, line := range want {

@@ -9,41 +9,42 @@ import (
 func checkWeb(c config) []finding {
 	transport := "plain HTTP"
 	if c.webConfigFile != "" {
-		transport = "as " + c.webConfigFile + " says"
+		transport = "as configured in " + c.webConfigFile
 	}
 	names := webFinding("pods", c.who(true))
 	metrics := webFinding("metrics", c.who(false))
 	if c.podSeries {
-		metrics.detail += "; with --metrics-pod-labels=on they name pods: use --web-auth=kubernetes where others must not see that"
+		metrics.detail += "; with --metrics-pod-labels=on they name pods: to restrict them, use --web-auth=kubernetes"
 	}
 	return []finding{
-		{"web", checkOK, transport + " at " + c.listenAddress + "; health checks and the list of addresses are open to every client", ""},
+		{"web", checkOK, transport + " at " + c.listenAddress + "; health checks and the list of paths are open to every client", ""},
 		names, metrics,
 	}
 }
 
 // webFinding is about what is served.
 func webFinding(what, who string) finding {
-	return finding{"web " + what, checkOK, "may be read by " + who, ""}
+	return finding{"web " + what, checkOK, "readable by " + who, ""}
 }
 
 // who may read names of pods (the API, the page and the stream), or metrics.
 func (c config) who(names bool) string {
-	everybody := "everybody who reaches " + c.listenAddress
+	everybody := "every client that reaches " + c.listenAddress
 	if c.listensLocally() {
-		everybody = "who asks over loopback, which " + c.listenAddress + " is"
+		everybody = "clients over loopback, because " + c.listenAddress + " is a loopback address"
 	}
 	switch {
 	case c.webAsks.Passwords:
-		everybody = "who has a password"
+		everybody = "clients with a password"
 	case c.webAsks.Certificates:
-		everybody = "who has a client certificate"
+		everybody = "clients with a client certificate"
 	}
 	switch {
 	case c.webAuth == webAuthKubernetes:
-		return "whom the API server lets (--web-auth=kubernetes)"
+		return "clients that the API server allows (--web-auth=kubernetes)"
 	case c.webAuth == webAuthLocal && names:
-		return "who asks over loopback (kubectl port-forward, kubectl podlapse); --web-auth=kubernetes opens the API for tokens, --web-auth=none for everybody"
+		return "clients over loopback (kubectl port-forward, kubectl podlapse); --web-auth=kubernetes opens the API to " +
+			"clients with a token, --web-auth=none to every client"
 	case names:
 		return everybody + " (--web-auth=none): the API, the page and the stream name the pods of all namespaces"
 	}

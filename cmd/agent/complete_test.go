@@ -60,7 +60,7 @@ func TestCompletion(t *testing.T) {
 	runs(t, pluginProgram, config, "__complete", "").must(t, exitOK, "explain\tshow where", "")
 	runs(t, agentProgram, config, "__complete", "run", "--impersonate-node=").must(t, exitOK, "on\noff\n:4", "")
 	runs(t, agentProgram, config, "__complete", "--", "completion", "").must(t, exitOK, "", "")
-	runs(t, agentProgram, config, "__complete", "explain", "--server").must(t, exitOK, "--server\tthe agent to ask", "")
+	runs(t, agentProgram, config, "__complete", "explain", "--server").must(t, exitOK, "--server\tURL of one agent to query", "")
 
 	server.Refuse(func(*http.Request) int { return http.StatusForbidden })
 	runs(t, pluginProgram, config, "__complete", "explain", "").must(t, exitOK, ":4", "")
@@ -82,8 +82,8 @@ func TestCompletionScripts(t *testing.T) {
 			t.Errorf("%s: %v\n%s", shell, err, out)
 		}
 	}
-	runs(t, agentProgram, environment{}, "completion", "csh").must(t, exitUsage, "", "want bash, zsh or fish")
-	runs(t, agentProgram, environment{}, "completion").must(t, exitUsage, "", "which shell")
+	runs(t, agentProgram, environment{}, "completion", "csh").must(t, exitUsage, "", "bash, zsh or fish")
+	runs(t, agentProgram, environment{}, "completion").must(t, exitUsage, "", "a shell is required")
 }
 
 // TestEveryCommandCanBeCompleted holds the tables of flags against cobra, which refuses a name that is there twice.

@@ -106,103 +106,105 @@ func (c *config) settings() []setting {
 	return slices.Concat([]setting{
 		{
 			flag: "node-name", variable: "NODE_NAME", value: "NAME", required: true,
-			help: "the node whose pods are watched", set: c.setNodeName,
+			help: "name of the node whose pods the agent watches", set: c.setNodeName,
 		},
 		{
 			flag: "kubeconfig", variable: "KUBECONFIG", value: "FILE",
-			help: "how to reach the API server; without it, the pod's own service account",
+			help: "kubeconfig for the API server; if unset, the pod's ServiceAccount",
 			set:  func(value string) error { c.kubeconfig = value; return nil },
 		},
 		{
 			flag: "impersonate-node", variable: "IMPERSONATE_NODE", value: "on|off", def: asNodeOff, alone: asNodeOn,
-			help: "whether pods are asked for in the name of the node, so that the API server shows no other node's; " +
-				"needs Kubernetes 1.36 or newer and a ServiceAccount that may impersonate:associated-node",
+			help: "impersonate the node when reading pods, so that the API server returns only pods of this node; " +
+				"requires Kubernetes 1.36 or newer and a ServiceAccount with the verb impersonate:associated-node",
 			set: onOff(&c.asNode, asNodeOn, asNodeOff),
 		},
 		{
 			flag: "cri-endpoint", variable: "CONTAINER_RUNTIME_ENDPOINT", value: "auto|off|unix:///PATH", def: "auto",
-			help: "the container runtime's socket; auto looks where runtimes usually have it", set: c.setCRIEndpoint,
+			help: "socket of the container runtime; auto tries the usual paths; off uses no runtime", set: c.setCRIEndpoint,
 		},
 		{
 			flag: "events", variable: "EVENTS", value: "auto|off|cluster", def: eventsAuto,
-			help: "how kubelet's Events are watched: auto, only those of pods that need them; cluster, all with one watch, " +
-				"while any pod needs them, for small clusters; off, not at all",
+			help: "how to watch the kubelet's Events: auto, only for pods that need them; cluster, all with one watch while " +
+				"any pod needs them, for small clusters; off, not at all",
 			set: choice(&c.events, eventsAuto, eventsOff, eventsCluster),
 		},
 		{
 			flag: "listen-address", variable: "LISTEN_ADDRESS", value: "[HOST]:PORT", def: ":9717",
-			help: "where metrics, health and the API are served", set: c.setListenAddress,
+			help: "address to serve metrics, health checks and the API on", set: c.setListenAddress,
 		},
 	}, c.webSettings(), []setting{
 		logLevelSetting(&c.logLevel), logFormatSetting(&c.logFormat),
 		{
 			flag: "records", variable: "RECORDS", value: "timeline|transition|both|none", def: recordsTimeline,
-			help: "what standard output gets of each start-up that is over, as lines of JSON: its timeline, the records of " +
-				"kube-transition-metrics, both, or nothing",
+			help: "JSON lines to write to standard output for each completed start-up: timeline, its timeline; transition, " +
+				"the records of kube-transition-metrics; both; none",
 			set: choice(&c.records, recordsTimeline, recordsTransition, recordsBoth, recordsNone),
 		},
 		{
 			flag: "records-partial", variable: "RECORDS_PARTIAL", value: "on|off", def: partialOff, alone: partialOn,
-			help: "also write records of start-ups that go on, when something has changed, at most once a second for each pod",
-			set:  c.setPartial,
+			help: "also write records of start-ups in progress when they change, at most once per second and pod; requires " +
+				"--records=timeline, transition or both",
+			set: c.setPartial,
 		},
 		{
 			flag: "metrics-pod-labels", variable: "METRICS_POD_LABELS", value: "on|off", def: podLabelsOff, alone: podLabelsOn,
-			help: "whether metrics have a series for each pod on the node, with its namespace, name and workload, at most 250",
+			help: "export a metric series for each pod on the node, with its namespace, name and workload, at most 250",
 			set:  onOff(&c.podSeries, podLabelsOn, podLabelsOff),
 		},
 		{
 			flag: "history-limit", variable: "HISTORY_LIMIT", value: "SIZE", def: "4MiB",
-			help: "how much memory the start-ups of pods that are gone may take, of which the API goes on telling, the latest 1000 " +
-				"at most; about 2 KiB each; 0 keeps none", set: c.setHistoryLimit,
+			help: "memory for the start-ups of deleted pods, which the API still serves; about 2 KiB each, at most the latest " +
+				"1000; 0 to 64MiB, 0 keeps none", set: c.setHistoryLimit,
 		},
 		{
 			flag: "serve-objects", variable: "SERVE_OBJECTS", value: "on|off", def: objectsOff, alone: objectsOn,
-			help: "keep the pod objects of the node and serve them at /api/v1/objects/pods, without what can be a secret; about " +
-				"2 KiB of memory each", set: onOff(&c.serveObjects, objectsOn, objectsOff),
+			help: "keep the pod objects of the node in memory, about 2 KiB each, and serve them at /api/v1/objects/pods " +
+				"without the fields that can hold secrets", set: onOff(&c.serveObjects, objectsOn, objectsOff),
 		},
 		{
 			flag: "annotate", variable: "ANNOTATE", value: "on|off", def: annotateOff, alone: annotateOn,
-			help: "write podlapse.dev/startup onto pods with the annotation podlapse.dev/annotate: \"true\" once their start-up is " +
-				"over, and timestamp onto pods with the annotation addtime; needs a ServiceAccount that may patch pods",
+			help: "write the annotation podlapse.dev/startup to pods annotated podlapse.dev/annotate: \"true\" when their " +
+				"start-up completes, and the annotation timestamp to pods annotated addtime; requires a ServiceAccount " +
+				"that may patch pods",
 			set: onOff(&c.annotate, annotateOn, annotateOff),
 		},
 		{
 			flag: "termination", variable: "TERMINATION", value: "on|off", def: terminationOff, alone: terminationOn,
-			help: "follow each pod that is deleted until its object is gone, and tell where that time went: how each container stopped, " +
-				"its sandbox, the object; asks the runtime about such a pod once a second",
+			help: "follow each deleted pod until its object is gone and report where the time went: each container, the " +
+				"sandbox, the object; queries the runtime once per second for each such pod",
 			set: onOff(&c.termination, terminationOn, terminationOff),
 		},
 		{
 			flag: "rollout-traces", variable: "ROLLOUT_TRACES", value: "on|off", def: rolloutTracesOff, alone: rolloutTracesOn,
-			help: "send the start-ups of pods of the same version of the same owner as one trace over OTLP, not as one each",
+			help: "send the start-ups of all pods of one version of one owner as a single OTLP trace instead of one trace per pod",
 			set:  onOff(&c.rolloutTraces, rolloutTracesOn, rolloutTracesOff),
 		},
 		{
 			flag: "life-traces", variable: "LIFE_TRACES", value: "on|off", def: lifeTracesOff, alone: lifeTracesOn,
-			help: "send over OTLP what happens to a pod after its start-up, in the trace of that: runs of containers that end, and with " +
-				"--events=cluster what kubelet says",
+			help: "add what happens to a pod after its start-up to its OTLP trace: container runs that ended and, with " +
+				"--events=cluster, the kubelet's Events",
 			set: onOff(&c.lifeTraces, lifeTracesOn, lifeTracesOff),
 		},
 		{
 			flag: "verify-interval", variable: "VERIFY_INTERVAL", value: "off|DURATION", def: verifyOff,
-			help: "how often the pods that the watch told of are compared with a list, and repaired, such as 10m, give or take a tenth; " +
-				"before Kubernetes 1.34 each list makes the API server read all pods of the cluster", set: c.setVerifyInterval,
+			help: "how often to compare the watched pods with a list and repair differences, +/-10 %: off, or 10s to 24h; before " +
+				"Kubernetes 1.34 each list makes the API server read all pods of the cluster", set: c.setVerifyInterval,
 		},
 		{
 			flag: "watch-delays", variable: "WATCH_DELAYS", value: "on|off", def: delaysOff, alone: delaysOn,
-			help: "whether metrics tell how late the watches on pods and Events are, by the stamps of what they bring",
+			help: "export metrics of the delay of the pod and Event watches, measured by the timestamps of the objects",
 			set:  onOff(&c.watchDelays, delaysOn, delaysOff),
 		},
 		{
 			flag: "state-dir", variable: "STATE_DIR", value: "DIR",
-			help: "keep what must survive a restart in a file of at most 16 MiB in this directory, which no other agent " +
-				"uses, so that every start-up is reported; without it, those in flight are lost with the agent",
+			help: "directory for a state file of at most 16 MiB that preserves start-ups in progress across restarts; each " +
+				"agent needs its own; if unset, a restart loses start-ups in progress",
 			set: func(value string) error { c.stateDir = value; return nil },
 		},
 		{
 			flag: "record-observations", variable: "RECORD_OBSERVATIONS", value: "FILE",
-			help: "append every observation to a file of at most 256 MiB, for podlapse-agent replay",
+			help: "file to append every observation to, at most 256 MiB, for podlapse-agent replay",
 			set:  func(value string) error { c.recordObservations = value; return nil },
 		},
 		{
@@ -213,7 +215,7 @@ func (c *config) settings() []setting {
 		},
 		{
 			flag: "debug-profiles", variable: "DEBUG_PROFILES", value: "on|off", def: profilesOff, alone: profilesOn,
-			help: "make profiles of the agent itself, for go tool pprof, at /debug/pprof/heap, allocs, goroutine and profile, over loopback only",
+			help: "serve Go profiles of the agent at /debug/pprof/heap, allocs, goroutine and profile, over loopback only",
 			set:  onOff(&c.profiles, profilesOn, profilesOff),
 		},
 	}, c.nodeSettings(), c.probeSettings())
@@ -223,14 +225,14 @@ func (c *config) settings() []setting {
 func (c *config) setPartial(value string) error {
 	err := choice(&c.partial, partialOn, partialOff)(value)
 	if err == nil && c.partial == partialOn && c.records == recordsNone {
-		return errors.New("on goes with no --records=none, which writes no records: leave one of both out")
+		return errors.New("requires --records=timeline, transition or both")
 	}
 	return err
 }
 
 func (c *config) setNodeName(value string) error {
 	if problems := validation.IsDNS1123Subdomain(value); len(problems) > 0 {
-		return fmt.Errorf("%q is no node name: want a lower case DNS name of letters, digits, '-' and '.'", value)
+		return fmt.Errorf("invalid node name %q: must be a lower-case DNS name of letters, digits, '-' and '.'", value)
 	}
 	c.nodeName = value
 	return nil
@@ -238,7 +240,7 @@ func (c *config) setNodeName(value string) error {
 
 func (c *config) setCRIEndpoint(value string) error {
 	if value == "" {
-		return errors.New("is empty: want auto, off or unix:///absolute/path/of.sock")
+		return errors.New("must not be empty: use auto, off or unix:///absolute/path/of.sock")
 	}
 	endpoint, err := cri.ParseEndpoint(value)
 	c.criEndpoint = endpoint
@@ -248,13 +250,13 @@ func (c *config) setCRIEndpoint(value string) error {
 func (c *config) setListenAddress(value string) error {
 	host, port, err := net.SplitHostPort(value)
 	if err != nil {
-		return fmt.Errorf("%q is no address: want [HOST]:PORT such as :9717 or 127.0.0.1:9717", value)
+		return fmt.Errorf("invalid address %q: must be [HOST]:PORT, for example :9717 or 127.0.0.1:9717", value)
 	}
 	if _, err := strconv.ParseUint(port, 10, 16); err != nil {
-		return fmt.Errorf("%q has no port from 0 to 65535", value)
+		return fmt.Errorf("invalid port in %q: must be 0 to 65535", value)
 	}
 	if host != "" && net.ParseIP(host) == nil && len(validation.IsDNS1123Subdomain(host)) > 0 {
-		return fmt.Errorf("%q has a host that is neither an IP address nor a DNS name", value)
+		return fmt.Errorf("invalid host in %q: must be an IP address or a DNS name", value)
 	}
 	c.listenAddress = value
 	return nil
@@ -267,7 +269,7 @@ func (c *config) setHistoryLimit(value string) error {
 	quantity, err := resource.ParseQuantity(strings.TrimSuffix(value, "B"))
 	bytes, exact := quantity.AsInt64()
 	if err != nil || !exact || bytes < 0 || bytes > maxHistory {
-		return fmt.Errorf("%q is no size: want 0 to 64MiB, such as 4MiB or 512KiB", value)
+		return fmt.Errorf("invalid size %q: must be 0 to 64MiB, for example 4MiB or 512KiB", value)
 	}
 	c.historyBytes = int(bytes)
 	return nil
@@ -293,6 +295,6 @@ func choice(target *string, words ...string) func(string) error {
 			}
 		}
 		last := len(words) - 1
-		return fmt.Errorf("%q is not known: want %s or %s", value, strings.Join(words[:last], ", "), words[last])
+		return fmt.Errorf("invalid value %q: must be %s or %s", value, strings.Join(words[:last], ", "), words[last])
 	}
 }

@@ -15,22 +15,22 @@ func (c *config) webSettings() []setting {
 	return []setting{
 		{
 			flag: "web-config-file", variable: "WEB_CONFIG_FILE", value: "FILE",
-			help: "TLS and passwords for what is served, in the format of prometheus/exporter-toolkit; this file and those " +
-				"that it names are read again when they change",
+			help: "TLS and passwords for the HTTP server, in the format of prometheus/exporter-toolkit; the agent rereads this " +
+				"file and the files it names when they change",
 			set: c.setWebConfigFile,
 		},
 		{
 			flag: "web-auth", variable: "WEB_AUTH", value: "auto|local|none|kubernetes", def: webAuthAuto,
-			help: "who may read: local, over loopback everything (kubectl port-forward, kubectl podlapse), from elsewhere metrics and " +
-				"health checks; none, everybody everything; kubernetes, whose bearer token the API server accepts (TokenReview) and lets " +
-				"get nonResourceURL /metrics or /podlapse/PATH (SubjectAccessReview); auto, none where --web-config-file asks for " +
-				"passwords or client certificates, else local",
+			help: "who may read: local, loopback clients (kubectl port-forward, kubectl podlapse) everything, other clients only " +
+				"metrics and health checks; none, every client everything; kubernetes, clients with a bearer token that the " +
+				"API server accepts (TokenReview) and allows to get the nonResourceURL /metrics or /podlapse/PATH " +
+				"(SubjectAccessReview); auto, none if --web-config-file requires passwords or client certificates, else local",
 			set: c.setWebAuth,
 		},
 		{
 			flag: "web-hosts", variable: "WEB_HOSTS", value: "NAME[,NAME]...",
-			help: "names under which the agent may be asked over loopback, beside localhost and IP addresses, such as that of a proxy " +
-				"in the same pod; other names are those of foreign pages",
+			help: "host names to accept over loopback besides localhost and IP addresses, for example of a proxy in the same " +
+				"pod; requests for other names are refused, because they can come from foreign web pages",
 			set: c.setWebHosts,
 		},
 	}

@@ -17,7 +17,8 @@ import (
 func (a asker) runExplain(ctx context.Context, args []string, getenv func(string) string, stdout, stderr io.Writer) int {
 	var c askConfig
 	asking, rest, code, ok := a.begin("explain", "explain [flags] [[NAMESPACE/]POD]\n\n"+
-		"Also of pods that are gone, for as long as an agent remembers them. Without a pod, all pods are listed, a line each.",
+		"Shows where the start-up time of a pod went, also of a deleted pod that an agent still remembers.\n"+
+		"Without POD, lists all pods, one per line.",
 		c.settings(), &c.target, args, 1, getenv, stdout, stderr)
 	if !ok {
 		return code
@@ -82,11 +83,11 @@ func (a asking) record(ctx context.Context, pod podName) (export.Record, []error
 	case known:
 		return latest, failed, nil
 	case len(failed) > 0:
-		return export.Record{}, nil, fmt.Errorf("of %d agents, %d did not answer and the others do not know pod %s/%s; %w",
+		return export.Record{}, nil, fmt.Errorf("%d agents asked: %d did not answer, and the others do not know pod %s/%s: %w",
 			len(answers), len(failed), pod.namespace, pod.name, failed[0])
 	}
-	return export.Record{}, nil, fmt.Errorf("%w %s/%s, of %d that were asked: there is none of this name, and agents remember only the "+
-		"latest pods that are gone, and none from before their own start", errUnknownPod, pod.namespace, pod.name, len(answers))
+	return export.Record{}, nil, fmt.Errorf("%w %s/%s (%d agents asked): check the name; agents remember only the latest deleted pods, "+
+		"and no pod deleted before their own start", errUnknownPod, pod.namespace, pod.name, len(answers))
 }
 
 // mayBeGone says that there is no such pod, or that who asks may not know: an agent may know it all the same.
@@ -112,9 +113,9 @@ func (a asking) explainAll(ctx context.Context, c askConfig) int {
 	return a.list(ctx, c.output, filter, func(list listed) string {
 		switch {
 		case len(list.records) == 0 && c.namespace != "":
-			return terminal.Clean("no pods of namespace "+c.namespace+" are known") + "\n"
+			return terminal.Clean("no known pods in namespace "+c.namespace) + "\n"
 		case len(list.records) == 0:
-			return "no pods are known yet\n"
+			return "no known pods yet\n"
 		}
 		return export.Summary(list.records, a.several(), c.page(a.stdout, a.getenv))
 	})
@@ -153,7 +154,7 @@ func (a asking) ask(ctx context.Context, filter client.Filter) (listed, error) {
 	}
 	if more := len(list.records) - maxListed; more > 0 {
 		list.records = list.records[:maxListed]
-		list.failed = append(list.failed, fmt.Errorf("%d more pods are left out: ask for fewer with -n or --node", more))
+		list.failed = append(list.failed, fmt.Errorf("%d more pods are not shown: select fewer with -n or --node", more))
 	}
 	return list, nil
 }
@@ -186,7 +187,7 @@ func namedPod(text, namespace string) (podName, error) {
 func (p *podName) set(value string) error {
 	namespace, name, ok := strings.Cut(value, "/")
 	if !ok || namespace == "" || name == "" || strings.Contains(name, "/") {
-		return fmt.Errorf("%q is no pod: want NAMESPACE/POD", value)
+		return fmt.Errorf("invalid pod %q: must be NAMESPACE/POD", value)
 	}
 	*p = podName{namespace, name}
 	return nil

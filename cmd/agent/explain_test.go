@@ -122,7 +122,7 @@ func TestExplainShowsWhatTheAgentWants(t *testing.T) {
 		{"", server.URL, "", "", ""},
 		{"", server.URL, token, "Bearer a-token", ""},
 		{"", withPassword, "", "Basic bWU6c2VjcmV0", ""},
-		{"Bearer", server.URL, "", "", "see --token-file"},
+		{"Bearer", server.URL, "", "", "set --token-file"},
 		{"Basic", server.URL, "", "", "http://USER:PASSWORD@127.0.0.1:"},
 	} {
 		challenge = test.challenge

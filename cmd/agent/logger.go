@@ -28,7 +28,7 @@ func newLogger(level zapcore.Level, format string, out io.Writer) *zap.Logger {
 func logLevelSetting(level *zapcore.Level) setting {
 	return setting{
 		flag: "log-level", variable: "LOG_LEVEL", value: "debug|info|warn|error", def: "info",
-		help: "the least important messages to log, on standard error",
+		help: "lowest level to log to standard error",
 		set: func(value string) error {
 			switch value {
 			case "debug", "info", "warn", "error":
@@ -42,6 +42,6 @@ func logLevelSetting(level *zapcore.Level) setting {
 func logFormatSetting(format *string) setting {
 	return setting{
 		flag: "log-format", variable: "LOG_FORMAT", value: "json|console", def: formatJSON,
-		help: "how messages are written", set: choice(format, formatJSON, formatConsole),
+		help: "format of log messages", set: choice(format, formatJSON, formatConsole),
 	}
 }

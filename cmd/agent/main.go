@@ -50,10 +50,10 @@ type command struct {
 func commands(program string) []command {
 	ask := asker{program}
 	asking := []command{
-		{name: "top", summary: "show what starts now, where it is stuck, and what has started", run: ask.runTop, flags: func() []setting { return new(topConfig).settings() }},
-		{name: "explain", summary: "show where the start-up time of a pod went, also of one that is gone", run: ask.runExplain,
+		{name: "top", summary: "show pods that are starting, where they are stuck, and started pods", run: ask.runTop, flags: func() []setting { return new(topConfig).settings() }},
+		{name: "explain", summary: "show where the start-up time of a pod went, also of a deleted pod", run: ask.runExplain,
 			flags: func() []setting { return new(askConfig).settings() }, arguments: ask.suggestPods},
-		{name: "pulls", summary: "list the image pulls that go on, and those that are over", run: ask.runPulls,
+		{name: "pulls", summary: "list image pulls in progress and completed image pulls", run: ask.runPulls,
 			flags: func() []setting { return new(askConfig).settings() }},
 	}
 	general := []command{
@@ -66,13 +66,13 @@ func commands(program string) []command {
 		return slices.Concat(asking, general)
 	}
 	return slices.Concat([]command{
-		{name: "run", summary: "watch the pods of a node until told to stop", run: runAgent, flags: func() []setting { return new(config).settings() }},
-		{name: "check", summary: "test what run needs on this node, and say how to mend it", run: runCheck, flags: func() []setting { return new(config).settings() }},
+		{name: "run", summary: "watch the pods of a node until stopped", run: runAgent, flags: func() []setting { return new(config).settings() }},
+		{name: "check", summary: "test what run needs on this node, and print a remedy for each failure", run: runCheck, flags: func() []setting { return new(config).settings() }},
 	}, asking, []command{
-		{name: runtimeProxyCommand, summary: "serve to an agent in another container the runtime calls that only read",
+		{name: runtimeProxyCommand, summary: "forward read-only runtime calls for an agent in another container",
 			run: runRuntimeProxy, flags: func() []setting { return new(proxyConfig).settings() }},
-		{name: "replay", summary: "show the timelines of recorded observations", run: runReplay, flags: func() []setting { return new(replayConfig).settings() }, files: true},
-		{name: "completion", summary: "print a script that completes commands in bash, zsh or fish", run: runCompletion,
+		{name: "replay", summary: "show the timelines in a recording", run: runReplay, flags: func() []setting { return new(replayConfig).settings() }, files: true},
+		{name: "completion", summary: "print a completion script for bash, zsh or fish", run: runCompletion,
 			arguments: func(context.Context, []string, func(string) string, string) []string { return shells() }},
 	}, general)
 }
@@ -109,7 +109,7 @@ func endAtOnce(program string, giveBack func()) {
 	go func() {
 		defer close(said)
 		giveBack()
-		fmt.Fprintf(os.Stderr, "%s: a second signal, ending at once\n", program)
+		fmt.Fprintf(os.Stderr, "%s: received a second signal, exiting immediately\n", program)
 	}()
 	select {
 	case <-said:
@@ -168,14 +168,14 @@ func runAs(ctx context.Context, program string, args []string, getenv func(strin
 
 func runHelp(program string, args []string, stdout, stderr io.Writer) int {
 	if len(args) > 0 && args[0] != "--help" {
-		return failUsageAs(stderr, program, "help", fmt.Errorf("unexpected argument %q: want one command", args[len(args)-1]))
+		return failUsageAs(stderr, program, "help", fmt.Errorf("unexpected argument %q: help takes one command", args[len(args)-1]))
 	}
 	printUsage(stdout, program)
 	return exitOK
 }
 
 func printUsage(out io.Writer, program string) {
-	fmt.Fprintf(out, "%s tells where every second of a pod's start-up went.\n\nCommands:\n", program)
+	fmt.Fprintf(out, "%s shows where every second of a pod's start-up went.\n\nCommands:\n", program)
 	for _, c := range commands(program) {
 		fmt.Fprintf(out, "  %-13s %s\n", c.name, c.summary)
 	}

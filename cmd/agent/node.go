@@ -39,23 +39,24 @@ func (c *config) nodeSettings() []setting {
 	return []setting{
 		{
 			flag: "node-health", variable: "NODE_HEALTH", value: "on|off", def: nodeHealthOff, alone: nodeHealthOn,
-			help: "whether metrics tell of the node itself, its conditions, whether it is available and why not, and of its add-ons; " +
-				"needs list and watch of nodes",
+			help: "export metrics of the node: its conditions, its availability with the reasons, and its add-ons; requires " +
+				"permission to list and watch nodes",
 			set: onOff(&c.node.health, nodeHealthOn, nodeHealthOff),
 		},
 		{
 			flag: "node-warm-up", variable: "NODE_WARM_UP", value: "DURATION", def: "5m",
-			help: "how old a node must be to be available, 0 to 24h", set: c.setWarmUp,
+			help: "minimum age of an available node, 0s to 24h", set: c.setWarmUp,
 		},
 		{
 			flag: "addons", variable: "ADDONS", value: "NAMESPACE[,NAMESPACE...][:LABELS]", def: node.DefaultSelector,
-			help: "which pods are add-ons, with --node-health: those of some namespaces, or of all, as in :LABELS, with labels as for kubectl get -l",
-			set:  func(value string) (err error) { c.node.addons, err = node.ParseSelector(value); return err },
+			help: "with --node-health, which pods are add-ons: pods of these namespaces (of all namespaces if none is named), " +
+				"limited to those that match LABELS, a label selector as in kubectl get -l",
+			set: func(value string) (err error) { c.node.addons, err = node.ParseSelector(value); return err },
 		},
 		{
 			flag: "pressure", variable: "PRESSURE", value: "on|off", def: pressureOff, alone: pressureOn,
-			help: "whether phases tell for how much of them tasks of the node waited for cpu, io and memory; read from /proc/pressure " +
-				"while pods start", set: onOff(&c.node.pressure, pressureOn, pressureOff),
+			help: "report how long tasks on the node waited for cpu, io and memory during each phase; reads /proc/pressure while " +
+				"pods start", set: onOff(&c.node.pressure, pressureOn, pressureOff),
 		},
 	}
 }
@@ -63,7 +64,7 @@ func (c *config) nodeSettings() []setting {
 func (c *config) setWarmUp(value string) error {
 	parsed, err := time.ParseDuration(value)
 	if err != nil || parsed < 0 || parsed > 24*time.Hour {
-		return fmt.Errorf("%q is no length of time: want 0s to 24h, such as 5m", value)
+		return fmt.Errorf("invalid duration %q: must be 0s to 24h, for example 5m", value)
 	}
 	c.node.warmUp = parsed
 	return nil

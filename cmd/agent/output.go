@@ -36,14 +36,14 @@ func (o *output) settings() []setting {
 	return []setting{
 		{
 			flag: "o", alias: "output", value: "table|json|yaml", def: outputTable,
-			help: "what to print: text for people, or the API's own answer", set: choice(&o.format, outputTable, outputJSON, outputYAML),
+			help: "output format: table, text for people; json or yaml, the API's response", set: choice(&o.format, outputTable, outputJSON, outputYAML),
 		},
 		{
 			flag: "color", value: "auto|always|never", def: colorAuto,
-			help: "whether text has colors; auto: on a terminal, unless NO_COLOR is set", set: choice(&o.color, colorAuto, colorAlways, colorNever),
+			help: "whether to use colors; auto uses them on a terminal unless NO_COLOR is set", set: choice(&o.color, colorAuto, colorAlways, colorNever),
 		},
 		{
-			flag: "width", value: "COLUMNS", help: "how wide to draw; without it, as wide as the terminal, elsewhere 110",
+			flag: "width", value: "COLUMNS", help: "width of the output, 1 to 1023; if unset, the terminal's width, or 110 without a terminal",
 			set: func(value string) error {
 				if value == "" {
 					return nil
@@ -59,7 +59,7 @@ func setWidth(target *int) func(string) error {
 	return func(value string) error {
 		width, err := strconv.ParseUint(value, 10, 10)
 		if err != nil || width == 0 {
-			return fmt.Errorf("%q is no width: want a number of columns from 1 to 1023", value)
+			return fmt.Errorf("invalid width %q: must be 1 to 1023 columns", value)
 		}
 		*target = int(width)
 		return nil

@@ -37,12 +37,12 @@ func (c *config) probeSettings() []setting {
 	return []setting{
 		{
 			flag: "node-address", variable: "NODE_ADDRESS", value: "IP",
-			help: "the node's address, for $(NODE_ADDRESS) in the probes file, as from a pod's field status.hostIP", set: c.setNodeAddress,
+			help: "IP address of the node, which replaces $(NODE_ADDRESS) in the probes file; take it from status.hostIP", set: c.setNodeAddress,
 		},
 		{
 			flag: "probes-file", variable: "PROBES_FILE", value: "FILE",
-			help: "what to ask again and again, in YAML: names, ports, HTTP servers, registries, the runtime, the API server; see " +
-				"docs/probes.md; it is read again when it changes", set: c.setProbesFile,
+			help: "YAML file with periodic probes of DNS names, ports, HTTP servers, registries, the runtime and the API server, " +
+				"see docs/probes.md; the agent rereads it when it changes", set: c.setProbesFile,
 		},
 	}
 }
@@ -53,7 +53,7 @@ func (c *config) setNodeAddress(value string) error {
 	}
 	address, err := netip.ParseAddr(value)
 	if err != nil || address.Zone() != "" {
-		return fmt.Errorf("%.80q is no IP address: want one such as 10.0.0.7", value)
+		return fmt.Errorf("invalid IP address %.80q: must be an address without a zone, for example 10.0.0.7", value)
 	}
 	c.probes.node = address
 	return nil
@@ -75,7 +75,7 @@ func loadProbes(path string, node probe.Node, runtime bool) (probe.Config, error
 		return probe.Config{}, err
 	}
 	if !runtime && slices.ContainsFunc(config.Probes, func(p probe.Probe) bool { return p.Kind == probe.KindCRI }) {
-		return probe.Config{}, errors.New("probes of kind cri need the runtime: take them out, or --cri-endpoint=off")
+		return probe.Config{}, errors.New("probes of kind cri need a container runtime: remove these probes or unset --cri-endpoint=off")
 	}
 	return config, nil
 }

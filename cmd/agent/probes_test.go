@@ -107,7 +107,7 @@ func TestProbesOfTheRuntimeNeedOne(t *testing.T) {
 	if err := os.WriteFile(path, []byte("probes: [{name: cri, kind: cri}]"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	for endpoint, want := range map[string]string{"off": "--probes-file: probes of kind cri need the runtime", "auto": ""} {
+	for endpoint, want := range map[string]string{"off": "--probes-file: probes of kind cri need a container runtime", "auto": ""} {
 		var c config
 		_, err := settle(c.settings(), []string{"--node-name=a", "--cri-endpoint=" + endpoint, "--probes-file=" + path}, func(string) string { return "" }, 0)
 		if want == "" && err != nil || want != "" && (err == nil || !strings.Contains(err.Error(), want)) {
@@ -138,7 +138,7 @@ func TestTheProbesFileIsLoadedAnew(t *testing.T) {
 		t.Errorf("asks %+v, %v", got, err)
 	}
 	write("probes: [{name: a, kind: cri}]")
-	if _, err := c.probes.load(); err == nil || !strings.Contains(err.Error(), "probes of kind cri need the runtime") {
+	if _, err := c.probes.load(); err == nil || !strings.Contains(err.Error(), "probes of kind cri need a container runtime") {
 		t.Errorf("took it: %v", err)
 	}
 }
@@ -191,7 +191,7 @@ func TestCheckTellsOfNodeAndProbes(t *testing.T) {
 			"--node-health", "--probes-file=" + probesFile(t)}, flags...), func(string) string { return "" }, &out, &errs)
 		return out.String() + errs.String()
 	}
-	for _, want := range []string{"ok       node           the object of node-a can be listed and watched", "ok       probes         1 are listed, and up to 1 registries"} {
+	for _, want := range []string{"ok       node           can list and watch the object of node-a", "ok       probes         1 are listed, and up to 1 registries"} {
 		if got := check(); !strings.Contains(got, want) {
 			t.Errorf("want %q in\n%s", want, got)
 		}
@@ -200,11 +200,11 @@ func TestCheckTellsOfNodeAndProbes(t *testing.T) {
 		t.Errorf("add-ons of all namespaces:\n%s", got)
 	}
 	cluster.Authorize(func(a podwatchtest.Attempt) bool { return a.Resource != "nodes" })
-	if got := check(); !strings.Contains(got, "failed   node ") || !strings.Contains(got, "allow the ServiceAccount list and watch of nodes") {
+	if got := check(); !strings.Contains(got, "failed   node ") || !strings.Contains(got, "allow the ServiceAccount to list and watch nodes") {
 		t.Errorf("refused:\n%s", got)
 	}
 	cluster.Refuse(http.StatusInternalServerError, metav1.StatusReasonInternalError, "no")
-	if got := check(); strings.Contains(got, "allow the ServiceAccount list and watch of nodes") {
+	if got := check(); strings.Contains(got, "allow the ServiceAccount to list and watch nodes") {
 		t.Errorf("another failure is none of RBAC:\n%s", got)
 	}
 }

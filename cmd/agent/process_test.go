@@ -91,7 +91,7 @@ func startWith(t *testing.T, prepare func(stdout *os.File), flags ...string) *pr
 		<-read
 		http.DefaultClient.CloseIdleConnections()
 	})
-	p.base = "http://" + p.await("podlapse agent starts")["address"].(string)
+	p.base = "http://" + p.await("starting podlapse agent")["address"].(string)
 	return p
 }
 

@@ -24,7 +24,7 @@ func newRecorder(c config, header record.Header, before []timeline.Observation, 
 	if c.recordObservations != "" {
 		file, err := record.OpenFile(c.recordObservations)
 		if err != nil {
-			return nil, fmt.Errorf("open the file to record to (--record-observations): %w", err)
+			return nil, fmt.Errorf("--record-observations: %w", err)
 		}
 		parts.File = file
 		parts.Report = board.Register(partRecording, "not started yet")

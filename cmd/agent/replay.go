@@ -33,7 +33,7 @@ type replayConfig struct {
 func (c *replayConfig) settings() []setting {
 	return []setting{
 		{
-			flag: "pod", value: "NAMESPACE/POD", help: "show only the pods of this name; without it, every pod",
+			flag: "pod", value: "NAMESPACE/POD", help: "show only pods with this name; if unset, all pods",
 			set: func(value string) error {
 				if value == "" {
 					return nil
@@ -43,11 +43,11 @@ func (c *replayConfig) settings() []setting {
 		},
 		{
 			flag: "o", value: "waterfall|json", def: outputWaterfall,
-			help: "what to print: a picture of each start-up, or its record as a line of JSON",
+			help: "output format: waterfall, a chart of each start-up; json, its record as a line of JSON",
 			set:  choice(&c.output, outputWaterfall, outputJSON),
 		},
 		{
-			flag: "width", value: "COLUMNS", def: strconv.Itoa(defaultColumns), help: "how wide a waterfall may be", set: setWidth(&c.width),
+			flag: "width", value: "COLUMNS", def: strconv.Itoa(defaultColumns), help: "maximum width of a waterfall, 1 to 1023", set: setWidth(&c.width),
 		},
 	}
 }
@@ -56,19 +56,19 @@ func runReplay(_ context.Context, args []string, getenv func(string) string, std
 	var c replayConfig
 	rest, err := settle(c.settings(), args, getenv, 1)
 	if errors.Is(err, errHelp) {
-		printHelp(stdout, agentProgram, "replay [flags] FILE\n\nFILE is a recording that --record-observations or "+
-			"/debug/observations made; - is standard input.", c.settings())
+		printHelp(stdout, agentProgram, "replay [flags] FILE\n\nFILE is a recording from --record-observations or "+
+			"/debug/observations; - is standard input.", c.settings())
 		return exitOK
 	}
 	if err == nil && len(rest) == 0 {
-		err = errors.New("which FILE? want a recording, or - for standard input")
+		err = errors.New("FILE is required: name a recording, or use - for standard input")
 	}
 	if err != nil {
 		return failUsage(stderr, "replay", err)
 	}
 	timelines, err := replay(rest[0])
 	if errors.Is(err, record.ErrTruncated) {
-		fmt.Fprintf(stderr, "podlapse-agent replay: %v; going on without it\n", err)
+		fmt.Fprintf(stderr, "podlapse-agent replay: %v; ignoring that line\n", err)
 		err = nil
 	}
 	if err == nil {
@@ -90,7 +90,7 @@ func replay(path string) ([]timeline.Timeline, error) {
 	}
 	file, err := os.Open(path)
 	if err != nil {
-		return nil, fmt.Errorf("open the recording: %w", err)
+		return nil, fmt.Errorf("open recording: %w", err)
 	}
 	defer file.Close()
 	timelines, err := record.Replay(record.NewReader(file))
@@ -102,7 +102,7 @@ func in(path string, err error) error {
 	if err == nil {
 		return nil
 	}
-	return fmt.Errorf("%s, %w", path, err)
+	return fmt.Errorf("%s: %w", path, err)
 }
 
 func (c *replayConfig) chosen(timelines []timeline.Timeline) ([]timeline.Timeline, error) {
@@ -111,11 +111,11 @@ func (c *replayConfig) chosen(timelines []timeline.Timeline) ([]timeline.Timelin
 			return podName{t.Namespace, t.Name} != c.pod
 		})
 		if len(timelines) == 0 {
-			return nil, fmt.Errorf("the recording holds no pod %s/%s (--pod)", c.pod.namespace, c.pod.name)
+			return nil, fmt.Errorf("the recording does not contain pod %s/%s (--pod)", c.pod.namespace, c.pod.name)
 		}
 	}
 	if len(timelines) == 0 {
-		return nil, errors.New("the recording holds no pods")
+		return nil, errors.New("the recording does not contain any pods")
 	}
 	return timelines, nil
 }

@@ -87,22 +87,22 @@ func TestReplayFails(t *testing.T) {
 		code int
 		want string
 	}{
-		"no file":        {nil, exitUsage, "which FILE?"},
+		"no file":        {nil, exitUsage, "FILE is required"},
 		"two files":      {[]string{coldStart, coldStart}, exitUsage, "unexpected argument"},
-		"a wrong pod":    {[]string{"--pod", "web-0", coldStart}, exitUsage, `--pod: "web-0" is no pod: want NAMESPACE/POD`},
-		"a wrong output": {[]string{"-o", "xml", coldStart}, exitUsage, `-o: "xml" is not known: want waterfall or json`},
-		"no such file":   {[]string{"/does/not/exist"}, exitFailed, "open the recording: open /does/not/exist"},
-		"no such pod":    {[]string{"--pod=shop/web-1", coldStart}, exitFailed, "no pod shop/web-1"},
+		"a wrong pod":    {[]string{"--pod", "web-0", coldStart}, exitUsage, `--pod: invalid pod "web-0": must be NAMESPACE/POD`},
+		"a wrong output": {[]string{"-o", "xml", coldStart}, exitUsage, `-o: invalid value "xml": must be waterfall or json`},
+		"no such file":   {[]string{"/does/not/exist"}, exitFailed, "open recording: open /does/not/exist"},
+		"no such pod":    {[]string{"--pod=shop/web-1", coldStart}, exitFailed, "does not contain pod shop/web-1"},
 		"not a recording": {
-			[]string{recording(t, `{"apiVersion":"v1"}`)}, exitFailed, "recording.jsonl, line 1: not a recording: ",
+			[]string{recording(t, `{"apiVersion":"v1"}`)}, exitFailed, "recording.jsonl: line 1: not a recording: ",
 		},
 		"a broken line": {
-			[]string{recording(t, header+"{}}\n"+header)}, exitFailed, "recording.jsonl, line 2: invalid character '}'",
+			[]string{recording(t, header+"{}}\n"+header)}, exitFailed, "recording.jsonl: line 2: invalid character '}'",
 		},
 		"a newer format": {
 			[]string{recording(t, `{"kind":"header","version":3}`)}, exitFailed, "version 3 is not known",
 		},
-		"no pods": {[]string{recording(t, header)}, exitFailed, "holds no pods"},
+		"no pods": {[]string{recording(t, header)}, exitFailed, "does not contain any pods"},
 	} {
 		code, stdout, stderr := replayed(t, test.args...)
 		if code != test.code || stdout != "" || !strings.Contains(stderr, test.want) {

@@ -84,7 +84,7 @@ func serve(ctx context.Context, c config, api apiServer, registry *prometheus.Re
 	lines := newRecords(c, records, handed, registry, logger)
 	if lines != nil {
 		if discards(records) {
-			logger.Warn("standard output is /dev/null, or was closed: nobody gets the records; --records=none if that is meant")
+			logger.Warn("records are discarded: standard output is closed or /dev/null; use --records=none if intended")
 		}
 		settled = append(settled, lines.Offer)
 		if c.partial == partialOn {
@@ -269,7 +269,7 @@ func serve(ctx context.Context, c config, api apiServer, registry *prometheus.Re
 	if err != nil {
 		return err
 	}
-	logger.Info("podlapse agent starts",
+	logger.Info("starting podlapse agent",
 		zap.String("version", build.Version), zap.String("revision", build.Revision),
 		zap.String("node", c.nodeName), zap.Stringer("address", server.Addr()),
 		zap.Stringer("cri_endpoint", c.criEndpoint), memoryLimitField())

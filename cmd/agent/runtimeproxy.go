@@ -31,17 +31,16 @@ func (c *proxyConfig) settings() []setting {
 	return []setting{
 		{
 			flag: "cri-endpoint", variable: "CONTAINER_RUNTIME_ENDPOINT", value: "unix:///PATH", required: true,
-			help: "the container runtime's socket", set: setSocket(&c.runtime),
+			help: "socket of the container runtime", set: setSocket(&c.runtime),
 		},
 		{
 			flag: "proxy-endpoint", variable: "PROXY_ENDPOINT", value: "unix:///PATH",
-			def: "unix://" + proxySocket,
-			help: "the socket to serve on, for --cri-endpoint of run; its user and group are those of the proxy, " +
-				"its mode is 0660",
+			def:  "unix://" + proxySocket,
+			help: "socket to serve on, for --cri-endpoint of run; owned by the proxy's user and group, with mode 0660",
 			set: func(value string) error {
 				err := setSocket(&c.listen)(value)
 				if err == nil && c.listen == c.runtime {
-					return errors.New("is the socket of --cri-endpoint: choose another path")
+					return errors.New("must differ from --cri-endpoint: choose another path")
 				}
 				return err
 			},
@@ -62,7 +61,7 @@ func setSocket(path *string) func(value string) error {
 		}
 		if len(endpoint.Path()) > maxSocketPath {
 			return fmt.Errorf(
-				"invalid endpoint %q: the path has %d bytes, must have at most %d",
+				"invalid endpoint %q: the path has %d bytes, must be at most %d",
 				value,
 				len(endpoint.Path()),
 				maxSocketPath,
@@ -81,8 +80,8 @@ func runRuntimeProxy(ctx context.Context, args []string, getenv func(string) str
 		printHelp(
 			stdout,
 			agentProgram,
-			"runtime-proxy [flags]\n\nServes to the agent, in another container, the calls to the container runtime "+
-				"that only read.\nEvery other call is refused before it reaches the runtime.",
+			"runtime-proxy [flags]\n\nForwards read-only calls to the container runtime for an agent in another container.\n"+
+				"Refuses every other call before it reaches the runtime.",
 			c.settings(),
 		)
 		return exitOK
@@ -96,7 +95,7 @@ func runRuntimeProxy(ctx context.Context, args []string, getenv func(string) str
 		logger.Error("runtime proxy failed", zap.Error(err))
 		return exitFailed
 	}
-	logger.Info("runtime proxy starts", zap.String("version", thisBuild().Version), zap.String("runtime", c.runtime),
+	logger.Info("starting runtime proxy", zap.String("version", thisBuild().Version), zap.String("runtime", c.runtime),
 		zap.String("socket", c.listen))
 	if err := proxy.Run(ctx); err != nil {
 		logger.Error("runtime proxy failed", zap.Error(err))

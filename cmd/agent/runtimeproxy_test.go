@@ -33,7 +33,7 @@ func startProxy(t *testing.T, runtime, socket string) proxyProcess {
 	}
 	stderr.Close()
 	line, err := bufio.NewReader(log).ReadString('\n')
-	if err != nil || !strings.Contains(line, "runtime proxy starts") {
+	if err != nil || !strings.Contains(line, "starting runtime proxy") {
 		t.Fatalf("the proxy says %q, %v", line, err)
 	}
 	return p
@@ -95,14 +95,14 @@ func TestRuntimeProxyFlags(t *testing.T) {
 		t.Helper()
 		runs(t, agentProgram, env, append([]string{runtimeProxyCommand}, args...)...).must(t, exitUsage, "", stderr)
 	}
-	try("--cri-endpoint (or CONTAINER_RUNTIME_ENDPOINT): is required")
+	try("--cri-endpoint (or CONTAINER_RUNTIME_ENDPOINT) is required")
 	for _, value := range []string{"auto", "off", "/run/c.sock", "unix://c.sock", "unix:///a/../b"} {
 		try("invalid endpoint", "--cri-endpoint="+value)
 		try("--proxy-endpoint: invalid endpoint", "--cri-endpoint=unix:///r.sock", "--proxy-endpoint="+value)
 	}
-	try("must have at most 107", "--cri-endpoint=unix:///"+strings.Repeat("x", 200))
+	try("must be at most 107", "--cri-endpoint=unix:///"+strings.Repeat("x", 200))
 	try("choose another path", "--cri-endpoint=unix:///r.sock", "--proxy-endpoint=unix:///r.sock")
-	try("no such flag", "--node-name=a")
+	try("unknown flag", "--node-name=a")
 	try("unexpected argument", "x", "--cri-endpoint=unix:///r.sock")
 	runs(t, agentProgram, env, runtimeProxyCommand, "--help").must(t, exitOK, "--proxy-endpoint unix:///PATH", "")
 	runs(
@@ -112,7 +112,7 @@ func TestRuntimeProxyFlags(t *testing.T) {
 		"__complete",
 		runtimeProxyCommand,
 		"--",
-	).must(t, exitOK, "--cri-endpoint\tthe container runtime's socket", "")
+	).must(t, exitOK, "--cri-endpoint\tsocket of the container runtime", "")
 
 	file := filepath.Join(t.TempDir(), "file")
 	if err := os.WriteFile(file, nil, 0o600); err != nil {

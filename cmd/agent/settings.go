@@ -26,7 +26,7 @@ type setting struct {
 }
 
 // errHelp is returned when the arguments ask for help.
-var errHelp = errors.New("help wanted")
+var errHelp = errors.New("help requested")
 
 // given is a value and where it came from.
 type given struct {
@@ -54,7 +54,7 @@ func settle(settings []setting, args []string, getenv func(string) string, maxAr
 		}
 		if !ok {
 			if s.required {
-				problems = append(problems, fmt.Errorf("%s: is required", s.names()))
+				problems = append(problems, fmt.Errorf("%s is required", s.names()))
 				continue
 			}
 			g = given{value: s.def, from: dashed(s.flag)}
@@ -122,13 +122,13 @@ func parse(settings []setting, args []string, arguments bool) (flags map[string]
 			problems = append(problems, errHelp)
 			continue
 		case !isKnown:
-			problems = append(problems, fmt.Errorf("%s: no such flag", dashed(name)))
+			problems = append(problems, fmt.Errorf("unknown flag %s", dashed(name)))
 			continue
 		case !hasValue && s.alone != "" && (len(args) == 0 || strings.HasPrefix(args[0], "-") ||
 			arguments && !slices.Contains(strings.Split(s.value, "|"), args[0])):
 			value = s.alone
 		case !hasValue && (len(args) == 0 || strings.HasPrefix(args[0], "--")):
-			problems = append(problems, fmt.Errorf("%s: needs a value", dashed(name)))
+			problems = append(problems, fmt.Errorf("%s needs a value", dashed(name)))
 			continue
 		case !hasValue:
 			value, args = args[0], args[1:]
@@ -163,14 +163,18 @@ func printHelp(out io.Writer, program, usage string, settings []setting) {
 			names += ", " + dashed(s.alias)
 		}
 		fmt.Fprintf(out, "\n  %s %s\n        %s", names, s.value, s.help)
+		var notes []string
 		if s.variable != "" {
-			fmt.Fprintf(out, "; else from %s", s.variable)
+			notes = append(notes, "env "+s.variable)
 		}
 		switch {
 		case s.required:
-			fmt.Fprint(out, " (required)")
+			notes = append(notes, "required")
 		case s.def != "":
-			fmt.Fprintf(out, " (default %s)", s.def)
+			notes = append(notes, "default "+s.def)
+		}
+		if len(notes) > 0 {
+			fmt.Fprintf(out, " (%s)", strings.Join(notes, ", "))
 		}
 		fmt.Fprintln(out)
 	}

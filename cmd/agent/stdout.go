@@ -24,7 +24,7 @@ func watchReader(out io.Writer, every time.Duration) func(ctx context.Context) e
 		defer looks.Stop()
 		for {
 			if file, ok := out.(*os.File); ok && readerGone(file) {
-				return fmt.Errorf("nobody reads standard output any more, which gets the records: %w", unix.EPIPE)
+				return fmt.Errorf("cannot write records: standard output was closed: %w", unix.EPIPE)
 			}
 			select {
 			case <-looks.C:

@@ -82,7 +82,7 @@ func TestAnAgentSaysThatNobodyGetsItsRecords(t *testing.T) {
 			"--listen-address", taken.Addr().String(), "--kubeconfig", kubeconfig(t, nobody(t)), "--cri-endpoint", "off")
 		agent.Env, agent.Stderr = append(agentEnvironment(), "PATH="+os.Getenv("PATH")), &stderr
 		_ = agent.Run()
-		if got := strings.Contains(stderr.String(), "nobody gets the records"); got != told || !strings.Contains(stderr.String(), "address already in use") {
+		if got := strings.Contains(stderr.String(), "records are discarded"); got != told || !strings.Contains(stderr.String(), "address already in use") {
 			t.Errorf("%s: told %t, want %t: %s", stdout, got, told, &stderr)
 		}
 	}

@@ -53,30 +53,45 @@ func (t *target) settings() []setting {
 	return []setting{
 		{
 			flag: "server", value: "URL",
-			help: "the agent to ask, such as " + localServer + ", instead of looking for it in the cluster; " +
-				"http://USER:PASSWORD@HOST:PORT where it wants a password", set: t.setServer,
+			help: "URL of one agent to query instead of finding agents in the cluster, for example " + localServer + "; " +
+				"http://USER:PASSWORD@HOST:PORT if it requires a password", set: t.setServer,
 		},
 		{
 			flag: "token-file", value: "FILE",
-			help: "with --server, a file with the bearer token to show to an agent that runs with --web-auth=kubernetes", set: t.setTokenFile,
+			help: "with --server, file with the bearer token for an agent that runs with --web-auth=kubernetes", set: t.setTokenFile,
 		},
-		{flag: "ca-file", value: "FILE", help: "with --server, the certificates of the authorities that the agent's is checked against; without it, the system's", set: t.setAuthorities},
-		{flag: "cert-file", value: "FILE", help: "with --server, the certificate to show to an agent that wants one; goes with --key-file", set: keep(&t.certFile)},
-		{flag: "key-file", value: "FILE", help: "the key of --cert-file", set: keep(&t.keyFile)},
+		{
+			flag: "ca-file", value: "FILE", set: t.setAuthorities,
+			help: "with --server, CA certificates to verify the agent's certificate; if unset, the system's",
+		},
+		{
+			flag: "cert-file", value: "FILE", set: keep(&t.certFile),
+			help: "with --server, client certificate for an agent that requires one; requires --key-file",
+		},
+		{flag: "key-file", value: "FILE", help: "private key of --cert-file", set: keep(&t.keyFile)},
 		{
 			flag: "insecure-skip-tls-verify", value: "on|off", def: "off", alone: "on",
-			help: "on: with --server, take any certificate for the agent's; whoever is in between can read and change everything", set: onOff(&t.anyCertificate, "on", "off"),
+			help: "with --server, do not verify the agent's certificate; insecure: anyone on the path can read and change the data", set: onOff(&t.anyCertificate, "on", "off"),
 		},
-		{flag: "kubeconfig", value: "FILE", help: "how to reach the API server; without it, what KUBECONFIG names, or ~/.kube/config", set: keep(&t.kubeconfig)},
-		{flag: "context", value: "NAME", help: "the context of the kubeconfig; without it, its current one", set: keep(&t.context), suggest: t.suggestContexts},
-		{flag: "namespace", alias: "n", value: "NAME", help: "the namespace of the pods", set: keep(&t.namespace), suggest: t.suggestNamespaces},
-		{flag: "node", value: "NAME", help: "ask the agent of this node alone", set: keep(&t.node), suggest: t.suggestNodes},
-		{flag: "agent-namespace", value: "NAME", def: "podlapse", help: "the namespace in which the agents run", set: keep(&t.agentNamespace), suggest: t.suggestNamespaces},
 		{
-			flag: "timeout", value: "DURATION", def: "30s", help: "how long to wait for answers in all", set: func(value string) error {
+			flag: "kubeconfig", value: "FILE", set: keep(&t.kubeconfig),
+			help: "kubeconfig for the API server; if unset, $KUBECONFIG or ~/.kube/config",
+		},
+		{
+			flag: "context", value: "NAME", set: keep(&t.context), suggest: t.suggestContexts,
+			help: "context of the kubeconfig; if unset, the current context",
+		},
+		{flag: "namespace", alias: "n", value: "NAME", help: "namespace of the pods", set: keep(&t.namespace), suggest: t.suggestNamespaces},
+		{flag: "node", value: "NAME", help: "query only the agent on this node", set: keep(&t.node), suggest: t.suggestNodes},
+		{
+			flag: "agent-namespace", value: "NAME", def: "podlapse", help: "namespace of the agents",
+			set: keep(&t.agentNamespace), suggest: t.suggestNamespaces,
+		},
+		{
+			flag: "timeout", value: "DURATION", def: "30s", help: "total time to wait for answers, at most 10m", set: func(value string) error {
 				limit, err := time.ParseDuration(value)
 				if err != nil || limit <= 0 || limit > maxLimit {
-					return fmt.Errorf("%q is no time: want one up to 10m, such as 30s", value)
+					return fmt.Errorf("invalid duration %q: must be at most 10m, for example 30s", value)
 				}
 				t.limit = limit
 				return nil
@@ -91,7 +106,7 @@ func (t *target) setServer(value string) error {
 	}
 	server, err := url.Parse(value)
 	if err != nil || server.Host == "" || (server.Scheme != "http" && server.Scheme != "https") {
-		return errors.New("that is no address: want http://HOST:PORT") // it is not repeated: there may be a password in it
+		return errors.New("invalid URL: must be http://HOST:PORT or https://HOST:PORT") // not repeated: it may contain a password
 	}
 	t.server = server
 	return nil
@@ -107,7 +122,7 @@ func (t *target) setTokenFile(path string) error {
 		return err
 	}
 	if t.token = strings.TrimSpace(string(text)); t.token == "" || strings.ContainsFunc(t.token, unicode.IsSpace) {
-		return fmt.Errorf("%s holds no token: want one line", path)
+		return fmt.Errorf("%s does not contain a token: must be one line without spaces", path)
 	}
 	return nil
 }
@@ -121,7 +136,7 @@ func (t *target) setAuthorities(path string) error {
 		return err
 	}
 	if t.authorities = x509.NewCertPool(); !t.authorities.AppendCertsFromPEM(text) {
-		return fmt.Errorf("%s holds no certificate: want PEM", path)
+		return fmt.Errorf("%s does not contain a PEM certificate", path)
 	}
 	return nil
 }
@@ -142,7 +157,7 @@ func (t *target) check() error {
 	}
 	for _, f := range []struct{ flag, value string }{{"kubeconfig", t.kubeconfig}, {"context", t.context}, {"node", t.node}} {
 		if f.value != "" {
-			return fmt.Errorf("--%s goes with no --server, which is an agent's address", f.flag)
+			return fmt.Errorf("--%s cannot be combined with --server, which names one agent", f.flag)
 		}
 	}
 	return nil
@@ -178,9 +193,9 @@ func (t target) open(program string, getenv func(string) string) (reached, error
 		}
 	}
 	if clientcmd.IsEmptyConfig(err) {
-		return reached{}, errors.New("no kubeconfig: name one with --kubeconfig or KUBECONFIG, or an agent's address with --server")
+		return reached{}, errors.New("no kubeconfig found: set --kubeconfig or KUBECONFIG, or name an agent with --server")
 	}
-	return reached{}, fmt.Errorf("read the kubeconfig: %w", err)
+	return reached{}, fmt.Errorf("read kubeconfig: %w", err)
 }
 
 // kubeconfigs are the files that there are of those that are looked for where no flag names one.
@@ -218,7 +233,7 @@ func (t target) ofServer() (given []string) {
 
 func (t target) openCluster(api *rest.Config, namespace string) (reached, error) {
 	if flags := t.ofServer(); len(flags) > 0 { // the API server asks the agents, and is asked as the kubeconfig says
-		return reached{}, fmt.Errorf("%s: goes with --server, which names one agent", strings.Join(flags, ", "))
+		return reached{}, fmt.Errorf("%s: requires --server, which names one agent", strings.Join(flags, ", "))
 	}
 	api.UserAgent = agentProgram + "-cli"
 	api.WarningHandler = rest.NoWarnings{} // it would write to stderr
@@ -265,14 +280,15 @@ func (r reached) worded(err error) error {
 	case errors.As(err, &refused) && refused.Kubernetes:
 		return wordedAPIServer(err, refused, namespace)
 	case refused != nil && (refused.Wants == client.WantsToken || refused.Wants == client.WantsPassword) && r.cluster != nil:
-		return fmt.Errorf("%w\nThe API server's proxy does not hand on who asks. Go past it: kubectl -n %s port-forward POD 9717 "+
-			"beside --server=%s, with --token-file or the password", err, namespace, localServer)
+		return fmt.Errorf("%w\nThe API server's proxy does not forward credentials. Bypass it: run kubectl -n %s port-forward POD 9717 "+
+			"and use --server=%s with --token-file or the password", err, namespace, localServer)
 	case refused != nil && refused.Wants == client.WantsToken:
-		return fmt.Errorf("%w; see --token-file", err)
+		return fmt.Errorf("%w: set --token-file", err)
 	case refused != nil && refused.Wants == client.WantsPassword:
-		return fmt.Errorf("%w: --server=%s://USER:PASSWORD@%s", err, r.target.server.Scheme, r.target.server.Host)
+		return fmt.Errorf("%w: use --server=%s://USER:PASSWORD@%s", err, r.target.server.Scheme, r.target.server.Host)
 	case errors.Is(err, agents.ErrNoAgent):
-		return fmt.Errorf("%w\nSee whether the DaemonSet is there: kubectl -n %s get pods -o wide; --agent-namespace names another namespace", err, namespace)
+		return fmt.Errorf("%w\nCheck that the DaemonSet runs: kubectl -n %s get pods -o wide. If the agents are in another namespace, "+
+			"set --agent-namespace", err, namespace)
 	case refused != nil, errors.Is(err, client.ErrNotAnAgent), errors.Is(err, agents.ErrNotBound), errors.Is(err, errUnknownPod), r.cluster != nil:
 		return err
 	}
@@ -282,13 +298,13 @@ func (r reached) worded(err error) error {
 func wordedAPIServer(err error, refused *client.Refusal, namespace string) error {
 	switch {
 	case refused.Status == http.StatusUnauthorized:
-		return fmt.Errorf("%w\nThe kubeconfig's credentials are not accepted: try kubectl auth whoami", err)
+		return fmt.Errorf("%w\nThe API server rejects the kubeconfig's credentials: check them with kubectl auth whoami", err)
 	case refused.Status == http.StatusForbidden:
-		return fmt.Errorf("%w\nIt takes list of pods and get of pods/proxy in namespace %s, get and create of pods/portforward there, and get of the "+
-			"pod that is asked about", err, namespace)
+		return fmt.Errorf("%w\nRequired permissions: in namespace %s, list pods, get pods/proxy, get and create pods/portforward; and get on the "+
+			"pod in question", err, namespace)
 	case refused.Status >= http.StatusInternalServerError:
-		return fmt.Errorf("%w\nThe API server does not reach the agent, or has no time. Where a firewall lets it reach no pods, go past it: "+
-			"kubectl -n %s port-forward POD 9717 beside --server=%s", err, namespace, localServer)
+		return fmt.Errorf("%w\nThe API server cannot reach the agent, or is overloaded. If a firewall keeps it from reaching pods, bypass it: "+
+			"run kubectl -n %s port-forward POD 9717 and use --server=%s", err, namespace, localServer)
 	}
 	return err
 }

@@ -27,14 +27,14 @@ type topConfig struct {
 
 func (c *topConfig) settings() []setting {
 	return slices.Concat([]setting{
-		{flag: "once", value: "on|off", def: "off", alone: "on", help: "on: print one table and end, as is done where standard output is no terminal",
+		{flag: "once", value: "on|off", def: "off", alone: "on", help: "print one table and exit, which is also done if standard output is not a terminal",
 			set: onOff(&c.once, "on", "off")},
 		{
-			flag: "since", value: "DURATION", def: "10m", help: "how long ago what is shown as started may have ended", set: func(value string) error {
+			flag: "since", value: "DURATION", def: "10m", help: "show start-ups that completed within this time, at most 168h", set: func(value string) error {
 				const maxSince = 7 * 24 * time.Hour
 				since, err := time.ParseDuration(value)
 				if err != nil || since <= 0 || since > maxSince {
-					return fmt.Errorf("%q is no time: want one up to 168h, such as 10m", value)
+					return fmt.Errorf("invalid duration %q: must be at most 168h, for example 10m", value)
 				}
 				c.since = since
 				return nil
@@ -53,8 +53,8 @@ func (c *topConfig) filter() client.Filter {
 
 func (a asker) runTop(ctx context.Context, args []string, getenv func(string) string, stdout, stderr io.Writer) int {
 	var c topConfig
-	asking, _, code, ok := a.begin("top", "top [flags]\n\nWhat starts now, where it is stuck, and what has started lately, of all nodes or one; "+
-		"drawn again as it changes, until q or Ctrl-C.", c.settings(), &c.target, args, 0, getenv, stdout, stderr)
+	asking, _, code, ok := a.begin("top", "top [flags]\n\nShows the pods that are starting, where each is stuck, and the recently started pods, "+
+		"of all nodes or one.\nUpdates until q or Ctrl-C.", c.settings(), &c.target, args, 0, getenv, stdout, stderr)
 	if !ok {
 		return code
 	}
@@ -113,7 +113,7 @@ const (
 )
 
 // errTooMany is that top cannot listen to all agents.
-var errTooMany = fmt.Errorf("more than %d agents are more than can be listened to at once: name a --node, or print one table with --once", maxFollowed)
+var errTooMany = fmt.Errorf("cannot follow more than %d agents: set --node, or use --once to print one table", maxFollowed)
 
 func (a asking) liveTop(ctx context.Context, c topConfig, file *os.File) int {
 	ctx, stop := context.WithCancel(ctx)

@@ -58,5 +58,5 @@ func TestTopOfANamespace(t *testing.T) {
 	defer agent.Close()
 	runs(t, agentProgram, environment{}, "top", "--server", agent.URL, "-n", "shop").must(t, exitOK, "started lately, 2 pulls go on", "")
 	runs(t, agentProgram, environment{}, "top", "--server", agent.URL).must(t, exitOK, "started lately, 3 pulls go on", "")
-	runs(t, agentProgram, environment{}, "explain", "--server", agent.URL, "-n", "shop").must(t, exitOK, "no pods of namespace shop are known", "")
+	runs(t, agentProgram, environment{}, "explain", "--server", agent.URL, "-n", "shop").must(t, exitOK, "no known pods in namespace shop", "")
 }

@@ -27,7 +27,7 @@ func (c *config) setVerifyInterval(value string) error {
 	}
 	interval, err := time.ParseDuration(value)
 	if err != nil || interval < minVerifyInterval || interval > maxVerifyInterval {
-		return fmt.Errorf("%q is no interval: want off, or 10s to 24h, such as 10m", value)
+		return fmt.Errorf("invalid interval %q: must be off, or 10s to 24h, for example 10m", value)
 	}
 	c.verifyInterval = interval
 	return nil

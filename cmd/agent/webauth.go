@@ -21,7 +21,7 @@ func newAccess(c config, api *rest.Config, board *health.Board) (web.Access, err
 		return nil, nil
 	}
 	report := board.Register(partWebAuth, "")
-	report(true, "nobody has shown a token yet")
+	report(true, "no token received yet")
 	reviewer, err := kubeauth.New(api, report, time.Now)
 	if err != nil {
 		return nil, fmt.Errorf("--web-auth: %w", err)

@@ -24,7 +24,7 @@ func ParseEndpoint(text string) (Endpoint, error) {
 	}
 	path, ok := strings.CutPrefix(text, "unix://")
 	if !ok || !filepath.IsAbs(path) || filepath.Clean(path) != path || path == "/" || strings.ContainsAny(path, "?#%\x00") {
-		return Endpoint{}, fmt.Errorf("container runtime endpoint %q is not understood: use auto, off or unix:///absolute/path/of.sock", text)
+		return Endpoint{}, fmt.Errorf("invalid endpoint %q: must be auto, off or unix:///absolute/path/of.sock", text)
 	}
 	return Endpoint{path: path}, nil
 }

@@ -86,7 +86,7 @@ func variablesOf(t *testing.T, agent, command string) []string {
 		t.Fatal(err)
 	}
 	var variables []string
-	for _, match := range regexp.MustCompile(`else from ([A-Z_]+)`).FindAllStringSubmatch(string(help), -1) {
+	for _, match := range regexp.MustCompile(`\(env ([A-Z_]+)`).FindAllStringSubmatch(string(help), -1) {
 		variables = append(variables, match[1])
 	}
 	if len(variables) == 0 {

@@ -56,7 +56,7 @@ func nodeImpersonation(ctx context.Context, b *bench.Bench, v *Verdict) error {
 		v.Problem("%v", err)
 	}
 	check(ctx, b, v, append(flags, "--node-name="+layout.NodeName, "--cri-endpoint=unix://"+b.Node.ContainerdSocket()),
-		"node impersonation is in force")
+		"node impersonation applies")
 	return tryToken(ctx, b, v, token, true)
 }
 

@@ -41,7 +41,7 @@ func install(ctx context.Context, b *bench.Bench, v *Verdict) error {
 	if err := judgeRights(ctx, b, v, installation{name: "own", bare: true}); err != nil {
 		return err
 	}
-	if err := checkInPod(ctx, b, v, "plain RBAC is in force"); err != nil {
+	if err := checkInPod(ctx, b, v, "plain RBAC applies"); err != nil {
 		return err
 	}
 	certified, err := certify(ctx, b)
@@ -67,7 +67,7 @@ func install(ctx context.Context, b *bench.Bench, v *Verdict) error {
 	if err := tryToken(ctx, b, v, token, false); err != nil {
 		return err
 	}
-	return checkInPod(ctx, b, v, "node impersonation is in force")
+	return checkInPod(ctx, b, v, "node impersonation applies")
 }
 
 // checkInPod runs podlapse-agent check in the agent's container.

@@ -238,7 +238,7 @@ func judgeProbeLog(b *bench.Bench, v *Verdict) error {
 	if err != nil {
 		return fmt.Errorf("read the agent's log: %w", err)
 	}
-	log := string(text[max(0, strings.LastIndex(string(text), "podlapse agent starts")):])
+	log := string(text[max(0, strings.LastIndex(string(text), "starting podlapse agent")):])
 	for _, name := range []string{"dns-silent", "dns-absent", "registry-dead", "registry-silent", "no-header"} {
 		v.Compared++
 		if n := strings.Count(log, `"probe":"`+name+`"`); n != 1 {
