@@ -204,7 +204,7 @@ func TestWhomToAsk(t *testing.T) {
 	if got := runs(t, pluginProgram, config, "explain", "--server=ftp://me:secret@host"); strings.Contains(got.stderr, "secret") {
 		t.Errorf("tells the password: %s", got.stderr)
 	}
-	runs(t, pluginProgram, config, "top", "--since=forever").must(t, exitUsage, "", "want one up to 168h")
+	runs(t, pluginProgram, config, "top", "--since=forever").must(t, exitUsage, "", "must be at most 168h")
 	runs(t, pluginProgram, config, "pulls", "--timeout=0s", "-o", "xml", "--color=red").must(t, exitUsage, "", "3 problems")
 	runs(t, pluginProgram, config, "run").must(t, exitUsage, "", `unknown command "run"`)
 }

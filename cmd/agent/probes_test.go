@@ -191,7 +191,7 @@ func TestCheckTellsOfNodeAndProbes(t *testing.T) {
 			"--node-health", "--probes-file=" + probesFile(t)}, flags...), func(string) string { return "" }, &out, &errs)
 		return out.String() + errs.String()
 	}
-	for _, want := range []string{"ok       node           can list and watch the object of node-a", "ok       probes         1 are listed, and up to 1 registries"} {
+	for _, want := range []string{"ok       node           can list and watch the object of node-a", "ok       probes         1 configured, and up to 1 registries"} {
 		if got := check(); !strings.Contains(got, want) {
 			t.Errorf("want %q in\n%s", want, got)
 		}

@@ -80,7 +80,7 @@ func (c *Cluster) Namespace() string { return c.namespace }
 func (c *Cluster) NodeOf(ctx context.Context, namespace, name string) (string, error) {
 	pod, err := get[pod](ctx, c, wholeObjects, nil, "namespaces", namespace, "pods", name)
 	if err != nil {
-		return "", fmt.Errorf("ask for pod %s/%s: %w", namespace, name, err)
+		return "", fmt.Errorf("get pod %s/%s: %w", namespace, name, err)
 	}
 	if pod.Spec.NodeName == "" {
 		return "", fmt.Errorf("pod %s/%s %w", namespace, name, ErrNotBound)
@@ -138,7 +138,7 @@ func get[A any](ctx context.Context, c *Cluster, accept string, query url.Values
 	case err != nil:
 		return answer, fmt.Errorf("read the API server's answer: %w", err)
 	case len(body) > maxAnswer:
-		return answer, fmt.Errorf("read the API server's answer: longer than %d bytes", maxAnswer)
+		return answer, fmt.Errorf("read the API server's answer: exceeds %d bytes", maxAnswer)
 	case response.StatusCode != http.StatusOK:
 		refused := client.NewRefusal(response.StatusCode, response.Header, body)
 		refused.Kubernetes = true

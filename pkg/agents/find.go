@@ -106,9 +106,9 @@ func (c *Cluster) Agents(ctx context.Context, node string) ([]Agent, error) {
 	}
 	if len(best) == 0 {
 		if node != "" {
-			return nil, fmt.Errorf("%w on node %q: namespace %s has no pod of it there", ErrNoAgent, node, c.namespace)
+			return nil, fmt.Errorf("%w on node %q: no pod of podlapse there in namespace %s", ErrNoAgent, node, c.namespace)
 		}
-		return nil, fmt.Errorf("%w: namespace %s has no pod with the labels %s", ErrNoAgent, c.namespace, labels)
+		return nil, fmt.Errorf("%w: no pod in namespace %s with the labels %s", ErrNoAgent, c.namespace, labels)
 	}
 	var agents []Agent
 	for _, p := range best {

@@ -108,19 +108,19 @@ func (c *Cluster) dial(ctx context.Context, pod string, port int) (net.Conn, err
 	}
 	response, err := within(ctx, func() (*http.Response, error) { return c.http.Do(request) })
 	if err != nil {
-		return nil, fmt.Errorf("forward a port of pod %s/%s: %w", c.namespace, pod, err)
+		return nil, fmt.Errorf("port-forward to pod %s/%s: %w", c.namespace, pod, err)
 	}
 	if response.StatusCode != http.StatusSwitchingProtocols {
 		defer response.Body.Close()
 		body, _ := io.ReadAll(io.LimitReader(response.Body, maxProblem))
 		refused := client.NewRefusal(response.StatusCode, response.Header, body)
 		refused.Kubernetes = true
-		return nil, fmt.Errorf("forward a port of pod %s/%s: %w", c.namespace, pod, refused)
+		return nil, fmt.Errorf("port-forward to pod %s/%s: %w", c.namespace, pod, refused)
 	}
 	both, ok := response.Body.(io.ReadWriteCloser)
 	if !ok || response.Header.Get("Sec-WebSocket-Accept") != accepted(key) {
 		_ = response.Body.Close()
-		return nil, fmt.Errorf("forward a port of pod %s/%s: the API server speaks no WebSocket", c.namespace, pod)
+		return nil, fmt.Errorf("port-forward to pod %s/%s: the API server does not support WebSocket", c.namespace, pod)
 	}
 	return &tunnel{conn: both, in: bufio.NewReader(both), skip: [2]int{2, 2}}, nil
 }

@@ -86,14 +86,14 @@ func (t *tunnel) next() error {
 		length = binary.BigEndian.Uint64(long[:])
 	}
 	if head[1]&0x80 != 0 {
-		return errors.New("read a forwarded port: a server's frame is masked")
+		return errors.New("read forwarded port: masked frame from the server")
 	}
 	switch opcode := head[0] & 0x0f; opcode {
 	case opClose:
 		return io.EOF
 	case opPing, opPong:
 		if length > maxControl {
-			return errors.New("read a forwarded port: a control frame is too long")
+			return errors.New("read forwarded port: control frame too long")
 		}
 		content := make([]byte, length)
 		if _, err := io.ReadFull(t.in, content); err != nil || opcode == opPong {
@@ -110,12 +110,12 @@ func (t *tunnel) next() error {
 			return err
 		}
 		if channel > errorChannel {
-			return fmt.Errorf("read a forwarded port: there is no channel %d", channel)
+			return fmt.Errorf("read forwarded port: unknown channel %d", channel)
 		}
 		t.channel = channel
 		length--
 	default:
-		return fmt.Errorf("read a forwarded port: unknown frame %#x", opcode)
+		return fmt.Errorf("read forwarded port: unknown frame %#x", opcode)
 	}
 	t.left = length
 	return nil

@@ -17,7 +17,7 @@ import (
 const answerTimeout = 10 * time.Second
 
 // remedy begins a report, since what the API server says is long and a report is cut.
-const remedy = "the component annotate lets the agent patch pods of its own node, see docs/annotations.md: "
+const remedy = "install the component annotate, which lets the agent patch pods of its node, see docs/annotations.md: "
 
 // applied is what server-side apply is given: only what is to be owned, and which object it is about. With a UID no
 // other pod of that name is written to, and none is made; with a version, none that has changed.

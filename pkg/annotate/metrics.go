@@ -18,15 +18,16 @@ type metrics struct {
 func newMetrics(registerer prometheus.Registerer, waiting func() int) metrics {
 	m := metrics{prometheus.NewCounterVec(prometheus.CounterOpts{
 		Name: "podlapse_annotation_requests_total",
-		Help: "Requests to annotate a pod that asks for it, by their result: what is in conflict or failed is tried again, what " +
-			"is refused too, after five minutes. There only with --annotate.",
+		Help: "Requests to annotate a pod, by result. Requests with result conflict or failed are retried, and " +
+			"refused ones after five minutes. Only with --annotate.",
 	}, []string{"result"})}
 	for _, result := range []string{resultWritten, resultConflict, resultGone, resultRefused, resultFailed} {
 		m.requests.WithLabelValues(result)
 	}
 	registerer.MustRegister(m.requests, prometheus.NewGaugeFunc(prometheus.GaugeOpts{
 		Name: "podlapse_annotation_waiting_pods",
-		Help: "Pods of this node that ask to be annotated and have not got all of it yet, those that still start included. There only with --annotate.",
+		Help: "Pods of this node that request annotations they do not have yet, including pods that are starting. " +
+			"Only with --annotate.",
 	}, func() float64 { return float64(waiting()) }))
 	return m
 }

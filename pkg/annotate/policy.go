@@ -24,9 +24,9 @@ const (
 )
 
 // errNoPolicy is why nothing is written.
-var errNoPolicy = errors.New("nothing limits the agent's right to patch pods: " +
-	"install the ValidatingAdmissionPolicy of the component annotate and its binding, " +
-	"which needs Kubernetes 1.30, or use --annotate=off; see docs/annotations.md")
+var errNoPolicy = errors.New("no policy limits the agent's right to patch pods: " +
+	"install the ValidatingAdmissionPolicy and binding of the component annotate, " +
+	"which require Kubernetes 1.30, or use --annotate=off; see docs/annotations.md")
 
 // limited asks the API server, in a dry run, for what the policy must refuse. It returns nil if a policy did.
 func (a *Annotator) limited(ctx context.Context, p asking) error {

@@ -55,15 +55,15 @@ func (r *Refusal) Error() string {
 	case r.Kubernetes:
 		return fmt.Sprintf("the API server says: %q", r.Reason)
 	case r.Wants == WantsPassword: // whoever asks for it says nothing that an agent would
-		return "the agent wants a password, or another one"
+		return "the agent requires a valid password"
 	case r.Reason == "":
-		return fmt.Sprintf("answer %d %s: is that a podlapse agent?", r.Status, http.StatusText(r.Status))
+		return fmt.Sprintf("answer %d %s: is this a podlapse agent?", r.Status, http.StatusText(r.Status))
 	}
 	return fmt.Sprintf("the agent says: %q", r.Reason)
 }
 
 // ErrNotAnAgent is wrapped when an answer is not one that an agent gives.
-var ErrNotAnAgent = errors.New("is that a podlapse agent?")
+var ErrNotAnAgent = errors.New("is this a podlapse agent?")
 
 // Node asks for the node in numbers.
 func (c Client) Node(ctx context.Context) (export.NodeRecord, error) {
@@ -74,7 +74,7 @@ func (c Client) Node(ctx context.Context) (export.NodeRecord, error) {
 func (c Client) Pod(ctx context.Context, namespace, name string) (export.Record, error) {
 	record, err := get[export.Record](ctx, c, nil, "pods", namespace, name)
 	if err == nil && record.Name == "" {
-		err = c.isNone("no pod in it")
+		err = c.isNone("it contains no pod")
 	}
 	return record, err
 }
@@ -88,9 +88,9 @@ func (c Client) Pods(ctx context.Context, filter Filter) iter.Seq2[export.Record
 			switch {
 			case err != nil:
 			case page.Items == nil:
-				err = c.isNone("no list in it")
+				err = c.isNone("it contains no list")
 			case page.Continue != "" && (len(page.Items) == 0 || page.Continue == query.Get("continue")):
-				err = c.isNone("a list without an end")
+				err = c.isNone("the list does not end")
 			}
 			if err != nil {
 				yield(export.Record{}, err)
@@ -117,7 +117,7 @@ func (c Client) Pods(ctx context.Context, filter Filter) iter.Seq2[export.Record
 func (c Client) Pulls(ctx context.Context) (export.PullList, error) {
 	list, err := get[export.PullList](ctx, c, nil, "pulls")
 	if err == nil && list.Items == nil {
-		err = c.isNone("no list in it")
+		err = c.isNone("it contains no list")
 	}
 	return list, err
 }
@@ -182,7 +182,7 @@ func (c Client) ask(ctx context.Context, query url.Values, path ...string) ([]by
 	case err != nil:
 		return nil, fmt.Errorf("read the agent's answer: %w", err)
 	case len(body) > maxAnswer:
-		return nil, fmt.Errorf("read the agent's answer: longer than %d bytes", maxAnswer)
+		return nil, fmt.Errorf("read the agent's answer: exceeds %d bytes", maxAnswer)
 	}
 	return body, nil
 }
@@ -191,7 +191,7 @@ func (c Client) ask(ctx context.Context, query url.Values, path ...string) ([]by
 func (c Client) send(ctx context.Context, header http.Header, query url.Values, path ...string) (*http.Response, error) {
 	server, err := url.Parse(c.Server)
 	if err != nil || server.Host == "" {
-		return nil, fmt.Errorf("%q is no address: want http://HOST:PORT", c.Server)
+		return nil, fmt.Errorf("invalid address %q: must be http://HOST:PORT", c.Server)
 	}
 	segments := []string{"api", "v1"}
 	for _, segment := range path {

@@ -82,7 +82,7 @@ func (r *Refusal) forGood() bool {
 }
 
 // errSilent is the end of a connection over which nothing comes any more.
-var errSilent = fmt.Errorf("the agent said nothing for %s", silence)
+var errSilent = fmt.Errorf("the agent sent nothing for %s", silence)
 
 // handleError is an error of the caller's own.
 type handleError struct{ err error }

@@ -55,7 +55,7 @@ var allowedStreams = map[string]rule{
 	},
 }
 
-var errRefused = errors.New("refused by the agent: only calls that read are made")
+var errRefused = errors.New("refused by the agent: only read-only calls are allowed")
 
 // allowUnary is the only way for a unary call to the connection.
 func allowUnary(

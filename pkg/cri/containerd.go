@@ -26,10 +26,11 @@ type stores struct {
 // CRI's created_at is taken before the network plugins there.
 func storesOf(version *runtimeapi.VersionResponse, logger *zap.Logger) *stores {
 	s := &stores{}
-	s.sandboxes.name, s.sandboxes.costs = "sandboxes", "volumes, network and sandbox are one unattributed stretch"
-	s.images.name, s.images.costs = "images", "pulls are dated by Events alone, and without these their outcome is unknown where an image was absent"
-	s.content.name, s.content.costs = "content", "neither layers nor bytes, nor the progress of downloads"
-	s.snapshots.name, s.snapshots.costs = "snapshots", "no unpacking, which counts as pulling"
+	s.sandboxes.name, s.sandboxes.costs = "sandboxes", "volumes, network and sandbox cannot be separated"
+	s.images.name, s.images.costs = "images", "pulls are dated only by Events; without Events, the outcome of a "+
+		"pull is unknown if the image was absent"
+	s.content.name, s.content.costs = "content", "no layers, bytes or progress of downloads"
+	s.snapshots.name, s.snapshots.costs = "snapshots", "unpacking counts as pulling"
 	for _, store := range s.all() {
 		store.logger = logger
 	}

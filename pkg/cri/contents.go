@@ -44,7 +44,7 @@ type catalog struct {
 	known   *cache[contents] // complete ones and senseless ones, by the digest of index or manifest
 }
 
-var errAbsent = errors.New("not there")
+var errAbsent = errors.New("not found")
 
 // contents fails with errAbsent when neither a manifest for this machine is there nor is known not to make sense.
 func (c catalog) contents(ctx context.Context, target digest.Digest) (contents, error) {

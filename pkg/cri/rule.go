@@ -25,10 +25,10 @@ type rule struct {
 func (r rule) judge(request any) error {
 	m, ok := request.(proto.Message)
 	if !ok {
-		return fmt.Errorf("a request of type %T", request)
+		return fmt.Errorf("unexpected request type %T", request)
 	}
 	if field := beyond(m.ProtoReflect(), "", r.fields); field != "" {
-		return fmt.Errorf("field %s is not to be set", field)
+		return fmt.Errorf("field %s must not be set", field)
 	}
 	if r.check == nil {
 		return nil
@@ -63,7 +63,7 @@ func onePodsContainers(m proto.Message) error {
 // onePod wants the UID of a pod, and nothing besides: a list without it tells the annotations of all pods.
 func onePod(selector map[string]string) error {
 	if len(selector) != 1 || selector[uidLabel] == "" {
-		return fmt.Errorf("filter.label_selector has to be %s, with the UID of a pod", uidLabel)
+		return fmt.Errorf("filter.label_selector must be %s, with the UID of a pod", uidLabel)
 	}
 	return nil
 }
@@ -79,7 +79,7 @@ func manifestsAlone(m proto.Message) error {
 // exactly takes no other filters than the agent's own: they can hold regular expressions, which cost the runtime time.
 func exactly(filters, want []string) error {
 	if !slices.Equal(filters, want) {
-		return fmt.Errorf("filters have to be %q", want)
+		return fmt.Errorf("filters must be %q", want)
 	}
 	return nil
 }
@@ -87,13 +87,13 @@ func exactly(filters, want []string) error {
 // smallBlob wants a limit: a layer can be gigabytes.
 func smallBlob(m proto.Message) error {
 	if size := m.(*contentapi.ReadContentRequest).GetSize(); size <= 0 || size > maxBlob+1 {
-		return fmt.Errorf("size has to be 1 to %d", maxBlob+1)
+		return fmt.Errorf("size must be 1 to %d", maxBlob+1)
 	}
 	return nil
 }
 
 var errNoDocument = errors.New(
-	"the blob is no JSON object: only manifests, indexes and configurations of images are read",
+	"the blob is not a JSON object: only manifests, indexes and configurations of images are read",
 )
 
 // jsonAlone wants the answer to begin as a JSON object does, as all manifests and configurations are. Layers are

@@ -96,7 +96,7 @@ func (s *Source) Ask(lookUp timeline.LookUp) {
 	}
 	taken := s.pending.ask(lookUp, s.config.Now())
 	if s.full.Swap(!taken) == taken && !taken {
-		s.config.Logger.Warn("too many open questions to the container runtime, dropping")
+		s.config.Logger.Warn("dropped a query to the container runtime: too many are open")
 	}
 }
 
@@ -120,7 +120,7 @@ func (s *Source) Stats() Stats {
 // called once.
 func (s *Source) Run(ctx context.Context) error {
 	if s.config.Endpoint.Off() {
-		s.config.Report(false, "switched off")
+		s.config.Report(false, "disabled")
 		<-ctx.Done()
 		return nil
 	}
@@ -155,7 +155,7 @@ func (s *Source) serveAny(ctx context.Context) (served bool, err error) {
 func (s *Source) connectAny(ctx context.Context) (*session, error) {
 	paths := s.config.Endpoint.Discover(s.config.Sockets)
 	if len(paths) == 0 {
-		return nil, fmt.Errorf("no container runtime socket found, looked for %s", strings.Join(s.config.Sockets, ", "))
+		return nil, fmt.Errorf("no container runtime socket found at %s; set --cri-endpoint", strings.Join(s.config.Sockets, ", "))
 	}
 	var errs []error
 	for _, path := range paths {
@@ -193,7 +193,7 @@ func (s *Source) sayCoarse(session *session) {
 		return
 	}
 	s.coarse = session.runtime
-	s.config.Logger.Warn("container runtime does not have all of containerd's stores, timing is coarser",
+	s.config.Logger.Warn("container runtime does not serve all of containerd's stores; timelines are less precise",
 		zap.String("runtime", session.runtime), zap.Strings("missing", missing), zap.Strings("costs", costs))
 }
 
@@ -216,7 +216,7 @@ func (s *Source) Stores() map[string]bool {
 func (s *Source) Ping(ctx context.Context) error {
 	session := s.current.Load()
 	if session == nil {
-		return errors.New("there is no connection to the container runtime")
+		return errors.New("not connected to the container runtime")
 	}
 	_, err := session.client.version(ctx)
 	if status.Code(err) == codes.DeadlineExceeded {

@@ -20,11 +20,12 @@ func NewTraffic(read func() []Traffic) prometheus.Collector {
 	return &traffic{
 		read: read,
 		requests: prometheus.NewDesc("podlapse_apiserver_requests_total",
-			"Requests that the agent sent to the API server; a watch is one.", labels, nil),
+			"Requests that the agent sent to the API server. A watch counts as one request.", labels, nil),
 		failed: prometheus.NewDesc("podlapse_apiserver_request_failures_total",
-			"Of the requests in podlapse_apiserver_requests_total, those without an answer or refused.", labels, nil),
+			"Requests in podlapse_apiserver_requests_total that were refused or got no response.", labels, nil),
 		bytes: prometheus.NewDesc("podlapse_apiserver_received_bytes_total",
-			"Bytes of the API server's answers to the agent, without headers; of a watch all that it sent so far.", labels, nil),
+			"Bytes in the API server's responses to the agent, without headers. A watch counts the bytes received "+
+				"so far.", labels, nil),
 	}
 }
 

@@ -13,7 +13,7 @@ type Build struct {
 func NewBuildInfo(build Build) prometheus.Collector {
 	info := prometheus.NewGauge(prometheus.GaugeOpts{
 		Name: "podlapse_build_info",
-		Help: "Which build of the agent runs; always 1.",
+		Help: "Build information of the agent; always 1.",
 		ConstLabels: prometheus.Labels{
 			"version":   build.Version,
 			"revision":  build.Revision,

@@ -18,8 +18,8 @@ func NewClockSkew(skew func() timeline.Skew) prometheus.Collector {
 	return &clockSkew{
 		skew: skew,
 		desc: prometheus.NewDesc("podlapse_clock_skew_seconds",
-			"How far the control plane's clock is ahead of this node's, at least and at most; negative when it is behind. "+
-				"The clocks differ for certain when both have the same sign.",
+			"Bounds (at least, at most) of how far the control plane's clock is ahead of this node's; negative if "+
+				"it is behind. If both bounds have the same sign, the clocks differ for certain.",
 			[]string{"bound"}, nil),
 	}
 }

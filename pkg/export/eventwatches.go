@@ -33,19 +33,20 @@ func NewEventWatches(read func() EventWatches) prometheus.Collector {
 	}
 	return &eventWatches{
 		read:   read,
-		opened: desc("event_watches_opened_total", "Watches on kubelet's Events that the API server accepted."),
-		open:   desc("event_watches_open", "Watches on kubelet's Events that are open now."),
+		opened: desc("event_watches_opened_total", "Watches on the kubelet's Events that the API server accepted."),
+		open:   desc("event_watches_open", "Open watches on the kubelet's Events."),
 		openFor: desc("event_watch_open_seconds_total",
-			"For how long watches on kubelet's Events were open, all together; one that pods share counts once."),
+			"Total time for which watches on the kubelet's Events were open. A watch that pods share counts once."),
 		waiting: desc("event_watch_waiting_pods",
-			"Pods whose Events are wanted and wait, because as many watches are open as may be."),
+			"Pods whose Event watch waits because the maximum number of watches is open."),
 		received: desc("events_received_total",
-			"Kubelet's Events that the API server sent, those that a new watch repeats and those about pods that need none included."),
-		used: desc("events_used_total", "Kubelet's Events that told something new of a start-up."),
+			"Events of the kubelet that the API server sent, including those repeated by a new watch and those "+
+				"about pods that need none."),
+		used: desc("events_used_total", "Events of the kubelet that added evidence to a start-up."),
 		refused: desc("events_refused_total",
-			"Events that were ignored because kubelet cannot have made them, by reason: "+
-				"a name, UID or size that is too long (oversized), the UID of a pod with another namespace, name or kind (pod), "+
-				"another host than the pod's earlier Events (host).", "reason"),
+			"Events ignored because the kubelet cannot have created them, by reason: oversized (name, UID or size "+
+				"too long), pod (the pod's UID with another namespace, name or kind), host (another host than in "+
+				"the pod's earlier Events).", "reason"),
 	}
 }
 

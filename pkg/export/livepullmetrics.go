@@ -14,19 +14,21 @@ func NewLivePulls(now func() LivePulls) prometheus.Collector {
 	return &livePulls{
 		now: now,
 		active: prometheus.NewDesc("podlapse_image_pulls_active",
-			"Image pulls for which content comes at this moment, also those that no pod asked for."+ofRegistry, registry, nil),
+			"Image pulls that are receiving content, including pulls that no pod requested."+ofRegistry, registry, nil),
 		queued: prometheus.NewDesc("podlapse_image_pulls_queued",
-			"Image pulls that kubelet wants and of which nothing has come: they wait in the node's pull queue or for "+
-				"the registry's first answer. Where the runtime does not tell, all pulls that go on."+ofRegistry, registry, nil),
+			"Image pulls that the kubelet wants and that have received no content: they wait in the node's pull "+
+				"queue or for the registry's first response. If the runtime does not report progress, all pulls in "+
+				"progress."+ofRegistry, registry, nil),
 		unpacking: prometheus.NewDesc("podlapse_image_pulls_unpacking",
-			"Image pulls of which all content has come and that the runtime unpacks: they wait for the disk, whatever their registry.", nil, nil),
+			"Image pulls that have received all content and that the runtime is unpacking: they wait for the disk, "+
+				"not for the registry.", nil, nil),
 		bytes: prometheus.NewDesc("podlapse_image_pulls_active_bytes",
-			"Bytes that have come so far of the pulls in podlapse_image_pulls_active."+ofRegistry, registry, nil),
+			"Bytes received so far by the pulls in podlapse_image_pulls_active."+ofRegistry, registry, nil),
 		oldest: prometheus.NewDesc("podlapse_image_pulls_oldest_age_seconds",
-			"How long ago the oldest of the pulls that go on was asked for."+ofRegistry, registry, nil),
+			"Time since the oldest pull in progress was requested."+ofRegistry, registry, nil),
 		failing: prometheus.NewDesc("podlapse_image_pulls_failing",
-			"Pulls that pods which start wait for and whose latest attempt to end failed, by the reason in the runtime's error; "+
-				"also while the next attempt goes on."+orUnconfirmed+ofRegistry, []string{"registry", "reason"}, nil),
+			"Pulls that starting pods wait for and whose latest completed attempt failed, by the reason in the "+
+				"runtime's error, also while the next attempt is in progress."+orUnconfirmed+ofRegistry, []string{"registry", "reason"}, nil),
 	}
 }
 

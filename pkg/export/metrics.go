@@ -31,39 +31,38 @@ func NewMetrics(registerer prometheus.Registerer, trace TraceOf) *Metrics {
 	m := &Metrics{
 		trace: trace,
 		startup: prometheus.NewHistogram(histogram("podlapse_pod_startup_duration_seconds",
-			"Time from the creation of a pod until it was ready, or had succeeded without ever "+
-				"being ready. Pods that failed, were deleted before or were given up are not counted, nor are pods "+
-				"whose start-up was over before the agent saw them.",
+			"Time from the creation of a pod until it was ready, or had succeeded without ever being ready. "+
+				"Excludes pods that failed, were deleted before or were given up, and pods whose start-up ended "+
+				"before the agent saw them.",
 			durationBuckets)),
 		sli: prometheus.NewHistogram(histogram("podlapse_pod_startup_sli_duration_seconds",
-			"Time from the creation of a pod until all its containers were started for the first time, without image pulls and "+
-				"without the run of init containers, as Kubernetes' service level indicator defines it; of the pods in "+
-				"podlapse_pod_startup_duration_seconds for which pulls and runs can be told apart from the rest, and in which "+
-				"nothing is unexplained until then. The buckets are those of kubelet_pod_start_sli_duration_seconds.",
+			"Time from the creation of a pod until all its containers had started for the first time, excluding "+
+				"image pulls and the run of init containers, as in the Kubernetes service level indicator. Only the "+
+				"pods in podlapse_pod_startup_duration_seconds whose pulls and runs can be separated from the rest, "+
+				"and without unexplained time until then. Has the buckets of kubelet_pod_start_sli_duration_seconds.",
 			kubeletBuckets)),
 		phase: prometheus.NewHistogramVec(histogram("podlapse_pod_phase_duration_seconds",
-			"Time that one pod's start-up spent in one phase, all its stretches together, from "+
-				"the end of the phase before until the start of the next; of the pods in "+
-				"podlapse_pod_startup_duration_seconds, so that the sums agree. Phases that no "+
-				"evidence tells apart count under the first one's name where the same party is to blame, "+
-				"else as unattributed, like time that nothing explains.",
+			"Total time that one pod's start-up spent in one phase. Each stretch counts from the end of the "+
+				"previous phase to the start of the next. Covers the pods in podlapse_pod_startup_duration_seconds, "+
+				"so that the sums agree. Phases that the evidence cannot separate count as the first of them if "+
+				"they have the same cause, else as unattributed, like time that nothing explains.",
 			phaseBuckets), []string{"phase"}),
 		steps: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "podlapse_pod_phase_steps_total",
-			Help: "How many times start-ups went through a phase; of those in podlapse_pod_phase_duration_seconds, which " +
-				"counts each once: one of three containers has three steps of container_start.",
+			Help: "Times that the start-ups in podlapse_pod_phase_duration_seconds, which counts each once, went " +
+				"through a phase: a pod with three containers has three steps of container_start.",
 		}, []string{"phase"}),
 		ended: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "podlapse_pod_startups_total",
-			Help: "Start-ups that ended, by how: ready, succeeded, failed, deleted before the pod was ready, given up.",
+			Help: "Start-ups that ended, by result: ready, succeeded, failed, deleted before the pod was ready, given up.",
 		}, []string{"state"}),
 		conflicts: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "podlapse_evidence_conflicts_total",
-			Help: "Contradictions between the sources of a start-up, by the instant that they contradict each other about.",
+			Help: "Contradictions between the sources of a start-up, by the instant that they disagree about.",
 		}, []string{"mark"}),
 		incomplete: prometheus.NewCounter(prometheus.CounterOpts{
 			Name: "podlapse_evidence_incomplete_total",
-			Help: "Start-ups of which something lacks evidence that would have told the phases apart.",
+			Help: "Start-ups without some evidence that would have separated their phases.",
 		}),
 		pulls: newPullMetrics(registerer),
 	}

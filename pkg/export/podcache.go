@@ -24,14 +24,14 @@ func NewPodCache(read func() PodCache) prometheus.Collector {
 	return &podCache{
 		read: read,
 		verifications: prometheus.NewDesc("podlapse_pod_cache_verifications_total",
-			"Comparisons of this node's pods, as the watch told of them, with a list: complete; failed, without an answer; skipped, "+
-				"because the watch was not open for long enough. There only with --verify-interval.", []string{"result"}, nil),
+			"Comparisons of the watched pods with a list, by result: complete; failed, the API server did not "+
+				"respond; skipped, the watch was not open long enough. Only with --verify-interval.", []string{"result"}, nil),
 		repairs: prometheus.NewDesc("podlapse_pod_cache_repairs_total",
-			"Pods that two lists five seconds apart told of otherwise than the watch, and that were taken from the list: missing, "+
-				"extra, stale. There only with --verify-interval.", []string{"difference"}, nil),
+			"Pods that two lists five seconds apart showed differently than the watch, and that were repaired from "+
+				"the list: missing, extra, stale. Only with --verify-interval.", []string{"difference"}, nil),
 		verifiedAt: prometheus.NewDesc("podlapse_pod_cache_verified_timestamp_seconds",
-			"As of when the pods that the watch told of are known to be right, in seconds since the Unix epoch by this node's clock; "+
-				"absent before the first complete comparison. There only with --verify-interval.", nil, nil),
+			"Time as of which the watched pods are verified, in seconds since the Unix epoch by this node's clock. "+
+				"Absent before the first complete comparison. Only with --verify-interval.", nil, nil),
 	}
 }
 

@@ -21,11 +21,11 @@ func NewPodSeries(pods func() []timeline.Timeline) prometheus.Collector {
 	return &podSeries{
 		pods: pods,
 		startup: prometheus.NewDesc("podlapse_pod_startup_seconds",
-			"How long the start-up of a pod that is on this node took, or takes so far.",
+			"Duration of the start-up of a pod on this node; so far, if it is in progress.",
 			[]string{"namespace", "pod", "workload_kind", "workload", "state"}, nil),
 		dropped: prometheus.NewCounter(prometheus.CounterOpts{
 			Name: "podlapse_pod_series_dropped_total",
-			Help: "Series of podlapse_pod_startup_seconds that were left out of a scrape, because there were too many.",
+			Help: "Series of podlapse_pod_startup_seconds omitted from scrapes because there were too many.",
 		}),
 	}
 }

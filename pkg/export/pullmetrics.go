@@ -23,50 +23,51 @@ type pullMetrics struct {
 }
 
 // ofRegistry is added to the help of what has the label registry.
-const ofRegistry = " The registry is the host in the image's reference; the content may have come from its mirror."
+const ofRegistry = " The registry is the host in the image reference; the content may have come from a mirror."
 
 // orUnconfirmed is added to the help of what counts failures.
-const orUnconfirmed = " The reason is unconfirmed while only Events tell of the failure, not the pod's status."
+const orUnconfirmed = " The reason is unconfirmed while only Events report the failure, not the pod's status."
 
 func newPullMetrics(registerer prometheus.Registerer) *pullMetrics {
 	m := &pullMetrics{
 		ended: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "podlapse_image_pulls_total",
-			Help: "Attempts to get a container's image that are known to have ended, by the kind of container and by how; images found on the node " +
-				"are present. Those of ephemeral containers are no part of a start-up.",
+			Help: "Completed attempts to get a container's image, by the kind of container and by outcome; present " +
+				"means that the image was on the node. Includes ephemeral containers, which are not part of a " +
+				"start-up.",
 		}, []string{"kind", "outcome"}),
 		pull: prometheus.NewHistogramVec(histogram("podlapse_image_pull_duration_seconds",
-			"Time from the request to the runtime to pull an image until it answered, without "+
-				"the wait in the node's pull queue. Images found on the node, pulls that nobody "+
-				"timed and pulls that resumed an attempt which was broken off are not counted."+ofRegistry,
+			"Time from the pull request to the runtime until it answered, without the wait in the node's pull "+
+				"queue. Excludes images found on the node, pulls of unknown duration, and pulls that resumed an "+
+				"interrupted attempt."+ofRegistry,
 			pullBuckets), []string{"registry", "outcome"}),
 		queue: prometheus.NewHistogramVec(histogram("podlapse_image_pull_queue_seconds",
-			"Time from the moment kubelet wanted an image pulled until the runtime was asked to: "+
-				"the wait in the node's pull queue; of the pulls in podlapse_image_pull_duration_seconds whose "+
-				"wait is known."+ofRegistry,
+			"Time in the node's pull queue, from the kubelet's decision to pull an image until its request to the "+
+				"runtime. Only the pulls in podlapse_image_pull_duration_seconds whose wait is known."+ofRegistry,
 			pullBuckets), []string{"registry"}),
 		unpack: prometheus.NewHistogram(histogram("podlapse_image_unpack_duration_seconds",
-			"Time that the runtime spent unpacking the layers of one pull, while others still came or after; "+
-				"of pulls that brought content.",
+			"Time that the runtime spent unpacking the layers of one pull, during and after the download. Only "+
+				"pulls that received content.",
 			pullBuckets)),
 		bytes: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "podlapse_image_pull_bytes_total",
-			Help: "Bytes of the layers that pulls brought, as the registry has them; a layer that several pulls share " +
-				"counts once. Pulls that resumed an attempt which was broken off are not counted." + ofRegistry,
+			Help: "Bytes of the layers that pulls received, in the registry's (compressed) form. A layer that " +
+				"several pulls share counts once. Excludes pulls that resumed an interrupted attempt." + ofRegistry,
 		}, []string{"registry"}),
 		busy: prometheus.NewCounter(prometheus.CounterOpts{
 			Name: "podlapse_image_pull_busy_seconds_total",
-			Help: "Time in which at least one of the pulls in podlapse_image_pull_bytes_total received content. " +
-				"Pulls that run at the same time count once, so that the bytes of all registries divided by this time are the rate of the node.",
+			Help: "Time during which at least one of the pulls in podlapse_image_pull_bytes_total received content. " +
+				"Concurrent pulls count once, so the bytes of all registries divided by this time are the pull rate " +
+				"of the node.",
 		}),
 		failures: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "podlapse_image_pull_failures_total",
-			Help: "Attempts to pull an image that failed, by the reason in the runtime's error." + orUnconfirmed + ofRegistry,
+			Help: "Failed attempts to pull an image, by the reason in the runtime's error." + orUnconfirmed + ofRegistry,
 		}, []string{"registry", "reason"}),
 		lost: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "podlapse_events_lost_total",
-			Help: "Events that kubelet must have made for a start-up, and that never came although a watch was open: " +
-				"kubelet drops them when it makes many of one pod.",
+			Help: "Kubelet Events that must have been created during a start-up but were never received although a " +
+				"watch was open. The kubelet drops Events when it creates many for one pod.",
 		}, []string{"reason"}),
 		registries: newRegistryLabels(),
 	}

@@ -59,7 +59,7 @@ func PullTables(nodes []NodePulls, page terminal.Page) string {
 	if going.Rows() > 1 {
 		going.Write(&out, page)
 	} else {
-		out.WriteString("no pull goes on\n")
+		out.WriteString("no pulls in progress\n")
 	}
 	if over.Rows() > 1 {
 		out.WriteString("\n")

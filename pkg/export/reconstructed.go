@@ -18,9 +18,9 @@ type reconstructed struct {
 // NewReconstructed makes the collector of start-ups that nobody watched from their beginning.
 func NewReconstructed(read func() Reconstructed) prometheus.Collector {
 	return &reconstructed{read: read, desc: prometheus.NewDesc("podlapse_evidence_reconstructed_total",
-		"Start-ups whose timeline was pieced together after the fact, when they ended, by how: over when the agent came (over; those are in "+
-			"no other metric), going on across a restart of the agent with --state-dir (restored), or told of by a list first and not by the "+
-			"running watch (late).",
+		"Start-ups whose timeline was reconstructed, counted when they ended: over, ended before the agent started "+
+			"(these are in no other metric); restored, in progress during a restart of the agent with --state-dir; "+
+			"late, first seen in a list instead of the open watch.",
 		[]string{"how"}, nil)}
 }
 

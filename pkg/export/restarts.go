@@ -17,9 +17,10 @@ type restarts struct {
 // NewRestarts makes the collector of the restarts of containers; read lists every kind and reason.
 func NewRestarts(read func() []Restarts) prometheus.Collector {
 	return &restarts{read: read, desc: prometheus.NewDesc("podlapse_container_restarts_total",
-		"Times that kubelet started a container of this node's pods again, since the agent first saw the pod, during start-up and after; "+
-			"by kind (init, sidecar, main) and by why the run before ended, as the pod's last termination says: signal is a crash, or "+
-			"kubelet that killed it, as after a failed probe; unknown a run whose end nobody saw.",
+		"Container restarts of this node's pods since the agent first saw the pod, during start-up and after, by "+
+			"kind (init, sidecar, main) and by the reason of the previous run's end in the pod's status: signal is "+
+			"a crash or a kill by the kubelet, for example after a failed probe; unknown is a run whose end was not "+
+			"seen.",
 		[]string{"kind", "reason"}, nil)}
 }
 

@@ -20,10 +20,10 @@ type runtimeQuestions struct {
 func NewRuntimeQuestions(read func() RuntimeQuestions) prometheus.Collector {
 	return &runtimeQuestions{
 		read: read,
-		open: prometheus.NewDesc("podlapse_runtime_questions_open", "Pods with a question to the container runtime that is not answered yet.", nil, nil),
+		open: prometheus.NewDesc("podlapse_runtime_questions_open", "Pods with an unanswered query to the container runtime.", nil, nil),
 		ended: prometheus.NewDesc("podlapse_runtime_questions_total",
-			"Questions to the container runtime about a pod, by what became of them: answered, dropped because too many were open, "+
-				"given_up because the runtime kept failing. What matters still is asked again.", []string{"result"}, nil),
+			"Queries to the container runtime about a pod, by result: answered, dropped because too many were open, "+
+				"given_up because the runtime kept failing. Queries that still matter are repeated.", []string{"result"}, nil),
 	}
 }
 

@@ -14,8 +14,9 @@ func NewRuntimeStores(served func() map[string]bool) prometheus.Collector {
 	return &runtimeStores{
 		served: served,
 		desc: prometheus.NewDesc("podlapse_runtime_store_served",
-			"Whether the container runtime has one of containerd's own stores (1) or not (0); without one timelines lose precision: "+
-				"sandboxes dates volumes and network, images the end of pulls, content layers, snapshots unpacking.",
+			"Whether the container runtime serves each of containerd's stores: 1 if it does, 0 if not. Without one, "+
+				"timelines lose precision: sandboxes dates volumes and network, images the end of pulls, content "+
+				"layers, snapshots unpacking.",
 			[]string{"store"}, nil),
 	}
 }

@@ -27,13 +27,13 @@ func NewSources(read func() []Source) prometheus.Collector {
 	}
 	return &sources{
 		read: read,
-		up:   desc("up", "Whether a source of observations works (1) or not (0); without one, timelines lose precision."),
+		up:   desc("up", "Whether a source of observations works: 1 if it does, 0 if not. Without one, timelines lose precision."),
 		recoveries: desc("reconnects_total",
-			"Times that a source worked again after it had not; its first connection is none, nor is a watch that ended in good order "+
-				"and was opened again."),
+			"Times that a source recovered from a failure. Its first connection does not count, nor does reopening "+
+				"a watch that ended normally."),
 		observed: desc("last_observation_timestamp_seconds",
-			"When the latest observation of a source came, in seconds since the Unix epoch by this node's clock; absent before the "+
-				"first. A source has nothing to observe while no pod changes."),
+			"Time of the latest observation of a source, in seconds since the Unix epoch by this node's clock. "+
+				"Absent before the first. Without pod changes there are no observations."),
 	}
 }
 

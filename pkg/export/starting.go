@@ -21,9 +21,9 @@ func NewStarting(now func() []timeline.Timeline) prometheus.Collector {
 	return &starting{
 		now: now,
 		pods: prometheus.NewDesc("podlapse_pods_starting",
-			"Pods of this node whose start-up goes on, by the phase that they are in.", phase, nil),
+			"Pods of this node that are starting, by current phase.", phase, nil),
 		oldest: prometheus.NewDesc("podlapse_pods_starting_oldest_age_seconds",
-			"Time in its current phase of the pod that has been in that phase the longest, of those in podlapse_pods_starting; 0 when none is.", phase, nil),
+			"Longest time that a pod in podlapse_pods_starting has been in its current phase; 0 if there is none.", phase, nil),
 	}
 }
 

@@ -22,14 +22,16 @@ type WatchDelays struct {
 func NewWatchDelays(registerer prometheus.Registerer, changes []string) *WatchDelays {
 	d := &WatchDelays{
 		pods: prometheus.NewHistogramVec(histogram("podlapse_pod_watch_delay_seconds",
-			"Time from a change of a pod, by the object itself, until the watch brought it; not of what lists brought. The stamps have whole "+
-				"seconds: each delay is up to 1 s longer than the truth, never shorter but for the clocks. By change: bound (to this node, or "+
-				"created bound), deleting (asked for, without the grace period), both by the control plane's clock; modified (a condition of "+
-				"kubelet's, which sends it some time later), deleted (when kubelet asked for that, without grace), by kubelet's or the control "+
-				"plane's. There only with --watch-delays.", podDelayBuckets), []string{"change"}),
+			"Time from a change of a pod, by the object's timestamps, until the watch delivered it; excludes lists. "+
+				"The timestamps have whole seconds: a delay is up to 1 s too long, and never too short except by "+
+				"clock skew. By change: bound (to this node, or created bound) and deleting (requested, without the "+
+				"grace period), by the control plane's clock; modified (a condition set by the kubelet, which sends "+
+				"it some time later) and deleted (requested by the kubelet, without grace), by the clock of the "+
+				"kubelet or the control plane. Only with --watch-delays.", podDelayBuckets), []string{"change"}),
 		events: prometheus.NewHistogram(histogram("podlapse_event_watch_delay_seconds",
-			"Time from the moment at which this node's kubelet made an Event, to the nanosecond by its name, until a watch brought it: kubelet's "+
-				"queue, the API server, the watch. First occurrences only: repetitions have whole seconds. There only with --watch-delays.",
+			"Time from the creation of an Event by this node's kubelet, to the nanosecond by its name, until a "+
+				"watch delivered it: the kubelet's queue, the API server, the watch. First occurrences only: "+
+				"repetitions have whole seconds. Only with --watch-delays.",
 			eventDelayBuckets)),
 	}
 	for _, change := range changes {

@@ -33,7 +33,7 @@ func Waterfall(record Record, page terminal.Page) string {
 	}
 	writeDoubts(&out, record.Conflicts, record.Missing, page)
 	if len(record.LostEvents) > 0 {
-		out.WriteString("\nEVENTS THAT KUBELET MADE AND NOBODY GOT\n  " +
+		out.WriteString("\nLOST KUBELET EVENTS\n  " +
 			page.Wrap(strings.Join(convert(record.LostEvents, terminal.Clean), ", ")) + "\n")
 	}
 	if record.Termination != nil {
@@ -68,10 +68,10 @@ func origin(record Record) string {
 	const stamp = "2006-01-02 15:04:05.000 MST"
 	text += ", created " + record.CreatedAt.UTC().Format(stamp)
 	if !record.GoneAt.IsZero() {
-		text += ", gone since " + record.GoneAt.UTC().Format(stamp)
+		text += ", object deleted " + record.GoneAt.UTC().Format(stamp)
 	}
 	if record.Reconstructed {
-		text += "\nthe agent came after this start-up: reconstructed from what could still be read"
+		text += "\nreconstructed: the agent started after this start-up"
 	}
 	return text
 }
@@ -84,10 +84,10 @@ func writePhases(out *strings.Builder, phases []PhaseRecord, from time.Time, tot
 		names := append([]string{string(phase.Phase)}, convert(phase.MergedWith, asString)...)
 		cause := terminal.Clean(string(phase.Cause))
 		if phase.Open {
-			cause += ", goes on"
+			cause += ", in progress"
 		}
 		if phase.ImageLoading {
-			cause += ", image may still load"
+			cause += ", image may still be loading"
 		}
 		if resource, share := (*timeline.Pressure)(phase.Pressure).High(); resource != "" {
 			cause += fmt.Sprintf(", %s pressure %.0f %%", resource, 100*min(share, 1)) // whatever a server says

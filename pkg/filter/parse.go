@@ -20,12 +20,12 @@ const maxText = 4096
 // parsers has a row for each parameter.
 var parsers = map[string]func(f *Filter, value string, now time.Time) error{
 	"namespace": func(f *Filter, value string, _ time.Time) (err error) {
-		f.Namespaces, err = list(value, "want namespaces separated by commas")
+		f.Namespaces, err = list(value, "must be namespaces separated by commas")
 		return err
 	},
 	"name": func(f *Filter, value string, _ time.Time) error {
 		if strings.Contains(strings.TrimSuffix(value, "*"), "*") {
-			return fmt.Errorf("want a pod's name, with a * at the end at most")
+			return fmt.Errorf("must be a pod name, optionally with a * at the end")
 		}
 		f.Name = value
 		return nil
@@ -36,7 +36,7 @@ var parsers = map[string]func(f *Filter, value string, now time.Time) error{
 			kind, name = "", value
 		}
 		if name == "" || ok && kind == "" || strings.Contains(name, "/") {
-			return fmt.Errorf("want KIND/NAME or NAME, such as Deployment/web")
+			return fmt.Errorf("must be KIND/NAME or NAME, for example Deployment/web")
 		}
 		f.Owner = timeline.Owner{Kind: kind, Name: name}
 		return nil
@@ -44,7 +44,7 @@ var parsers = map[string]func(f *Filter, value string, now time.Time) error{
 	"labelSelector": func(f *Filter, value string, _ time.Time) error {
 		selector, err := labels.Parse(value)
 		if err != nil {
-			return fmt.Errorf("want a Kubernetes label selector such as app=web,tier!=test: %w", err)
+			return fmt.Errorf("must be a label selector, for example app=web,tier!=test: %w", err)
 		}
 		f.Labels = selector
 		return nil
@@ -60,7 +60,7 @@ var parsers = map[string]func(f *Filter, value string, now time.Time) error{
 	"slower-than": func(f *Filter, value string, _ time.Time) error {
 		length, err := time.ParseDuration(value)
 		if err != nil || length <= 0 {
-			return fmt.Errorf("want a length of time such as 5s or 1m30s")
+			return fmt.Errorf("must be a duration, for example 5s or 1m30s")
 		}
 		f.SlowerThan = length
 		return nil
@@ -72,7 +72,7 @@ var parsers = map[string]func(f *Filter, value string, now time.Time) error{
 		}
 		at, err := time.Parse(time.RFC3339Nano, value)
 		if err != nil {
-			return fmt.Errorf("want an instant such as 2026-03-01T12:00:00Z, or how long ago, such as 15m")
+			return fmt.Errorf("must be a time, for example 2026-03-01T12:00:00Z, or a duration before now, for example 15m")
 		}
 		f.Since = at
 		return nil
@@ -80,7 +80,7 @@ var parsers = map[string]func(f *Filter, value string, now time.Time) error{
 	"gone": func(f *Filter, value string, _ time.Time) error {
 		gone, err := strconv.ParseBool(value)
 		if err != nil {
-			return fmt.Errorf("want true or false")
+			return fmt.Errorf("must be true or false")
 		}
 		f.Gone = &gone
 		return nil
@@ -106,12 +106,12 @@ func Parse(values url.Values, now time.Time, names ...string) (Filter, error) {
 		case len(given) == 0, len(given) == 1 && given[0] == "":
 			continue
 		case len(given) > 1:
-			return Filter{}, fmt.Errorf("%s is given %d times: want it once", name, len(given))
+			return Filter{}, fmt.Errorf("%s is set %d times: set it once", name, len(given))
 		case len(given[0]) > maxText:
-			return Filter{}, fmt.Errorf("%s is too long: want at most %d bytes", name, maxText)
+			return Filter{}, fmt.Errorf("%s is too long: must be at most %d bytes", name, maxText)
 		}
 		if err := parsers[name](&f, given[0], now); err != nil {
-			return Filter{}, fmt.Errorf("%s %.80q is not known: %w", name, given[0], err)
+			return Filter{}, fmt.Errorf("invalid %s %.80q: %w", name, given[0], err)
 		}
 	}
 	return f, nil
@@ -134,7 +134,7 @@ func words[W ~string](value string, all []W) ([]W, error) {
 			for i, w := range all {
 				known[i] = string(w)
 			}
-			return nil, fmt.Errorf("want some of %s, separated by commas", strings.Join(known, ", "))
+			return nil, fmt.Errorf("must be one or more of %s, separated by commas", strings.Join(known, ", "))
 		}
 		some = append(some, W(item))
 	}

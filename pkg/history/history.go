@@ -49,7 +49,7 @@ func New(config Config) *History {
 func (h *History) Add(t timeline.Timeline) {
 	entry, err := newEntry(t, h.config.Now())
 	if err != nil {
-		h.config.Logger.Error("cannot keep a pod that is gone", zap.String("namespace", t.Namespace), zap.String("pod", t.Name), zap.Error(err))
+		h.config.Logger.Error("cannot keep a deleted pod in the history", zap.String("namespace", t.Namespace), zap.String("pod", t.Name), zap.Error(err))
 		return
 	}
 	h.mu.Lock()

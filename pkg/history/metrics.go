@@ -5,13 +5,13 @@ import "github.com/prometheus/client_golang/prometheus"
 func (h *History) register() {
 	h.config.Registerer.MustRegister(
 		prometheus.NewGaugeFunc(prometheus.GaugeOpts{
-			Name: "podlapse_history_pods", Help: "Pods that are gone and that the API can still tell of.",
+			Name: "podlapse_history_pods", Help: "Deleted pods that the API still serves.",
 		}, func() float64 { return float64(h.Stats().Pods) }),
 		prometheus.NewGaugeFunc(prometheus.GaugeOpts{
-			Name: "podlapse_history_bytes", Help: "Memory that the pods in podlapse_history_pods take, of at most --history-limit.",
+			Name: "podlapse_history_bytes", Help: "Memory used by the pods in podlapse_history_pods, at most --history-limit.",
 		}, func() float64 { return float64(h.Stats().Bytes) }),
 		prometheus.NewCounterFunc(prometheus.CounterOpts{
-			Name: "podlapse_history_dropped_total", Help: "Pods that are gone and had to leave the history for others.",
+			Name: "podlapse_history_dropped_total", Help: "Deleted pods evicted from the history to make room.",
 		}, func() float64 { return float64(h.Stats().Dropped) }),
 	)
 }

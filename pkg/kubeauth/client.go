@@ -22,7 +22,7 @@ func NewClient(config *rest.Config) (*Client, error) {
 	scheme := runtime.NewScheme()
 	for _, add := range []func(*runtime.Scheme) error{authenticationv1.AddToScheme, authorizationv1.AddToScheme} {
 		if err := add(scheme); err != nil {
-			return nil, fmt.Errorf("build scheme of reviews: %w", err)
+			return nil, fmt.Errorf("build scheme for reviews: %w", err)
 		}
 	}
 	codecs := serializer.NewCodecFactory(scheme).WithoutConversion()
@@ -55,7 +55,7 @@ func (c *Client) Whose(ctx context.Context, token string) (user authenticationv1
 	review := authenticationv1.TokenReview{Spec: authenticationv1.TokenReviewSpec{Token: token}}
 	// The answer repeats the token, so that it is not kept.
 	if err := c.authentication.Post().Resource("tokenreviews").Body(&review).Do(ctx).Into(&review); err != nil {
-		return user, false, fmt.Errorf("review a token: %w", err)
+		return user, false, fmt.Errorf("review token: %w", err)
 	}
 	return review.Status.User, review.Status.Authenticated, nil
 }
@@ -90,7 +90,7 @@ func (c *Client) MayI(ctx context.Context, verb, group, resource string) (bool, 
 		ResourceAttributes: &authorizationv1.ResourceAttributes{Verb: verb, Group: group, Resource: resource},
 	}}
 	if err := c.authorization.Post().Resource("selfsubjectaccessreviews").Body(&review).Do(ctx).Into(&review); err != nil {
-		return false, fmt.Errorf("review the agent's own access: %w", err)
+		return false, fmt.Errorf("review the agent's access: %w", err)
 	}
 	return review.Status.Allowed, nil
 }

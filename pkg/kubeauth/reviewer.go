@@ -22,7 +22,7 @@ const reviewTimeout = 3 * time.Second
 const remedyForbidden = "bind ClusterRole system:auth-delegator to the ServiceAccount, or use --web-auth=none: "
 
 // errFlood says that too many tokens or paths are new, so that the API server is not asked about this one.
-var errFlood = errors.New("too many reviews, not asking the API server for more")
+var errFlood = errors.New("too many reviews at once")
 
 // Reviewer gives verdicts. It is safe for concurrent use.
 type Reviewer struct {
@@ -132,7 +132,7 @@ func ask[A any](r *Reviewer, ctx context.Context, pay func() bool, m memory[A], 
 		r.tell(ctx, err)
 		return answer, false, err
 	}
-	r.report(true, "the API server reviews")
+	r.report(true, "reviewing tokens")
 	m.remember(key, answer, yes)
 	return answer, yes, nil
 }

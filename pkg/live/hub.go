@@ -195,7 +195,7 @@ func (h *Hub) flush(ctx context.Context) {
 	if len(uids) > 0 {
 		timelines, err := h.config.Some(ctx, uids)
 		if err != nil {
-			h.config.Logger.Debug("changes not told", zap.Error(err)) // the agent stops
+			h.config.Logger.Debug("cannot send changes to viewers", zap.Error(err)) // the agent stops
 			return
 		}
 		for _, t := range timelines {
@@ -220,7 +220,7 @@ func (h *Hub) flush(ctx context.Context) {
 func (h *Hub) encode(kind, subject string, value any) *Event {
 	data, err := export.EncodeLine(value)
 	if err != nil {
-		h.config.Logger.Error("cannot encode a change", zap.String("kind", kind), zap.Error(err))
+		h.config.Logger.Error("cannot encode change for viewers", zap.String("kind", kind), zap.Error(err))
 		return nil
 	}
 	return &Event{Kind: kind, subject: subject, data: data}

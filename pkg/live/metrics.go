@@ -11,12 +11,15 @@ func newMetrics(registerer prometheus.Registerer, viewers func() float64) metric
 		return c
 	}
 	registerer.MustRegister(prometheus.NewGaugeFunc(prometheus.GaugeOpts{
-		Name: "podlapse_stream_viewers", Help: "Viewers that are connected to the API's stream.",
+		Name: "podlapse_stream_viewers", Help: "Viewers connected to the API's stream.",
 	}, viewers))
 	return metrics{
-		events:  counter("podlapse_stream_events_total", "Changes that were encoded for the API's stream, once for all viewers."),
-		resets:  counter("podlapse_stream_resets_total", "Times that a viewer was told to list anew: it is new, or too much has changed since it read."),
-		slow:    counter("podlapse_stream_disconnected_total", "Viewers that were disconnected because they did not read."),
-		refused: counter("podlapse_stream_refused_total", "Viewers that were refused because there were too many, of all or of one client."),
+		events: counter("podlapse_stream_events_total", "Changes encoded for the API's stream. A change for several "+
+			"viewers counts once."),
+		resets: counter("podlapse_stream_resets_total", "Times that a viewer had to list again, because it is new "+
+			"or because too much changed since it last read."),
+		slow: counter("podlapse_stream_disconnected_total", "Viewers disconnected because they did not read."),
+		refused: counter("podlapse_stream_refused_total", "Viewers refused because there were too many, in total or "+
+			"from one address."),
 	}
 }

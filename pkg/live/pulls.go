@@ -38,7 +38,7 @@ func (l *pullLook) look(ctx context.Context) {
 	}
 	now, err := l.hub.config.Pulls(ctx)
 	if err != nil {
-		l.hub.config.Logger.Debug("pulls not told", zap.Error(err)) // the agent stops
+		l.hub.config.Logger.Debug("cannot send pulls to viewers", zap.Error(err)) // the agent stops
 		return
 	}
 	records := now.Records()

@@ -158,7 +158,7 @@ func TestSelector(t *testing.T) {
 		}
 	}
 	for given, want := range map[string]string{
-		"": "selects every pod", ":": "selects every pod", "Kube": "is no namespace", "a,,b": "is no namespace", "a:b=c=d": "is no label selector",
+		"": "must not select every pod", ":": "must not select every pod", "Kube": "invalid namespace", "a,,b": "invalid namespace", "a:b=c=d": "invalid label selector",
 	} {
 		if _, err := ParseSelector(given); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%q: %v, want %q", given, err, want)

@@ -59,7 +59,7 @@ func (p *Pressure) Run(ctx context.Context) error {
 		p.config.Report(false, err.Error())
 		return p.idle(ctx)
 	}
-	p.config.Report(true, "read while pods start")
+	p.config.Report(true, "reads while pods start")
 	ticker := time.NewTicker(pressureEvery)
 	ticker.Stop()
 	defer ticker.Stop()
@@ -95,13 +95,13 @@ func (p *Pressure) sample(ctx context.Context) {
 		p.config.Report(false, err.Error())
 		return
 	}
-	p.config.Report(true, "read while pods start")
+	p.config.Report(true, "reads while pods start")
 	p.config.Observe(ctx, timeline.PressureSeen{ArrivedAt: p.config.Now(), Stalled: stalled})
 }
 
 // errUnmeasured says that the kernel was built or started without it.
-var errUnmeasured = errors.New("this kernel does not measure pressure: it needs CONFIG_PSI and, where that is off by default, psi=1 on its command line; " +
-	"or use --pressure=off")
+var errUnmeasured = errors.New("this kernel does not measure pressure: boot one with CONFIG_PSI, and with psi=1 on " +
+	"its command line if PSI is off by default; or use --pressure=off")
 
 func unmeasured(err error) bool { return errors.Is(err, errUnmeasured) }
 
@@ -139,8 +139,8 @@ func someTotal(content []byte) (time.Duration, error) {
 			if n, err := strconv.ParseUint(string(value), 10, 64); err == nil && n <= most {
 				return time.Duration(n) * time.Microsecond, nil
 			}
-			return 0, fmt.Errorf("total %.40q is no number of microseconds", value)
+			return 0, fmt.Errorf("invalid total %.40q: must be a number of microseconds", value)
 		}
 	}
-	return 0, fmt.Errorf("no total of some in %.80q", content)
+	return 0, fmt.Errorf("no total in the line some of %.80q", content)
 }

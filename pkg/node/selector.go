@@ -29,17 +29,19 @@ func ParseSelector(given string) (Selector, error) {
 	}
 	for _, name := range s.namespaces {
 		if len(validation.IsDNS1123Label(name)) > 0 {
-			return Selector{}, fmt.Errorf("%q is no namespace: want NAMESPACE[,NAMESPACE…][:LABELS] such as kube-system or :app.kubernetes.io/part-of=platform", name)
+			return Selector{}, fmt.Errorf("invalid namespace %q: must be NAMESPACE[,NAMESPACE…][:LABELS], for "+
+				"example kube-system or :app.kubernetes.io/part-of=platform", name)
 		}
 	}
 	if labeled {
 		var err error
 		if s.labels, err = labels.Parse(wanted); err != nil {
-			return Selector{}, fmt.Errorf("%q is no label selector: want one as for kubectl get -l, such as k8s-app or tier=node: %w", wanted, err)
+			return Selector{}, fmt.Errorf("invalid label selector %q: must be as for kubectl get -l, for example k8s-app or tier=node: %w", wanted, err)
 		}
 	}
 	if len(s.namespaces) == 0 && s.labels.Empty() {
-		return Selector{}, errors.New("selects every pod: name namespaces, such as kube-system, or labels, such as :app.kubernetes.io/part-of=platform")
+		return Selector{}, errors.New("must not select every pod: set namespaces, for example kube-system, or " +
+			"labels, for example :app.kubernetes.io/part-of=platform")
 	}
 	return s, nil
 }

@@ -23,7 +23,7 @@ func TestAPodOfTooManyContainersIsIgnored(t *testing.T) {
 		}
 	}
 	h.nothing()
-	const why = "ignoring pod ns/crowd: it has 18001 containers, more than 256"
+	const why = "ignoring pod ns/crowd: 18001 containers exceed the limit of 256"
 	if r := <-h.reports; !strings.Contains(r.detail, why) || len(h.reports) > 0 {
 		t.Errorf("reported %+v, and %d more", r, len(h.reports))
 	}

@@ -33,7 +33,7 @@ func loadConfig(kubeconfig string) (*rest.Config, error) {
 	if kubeconfig == "" {
 		config, err := rest.InClusterConfig()
 		if err != nil {
-			return nil, fmt.Errorf("read in-cluster configuration (outside a cluster, name a kubeconfig): %w", err)
+			return nil, fmt.Errorf("read in-cluster configuration: %w; outside a cluster, set a kubeconfig", err)
 		}
 		return config, nil
 	}

@@ -19,7 +19,7 @@ const (
 	slice = 3 * time.Second
 )
 
-var errClosedAtOnce = errors.New("the API server closed the watch at once")
+var errClosedAtOnce = errors.New("the API server closed the watch immediately")
 
 // follow keeps a watch open until its turn ends or others need the place. What it observes is handed over
 // in ctx, which outlasts the turn: an Event that is let go half-way would be told by nobody.

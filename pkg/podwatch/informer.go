@@ -143,7 +143,7 @@ func (p *Pods) Run(ctx context.Context) error {
 func (p *Pods) onSynced(count int) {
 	p.synced.Store(true)
 	p.config.Objects.connect(true)
-	p.config.Report(true, fmt.Sprintf("watching, %d pods at the latest list", count))
+	p.config.Report(true, fmt.Sprintf("watching; the latest list had %d pods", count))
 }
 
 // ListWithContext implements cache.ListerWatcherWithContext.

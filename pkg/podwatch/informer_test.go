@@ -118,7 +118,7 @@ func TestPodsAfterALostWatch(t *testing.T) {
 	if !seen["4"] || !seen["3"] {
 		t.Errorf("seen and not live: %v, want 3 and 4", seen)
 	}
-	h.until(true, "2 pods at")
+	h.until(true, "had 2 pods")
 }
 
 func TestPodsCatchUpWithoutAList(t *testing.T) {

@@ -68,15 +68,15 @@ func (n *NodeObject) options(version string) metav1.ListOptions {
 func (n *NodeObject) follow(ctx context.Context) (told bool, err error) {
 	answer, err := n.resource.list(ctx, n.options(""))
 	if err != nil {
-		return false, fmt.Errorf("list the node's object: %w", err)
+		return false, fmt.Errorf("list node object: %w", err)
 	}
 	list, ok := answer.(*corev1.NodeList)
 	if !ok {
-		return false, fmt.Errorf("list the node's object: unexpected %T", answer)
+		return false, fmt.Errorf("list node object: unexpected %T", answer)
 	}
 	if len(list.Items) == 0 {
 		n.config.Seen(nil)
-		n.config.Report(true, "watching; there is no object of this name")
+		n.config.Report(true, "watching; the node object does not exist")
 	} else {
 		n.config.Seen(&list.Items[0])
 		n.config.Report(true, "watching")
@@ -85,7 +85,7 @@ func (n *NodeObject) follow(ctx context.Context) (told bool, err error) {
 		next, something, err := n.watchFrom(ctx, version)
 		told = told || something
 		if err != nil {
-			return told, fmt.Errorf("watch the node's object: %w", err)
+			return told, fmt.Errorf("watch node object: %w", err)
 		}
 		version = next
 	}
@@ -123,4 +123,4 @@ func (n *NodeObject) watchFrom(ctx context.Context, version string) (_ string, t
 	return version, told, nil
 }
 
-var errNothingTold = errors.New("the watch ended without a word")
+var errNothingTold = errors.New("the watch ended without sending an event")

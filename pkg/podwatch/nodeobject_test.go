@@ -55,7 +55,7 @@ func TestNodeObject(t *testing.T) {
 	h, notes := newHarness(t), make(nodeNotes, 16)
 	h.run(NewNodeObject(NodeConfig{Client: clientFor(t, server.URL()), NodeName: nodeName, Seen: notes.see, Report: h.report}).Run)
 	notes.expect(t, "none")
-	h.until(true, "no object of this name")
+	h.until(true, "the node object does not exist")
 
 	server.Put(nodeNamed(nodeName, false))
 	notes.expect(t, "there")
@@ -69,7 +69,7 @@ func TestNodeObject(t *testing.T) {
 	for _, lose := range []func(){server.BreakWatches, server.ExpireWatches, func() { server.Forget(); server.BreakWatches() }} {
 		server.Refuse(http.StatusForbidden, metav1.StatusReasonForbidden, "not you")
 		lose()
-		h.until(false, "allow the ServiceAccount list and watch of nodes")
+		h.until(false, "allow the ServiceAccount to list and watch nodes")
 		server.Put(nodeNamed(nodeName, false))
 		server.Heal()
 		notes.expect(t, "there")

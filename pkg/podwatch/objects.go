@@ -132,7 +132,7 @@ func (o *Objects) WriteList(w io.Writer, want func(namespace, name, labels strin
 	pods, version, state := o.snapshot(want)
 	head, err := json.Marshal(state)
 	if err != nil {
-		return fmt.Errorf("encode state of the cache: %w", err)
+		return fmt.Errorf("encode cache state: %w", err)
 	}
 	if _, err := fmt.Fprintf(w, `{"kind":"PodList","apiVersion":"v1","metadata":{"resourceVersion":%q},"cache":%s,"items":[`, version, head); err != nil {
 		return err

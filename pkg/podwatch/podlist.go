@@ -41,7 +41,7 @@ func (r resource) listPods(
 	}
 	list, err := decode(reader, take)
 	if err != nil {
-		return metav1.ListMeta{}, fmt.Errorf("read list of pods: %w", timedOut(ctx, err))
+		return metav1.ListMeta{}, fmt.Errorf("read pod list: %w", timedOut(ctx, err))
 	}
 	return list, nil
 }
@@ -195,7 +195,7 @@ func eachField(message *bufio.Reader, read func(field uint64, size int64, value 
 
 func unmarshal(value io.Reader, size int64, into interface{ Unmarshal([]byte) error }) error {
 	if size < 0 || size > maxObject {
-		return fmt.Errorf("an object of %d bytes is larger than %d", uint64(size), maxObject)
+		return fmt.Errorf("object of %d bytes exceeds the limit of %d", uint64(size), maxObject)
 	}
 	text := make([]byte, size)
 	if _, err := io.ReadFull(value, text); err != nil {

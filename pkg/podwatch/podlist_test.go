@@ -184,7 +184,7 @@ func TestManyLargePodsTakeLittleMemory(t *testing.T) {
 					source = NewPods(Config{Client: clientFor(t, server.URL), NodeName: nodeName, Now: time.Now,
 						Observe: func(context.Context, timeline.Observation) {},
 						Report: func(up bool, detail string) {
-							if up && strings.Contains(detail, "at the latest list") {
+							if up && strings.Contains(detail, "the latest list had") {
 								synced <- struct{}{}
 							}
 						}})
@@ -283,7 +283,7 @@ func TestDecodePods(t *testing.T) {
 	var huge bytes.Buffer
 	writeList(&huge, func(func([]byte)) { huge.Write(binary.AppendUvarint([]byte{2<<3 | 2}, 1<<40)) }, 1<<40)
 	_, err := decodePodsProtobuf(bufio.NewReader(&huge), func(*corev1.Pod) {})
-	if err == nil || !strings.Contains(err.Error(), "larger than") {
+	if err == nil || !strings.Contains(err.Error(), "exceeds the limit") {
 		t.Errorf("a pod of a terabyte: %v", err)
 	}
 }

@@ -4,12 +4,12 @@ import apierrors "k8s.io/apimachinery/pkg/api/errors"
 
 // The remedies begin a report, since what the API server says is long and a report is cut.
 const (
-	remedyPods     = "allow the ServiceAccount list and watch of pods, or use --impersonate-node=on"
+	remedyPods     = "allow the ServiceAccount to list and watch pods, or use --impersonate-node=on"
 	remedyAsNode   = "allow impersonate:associated-node (Kubernetes 1.36 or newer), or use --impersonate-node=off"
-	remedyEvents   = "allow the ServiceAccount watch of events, or use --events=off"
-	remedyNode     = "allow the ServiceAccount list and watch of nodes, or use --node-health=off"
-	remedyTokenBad = "the agent's token is not accepted, see its ServiceAccount"
-	remedyWhoToAsk = " (podlapse-agent check tells more): "
+	remedyEvents   = "allow the ServiceAccount to watch events, or use --events=off"
+	remedyNode     = "allow the ServiceAccount to list and watch nodes, or use --node-health=off"
+	remedyTokenBad = "the API server rejects the agent's token: check its ServiceAccount"
+	remedyWhoToAsk = " (run podlapse-agent check for details): "
 )
 
 // worded is an error of the API server for people, with the remedy when it is a refusal.

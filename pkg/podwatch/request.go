@@ -20,7 +20,7 @@ const (
 	provenAfter = time.Second
 )
 
-var errNoAnswer = errors.New("no answer from the API server")
+var errNoAnswer = errors.New("no response from the API server")
 
 // resource is a kind of object in the API server, of one namespace or, if empty, of all.
 type resource struct {

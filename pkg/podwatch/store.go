@@ -57,7 +57,7 @@ func (s *store) Update(obj any) error { return s.take(obj, false) }
 func (s *store) take(obj any, added bool) error {
 	pod, err := s.pods.arrived(obj)
 	if err != nil {
-		return fmt.Errorf("take in watch event: %w", err)
+		return fmt.Errorf("process watch event: %w", err)
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -77,7 +77,7 @@ func (s *store) take(obj any, added bool) error {
 func (s *store) Delete(obj any) error {
 	pod, err := s.pods.arrived(obj)
 	if err != nil {
-		return fmt.Errorf("take in watch event: %w", err)
+		return fmt.Errorf("process watch event: %w", err)
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -102,7 +102,7 @@ func (s *store) Replace(list []any, version string) error {
 	for _, obj := range list {
 		pod, err := s.pods.arrived(obj)
 		if err != nil {
-			return fmt.Errorf("take in list: %w", err)
+			return fmt.Errorf("process list: %w", err)
 		}
 		listed[string(pod.UID)] = true
 		pods = append(pods, pod)
@@ -184,7 +184,7 @@ func (s *store) ignore(pod *arrival) {
 		return
 	}
 	s.seen[uid] = timeline.Pod{UID: uid, RuntimeUID: uid}
-	s.pods.config.Report(true, fmt.Sprintf("ignoring pod %s/%s: it has %d containers, more than %d",
+	s.pods.config.Report(true, fmt.Sprintf("ignoring pod %s/%s: %d containers exceed the limit of %d",
 		pod.Namespace, pod.Name, pod.containers, maxContainers))
 }
 

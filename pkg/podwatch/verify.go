@@ -68,7 +68,7 @@ func (p *Pods) verify(ctx context.Context) {
 	}
 }
 
-var errWatchNotOpen = errors.New("the watch was not open for long enough to be compared")
+var errWatchNotOpen = errors.New("the watch was not open long enough to compare")
 
 func (p *Pods) verifyOnce(ctx context.Context) {
 	found, err := p.compare(ctx)
@@ -89,11 +89,11 @@ func (p *Pods) verifyOnce(ctx context.Context) {
 		})
 		p.config.Objects.verify(found.at)
 		if found.missing+found.extra+found.stale > 0 {
-			p.config.Verify.Report(false, fmt.Sprintf("the watch had not told of %d pods, of the end of %d and of changes of %d: repaired",
+			p.config.Verify.Report(false, fmt.Sprintf("repaired: the watch missed %d pods, %d deletions and %d changes",
 				found.missing, found.extra, found.stale))
 			return
 		}
-		p.config.Verify.Report(true, fmt.Sprintf("%d pods are as the API server lists them", found.pods))
+		p.config.Verify.Report(true, fmt.Sprintf("%d pods match the API server's list", found.pods))
 	}
 }
 
@@ -169,7 +169,7 @@ func (p *Pods) listPages(ctx context.Context, into *listing) error {
 			return nil
 		}
 	}
-	return fmt.Errorf("list pods: more than %d", verifyPage*verifyPages)
+	return fmt.Errorf("list pods: more than the limit of %d", verifyPage*verifyPages)
 }
 
 // differences are the UIDs of pods of which the list told something that the watch has not.

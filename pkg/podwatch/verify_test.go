@@ -82,7 +82,7 @@ func TestNothingIsWrongWithWhatTheWatchTold(t *testing.T) {
 		t.Errorf("no %s", want)
 	}
 	v.nothing()
-	if want := "true 207 pods are as the API server lists them"; len(v.told) != 1 || v.told[0] != want {
+	if want := "true 207 pods match the API server's list"; len(v.told) != 1 || v.told[0] != want {
 		t.Errorf("told %q, want %q", v.told, want)
 	}
 }
@@ -123,7 +123,7 @@ func TestWhatTheWatchLostIsCountedOnceAndRepaired(t *testing.T) {
 	if served := v.served(); !strings.Contains(served, `"missing"`) || strings.Contains(served, `"extra"`) {
 		t.Errorf("serves %s", served)
 	}
-	if len(v.told) != 2 || !strings.HasPrefix(v.told[0], "false the watch had not told of 2 pods, of the end of 2 and of changes of 1") ||
+	if len(v.told) != 2 || !strings.HasPrefix(v.told[0], "false repaired: the watch missed 2 pods, 2 deletions and 1 changes") ||
 		!strings.HasPrefix(v.told[1], "true 4 pods") {
 		t.Errorf("told %q", v.told)
 	}

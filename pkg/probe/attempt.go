@@ -99,7 +99,7 @@ func registryAsker(p Probe) asker {
 	})
 }
 
-var errRedirects = errors.New("more redirects than are followed")
+var errRedirects = errors.New("too many redirects")
 
 func httpAsker(p Probe, target string, right func(status int) bool) asker {
 	transport := &http.Transport{ // without a proxy, whatever the environment says

@@ -47,9 +47,9 @@ type Config struct {
 
 // String says for people how much there is.
 func (c Config) String() string {
-	text := fmt.Sprintf("%d are listed", len(c.Probes))
+	text := fmt.Sprintf("%d configured", len(c.Probes))
 	if top := c.Registries.Top; top > 0 {
-		text += fmt.Sprintf(", and up to %d registries that pods are pulled from", top)
+		text += fmt.Sprintf(", and up to %d registries that pods pull from", top)
 	}
 	return text
 }
@@ -101,7 +101,7 @@ func (d *Duration) UnmarshalYAML(unmarshal func(any) error) error {
 	}
 	parsed, err := time.ParseDuration(text)
 	if err != nil {
-		return fmt.Errorf("%q is no length of time: want one such as 30s or 1m", text)
+		return fmt.Errorf("invalid duration %q: must be a duration such as 30s or 1m", text)
 	}
 	d.Duration, d.given = parsed, true
 	return nil
@@ -146,7 +146,7 @@ func readFile(path string) ([]byte, error) {
 		return nil, err
 	}
 	if !info.Mode().IsRegular() {
-		return nil, fmt.Errorf("%s is no regular file", path)
+		return nil, fmt.Errorf("%s is not a regular file", path)
 	}
 	file, err := os.Open(path)
 	if err != nil {
@@ -155,7 +155,7 @@ func readFile(path string) ([]byte, error) {
 	defer file.Close()
 	text, err := io.ReadAll(io.LimitReader(file, maxFile+1))
 	if err == nil && len(text) > maxFile {
-		err = fmt.Errorf("%s has more than %d bytes: it is neither a list of probes nor of certificates", path, maxFile)
+		err = fmt.Errorf("%s exceeds the limit of %d bytes", path, maxFile)
 	}
 	return text, err
 }

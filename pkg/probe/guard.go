@@ -39,11 +39,11 @@ func checkAddress(address netip.Addr, loopback bool) error {
 		if loopback {
 			return nil
 		}
-		return fmt.Errorf("%s is a loopback address: list the registry in registries.plain_http, or as a probe of its own", address)
+		return fmt.Errorf("%s is a loopback address: add the registry to registries.plain_http, or add a probe for it", address)
 	}
 	for _, prefix := range refused {
 		if prefix.Contains(address) {
-			return fmt.Errorf("%s is in %s, where no registry is", address, prefix)
+			return fmt.Errorf("%s is in %s, which is reserved: no registry is there", address, prefix)
 		}
 	}
 	return nil

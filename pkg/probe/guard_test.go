@@ -89,7 +89,7 @@ func TestRefusedRegistriesTakeNoPlace(t *testing.T) {
 	if len(lines) != 1 || lines[0] != "registry:"+alive+" ok" {
 		t.Errorf("recorded %q", lines)
 	}
-	if n := logged.FilterMessage("registry is not probed").Len(); n != 3 {
+	if n := logged.FilterMessage("not probing a registry").Len(); n != 3 {
 		t.Errorf("%d registries were logged as refused", n)
 	}
 }

@@ -23,7 +23,7 @@ type Headers map[string]string
 func (h *Headers) UnmarshalYAML(unmarshal func(any) error) error {
 	var plain map[string]string
 	if unmarshal(&plain) != nil {
-		return errors.New("headers: want NAME: VALUE, each name once, such as {Metadata-Flavor: Google}")
+		return errors.New("headers: must be NAME: VALUE with unique names, for example {Metadata-Flavor: Google}")
 	}
 	*h = plain
 	return nil
@@ -31,28 +31,28 @@ func (h *Headers) UnmarshalYAML(unmarshal func(any) error) error {
 
 // notSent says why a header is not for a probe to send.
 var notSent = map[string]string{
-	"Authorization": "a probe sends no credentials", "Proxy-Authorization": "a probe sends no credentials", "Cookie": "a probe sends no credentials",
-	"Host":       "the target says whom is asked",
-	"Connection": "the agent decides how it asks", "Content-Length": "the agent decides how it asks", "Transfer-Encoding": "the agent decides how it asks",
-	"Te": "the agent decides how it asks", "Trailer": "the agent decides how it asks", "Upgrade": "the agent decides how it asks", "Expect": "the agent decides how it asks",
+	"Authorization": "probes send no credentials", "Proxy-Authorization": "probes send no credentials", "Cookie": "probes send no credentials",
+	"Host":       "the target sets the host",
+	"Connection": "the agent sets it", "Content-Length": "the agent sets it", "Transfer-Encoding": "the agent sets it",
+	"Te": "the agent sets it", "Trailer": "the agent sets it", "Upgrade": "the agent sets it", "Expect": "the agent sets it",
 }
 
 func (h Headers) problems() (problems []error) {
 	if len(h) > maxHeaders {
-		problems = append(problems, fmt.Errorf("%d are too many: want at most %d", len(h), maxHeaders))
+		problems = append(problems, fmt.Errorf("%d exceed the limit of %d", len(h), maxHeaders))
 	}
 	known := map[string]bool{}
 	for _, given := range slices.Sorted(maps.Keys(h)) {
 		name := http.CanonicalHeaderKey(given)
 		switch why := notSent[name]; {
 		case !httpguts.ValidHeaderFieldName(given):
-			problems = append(problems, fmt.Errorf("%.40q is no name of a header", given))
+			problems = append(problems, fmt.Errorf("invalid header name %.40q", given))
 		case why != "":
-			problems = append(problems, fmt.Errorf("%s: %s: take it out", name, why))
+			problems = append(problems, fmt.Errorf("%s: must not be set: %s", name, why))
 		case known[name]:
-			problems = append(problems, fmt.Errorf("%s: is there twice", name))
+			problems = append(problems, fmt.Errorf("%s: is set twice", name))
 		case len(h[given]) > maxHeaderValue || !httpguts.ValidHeaderFieldValue(h[given]):
-			problems = append(problems, fmt.Errorf("%s: its value is no text of one line and at most %d bytes", name, maxHeaderValue))
+			problems = append(problems, fmt.Errorf("%s: invalid value: must be one line of at most %d bytes", name, maxHeaderValue))
 		}
 		known[name] = true
 	}

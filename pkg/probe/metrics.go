@@ -24,16 +24,18 @@ func NewMetrics(registerer prometheus.Registerer, probes []Probe) *Metrics {
 	m := &Metrics{
 		up: prometheus.NewGaugeVec(prometheus.GaugeOpts{
 			Name: "podlapse_probe_up",
-			Help: "Whether the latest attempt of a probe succeeded (1) or not (0); absent before the first.",
+			Help: "Whether the latest attempt of a probe succeeded: 1 if it did, 0 if not. Absent before the first " +
+				"attempt.",
 		}, []string{"probe", "kind"}),
 		attempts: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "podlapse_probe_attempts_total",
-			Help: "Attempts of a probe, by how they ended.",
+			Help: "Attempts of a probe, by result.",
 		}, []string{"probe", "kind", "result"}),
 		duration: prometheus.NewHistogramVec(prometheus.HistogramOpts{
 			Name: "podlapse_probe_duration_seconds",
-			Help: "Time that an attempt of a probe took in a stage (dns, connect, tls, first_byte from when there was a connection) and in all " +
-				"(total); with a result that is not ok until it ended there.",
+			Help: "Duration of each stage of a probe attempt: dns, connect, tls, first_byte (from the connection to " +
+				"the first byte) and total. If the result is not ok, the duration until the attempt ended in that " +
+				"stage.",
 			Buckets:                         buckets,
 			NativeHistogramBucketFactor:     1.1,
 			NativeHistogramMaxBucketNumber:  100,

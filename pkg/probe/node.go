@@ -27,9 +27,9 @@ func (p *Probe) resolve(node Node) (problems []error) {
 			case name == "$(NODE_NAME)":
 				return node.Name
 			case name != "$(NODE_ADDRESS)":
-				err = fmt.Errorf("%.40q is not known: want $(NODE_NAME) or $(NODE_ADDRESS)", name)
+				err = fmt.Errorf("unknown variable %.40q: must be $(NODE_NAME) or $(NODE_ADDRESS)", name)
 			case !node.Address.IsValid():
-				err = errors.New("names $(NODE_ADDRESS), which nobody told: give --node-address, or set NODE_ADDRESS from the pod's field status.hostIP")
+				err = errors.New("$(NODE_ADDRESS) requires the node's address: set --node-address, or NODE_ADDRESS from status.hostIP")
 			case node.Address.Is6():
 				return "[" + node.Address.String() + "]" // as before a port and in a URL
 			default:

@@ -75,7 +75,7 @@ type Recorder interface {
 // statusError is an answer that is not the right one.
 type statusError int
 
-func (e statusError) Error() string { return fmt.Sprintf("answered with status %d", int(e)) }
+func (e statusError) Error() string { return fmt.Sprintf("response status %d", int(e)) }
 
 // classify reads how an attempt ended that was in a stage at its end, empty if in none.
 func classify(err error, in Result) Result {

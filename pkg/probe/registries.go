@@ -33,7 +33,7 @@ func (r *Runner) followRegistries(ctx context.Context, config Registries) (names
 			err := checkFollowed(host, slices.Contains(config.PlainHTTP, host))
 			if err != nil && len(left) < maxRegistries && !left[host] {
 				left[host] = true
-				r.config.Logger.Warn("registry is not probed", zap.String("registry", cut(host)), zap.Error(err))
+				r.config.Logger.Warn("not probing a registry", zap.String("registry", cut(host)), zap.Error(err))
 			}
 			return err != nil
 		})

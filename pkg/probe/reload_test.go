@@ -126,8 +126,8 @@ func TestTheFileIsReadAgain(t *testing.T) {
 		if got := r.book.take(); slices.Contains(got, "last forgotten") {
 			t.Error("the end of the agent takes away what it tells last")
 		}
-		want := []string{"true 3 are listed", "false goes by what the file said before: probes[0] (broken): interval: 500ms is not between 1s and 24h0m0s",
-			"true 0 are listed, and up to 1 registries that pods are pulled from", "true 1 are listed"}
+		want := []string{"true 3 configured", "false cannot reload the probes file, using the previous one: probes[0] (broken): interval: 500ms must be 1s to 24h0m0s",
+			"true 0 configured, and up to 1 registries that pods pull from", "true 1 configured"}
 		if !slices.Equal(r.told, want) {
 			t.Errorf("told %q, want %q", r.told, want)
 		}

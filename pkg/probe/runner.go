@@ -44,7 +44,7 @@ func (r *Runner) Run(ctx context.Context) error {
 	for backoff.Sleep(ctx, lookEvery) {
 		config, err := r.config.Load()
 		if err != nil {
-			r.config.Report(false, "goes by what the file said before: "+err.Error())
+			r.config.Report(false, "cannot reload the probes file, using the previous one: "+err.Error())
 			continue
 		}
 		asked.become(ctx, config)
@@ -89,7 +89,7 @@ func (t *teller) tell(o Outcome) {
 	case o.Result != ResultOK:
 		t.logger.Warn("probe fails", append(fields, zap.String("detail", cut(o.Detail)))...)
 	case before != "":
-		t.logger.Info("probe is well again", fields...)
+		t.logger.Info("probe succeeds again", fields...)
 	}
 }
 

@@ -94,7 +94,7 @@ func TestRunnerAsksAtIntervals(t *testing.T) {
 		for _, entry := range logged.FilterField(zap.String("probe", "cri")).All() {
 			messages = append(messages, fmt.Sprint(entry.Message, " ", entry.ContextMap()["result"]))
 		}
-		want := []string{"probe fails error", "probe is well again ok", "probe fails timeout", "probe is well again ok"}
+		want := []string{"probe fails error", "probe succeeds again ok", "probe fails timeout", "probe succeeds again ok"}
 		if !slices.Equal(messages, want) {
 			t.Errorf("logged %q, want changes alone", messages)
 		}

@@ -25,16 +25,16 @@ func (p Probe) place(i int) string {
 // problems lists all that is wrong.
 func (c Config) problems() (problems []error) {
 	if len(c.Probes) > maxProbes {
-		problems = append(problems, fmt.Errorf("probes: %d are too many: want at most %d", len(c.Probes), maxProbes))
+		problems = append(problems, fmt.Errorf("probes: %d exceed the limit of %d", len(c.Probes), maxProbes))
 	}
 	if len(c.Probes) == 0 && c.Registries.Top == 0 {
-		problems = append(problems, errors.New("probes: there are none: list some, or set registries.top, or leave --probes-file out"))
+		problems = append(problems, errors.New("probes: must not be empty: list at least one, set registries.top, or unset --probes-file"))
 	}
 	names := map[string]bool{}
 	for i, p := range c.Probes {
 		own := p.problems()
 		if names[p.Name] && p.Name != "" {
-			own = append(own, errors.New("name: another probe has it: give each its own"))
+			own = append(own, errors.New("name: must be unique, but another probe has it"))
 		}
 		names[p.Name] = true
 		for _, problem := range own {
@@ -52,7 +52,7 @@ func (p Probe) problems() (problems []error) {
 		problems = append(problems, fmt.Errorf(field+": "+format, args...))
 	}
 	if len(validation.IsDNS1123Label(p.Name)) > 0 {
-		wrong("name", "%.80q is no name: want up to 63 lower case letters, digits and '-'", p.Name)
+		wrong("name", "invalid name %.80q: must be 1 to 63 lower-case letters, digits and '-'", p.Name)
 	}
 	var err error
 	switch p.Kind {
@@ -66,17 +66,17 @@ func (p Probe) problems() (problems []error) {
 		err = checkRegistry(p.Target)
 	case KindCRI, KindAPIServer:
 		if p.Target != "" {
-			err = fmt.Errorf("%s has none: leave it out", p.Kind)
+			err = fmt.Errorf("must not be set for kind %s", p.Kind)
 		}
 	default:
-		wrong("kind", "%.40q is not known: want dns, tcp, http, registry, cri or apiserver", p.Kind)
+		wrong("kind", "invalid kind %.40q: must be dns, tcp, http, registry, cri or apiserver", p.Kind)
 	}
 	if err != nil {
 		wrong("target", "%w", err)
 	}
 	only := func(field string, given bool, kinds ...Kind) {
 		if given && !slices.Contains(kinds, p.Kind) {
-			wrong(field, "is only for kind %s: leave it out", joined(kinds))
+			wrong(field, "may only be set for kind %s", joined(kinds))
 		}
 	}
 	only("server", p.Server != "", KindDNS)
@@ -89,17 +89,17 @@ func (p Probe) problems() (problems []error) {
 		wrong("headers", "%w", problem)
 	}
 	if _, err := netip.ParseAddrPort(p.Server); p.Server != "" && err != nil {
-		wrong("server", "%.80q is no address: want IP:PORT such as 10.96.0.10:53", p.Server)
+		wrong("server", "invalid address %.80q: must be IP:PORT, for example 10.96.0.10:53", p.Server)
 	}
 	if p.CAFile != "" && (p.PlainHTTP || strings.HasPrefix(p.Target, "http:")) {
-		wrong("ca_file", "there is no TLS without https: leave it out, or use https")
+		wrong("ca_file", "requires https: remove it or use https")
 	}
 	if p.Redirects < 0 || p.Redirects > maxRedirects {
-		wrong("redirects", "%d is too many or too few: want 0 to %d", p.Redirects, maxRedirects)
+		wrong("redirects", "invalid number %d: must be 0 to %d", p.Redirects, maxRedirects)
 	}
 	for _, status := range p.Status {
 		if status < 200 || status > 599 {
-			wrong("status", "%d is no final answer: want 200 to 599", status)
+			wrong("status", "invalid status %d: must be 200 to 599", status)
 		}
 	}
 	return append(problems, p.Pace.problems()...)
@@ -115,20 +115,20 @@ func joined(kinds []Kind) string {
 
 func (p Pace) problems() (problems []error) {
 	if p.Interval.Duration < leastInterval || p.Interval.Duration > mostInterval {
-		problems = append(problems, fmt.Errorf("interval: %s is not between %s and %s", p.Interval, leastInterval, mostInterval))
+		problems = append(problems, fmt.Errorf("interval: %s must be %s to %s", p.Interval, leastInterval, mostInterval))
 	}
 	if p.Timeout.Duration <= 0 || p.Timeout.Duration > min(mostTimeout, p.Interval.Duration) {
-		problems = append(problems, fmt.Errorf("timeout: %s is not between 0s and the interval, nor more than %s", p.Timeout, mostTimeout))
+		problems = append(problems, fmt.Errorf("timeout: %s must be more than 0s, and at most the interval and %s", p.Timeout, mostTimeout))
 	}
 	if p.Jitter.Duration < 0 || p.Jitter.Duration > p.Interval.Duration {
-		problems = append(problems, fmt.Errorf("jitter: %s is not between 0s and the interval", p.Jitter))
+		problems = append(problems, fmt.Errorf("jitter: %s must be 0s to the interval", p.Jitter))
 	}
 	return problems
 }
 
 func (r Registries) problems() (problems []error) {
 	if r.Top < 0 || r.Top > maxRegistries {
-		problems = append(problems, fmt.Errorf("top: %d is too many or too few: want 0 to %d", r.Top, maxRegistries))
+		problems = append(problems, fmt.Errorf("top: invalid number %d: must be 0 to %d", r.Top, maxRegistries))
 	}
 	for _, host := range r.PlainHTTP {
 		if err := checkRegistry(host); err != nil {
@@ -140,14 +140,14 @@ func (r Registries) problems() (problems []error) {
 
 func checkName(name string) error {
 	if len(validation.IsDNS1123Subdomain(strings.TrimSuffix(name, "."))) > 0 {
-		return fmt.Errorf("%.80q is no name to look up: want one such as kubernetes.default.svc.cluster.local", name)
+		return fmt.Errorf("invalid DNS name %.80q: must be a name such as kubernetes.default.svc.cluster.local", name)
 	}
 	return nil
 }
 
 func checkHost(host string) error {
 	if _, err := netip.ParseAddr(host); err != nil && checkName(host) != nil {
-		return fmt.Errorf("%.80q is neither an IP address nor a name", host)
+		return fmt.Errorf("invalid host %.80q: must be an IP address or a DNS name", host)
 	}
 	return nil
 }
@@ -155,10 +155,10 @@ func checkHost(host string) error {
 func checkHostPort(address string) error {
 	host, port, err := net.SplitHostPort(address)
 	if err != nil {
-		return fmt.Errorf("%.80q is no address: want HOST:PORT such as db.shop.svc:5432", address)
+		return fmt.Errorf("invalid address %.80q: must be HOST:PORT, for example db.shop.svc:5432", address)
 	}
 	if n, err := strconv.ParseUint(port, 10, 16); err != nil || n == 0 {
-		return fmt.Errorf("%.80q has no port from 1 to 65535", address)
+		return fmt.Errorf("invalid port in %.80q: must be 1 to 65535", address)
 	}
 	return checkHost(host)
 }
@@ -168,11 +168,11 @@ func checkURL(text string) error {
 	u, err := url.Parse(text)
 	switch {
 	case err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "":
-		return errors.New("is no URL: want one such as https://shop.example/healthz")
+		return errors.New("invalid URL: must be a URL such as https://shop.example/healthz")
 	case u.User != nil:
-		return errors.New("has a user: a probe sends no credentials, take it out")
+		return errors.New("the URL must not contain a user: probes send no credentials")
 	case u.Fragment != "":
-		return errors.New("has a fragment (#), which is never sent: take it out")
+		return errors.New("the URL must not contain a fragment (#): it is never sent")
 	case u.Port() != "":
 		return checkHostPort(u.Host)
 	}
@@ -181,7 +181,7 @@ func checkURL(text string) error {
 
 func checkRegistry(host string) error {
 	if strings.Contains(host, "/") {
-		return fmt.Errorf("%.80q is no registry: want HOST[:PORT] such as ghcr.io, without a scheme and without a path", host)
+		return fmt.Errorf("invalid registry %.80q: must be HOST[:PORT] without scheme and path, for example ghcr.io", host)
 	}
 	if strings.Contains(host, ":") {
 		return checkHostPort(host)
@@ -195,7 +195,7 @@ func readAuthorities(path string) ([]byte, error) {
 		return nil, err
 	}
 	if !x509.NewCertPool().AppendCertsFromPEM(text) {
-		return nil, fmt.Errorf("%s has no certificate in PEM", path)
+		return nil, fmt.Errorf("%s does not contain a PEM certificate", path)
 	}
 	return text, nil
 }

@@ -19,11 +19,11 @@ func decodeHeader(line []byte) (Header, error) {
 	}
 	switch {
 	case h.Kind != kindHeader:
-		return Header{}, fmt.Errorf(`not a header: want {"kind":"header","version":%d}, got kind %.40q`, Version, h.Kind)
+		return Header{}, fmt.Errorf(`not a header: must be {"kind":"header","version":%d}, got kind %.40q`, Version, h.Kind)
 	case h.Version < 1:
-		return Header{}, fmt.Errorf("header without a version: want 1 to %d", Version)
+		return Header{}, fmt.Errorf("header without a version: must be 1 to %d", Version)
 	case h.Version > Version:
-		return Header{}, fmt.Errorf("format version %d is not known, only 1 to %d: use the podlapse-agent that recorded it, or a newer one",
+		return Header{}, fmt.Errorf("unknown format version %d, must be 1 to %d: use the podlapse-agent that recorded it, or a newer one",
 			h.Version, Version)
 	}
 	return Header{Agent: h.Agent, Scope: timeline.Scope{Runtime: h.Runtime, Events: h.Events, Since: h.Since.Time}, Ends: h.Ends}, nil

@@ -65,7 +65,7 @@ func encodeLine(value any) ([]byte, error) {
 		return nil, fmt.Errorf("encode observation: %w", err)
 	}
 	if line.Len() > MaxLine {
-		return nil, fmt.Errorf("encode observation: %d bytes are more than a line may have, %d", line.Len(), MaxLine)
+		return nil, fmt.Errorf("encode observation: %d bytes exceed the limit of %d per line", line.Len(), MaxLine)
 	}
 	return line.Bytes(), nil
 }

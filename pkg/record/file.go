@@ -44,7 +44,7 @@ func OpenFile(path string) (*File, error) {
 func whereToGoOn(file *os.File) (int64, error) {
 	info, err := file.Stat()
 	if err != nil {
-		return 0, fmt.Errorf("cannot be looked at: %w", err)
+		return 0, fmt.Errorf("cannot be inspected: %w", err)
 	}
 	if !info.Mode().IsRegular() {
 		return 0, errors.New("is not a regular file")
@@ -58,7 +58,7 @@ func whereToGoOn(file *os.File) (int64, error) {
 		_, err = decodeHeader(first)
 	}
 	if err != nil {
-		return 0, fmt.Errorf("is there already and no recording to go on with, choose another: %w", err)
+		return 0, fmt.Errorf("exists and cannot be continued as a recording, choose another file: %w", err)
 	}
 	tail := make([]byte, min(size, MaxLine))
 	if _, err := file.ReadAt(tail, size-int64(len(tail))); err != nil {
@@ -66,12 +66,12 @@ func whereToGoOn(file *os.File) (int64, error) {
 	}
 	end := bytes.LastIndexByte(tail, '\n')
 	if end < 0 {
-		return 0, fmt.Errorf("ends in a line of more than %d bytes, choose another", MaxLine)
+		return 0, fmt.Errorf("ends in a line of more than %d bytes, choose another file", MaxLine)
 	}
 	half := int64(len(tail) - 1 - end)
 	if half > 0 {
 		if err := file.Truncate(size - half); err != nil {
-			return 0, fmt.Errorf("ends in half a line that cannot be cut off: %w", err)
+			return 0, fmt.Errorf("ends in an incomplete line that cannot be truncated: %w", err)
 		}
 	}
 	return size - half, nil

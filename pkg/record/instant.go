@@ -39,7 +39,7 @@ func (i *instant) UnmarshalJSON(text []byte) error {
 
 func (i instant) check() error {
 	if year := i.Year(); !i.IsZero() && (year < firstYear || year > lastYear) {
-		return fmt.Errorf("instant in year %d: want %d to %d", year, firstYear, lastYear)
+		return fmt.Errorf("invalid year %d of an instant: must be %d to %d", year, firstYear, lastYear)
 	}
 	return nil
 }

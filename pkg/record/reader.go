@@ -13,7 +13,7 @@ import (
 
 // ErrTruncated is in the error of Next when the last line was cut short, as by an agent that was
 // killed while it wrote. Everything before was read.
-var ErrTruncated = errors.New("the last line is cut short")
+var ErrTruncated = errors.New("the last line is incomplete")
 
 // Reader reads a recording.
 type Reader struct {

@@ -151,7 +151,7 @@ func (r *Recorder) stop(err error) {
 	r.queue.Drop(r.file.waiting)
 	err = errors.Join(err, r.file.out.Close())
 	r.file = nil
-	r.config.Report(false, "recording stopped until the agent is started again: "+err.Error())
+	r.config.Report(false, "recording stopped until the agent restarts: "+err.Error())
 }
 
 // WriteTo writes the latest observations as a recording, from any goroutine: none without Config.Latest.

@@ -47,11 +47,11 @@ func (codec) Name() string { return "proto" }
 func (p *Proxy) forward(_ any, client grpc.ServerStream) error {
 	method, ok := grpc.MethodFromServerStream(client)
 	if !ok {
-		return status.Error(codes.Internal, "a call without a method")
+		return status.Error(codes.Internal, "call without a method")
 	}
 	call, ok := cri.Allowed(method)
 	if !ok {
-		return p.refused.refuse(method, errors.New("only calls that read and that the agent needs are forwarded"))
+		return p.refused.refuse(method, errors.New("only the read-only calls that the agent needs are forwarded"))
 	}
 	ctx, err := prepare(client.Context())
 	if err != nil {
@@ -90,7 +90,7 @@ func (f *frame) check(call cri.Call) error {
 // the client sent the one header that the runtime is to get.
 func prepare(ctx context.Context) (context.Context, error) {
 	if deadline, ok := ctx.Deadline(); !ok || time.Until(deadline) > callLimit {
-		return nil, fmt.Errorf("a call needs a deadline of at most %s", callLimit)
+		return nil, fmt.Errorf("a call must have a deadline of at most %s", callLimit)
 	}
 	headers, _ := metadata.FromIncomingContext(ctx)
 	switch values := headers.Get(namespaceHeader); {
@@ -99,7 +99,7 @@ func prepare(ctx context.Context) (context.Context, error) {
 	case len(values) == 1 && values[0] == kubernetesNamespace:
 		return metadata.AppendToOutgoingContext(ctx, namespaceHeader, kubernetesNamespace), nil
 	default:
-		return nil, fmt.Errorf("%s has to be %s", namespaceHeader, kubernetesNamespace)
+		return nil, fmt.Errorf("%s must be %s", namespaceHeader, kubernetesNamespace)
 	}
 }
 

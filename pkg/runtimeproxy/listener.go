@@ -23,16 +23,16 @@ func listen(path string) (net.Listener, error) {
 		return nil, fmt.Errorf("listen on %s: %w", path, err)
 	case info.Mode()&fs.ModeType != fs.ModeSocket:
 		return nil, fmt.Errorf(
-			"listen on %s: a file is there that is not a socket: remove it, or choose another path",
+			"listen on %s: the path exists and is not a socket: remove it, or choose another path",
 			path,
 		)
 	default:
 		if conn, err := net.DialTimeout("unix", path, time.Second); err == nil {
 			_ = conn.Close()
-			return nil, fmt.Errorf("listen on %s: another process listens there", path)
+			return nil, fmt.Errorf("listen on %s: another process listens on it: stop it, or choose another path", path)
 		}
 		if err := os.Remove(path); err != nil {
-			return nil, fmt.Errorf("remove the socket of the proxy before: %w", err)
+			return nil, fmt.Errorf("remove the socket of the previous proxy: %w", err)
 		}
 	}
 	listener, err := net.Listen("unix", path)

@@ -28,7 +28,7 @@ type refused struct {
 func (r *refused) refuse(method string, why error) error {
 	method = method[:min(len(method), maxMethodName)]
 	if r.first(method) {
-		r.logger.Warn("call to the container runtime refused: the agent makes no such call, somebody else does",
+		r.logger.Warn("refused a call to the container runtime that the agent never makes: another process uses the socket",
 			zap.String("method", method), zap.Error(why))
 	}
 	return status.Errorf(codes.PermissionDenied, "runtime-proxy refuses %s: %v", method, why)
@@ -56,7 +56,7 @@ func (r *refused) sum() {
 	defer r.mu.Unlock()
 	if len(r.methods) > 0 {
 		r.logger.Warn(
-			"calls to the container runtime were refused",
+			"refused calls to the container runtime",
 			zap.Any("calls", r.methods),
 			zap.Uint64("others", r.others),
 		)

@@ -8,20 +8,20 @@ func register(config Config, length func() int) (sent, dropped prometheus.Counte
 	label := prometheus.Labels{"sink": config.Name}
 	sent = prometheus.NewCounter(prometheus.CounterOpts{
 		Name: "podlapse_sink_sent_total",
-		Help: "What a sink delivered: of records, start-ups whose lines standard output took, partial ones included; of " +
-			"recording, observations that were written to the file, or kept in memory where there is no file; of otlp, start-ups " +
-			"whose traces the endpoint took.",
+		Help: "Items that a sink delivered. records: start-ups written to standard output, including partial ones; " +
+			"recording: observations written to the file, or kept in memory if there is no file; otlp: start-ups " +
+			"whose traces the endpoint accepted.",
 		ConstLabels: label,
 	})
 	dropped = prometheus.NewCounter(prometheus.CounterOpts{
 		Name: "podlapse_sink_dropped_total",
-		Help: "What a sink was to deliver and did not, because more came at once than it could take, or because it had " +
-			"failed, was full or was ended.",
+		Help: "Items that a sink did not deliver, because too many arrived at once, or because it had failed, was " +
+			"full or had ended.",
 		ConstLabels: label,
 	})
 	waiting := prometheus.NewGaugeFunc(prometheus.GaugeOpts{
 		Name:        "podlapse_sink_queue_length",
-		Help:        "What waits for a sink to take it.",
+		Help:        "Items waiting for a sink.",
 		ConstLabels: label,
 	}, func() float64 { return float64(length()) })
 	config.Registerer.MustRegister(sent, dropped, waiting)

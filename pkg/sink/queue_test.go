@@ -193,11 +193,11 @@ func TestQueuesAreApart(t *testing.T) {
 			synctest.Wait()
 		}
 		const want = `
-# HELP podlapse_sink_dropped_total What a sink was to deliver and did not, because more came at once than it could take, or because it had failed, was full or was ended.
+# HELP podlapse_sink_dropped_total Items that a sink did not deliver, because too many arrived at once, or because it had failed, was full or had ended.
 # TYPE podlapse_sink_dropped_total counter
 podlapse_sink_dropped_total{sink="stuck"} 983
 podlapse_sink_dropped_total{sink="well"} 0
-# HELP podlapse_sink_queue_length What waits for a sink to take it.
+# HELP podlapse_sink_queue_length Items waiting for a sink.
 # TYPE podlapse_sink_queue_length gauge
 podlapse_sink_queue_length{sink="stuck"} 16
 podlapse_sink_queue_length{sink="well"} 0

@@ -22,7 +22,7 @@ const (
 const maxFile = 16 << 20
 
 // ErrInUse says that an agent runs with the directory.
-var ErrInUse = errors.New("another agent uses it; end that one, or give each a directory of its own")
+var ErrInUse = errors.New("another agent uses it; stop that agent, or give each agent its own directory")
 
 // dir is the directory that holds the file.
 type dir struct{ path string }
@@ -33,7 +33,7 @@ func (d dir) file() string { return filepath.Join(d.path, fileName) }
 func openDir(path string) (dir, error) {
 	d := dir{path}
 	if err := os.MkdirAll(path, 0o700); err != nil {
-		return dir{}, fmt.Errorf("make the directory: %w; choose one that can be made, or make it", err)
+		return dir{}, fmt.Errorf("create the directory: %w; create it yourself, or choose another", err)
 	}
 	return d, nil
 }
@@ -61,11 +61,11 @@ func (d dir) load(node string, logger *zap.Logger) Contents {
 		return contents
 	}
 	bad := d.file() + badSuffix
-	logger.Warn("state of the agent before is of no use, going on without: start-ups in flight lose what was seen of them, "+
-		"those that ended meanwhile are not reported, and some may be reported again",
+	logger.Warn("ignoring unusable state file: start-ups in progress lose earlier observations, start-ups that "+
+		"ended meanwhile are not reported, and some may be reported twice",
 		zap.String("path", d.file()), zap.String("set_aside_as", bad), zap.String("reason", err.Error()))
 	if err := setAside(d.file(), bad); err != nil {
-		logger.Warn("cannot set the file aside", zap.Error(err)) // the first save tells whether it can be replaced
+		logger.Warn("cannot rename the unusable state file", zap.Error(err)) // the first save tells whether it can be replaced
 	}
 	return Contents{}
 }
@@ -77,7 +77,7 @@ func (d dir) read() ([]byte, error) {
 		return nil, err
 	}
 	if !info.Mode().IsRegular() {
-		return nil, fmt.Errorf("is no regular file (%s)", info.Mode())
+		return nil, fmt.Errorf("is not a regular file (%s)", info.Mode())
 	}
 	file, err := os.Open(d.file())
 	if err != nil {
@@ -89,7 +89,7 @@ func (d dir) read() ([]byte, error) {
 		return nil, err
 	}
 	if len(text) > maxFile {
-		return nil, fmt.Errorf("has more than %d MiB", maxFile>>20)
+		return nil, fmt.Errorf("exceeds %d MiB", maxFile>>20)
 	}
 	return text, nil
 }

@@ -85,13 +85,13 @@ func parse(text []byte, node string) (Contents, error) {
 		line, rest, _ := bytes.Cut(body, []byte("\n"))
 		var l reportedLine
 		if err := json.Unmarshal(line, &l); err != nil {
-			return Contents{}, fmt.Errorf("holds a line that is not JSON: %w", err)
+			return Contents{}, fmt.Errorf("contains a line that is not JSON: %w", err)
 		}
 		if l.Kind != kindReported {
 			break // here the recording begins
 		}
 		if l.UID == "" {
-			return Contents{}, errors.New("holds a reported pod without its uid")
+			return Contents{}, errors.New("contains a reported pod without its uid")
 		}
 		c.Reported = append(c.Reported, l.UID)
 		body = rest
@@ -103,11 +103,11 @@ func readHeader(line []byte, node string) (h header, err error) {
 	err = json.Unmarshal(line, &h)
 	switch {
 	case err != nil || h.Kind != kindHeader || h.Version < 1:
-		return header{}, errors.New("is no state of podlapse")
+		return header{}, errors.New("is not a podlapse state file")
 	case h.Version > version:
-		return header{}, fmt.Errorf("has format version %d, only 1 to %d are known: it is of a newer podlapse-agent", h.Version, version)
+		return header{}, fmt.Errorf("has format version %d, but only 1 to %d are known: a newer podlapse-agent wrote it", h.Version, version)
 	case h.Node != node:
-		return header{}, fmt.Errorf("is of node %.100q, not of %q", h.Node, node)
+		return header{}, fmt.Errorf("belongs to node %.100q, not to %q", h.Node, node)
 	}
 	return h, nil
 }
@@ -115,12 +115,12 @@ func readHeader(line []byte, node string) (h header, err error) {
 // unseal checks the end line and returns what is before it.
 func unseal(text []byte) ([]byte, error) {
 	if !bytes.HasSuffix(text, []byte("\n")) {
-		return nil, errors.New("is cut short")
+		return nil, errors.New("is truncated")
 	}
 	begin := bytes.LastIndexByte(text[:len(text)-1], '\n') + 1
 	var end endLine
 	if err := json.Unmarshal(text[begin:], &end); err != nil || end.Kind != kindEnd || begin == 0 {
-		return nil, errors.New("is cut short")
+		return nil, errors.New("is truncated")
 	}
 	if sum := fmt.Sprintf("%08x", checksum(0, text[:begin])); sum != end.Checksum {
 		return nil, fmt.Errorf("is damaged: checksum %s, want %.20q", sum, end.Checksum)
@@ -141,7 +141,7 @@ func (c *Contents) read(reader *record.Reader) error {
 			return nil
 		}
 		if err != nil {
-			return fmt.Errorf("holds observations that cannot be read: %w", err)
+			return fmt.Errorf("contains observations that cannot be read: %w", err)
 		}
 		switch {
 		case !survives(o):

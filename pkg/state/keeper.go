@@ -100,8 +100,8 @@ func (d *Dir) Keeper(config Config) (*Keeper, error) {
 		config: config, recording: recording, file: d.file, replace: d.replace,
 		dropped: prometheus.NewCounter(prometheus.CounterOpts{
 			Name: "podlapse_state_dropped_total",
-			Help: "Observations of start-ups in flight, and pods already reported, that would not survive a restart " +
-				"of the agent, because the state in --state-dir is bounded.",
+			Help: "Observations of start-ups in progress, and reported pods, that would not survive a restart of " +
+				"the agent, because the state in --state-dir is limited.",
 		}),
 		changed:  make(chan struct{}, 1),
 		inFlight: map[string]*inFlight{}, eventsUntil: d.EventsUntil,

@@ -17,7 +17,7 @@ func Probe(path string) error {
 	}
 	file, err := os.CreateTemp(path, fileTemporary)
 	if err != nil {
-		return fmt.Errorf("make a file: %w", err)
+		return fmt.Errorf("create a file: %w", err)
 	}
 	defer func() { _ = os.Remove(file.Name()) }()
 	_, err = file.WriteString("podlapse-agent check\n")

@@ -5,7 +5,7 @@ import (
 	"io"
 )
 
-var errUnixOnly = errors.New("no state is kept on Windows: leave the flag out")
+var errUnixOnly = errors.New("not supported on Windows: unset the flag")
 
 // Agents are for Unix nodes only; podlapse-agent explain and replay work anywhere.
 func (d dir) lock() (io.Closer, error) { return nil, errUnixOnly }

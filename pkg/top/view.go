@@ -78,7 +78,7 @@ func clipped(text string, page terminal.Page) string {
 
 // headline says how many there are. Nodes of which nothing is known are among them, and are told of below.
 func (b *Board) headline(starting, over int) string {
-	text := fmt.Sprintf("%d starting, %d started lately", starting, over)
+	text := fmt.Sprintf("%d starting, %d started recently", starting, over)
 	if named := b.nodes(); len(named) == 1 {
 		text = "node " + named[0] + ": " + text
 	} else {
@@ -90,10 +90,10 @@ func (b *Board) headline(starting, over int) string {
 		crowded = crowded || a.crowded
 	}
 	if pulls > 0 {
-		text += fmt.Sprintf(", %d pulls go on", pulls)
+		text += fmt.Sprintf(", %d pulls in progress", pulls)
 	}
 	if crowded {
-		text += fmt.Sprintf("; more than %d start, which are too many to show", maxStarting)
+		text += fmt.Sprintf("; more than %d are starting, not all are shown", maxStarting)
 	}
 	return text
 }
@@ -111,18 +111,18 @@ func (b *Board) troubles() []string {
 	var troubles []string
 	for _, name := range slices.Sorted(maps.Keys(b.agents)) {
 		if a := b.agents[name]; a.trouble != "" {
-			troubles = append(troubles, "nothing comes from "+cmp.Or(a.node, terminal.Clean(name))+": "+a.trouble)
+			troubles = append(troubles, "no data from "+cmp.Or(a.node, terminal.Clean(name))+": "+a.trouble)
 		}
 	}
 	if more := len(troubles) - maxTroubles; more > 0 {
-		troubles = append(troubles[:maxTroubles], fmt.Sprintf("nothing comes from %d more nodes", more))
+		troubles = append(troubles[:maxTroubles], fmt.Sprintf("no data from %d more nodes", more))
 	}
 	return troubles
 }
 
 func (b *Board) startingTable(rows []row, now time.Time, page terminal.Page) []string {
 	if len(rows) == 0 {
-		return []string{page.Paint(terminal.Dim, "no pod starts now")}
+		return []string{page.Paint(terminal.Dim, "no pods are starting")}
 	}
 	layout := terminal.Table{Columns: []terminal.Column{{Shorten: terminal.Clip}, {Shorten: terminal.ClipStart}, {Right: true}, {Shorten: terminal.Clip}, {Right: true}, {Shorten: terminal.Clip}}}
 	layout.Add("NODE", "STARTING", "AGE", "PHASE", "FOR", "WHERE")
@@ -139,7 +139,7 @@ func (b *Board) startingTable(rows []row, now time.Time, page terminal.Page) []s
 func (b *Board) where(r row, now time.Time) string {
 	var parts []string
 	if !r.lostAt.IsZero() {
-		parts = append(parts, "told "+export.LengthText(now.Sub(r.lostAt))+" ago")
+		parts = append(parts, "as of "+export.LengthText(now.Sub(r.lostAt))+" ago")
 	}
 	if r.container != "" {
 		container := r.container
@@ -180,7 +180,7 @@ func (b *Board) pullOf(r row) (pull, bool) {
 
 func (b *Board) overTable(rows []row, now time.Time, page terminal.Page) []string {
 	if len(rows) == 0 {
-		return []string{page.Paint(terminal.Dim, "no pod has started lately")}
+		return []string{page.Paint(terminal.Dim, "no pods started recently")}
 	}
 	layout := terminal.Table{Columns: []terminal.Column{{Shorten: terminal.Clip}, {Shorten: terminal.ClipStart}, {Shorten: terminal.Clip}, {Right: true}, {Right: true}, {Shorten: terminal.Clip}}}
 	layout.Add("NODE", "STARTED", "STATE", "TOOK", "AGO", "VERDICT")

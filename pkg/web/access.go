@@ -31,21 +31,22 @@ func guard(access Access, logger *zap.Logger, next http.Handler) http.Handler {
 		token, ok := bearer(r)
 		if !ok {
 			w.Header().Set("WWW-Authenticate", "Bearer")
-			writeError(w, http.StatusUnauthorized, "unauthenticated", "a bearer token of the cluster is needed: Authorization: Bearer TOKEN")
+			writeError(w, http.StatusUnauthorized, "unauthenticated", "a bearer token of the cluster is required: Authorization: Bearer TOKEN")
 			return
 		}
 		verdict, err := access(r.Context(), r.RemoteAddr, token, r.URL.Path)
 		switch {
 		case err != nil:
-			logger.Debug("no verdict on a token", zap.Error(err))
-			writeRetry(w, http.StatusServiceUnavailable, "unavailable", "the API server cannot be asked about the token now; try again")
+			logger.Debug("cannot review a token", zap.Error(err))
+			writeRetry(w, http.StatusServiceUnavailable, "unavailable", "the agent cannot ask the API server about the token now; try again")
 		case verdict == Allowed:
 			next.ServeHTTP(w, r)
 		case verdict == Denied:
-			writeError(w, http.StatusForbidden, "forbidden", "the token's user may not get this path: RBAC needs a rule with verb get on nonResourceURLs /podlapse/… (for metrics, /metrics)")
+			writeError(w, http.StatusForbidden, "forbidden", "the token's user is not allowed to get this path: add "+
+				"an RBAC rule with the verb get on the nonResourceURL /podlapse/… (for metrics, /metrics)")
 		default:
 			w.Header().Set("WWW-Authenticate", `Bearer error="invalid_token"`)
-			writeError(w, http.StatusUnauthorized, "unauthenticated", "the API server does not know the token, or no longer")
+			writeError(w, http.StatusUnauthorized, "unauthenticated", "the API server rejects the token: it is unknown or expired")
 		}
 	})
 }

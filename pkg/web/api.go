@@ -19,7 +19,7 @@ func ask[S any](a api, w http.ResponseWriter, r *http.Request, snapshot func(con
 	defer cancel()
 	taken, err := snapshot(ctx)
 	if err != nil {
-		a.logger.Debug("no snapshot for a request", zap.Error(err))
+		a.logger.Debug("cannot take a snapshot for a request", zap.Error(err))
 		writeError(w, http.StatusServiceUnavailable, "unavailable", "the agent is busy or stopping; try again")
 		return taken, false
 	}

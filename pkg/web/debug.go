@@ -16,13 +16,13 @@ type observations struct {
 func (h observations) ServeHTTP(w http.ResponseWriter, _ *http.Request) {
 	if h.latest == nil {
 		writeError(w, http.StatusNotFound, "not_found",
-			"the agent keeps no observations: start it with --debug-observations=on or --record-observations")
+			"observations are not kept: start the agent with --debug-observations=on or --record-observations")
 		return
 	}
 	w.Header().Set("Content-Type", "application/jsonl")
 	w.WriteHeader(http.StatusOK)
 	_ = http.NewResponseController(w).Flush() // what follows is written as it is made: it can be large, and is for one reader
 	if _, err := h.latest.WriteTo(w); err != nil {
-		h.logger.Debug("observations not told to the end", zap.Error(err))
+		h.logger.Debug("sending observations failed", zap.Error(err))
 	}
 }

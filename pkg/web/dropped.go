@@ -25,7 +25,8 @@ type counters struct{ ended *prometheus.CounterVec }
 func newCounters(registerer prometheus.Registerer) counters {
 	c := counters{prometheus.NewCounterVec(prometheus.CounterOpts{
 		Name: "podlapse_web_dropped_total",
-		Help: "Connections, requests and answers that the agent's web server refused or cut off to protect itself or its readers, by reason.",
+		Help: "Connections, requests and responses that the agent's web server refused or cut off to protect itself " +
+			"or its clients, by reason.",
 	}, []string{"reason"})}
 	for _, reason := range []dropped{droppedRate, droppedBusy, droppedConnection, droppedFull, droppedYielded, droppedAnswer, droppedLarge,
 		droppedHost, droppedCrossSite} {

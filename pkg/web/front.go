@@ -40,7 +40,7 @@ func harmless(next http.Handler) http.Handler {
 			writeError(w, http.StatusMethodNotAllowed, "method_not_allowed", "the agent only answers GET and HEAD")
 		case r.ContentLength != 0: // unknown is -1
 			header.Set("Connection", "close")
-			writeError(w, http.StatusRequestEntityTooLarge, "body_not_allowed", "requests to the agent have no body")
+			writeError(w, http.StatusRequestEntityTooLarge, "body_not_allowed", "requests to the agent must not have a body")
 		case !plain(r.URL.EscapedPath()): // else the mux would send elsewhere, which behind a proxy is nowhere
 			writeError(w, http.StatusNotFound, "not_found", noSuchAddress)
 		default:

@@ -60,24 +60,24 @@ func newOpen(home http.Handler) *http.ServeMux {
 	return mux
 }
 
-const noSuchAddress = "no such address; / lists those there are"
+const noSuchAddress = "no such path; / lists all paths"
 
 const indexText = `podlapse agent
 
 /                               the page, for browsers
 /metrics                        for Prometheus
 /livez, /healthz                the agent answers
-/readyz                         the agent knows the pods of its node; ?verbose lists every part
-/api/v1/node                    the node in numbers
-/api/v1/pods                    start-ups as JSON; /api/v1/openapi.json tells how to choose some
-/api/v1/pods/NAMESPACE/NAME     one pod's; with /trace, as a Chrome trace
-/api/v1/pulls                   image pulls that go on, and recent ones
-/api/v1/registries              what the pulls add up to
-/api/v1/evidence                how well the agent sees
-/api/v1/objects/pods            the pod objects, if the agent serves them
+/readyz                         the agent has listed the pods of its node; ?verbose lists every component
+/api/v1/node                    summary of the node
+/api/v1/pods                    start-ups as JSON; /api/v1/openapi.json describes the filters
+/api/v1/pods/NAMESPACE/NAME     start-up of one pod; with /trace, as a Chrome trace
+/api/v1/pulls                   image pulls in progress, and recent ones
+/api/v1/registries              totals of the pulls by registry
+/api/v1/evidence                quality of the agent's evidence
+/api/v1/objects/pods            pod objects, with --serve-objects
 /api/v1/stream                  changes as Server-Sent Events
-/debug/observations             what the sources observed last, as a recording; over loopback only
-/debug/pprof/heap               profiles of the agent itself, also allocs, goroutine and profile, if it makes them; over loopback only
+/debug/observations             latest observations as a recording; over loopback only
+/debug/pprof/heap               profiles of the agent (also allocs, goroutine, profile), with --debug-profiles; over loopback only
 `
 
 func index(w http.ResponseWriter, _ *http.Request) { writeText(w, http.StatusOK, indexText) }

@@ -388,7 +388,7 @@ func TestViewersLeaveRoom(t *testing.T) {
 	if response, _ := view("127.0.0.4"); response.StatusCode != http.StatusServiceUnavailable { // of all
 		t.Errorf("one viewer too many: %s", response.Status)
 	}
-	const refused = "# HELP podlapse_stream_refused_total Viewers that were refused because there were too many, of all or of one client.\n" +
+	const refused = "# HELP podlapse_stream_refused_total Viewers refused because there were too many, in total or from one address.\n" +
 		"# TYPE podlapse_stream_refused_total counter\npodlapse_stream_refused_total 3\n"
 	if err := testutil.GatherAndCompare(c.Registry, strings.NewReader(refused), "podlapse_stream_refused_total"); err != nil {
 		t.Error(err)

@@ -15,11 +15,11 @@ func onlyLocal(next http.Handler) http.Handler {
 		reason := ""
 		switch {
 		case !overLoopback(r):
-			reason = "only told over loopback: use kubectl port-forward, or ask on the node itself"
+			reason = "served over loopback only: use kubectl port-forward, or query on the node itself"
 		case forwarded(r):
-			reason = "not told through a proxy: use kubectl port-forward, or ask on the node itself"
+			reason = "not served through a proxy: use kubectl port-forward, or query on the node itself"
 		case !localHost(r.Host):
-			reason = "only told to who asks for localhost or a loopback address by that name"
+			reason = "served only for the host localhost or a loopback address"
 		default:
 			next.ServeHTTP(w, r)
 			return
@@ -35,8 +35,8 @@ func unlessLocal(open []string, next http.Handler) http.Handler {
 			next.ServeHTTP(w, r)
 			return
 		}
-		writeError(w, http.StatusForbidden, notLocal, "the agent names pods over loopback only: use kubectl podlapse or kubectl port-forward, "+
-			"or start it with --web-auth=kubernetes or --web-auth=none")
+		writeError(w, http.StatusForbidden, notLocal, "the agent serves data about pods over loopback only: use "+
+			"kubectl podlapse or kubectl port-forward, or start it with --web-auth=kubernetes or --web-auth=none")
 	})
 }
 

@@ -16,7 +16,7 @@ func (a api) objects(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	if a.Objects == nil {
-		writeError(w, http.StatusNotFound, "not_found", "the agent keeps no pod objects: start it with --serve-objects=on")
+		writeError(w, http.StatusNotFound, "not_found", "pod objects are not served: start the agent with --serve-objects=on")
 		return
 	}
 	w.Header().Set("Content-Type", "application/json")
@@ -24,7 +24,7 @@ func (a api) objects(w http.ResponseWriter, r *http.Request) {
 		return f.Belongs(filter.Key{Namespace: namespace, Name: name}, filter.Detail{Labels: labels})
 	})
 	if err != nil { // the client's to notice: what came is no whole JSON
-		a.logger.Debug("pod objects not told to the end", zap.Error(err))
+		a.logger.Debug("sending pod objects failed", zap.Error(err))
 		panic(http.ErrAbortHandler)
 	}
 }

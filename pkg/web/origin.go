@@ -20,11 +20,11 @@ func unforeign(hosts []string, dropped counters, next http.Handler) http.Handler
 		switch {
 		case overLoopback(r) && !knownHost(r.Host, hosts):
 			dropped.count(droppedHost)
-			writeError(w, http.StatusForbidden, "forbidden", "asked for a name that is not known here: ask for localhost or an address, "+
-				"or start the agent with --web-hosts=NAME")
+			writeError(w, http.StatusForbidden, "forbidden", "unknown host name: use localhost or an IP address, or "+
+				"start the agent with --web-hosts=NAME")
 		case crossSite(r):
 			dropped.count(droppedCrossSite)
-			writeError(w, http.StatusForbidden, "forbidden", "a page of another site asked: links may lead to the agent's page alone")
+			writeError(w, http.StatusForbidden, "forbidden", "request from a page of another site: only links to the agent's page are allowed")
 		default:
 			next.ServeHTTP(w, r)
 		}

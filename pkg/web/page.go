@@ -14,7 +14,7 @@ func handlePage(mux *http.ServeMux, p page.Page) {
 	mux.Handle("/page/{version}/{file}", packed(func(w http.ResponseWriter, r *http.Request) {
 		file, ok := p.File(r.PathValue("file"))
 		if !ok || r.PathValue("version") != p.Version { // of an agent before or after this one
-			writeError(w, http.StatusNotFound, "not_found", "no such file of the page, or of another version of it; load the page anew")
+			writeError(w, http.StatusNotFound, "not_found", "no such file in this version of the page; reload the page")
 			return
 		}
 		w.Header().Set("Cache-Control", "private, max-age=31536000, immutable")

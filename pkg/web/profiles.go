@@ -34,10 +34,10 @@ func (h profiles) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	kept := pprof.Lookup(name)
 	switch {
 	case !h.on:
-		writeError(w, http.StatusNotFound, "not_found", "the agent makes no profiles: start it with --debug-profiles=on")
+		writeError(w, http.StatusNotFound, "not_found", "profiles are not served: start the agent with --debug-profiles=on")
 		return
 	case name != "profile" && name != "heap" && name != "allocs" && name != "goroutine":
-		writeError(w, http.StatusNotFound, "not_found", fmt.Sprintf("no profile %.40q: want heap, allocs, goroutine or profile", name))
+		writeError(w, http.StatusNotFound, "not_found", fmt.Sprintf("unknown profile %.40q: must be heap, allocs, goroutine or profile", name))
 		return
 	}
 	length, err := profileLength(r.URL.Query().Get("seconds"))
@@ -49,7 +49,7 @@ func (h profiles) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	case h.one <- struct{}{}:
 		defer func() { <-h.one }()
 	default:
-		writeRetry(w, http.StatusServiceUnavailable, "unavailable", "another profile is being made; try again")
+		writeRetry(w, http.StatusServiceUnavailable, "unavailable", "another profile is in progress; try again")
 		return
 	}
 	w.Header().Set("Content-Type", "application/octet-stream")
@@ -59,7 +59,7 @@ func (h profiles) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		err = profileProcessor(r.Context(), w, length)
 	}
 	if err != nil {
-		h.logger.Debug("profile not told to the end", zap.Error(err))
+		h.logger.Debug("sending a profile failed", zap.Error(err))
 	}
 }
 
@@ -69,7 +69,7 @@ func profileLength(given string) (time.Duration, error) {
 	}
 	seconds, err := strconv.Atoi(given)
 	if err != nil || seconds < 1 || seconds > maxProfile {
-		return 0, fmt.Errorf("seconds %.40q is not known: want a number from 1 to %d", given, maxProfile)
+		return 0, fmt.Errorf("invalid seconds %.40q: must be 1 to %d", given, maxProfile)
 	}
 	return time.Duration(seconds) * time.Second, nil
 }

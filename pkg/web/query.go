@@ -21,7 +21,7 @@ const (
 func (a api) asks(w http.ResponseWriter, r *http.Request, filters []string, others ...string) (filter.Filter, bool) {
 	values, err := url.ParseQuery(r.URL.RawQuery)
 	if err != nil {
-		badRequest(w, fmt.Sprintf("the query cannot be read, %.200s: want NAME=VALUE, separated by & and percent-encoded", err))
+		badRequest(w, fmt.Sprintf("invalid query, %.200s: must be NAME=VALUE, separated by & and percent-encoded", err))
 		return filter.Filter{}, false
 	}
 	known := slices.Concat(filters, others)
@@ -29,16 +29,16 @@ func (a api) asks(w http.ResponseWriter, r *http.Request, filters []string, othe
 		if slices.Contains(known, name) {
 			continue
 		}
-		reason := fmt.Sprintf("parameter %.80q is not known: want none", name)
+		reason := fmt.Sprintf("unknown parameter %.80q: this path takes none", name)
 		if len(known) > 0 {
-			reason = fmt.Sprintf("parameter %.80q is not known: want some of %s", name, strings.Join(slices.Sorted(slices.Values(known)), ", "))
+			reason = fmt.Sprintf("unknown parameter %.80q: must be one of %s", name, strings.Join(slices.Sorted(slices.Values(known)), ", "))
 		}
 		badRequest(w, reason)
 		return filter.Filter{}, false
 	}
 	for _, name := range others {
 		if n := len(values[name]); n > 1 {
-			badRequest(w, fmt.Sprintf("%s is given %d times: want it once", name, n))
+			badRequest(w, fmt.Sprintf("%s is set %d times: set it once", name, n))
 			return filter.Filter{}, false
 		}
 	}
@@ -61,7 +61,7 @@ func limitOf(w http.ResponseWriter, r *http.Request) (int, bool) {
 	}
 	limit, err := strconv.Atoi(text)
 	if err != nil || limit < 1 || limit > maxLimit {
-		badRequest(w, fmt.Sprintf("limit %.80q is not known: want a number from 1 to %d", text, maxLimit))
+		badRequest(w, fmt.Sprintf("invalid limit %.80q: must be 1 to %d", text, maxLimit))
 		return 0, false
 	}
 	return limit, true

@@ -60,7 +60,7 @@ func (l *limits) hold(next http.Handler) http.Handler {
 		client := peer.Of(r.RemoteAddr)
 		if !l.allow(client) {
 			l.dropped.count(droppedRate)
-			writeRetry(w, http.StatusTooManyRequests, "too_many_requests", "more requests than the agent answers; ask less often")
+			writeRetry(w, http.StatusTooManyRequests, "too_many_requests", "too many requests; send fewer")
 			return
 		}
 		made := &reply{ResponseWriter: w, answers: l.answers, client: client}
@@ -88,7 +88,7 @@ func (l *limits) answer(w http.ResponseWriter, r *http.Request, next http.Handle
 }
 
 func writeBusy(w http.ResponseWriter) {
-	writeRetry(w, http.StatusServiceUnavailable, "busy", "the agent answers as many requests as it can at once; try again")
+	writeRetry(w, http.StatusServiceUnavailable, "busy", "the agent is busy with other requests; try again")
 }
 
 // places are how many requests are answered at once, and one more that is kept for clients that read their answers.

@@ -19,7 +19,7 @@ const (
 )
 
 // errNoRoom ends an answer that is larger than it may be.
-var errNoRoom = errors.New("the answer does not fit into memory")
+var errNoRoom = errors.New("the answer exceeds the memory limit")
 
 // reply keeps an answer until it is whole, so that a client that does not read it holds none of the places at which answers are made.
 // What is flushed before, as by the stream, is written at once, and so is all that follows. It is used on one goroutine.
@@ -85,9 +85,9 @@ func (r *reply) extend() {
 	switch {
 	case length <= 0:
 		r.fail(droppedLarge, http.StatusInternalServerError, "too_large",
-			"the answer is larger than 8 MiB: accept gzip, or ask for less, such as one namespace")
+			"the answer exceeds 8 MiB: accept gzip, or request less, for example one namespace")
 	case !r.answers.grow(r, length):
-		r.fail(droppedAnswer, http.StatusServiceUnavailable, "busy", "too many answers are being made at once; try again")
+		r.fail(droppedAnswer, http.StatusServiceUnavailable, "busy", "too many answers in progress; try again")
 	default:
 		r.chunks = append(r.chunks, make([]byte, 0, length))
 	}

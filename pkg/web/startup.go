@@ -105,6 +105,6 @@ func (p place) compare(q place) int {
 
 // fails answers a request that went wrong inside.
 func (a api) fails(w http.ResponseWriter, err error) {
-	a.logger.Error("cannot answer", zap.Error(err))
-	writeError(w, http.StatusInternalServerError, "internal", "cannot make the answer; the agent's log says why")
+	a.logger.Error("cannot answer a request", zap.Error(err))
+	writeError(w, http.StatusInternalServerError, "internal", "cannot create the answer; see the agent's log")
 }

@@ -25,7 +25,7 @@ const (
 )
 
 // errNotRead is the end of a viewer that does not read.
-var errNotRead = errors.New("nothing was read in time")
+var errNotRead = errors.New("the viewer did not read in time")
 
 // stream answers with changes for as long as the client reads them.
 func (a api) stream(w http.ResponseWriter, r *http.Request) {
@@ -59,15 +59,15 @@ func (a api) stream(w http.ResponseWriter, r *http.Request) {
 	if errors.Is(err, errNotRead) {
 		viewer.Disconnected()
 	}
-	a.logger.Debug("viewer left", zap.Error(err))
+	a.logger.Debug("viewer disconnected", zap.Error(err))
 }
 
 // errTooManyOfOne is like live.ErrTooManyViewers, of one client.
-var errTooManyOfOne = errors.New("too many viewers at this address")
+var errTooManyOfOne = errors.New("too many viewers from this address")
 
 func refuseViewer(w http.ResponseWriter, why error) {
 	w.Header().Set("Retry-After", "30")
-	writeError(w, http.StatusServiceUnavailable, "unavailable", why.Error()+"; try again, or ask for /api/v1/pods now and then")
+	writeError(w, http.StatusServiceUnavailable, "unavailable", why.Error()+"; try again, or poll /api/v1/pods")
 }
 
 // streamFilters are those that can hold for what goes on.

@@ -255,7 +255,7 @@ func TestViewerThatStopsReading(t *testing.T) {
 		if _, err := io.Copy(io.Discard, stuck.events); err == nil {
 			t.Error("the stream ended as if it were whole")
 		}
-		const want = "# HELP podlapse_stream_disconnected_total Viewers that were disconnected because they did not read.\n" +
+		const want = "# HELP podlapse_stream_disconnected_total Viewers disconnected because they did not read.\n" +
 			"# TYPE podlapse_stream_disconnected_total counter\npodlapse_stream_disconnected_total 1\n"
 		if err := testutil.GatherAndCompare(c.Registry, strings.NewReader(want), "podlapse_stream_disconnected_total"); err != nil {
 			t.Error(err)

@@ -117,11 +117,11 @@ func (a *answers) read(err error) (taken bool, detail string) {
 		return false, err.Error()
 	}
 	if warned && warning != a.warning {
-		a.logger.Warn("the collector takes what it gets, with a warning", zap.String("endpoint", a.endpoint), zap.String("warning", warning))
+		a.logger.Warn("the collector accepts the data with a warning", zap.String("endpoint", a.endpoint), zap.String("warning", warning))
 	}
 	a.warning = warning
 	if warned {
-		return true, "sending to " + a.endpoint + ", which warns: " + warning
+		return true, "sending to " + a.endpoint + ", which returns a warning: " + warning
 	}
 	return true, "sending to " + a.endpoint
 }

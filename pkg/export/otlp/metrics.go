@@ -57,7 +57,8 @@ func NewMetrics(ctx context.Context, config MetricsConfig) (*Metrics, error) {
 	reader := sdkmetric.NewManualReader(sdkmetric.WithProducer(bridge.NewMetricProducer(bridge.WithGatherer(from))))
 	failures := prometheus.NewCounter(prometheus.CounterOpts{
 		Name: "podlapse_otlp_metrics_failures_total",
-		Help: "Times that metrics could not be sent over OTLP, or not all of them; the next time has them too. There only where they are sent.",
+		Help: "Failed or incomplete exports of metrics over OTLP; the next export includes them. Only if metrics " +
+			"are sent.",
 	})
 	config.Registerer.MustRegister(failures)
 	return &Metrics{
@@ -105,7 +106,7 @@ func (m *Metrics) send(ctx context.Context) {
 		return
 	}
 	if m.gathered.err != nil {
-		m.fail("sent without what could not be gathered: " + m.gathered.err.Error())
+		m.fail("sent, but without metrics that could not be gathered: " + m.gathered.err.Error())
 		return
 	}
 	m.config.Report(true, detail)

@@ -64,22 +64,22 @@ const maxMilliseconds = int(time.Hour / time.Millisecond)
 
 // isEndpoint does not repeat what may hold a key. The exporters would leave out each of these in silence.
 func isEndpoint(value string) error {
-	const keys = ": want http://HOST:PORT or https://HOST:PORT, and keys in OTEL_EXPORTER_OTLP_HEADERS"
+	const keys = ": use http://HOST:PORT or https://HOST:PORT, and put keys in OTEL_EXPORTER_OTLP_HEADERS"
 	switch {
 	case strings.Contains(value, "@"):
-		return errors.New("has a user or a password" + keys)
+		return errors.New("must not contain a user or a password" + keys)
 	case strings.Contains(value, "?"):
-		return errors.New("has a query" + keys)
+		return errors.New("must not contain a query" + keys)
 	case strings.Contains(value, "#"):
-		return errors.New("has a fragment" + keys)
+		return errors.New("must not contain a fragment" + keys)
 	}
 	u, err := url.Parse(value)
 	if err != nil || u.Hostname() == "" || strings.HasSuffix(u.Host, ":") || u.Scheme != "http" && u.Scheme != "https" {
-		return fmt.Errorf("%q is no endpoint: want http://HOST:PORT or https://HOST:PORT", value)
+		return fmt.Errorf("invalid endpoint %q: must be http://HOST:PORT or https://HOST:PORT", value)
 	}
 	if port := u.Port(); port != "" {
 		if n, err := strconv.ParseUint(port, 10, 16); err != nil || n == 0 {
-			return fmt.Errorf("%q has no port that there is: want 1 to 65535", value)
+			return fmt.Errorf("invalid port in %q: must be 1 to 65535", value)
 		}
 	}
 	return nil
@@ -91,35 +91,36 @@ func isTarget(value string) error {
 		return nil
 	}
 	if u, err := url.Parse(value); err == nil && u.Path != "" && u.Path != "/" {
-		return fmt.Errorf("%q has a path, which OTEL_EXPORTER_OTLP_PROTOCOL=grpc has no use for: want http://HOST:PORT or https://HOST:PORT", value)
+		return fmt.Errorf("invalid endpoint %q: OTEL_EXPORTER_OTLP_PROTOCOL=grpc does not support a path: use "+
+			"http://HOST:PORT or https://HOST:PORT", value)
 	}
 	return nil
 }
 
 func isMilliseconds(value string) error {
 	if n, err := strconv.Atoi(value); err != nil || n < 1 || n > maxMilliseconds {
-		return fmt.Errorf("%q is no time: want milliseconds, 1 to %d", value, maxMilliseconds)
+		return fmt.Errorf("invalid time %q: must be 1 to %d milliseconds", value, maxMilliseconds)
 	}
 	return nil
 }
 
 func isInteger(value string) error {
 	if _, err := strconv.Atoi(value); err != nil {
-		return fmt.Errorf("%q is no integer", value)
+		return fmt.Errorf("invalid integer %q", value)
 	}
 	return nil
 }
 
 func isRatio(value string) error {
 	if ratio, err := strconv.ParseFloat(value, 64); err != nil || !(ratio >= 0 && ratio <= 1) {
-		return fmt.Errorf("%q is no ratio: want 0 to 1", value)
+		return fmt.Errorf("invalid ratio %q: must be 0 to 1", value)
 	}
 	return nil
 }
 
 func isBool(value string) error {
 	if !strings.EqualFold(value, "true") && !strings.EqualFold(value, "false") {
-		return fmt.Errorf("%q is neither true nor false", value)
+		return fmt.Errorf("invalid value %q: must be true or false", value)
 	}
 	return nil
 }
@@ -177,9 +178,9 @@ func isList(value string, isName, isValue func(string) bool) error {
 		case !ok || name == "" || err != nil:
 			return fmt.Errorf("entry %d is not NAME=VALUE with a percent-encoded value", i+1)
 		case !isName(name):
-			return fmt.Errorf("entry %d has a name that cannot be sent", i+1)
+			return fmt.Errorf("entry %d has an invalid name", i+1)
 		case !isValue(decoded):
-			return fmt.Errorf("entry %d has a value that cannot be sent once it is decoded", i+1)
+			return fmt.Errorf("entry %d has an invalid value after decoding", i+1)
 		}
 	}
 	return nil
@@ -191,7 +192,7 @@ func isCertificates(path string) error {
 		return err
 	}
 	if !x509.NewCertPool().AppendCertsFromPEM(data) {
-		return fmt.Errorf("%s holds no certificate in PEM", path)
+		return fmt.Errorf("%s does not contain a PEM certificate", path)
 	}
 	return nil
 }
@@ -204,7 +205,7 @@ func oneOf(words ...string) func(string) error {
 				return nil
 			}
 		}
-		return fmt.Errorf("%q is not known: want %s", value, strings.Join(words, " or "))
+		return fmt.Errorf("invalid value %q: must be %s", value, strings.Join(words, " or "))
 	}
 }
 
@@ -218,9 +219,9 @@ func (e *environment) checkClientKey(signal string) {
 		case certificate == "" && key == "":
 			continue
 		case certificate == "":
-			e.note(fmt.Errorf("%s: needs %s as well", keyName, certificateName))
+			e.note(fmt.Errorf("%s: requires %s", keyName, certificateName))
 		case key == "":
-			e.note(fmt.Errorf("%s: needs %s as well", certificateName, keyName))
+			e.note(fmt.Errorf("%s: requires %s", certificateName, keyName))
 		default:
 			if _, err := tls.LoadX509KeyPair(certificate, key); err != nil {
 				e.note(fmt.Errorf("%s and %s: %w", certificateName, keyName, err))
@@ -241,7 +242,8 @@ func (e *environment) checkInsecure(signal string) {
 		return
 	}
 	if clear := strings.EqualFold(insecure, "true"); clear != (u.Scheme == "http") {
-		e.note(fmt.Errorf("%s: %q contradicts the scheme %s:// of %s, which says by itself whether TLS is used: unset %s, or set it to %t for this endpoint",
+		e.note(fmt.Errorf("%s: %q contradicts the scheme %s:// of %s, which determines whether TLS is used: unset "+
+			"%s, or set it to %t for this endpoint",
 			name, insecure, u.Scheme, address, name, !clear))
 	}
 }
