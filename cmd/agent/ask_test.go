@@ -82,9 +82,9 @@ func TestAskAClusterOfRealAgents(t *testing.T) {
 	kubectl(t, server, "explain", "shop/web-0", "--node=node-b").must(t, exitNotFound, "", `node node-b: the agent says: "no pod shop/web-0`)
 	kubectl(t, server, "explain", "web-0").must(t, exitNotFound, "", "no agent knows the pod default/web-0 (2 agents asked)")
 	kubectl(t, server, "explain").must(t, exitOK, "node-a  shop/web-0  ready", "")
-	kubectl(t, server, "top").must(t, exitOK, "2 nodes: 0 starting, 1 started lately", "")
-	kubectl(t, server, "top", "--node", "node-a").must(t, exitOK, "node node-a: 0 starting, 1 started lately", "")
-	kubectl(t, server, "pulls").must(t, exitOK, "no pull goes on", "")
+	kubectl(t, server, "top").must(t, exitOK, "2 nodes: 0 starting, 1 started recently", "")
+	kubectl(t, server, "top", "--node", "node-a").must(t, exitOK, "node node-a: 0 starting, 1 started recently", "")
+	kubectl(t, server, "pulls").must(t, exitOK, "no pulls in progress", "")
 
 	asJSON := kubectl(t, server, "explain", "shop/web-0", "-o", "json")
 	var record export.Record

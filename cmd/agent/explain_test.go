@@ -58,10 +58,10 @@ func TestExplainFails(t *testing.T) {
 		"no such pod": {
 			http.StatusNotFound, `{"error":"not_found","reason":"no pod a/b is known on this node"}`, "no pod a/b is known on this node", exitNotFound,
 		},
-		"another server":     {http.StatusNotFound, "404 page not found", "is that a podlapse agent?", exitFailed},
-		"not JSON":           {http.StatusOK, "<html>", "is that a podlapse agent?", exitFailed},
+		"another server":     {http.StatusNotFound, "404 page not found", "is this a podlapse agent?", exitFailed},
+		"not JSON":           {http.StatusOK, "<html>", "is this a podlapse agent?", exitFailed},
 		"a hostile reason":   {http.StatusNotFound, `{"reason":"\u001b[2J"}`, `\x1b[2J`, exitNotFound},
-		"an empty answer":    {http.StatusOK, "{}", "no pod in it; is that a podlapse agent?", exitFailed},
+		"an empty answer":    {http.StatusOK, "{}", "it contains no pod; is this a podlapse agent?", exitFailed},
 		"an endless answer":  {http.StatusOK, strings.Repeat(" ", 64<<20+1), "longer than", exitFailed},
 		"an impossible time": {http.StatusOK, `{"total_seconds":1e99}`, "plain decimal", exitFailed},
 		"no permission":      {http.StatusForbidden, `{"error":"forbidden","reason":"jane may not"}`, "jane may not", exitForbidden},

@@ -155,7 +155,7 @@ func topOfAnIdleNode(t *testing.T) (cluster *podwatchtest.Server, agent *process
 	agent.poll("/readyz?verbose", "[+]pod_watch ok")
 	c = onConsole(t, "top", "--server", agent.base)
 	before = c.settings()
-	c.awaitText("no pod starts now")
+	c.awaitText("no pods are starting")
 	return cluster, agent, c, before
 }
 
@@ -174,7 +174,7 @@ func TestTopOnATerminal(t *testing.T) {
 			}
 			cluster.Put(web0(time.Now().Add(-3 * time.Second)))
 			c.awaitText("shop/web-0")
-			c.awaitText("1 starting, 0 started lately")
+			c.awaitText("1 starting, 0 started recently")
 			c.resize(40)
 			c.await("a picture of 40 columns", func() bool {
 				for _, line := range c.picture() {
@@ -186,9 +186,9 @@ func TestTopOnATerminal(t *testing.T) {
 			})
 			c.resize(100)
 			cluster.Put(ready(web0(time.Now().Add(-3*time.Second)), time.Now()))
-			c.awaitText("0 starting, 1 started lately")
+			c.awaitText("0 starting, 1 started recently")
 			agent.mustEndCleanly()
-			c.awaitText("nothing comes from node-a")
+			c.awaitText("no data from node-a")
 
 			if err := end(c); err != nil {
 				t.Fatal(err)

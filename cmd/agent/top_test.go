@@ -56,7 +56,7 @@ func TestTopOfANamespace(t *testing.T) {
 		fmt.Fprint(w, `{"items":[]}`)
 	}))
 	defer agent.Close()
-	runs(t, agentProgram, environment{}, "top", "--server", agent.URL, "-n", "shop").must(t, exitOK, "started lately, 2 pulls go on", "")
-	runs(t, agentProgram, environment{}, "top", "--server", agent.URL).must(t, exitOK, "started lately, 3 pulls go on", "")
+	runs(t, agentProgram, environment{}, "top", "--server", agent.URL, "-n", "shop").must(t, exitOK, "started recently, 2 pulls in progress", "")
+	runs(t, agentProgram, environment{}, "top", "--server", agent.URL).must(t, exitOK, "started recently, 3 pulls in progress", "")
 	runs(t, agentProgram, environment{}, "explain", "--server", agent.URL, "-n", "shop").must(t, exitOK, "no known pods in namespace shop", "")
 }

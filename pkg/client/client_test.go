@@ -83,7 +83,7 @@ func TestRefusal(t *testing.T) {
 	if err := c.Follow(t.Context(), Filter{}, func(Event) error { return nil }); !errors.As(err, &refused) {
 		t.Errorf("follow: %v", err)
 	}
-	for server, want := range map[string]string{"": "want http://HOST:PORT", "localhost:9717": "want http://HOST:PORT", ":": "want http://HOST:PORT"} {
+	for server, want := range map[string]string{"": "must be http://HOST:PORT", "localhost:9717": "must be http://HOST:PORT", ":": "must be http://HOST:PORT"} {
 		if _, err := (Client{Server: server}).Node(t.Context()); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%q: %v", server, err)
 		}
@@ -190,10 +190,10 @@ func TestWhoAsks(t *testing.T) {
 		{c.Server, "a-token", "", "{}", "Bearer a-token", "", ""},
 		{withPassword, "", "", "{}", "Basic bWU6c2VjcmV0", "", ""},
 		{withPassword, "a-token", "", "{}", "Bearer a-token", "", ""},
-		{withPassword, "", "", "<html>", "Basic bWU6c2VjcmV0", "", "is that a podlapse agent?"},
+		{withPassword, "", "", "<html>", "Basic bWU6c2VjcmV0", "", "is this a podlapse agent?"},
 		{c.Server, "", "Bearer", `{"reason":"show a token"}`, "", WantsToken, "show a token"},
 		{c.Server, "a-token", `Bearer error="invalid_token"`, `{"reason":"nobody's"}`, "Bearer a-token", WantsToken, "nobody's"},
-		{c.Server, "", "Basic", "Unauthorized", "", WantsPassword, "wants a password"},
+		{c.Server, "", "Basic", "Unauthorized", "", WantsPassword, "requires a valid password"},
 	} {
 		c.Server, c.Token, challenge, body = test.server, test.token, test.challenge, test.body
 		_, err := c.Node(t.Context())
@@ -244,8 +244,8 @@ func FuzzFrames(f *testing.F) {
 // TestOtherServers answer as well, but not as an agent does.
 func TestOtherServers(t *testing.T) {
 	for body, want := range map[string]string{
-		`{}`: "no list in it", `null`: "no list in it", `{"items":[],"continue":"x"}`: "a list without an end",
-		`{"items":[{"name":"a"}],"continue":"x"}`: "a list without an end",
+		`{}`: "it contains no list", `null`: "it contains no list", `{"items":[],"continue":"x"}`: "the list does not end",
+		`{"items":[{"name":"a"}],"continue":"x"}`: "the list does not end",
 	} {
 		c := agent(t, func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, body) })
 		var err error
@@ -312,7 +312,7 @@ func TestFollowASilentAgent(t *testing.T) {
 				}
 				return nil
 			})
-			if !errors.Is(err, done) || fmt.Sprint(why) != "the agent said nothing for 45s" || time.Since(began) != silence {
+			if !errors.Is(err, done) || fmt.Sprint(why) != "the agent sent nothing for 45s" || time.Since(began) != silence {
 				t.Errorf("%s: %v, after %s because %v", name, err, time.Since(began), why)
 			}
 		}

@@ -72,7 +72,7 @@ func TestWhatARuntimeLacksIsSaidOnce(t *testing.T) {
 					up = <-reports
 				}
 			}
-			said := logs.FilterMessageSnippet("timing is coarser").All()
+			said := logs.FilterMessageSnippet("timelines are less precise").All()
 			switch {
 			case len(test.missing) == 0 && len(said) > 0:
 				t.Errorf("nothing is missing, but %v", said)

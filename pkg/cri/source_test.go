@@ -265,7 +265,7 @@ func TestOff(t *testing.T) {
 		t.Fatal(err)
 	}
 	h := run(t, cri.Config{Endpoint: endpoint})
-	h.until(false, "switched off")
+	h.until(false, "disabled")
 	h.source.Ask(timeline.LookUp{UID: "pod"})
 	if stats := h.source.Stats(); stats != (cri.Stats{}) {
 		t.Errorf("stats %+v", stats)

@@ -33,7 +33,7 @@ func TestFailingPulls(t *testing.T) {
 	}
 	registry := prometheus.NewPedanticRegistry()
 	registry.MustRegister(NewLivePulls(func() LivePulls { return LivePulls{Starting: timelines, Now: after(0)} }))
-	want := `# HELP podlapse_image_pulls_failing Pulls that pods which start wait for and whose latest attempt to end failed, by the reason in the runtime's error; also while the next attempt goes on. The reason is unconfirmed while only Events tell of the failure, not the pod's status. The registry is the host in the image's reference; the content may have come from its mirror.
+	want := `# HELP podlapse_image_pulls_failing Pulls that starting pods wait for and whose latest completed attempt failed, by the reason in the runtime's error, also while the next attempt is in progress. The reason is unconfirmed while only Events report the failure, not the pod's status. The registry is the host in the image reference; the content may have come from a mirror.
 # TYPE podlapse_image_pulls_failing gauge
 podlapse_image_pulls_failing{reason="dns",registry="r.example"} 2
 podlapse_image_pulls_failing{reason="other",registry="r.example"} 1

@@ -28,8 +28,8 @@ func TestPullTables(t *testing.T) {
 		}},
 	}
 	golden(t, "pulls.txt", PullTables(nodes, terminal.Page{}))
-	golden(t, "pulls-80-columns.txt", PullTables(nodes, terminal.Page{Columns: 80, Fit: true, Color: true}))
-	if got := PullTables([]NodePulls{{}}, terminal.Page{}); got != "no pull goes on\n" {
+	golden(t, "pulls-80-columns.txt", PullTables(nodes, terminal.Page{Columns: 80, Fit: true, Colour: true}))
+	if got := PullTables([]NodePulls{{}}, terminal.Page{}); got != "no pulls in progress\n" {
 		t.Errorf("got %q", got)
 	}
 	if got := PullTables([]NodePulls{{PullList: nodes[0].PullList}}, terminal.Page{}); strings.Contains(got, "NODE") || !strings.HasPrefix(got, "POD ") {

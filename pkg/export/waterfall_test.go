@@ -109,7 +109,7 @@ func TestWaterfallTellsOfFailuresAndLosses(t *testing.T) {
 	}
 	record.LostEvents = []string{"Pulled/app"}
 	text := Waterfall(record, terminal.Page{Columns: 120})
-	for _, want := range []string{"failed: dns", "2.000 s  ±1.000 s", "EVENTS THAT KUBELET MADE AND NOBODY GOT\n  Pulled/app\n"} {
+	for _, want := range []string{"failed: dns", "2.000 s  ±1.000 s", "LOST KUBELET EVENTS\n  Pulled/app\n"} {
 		if !strings.Contains(text, want) {
 			t.Errorf("no %q in\n%s", want, text)
 		}
@@ -123,7 +123,7 @@ func TestSummary(t *testing.T) {
 func TestWhatIsGoneIsToldOfAsGone(t *testing.T) {
 	record := NewRecord(coldStart())
 	record.GoneAt = InstantOf(createdAt.Add(time.Hour))
-	if text := Waterfall(record, page110); !strings.Contains(text, ", gone since 2026-03-01 13:00:00.000 UTC\n") {
+	if text := Waterfall(record, page110); !strings.Contains(text, ", object deleted 2026-03-01 13:00:00.000 UTC\n") {
 		t.Errorf("%s", text)
 	}
 	if text := Summary([]Record{record}, false, page110); !strings.Contains(text, "ready (gone)") {

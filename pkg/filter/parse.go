@@ -111,7 +111,7 @@ func Parse(values url.Values, now time.Time, names ...string) (Filter, error) {
 			return Filter{}, fmt.Errorf("%s is too long: must be at most %d bytes", name, maxText)
 		}
 		if err := parsers[name](&f, given[0], now); err != nil {
-			return Filter{}, fmt.Errorf("invalid %s %.80q: %w", name, given[0], err)
+			return Filter{}, fmt.Errorf("%s: invalid value %.80q: %w", name, given[0], err)
 		}
 	}
 	return f, nil

@@ -62,9 +62,9 @@ func TestOpenFileRefuses(t *testing.T) {
 		{dir, "is a directory"},
 		{filepath.Join(dir, "none", "r"), "no such file"},
 		{"/dev/null", "is not a regular file"},
-		{path("a", "root:x:0:0\n"), "no recording to go on with, choose another"},
-		{path("b", "no line end"), "no recording to go on with"},
-		{path("c", `{"kind":"header","version":9}`+"\n"), "version 9 is not known"},
+		{path("a", "root:x:0:0\n"), "cannot be continued as a recording, choose another"},
+		{path("b", "no line end"), "cannot be continued as a recording"},
+		{path("c", `{"kind":"header","version":9}`+"\n"), "unknown format version 9"},
 		{path("d", header1+strings.Repeat("x", MaxLine)), "ends in a line of more than"},
 	} {
 		before, _ := os.ReadFile(test.path)

@@ -116,24 +116,24 @@ func TestFilesThatAreOfNoUse(t *testing.T) {
 		put  func(path string) error
 		want string
 	}{
-		"empty":                   {write(""), "is no state of podlapse"},
-		"something else":          {write("hello\nworld\n"), "is no state of podlapse"},
-		"a recording":             {write(`{"kind":"header","version":1}` + "\n"), "is no state of podlapse"},
-		"of another node":         {change(`"node":"node-1"`, `"node":"node-2"`), `is of node "node-2", not of "node-1"`},
-		"of a newer agent":        {change(`"version":1`, `"version":2`), "has format version 2, only 1 to 1 are known"},
+		"empty":                   {write(""), "is not a podlapse state file"},
+		"something else":          {write("hello\nworld\n"), "is not a podlapse state file"},
+		"a recording":             {write(`{"kind":"header","version":1}` + "\n"), "is not a podlapse state file"},
+		"of another node":         {change(`"node":"node-1"`, `"node":"node-2"`), `belongs to node "node-2", not to "node-1"`},
+		"of a newer agent":        {change(`"version":1`, `"version":2`), "has format version 2, but only 1 to 1 are known"},
 		"of a newer recording":    {change(`"header","version":2`, `"header","version":99`), "format version 99"},
 		"without a recording":     {change(`"kind":"header"`, `"kind":"footer"`), "not a recording"},
-		"half a line":             {write(text[:len(text)-9]), "is cut short"},
-		"a line less":             {write(text[:strings.LastIndex(text[:len(text)-1], "\n")+1]), "is cut short"},
-		"the header alone":        {write(text[:strings.Index(text, "\n")+1]), "is cut short"},
+		"half a line":             {write(text[:len(text)-9]), "is truncated"},
+		"a line less":             {write(text[:strings.LastIndex(text[:len(text)-1], "\n")+1]), "is truncated"},
+		"the header alone":        {write(text[:strings.Index(text, "\n")+1]), "is truncated"},
 		"a changed byte":          {write(strings.Replace(text, "ns", "nz", 1)), "is damaged"},
-		"zeros, as after a crash": {write(string(make([]byte, len(text)))), "is no state of podlapse"},
+		"zeros, as after a crash": {write(string(make([]byte, len(text)))), "is not a podlapse state file"},
 		"an unknown observation":  {change(`"pod_seen"`, `"pod_felt"`), `unknown kind "pod_felt"`},
 		"a pod without a name":    {change(`"uid":"b"`, `"uid":""`), "without its uid"},
-		"too large":               {write(text + strings.Repeat("\n", maxFile)), "has more than 16 MiB"},
-		"a directory":             {func(path string) error { return os.MkdirAll(filepath.Join(path, "x"), 0o700) }, "is no regular file"},
-		"a symbolic link":         {func(path string) error { return os.Symlink(elsewhere, path) }, "is no regular file"},
-		"a pipe":                  {func(path string) error { return syscall.Mkfifo(path, 0o600) }, "is no regular file"},
+		"too large":               {write(text + strings.Repeat("\n", maxFile)), "exceeds 16 MiB"},
+		"a directory":             {func(path string) error { return os.MkdirAll(filepath.Join(path, "x"), 0o700) }, "is not a regular file"},
+		"a symbolic link":         {func(path string) error { return os.Symlink(elsewhere, path) }, "is not a regular file"},
+		"a pipe":                  {func(path string) error { return syscall.Mkfifo(path, 0o600) }, "is not a regular file"},
 	} {
 		path := t.TempDir()
 		file := filepath.Join(path, fileName)
@@ -177,7 +177,7 @@ func TestDirectoriesThatAreOfNoUse(t *testing.T) {
 		t.Fatal(err)
 	}
 	for path, want := range map[string]string{
-		file: "make the directory", filepath.Join(file, "below"): "make the directory", "/proc/none": "make the directory",
+		file: "create the directory", filepath.Join(file, "below"): "create the directory", "/proc/none": "create the directory",
 		"/proc": "save /proc/state.jsonl",
 	} {
 		if _, _, _, err := keeperIn(path); err == nil || !strings.Contains(err.Error(), want) {

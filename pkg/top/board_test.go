@@ -109,17 +109,17 @@ func TestBoardFollows(t *testing.T) {
 	b.Take("agent-a", client.Event{Kind: client.KindGone, Pod: key("web-1")}, noon)
 	b.Take("agent-a", client.Event{Kind: client.KindGone, Pod: key("cache-0")}, noon)
 	b.Take("agent-a", client.Event{Kind: client.KindPulls}, noon)
-	shows("1 starting, 4 started lately", "shop/web-0    ready", "shop/web-1    deleted", "shop/cache-0  ready", "!pulls go on")
+	shows("1 starting, 4 started recently", "shop/web-0    ready", "shop/web-1    deleted", "shop/cache-0  ready", "!pulls in progress")
 	b.Take("agent-a", client.Event{Kind: client.KindOut, Pod: key("web-0")}, noon)
 	b.Take("agent-a", client.Event{Kind: client.KindBroken, Err: errors.New("eof")}, noon)
-	shows("!web-0", "nothing comes from node-a: eof", "web-1")
+	shows("!web-0", "no data from node-a: eof", "web-1")
 	b.Take("agent-a", client.Event{Kind: client.KindPulls, Pulls: make([]export.LivePullRecord, 1)}, noon)
 	b.Take("agent-a", client.Event{Kind: client.KindOpen}, noon)
 	b.Take("agent-a", client.Event{Kind: client.KindReset}, noon)
-	shows("!node-a: eof", "!web-1", "!pulls go on")
+	shows("!node-a: eof", "!web-1", "!pulls in progress")
 	b.Leave("agent-b")
 	b.Take("agent-b", client.Event{Kind: client.KindPod}, noon) // which was under way
-	shows("0 starting, 0 started lately", "!node-b")
+	shows("0 starting, 0 started recently", "!node-b")
 	if b.over != 0 || b.begun != 0 {
 		t.Errorf("%d over, %d begun", b.over, b.begun)
 	}
@@ -133,7 +133,7 @@ func TestWhatNothingComesOf(t *testing.T) {
 		b.Take("a", client.Event{Kind: client.KindBroken, Err: errors.New("eof")}, noon.Add(2*time.Second))
 	}
 	later := noon.Add(time.Minute)
-	if text := strings.Join(b.View(later, terminal.Page{}, 0), "\n"); !strings.Contains(text, "shop/web-0  10.0 s  pull   7.0 s  told 58.0 s ago, app") {
+	if text := strings.Join(b.View(later, terminal.Page{}, 0), "\n"); !strings.Contains(text, "shop/web-0  10.0 s  pull   7.0 s  as of 58.0 s ago, app") {
 		t.Errorf("%s", text)
 	}
 	b.Take("a", client.Event{Kind: client.KindOpen}, later)
@@ -146,7 +146,7 @@ func TestWhatNothingComesOf(t *testing.T) {
 func TestWhatIsLongOverIsNotShown(t *testing.T) {
 	b := NewBoard(10 * time.Minute)
 	open(b, "a", "node-a", over("node-a", "web-0", timeline.StateReady, time.Second, noon, "1.0 s to ready"))
-	for after, want := range map[time.Duration]string{10 * time.Minute: "1 started lately", 10*time.Minute + time.Second: "0 started lately"} {
+	for after, want := range map[time.Duration]string{10 * time.Minute: "1 started recently", 10*time.Minute + time.Second: "0 started recently"} {
 		if text := strings.Join(b.View(noon.Add(after), terminal.Page{}, 0), "\n"); !strings.Contains(text, want) || strings.Contains(text, "web-0") != (want[0] == '1') {
 			t.Errorf("after %s want %s in\n%s", after, want, text)
 		}
@@ -173,7 +173,7 @@ func TestBoardIsBounded(t *testing.T) {
 		t.Errorf("%d rows, %d pulls", len(b.agents["a"].rows), len(b.agents["a"].pulls))
 	}
 	lines := b.View(noon, terminal.Page{Columns: 150, Fit: true}, 24)
-	if text := strings.Join(lines, "\n"); len(lines) != 24 || !strings.Contains(text, "too many to show") || !strings.Contains(text, "latest") {
+	if text := strings.Join(lines, "\n"); len(lines) != 24 || !strings.Contains(text, "not all are shown") || !strings.Contains(text, "latest") {
 		t.Errorf("%d lines\n%s", len(lines), text)
 	}
 }

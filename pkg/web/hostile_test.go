@@ -110,7 +110,7 @@ func TestRequestsThatAreTooMuchOrNone(t *testing.T) {
 		"an encoding nobody knows":    {"GET / HTTP/1.1\r\nHost: 127.0.0.1\r\nTransfer-Encoding: zip\r\n\r\n", 501, ""},
 		"an upgrade":                  {"GET /livez HTTP/1.1\r\nHost: 127.0.0.1\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n\r\n", 200, ""},
 		"a proxy's request":           {"GET http://elsewhere.example/none HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n", 403, "--web-hosts"},
-		"a path that climbs":          {"GET /api/v1/../../etc/passwd HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n", 404, "no such address"},
+		"a path that climbs":          {"GET /api/v1/../../etc/passwd HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n", 404, "no such path"},
 		"a path with encoded slashes": {"GET /api/v1/pods/..%2f..%2fetc/passwd HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n", 404, "no pod ../../etc/passwd"},
 	} {
 		t.Run(name, func(t *testing.T) {

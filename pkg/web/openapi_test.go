@@ -135,7 +135,7 @@ func TestParametersAreThoseOfTheDocument(t *testing.T) {
 		if answer.Code == http.StatusOK && strings.HasSuffix(path, ".json") {
 			continue // documents have none and mind none
 		}
-		_, list, _ := strings.Cut(decode[problem](t, answer).Reason, "want some of ")
+		_, list, _ := strings.Cut(decode[problem](t, answer).Reason, "must be one of ")
 		if list != strings.Join(named, ", ") {
 			t.Errorf("%s knows %q, the document has %q", path, list, named)
 		}

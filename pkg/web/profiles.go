@@ -69,7 +69,7 @@ func profileLength(given string) (time.Duration, error) {
 	}
 	seconds, err := strconv.Atoi(given)
 	if err != nil || seconds < 1 || seconds > maxProfile {
-		return 0, fmt.Errorf("invalid seconds %.40q: must be 1 to %d", given, maxProfile)
+		return 0, fmt.Errorf("seconds: invalid value %.40q: must be 1 to %d", given, maxProfile)
 	}
 	return time.Duration(seconds) * time.Second, nil
 }

@@ -61,7 +61,7 @@ func limitOf(w http.ResponseWriter, r *http.Request) (int, bool) {
 	}
 	limit, err := strconv.Atoi(text)
 	if err != nil || limit < 1 || limit > maxLimit {
-		badRequest(w, fmt.Sprintf("invalid limit %.80q: must be 1 to %d", text, maxLimit))
+		badRequest(w, fmt.Sprintf("limit: invalid value %.80q: must be 1 to %d", text, maxLimit))
 		return 0, false
 	}
 	return limit, true

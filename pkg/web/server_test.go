@@ -116,11 +116,11 @@ func TestErrorsAreJSON(t *testing.T) {
 		word, reason   string
 	}{
 		{http.MethodGet, "/api/v1/pods/a/none", nil, http.StatusNotFound, "not_found", "no pod a/none"},
-		{http.MethodGet, "/api/v1/pods/a", nil, http.StatusNotFound, "not_found", "no such address"},
-		{http.MethodGet, "/nothing", nil, http.StatusNotFound, "not_found", "no such address"},
-		{http.MethodGet, "/api//v1/pods", nil, http.StatusNotFound, "not_found", "no such address"},
-		{http.MethodGet, "/api/v1/../../metrics", nil, http.StatusNotFound, "not_found", "no such address"},
-		{http.MethodGet, "/api/v1/pods/a/b/", nil, http.StatusNotFound, "not_found", "no such address"},
+		{http.MethodGet, "/api/v1/pods/a", nil, http.StatusNotFound, "not_found", "no such path"},
+		{http.MethodGet, "/nothing", nil, http.StatusNotFound, "not_found", "no such path"},
+		{http.MethodGet, "/api//v1/pods", nil, http.StatusNotFound, "not_found", "no such path"},
+		{http.MethodGet, "/api/v1/../../metrics", nil, http.StatusNotFound, "not_found", "no such path"},
+		{http.MethodGet, "/api/v1/pods/a/b/", nil, http.StatusNotFound, "not_found", "no such path"},
 		{http.MethodPost, "/api/v1/pods", nil, http.StatusMethodNotAllowed, "method_not_allowed", "GET"},
 		{http.MethodDelete, "/metrics", nil, http.StatusMethodNotAllowed, "method_not_allowed", "GET"},
 		{http.MethodGet, "/api/v1/pods", errors.New("stopping"), http.StatusServiceUnavailable, "unavailable", "try again"},

@@ -141,13 +141,13 @@ func TestAWarningIsLoggedOnce(t *testing.T) {
 		logged int
 	}{
 		{nil, "sending to " + there, 0},
-		{partial("old", 0), "sending to " + there + ", which warns: old", 1},
-		{partial("old", 0), "sending to " + there + ", which warns: old", 1},
-		{partial("older", 0), "sending to " + there + ", which warns: older", 2},
+		{partial("old", 0), "sending to " + there + ", which returns a warning: old", 1},
+		{partial("old", 0), "sending to " + there + ", which returns a warning: old", 1},
+		{partial("older", 0), "sending to " + there + ", which returns a warning: older", 2},
 		{partial("older", 3), "traces export: OTLP partial success: older (3 spans rejected)", 2},
-		{partial("older", 0), "sending to " + there + ", which warns: older", 2},
+		{partial("older", 0), "sending to " + there + ", which returns a warning: older", 2},
 		{nil, "sending to " + there, 2},
-		{partial("older", 0), "sending to " + there + ", which warns: older", 3},
+		{partial("older", 0), "sending to " + there + ", which returns a warning: older", 3},
 		{errors.Join(partial("older", 0), errors.New("and more")), partial("older", 0).Error() + "\nand more", 3},
 	} {
 		taken, detail := a.read(step.err)

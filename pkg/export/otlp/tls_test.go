@@ -163,11 +163,11 @@ func TestHalfAPairIsRefused(t *testing.T) {
 		want      string // empty where both signals have a pair
 	}{
 		{map[string]string{common + "CLIENT_CERTIFICATE": certificate, common + "CLIENT_KEY": key}, ""},
-		{map[string]string{common + "CLIENT_CERTIFICATE": certificate}, common + "CLIENT_CERTIFICATE: needs " + common + "CLIENT_KEY as well"},
+		{map[string]string{common + "CLIENT_CERTIFICATE": certificate}, common + "CLIENT_CERTIFICATE: requires " + common + "CLIENT_KEY"},
 		{map[string]string{ofTraces + "CLIENT_CERTIFICATE": certificate, common + "CLIENT_KEY": key, "OTEL_METRICS_EXPORTER": "none"},
-			ofTraces + "CLIENT_CERTIFICATE: needs " + ofTraces + "CLIENT_KEY as well"},
+			ofTraces + "CLIENT_CERTIFICATE: requires " + ofTraces + "CLIENT_KEY"},
 		{map[string]string{ofTraces + "CLIENT_KEY": key, common + "CLIENT_KEY": key, common + "CLIENT_CERTIFICATE": certificate},
-			ofTraces + "CLIENT_KEY: needs " + ofTraces + "CLIENT_CERTIFICATE as well"},
+			ofTraces + "CLIENT_KEY: requires " + ofTraces + "CLIENT_CERTIFICATE"},
 		{map[string]string{ofTraces + "CLIENT_CERTIFICATE": key, ofTraces + "CLIENT_KEY": key},
 			ofTraces + "CLIENT_CERTIFICATE and " + ofTraces + "CLIENT_KEY: "},
 	} {

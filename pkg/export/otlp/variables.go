@@ -178,7 +178,7 @@ func isList(value string, isName, isValue func(string) bool) error {
 		case !ok || name == "" || err != nil:
 			return fmt.Errorf("entry %d is not NAME=VALUE with a percent-encoded value", i+1)
 		case !isName(name):
-			return fmt.Errorf("entry %d has an invalid name", i+1)
+			return fmt.Errorf("entry %d has a name that is invalid or reserved", i+1)
 		case !isValue(decoded):
 			return fmt.Errorf("entry %d has an invalid value after decoding", i+1)
 		}
