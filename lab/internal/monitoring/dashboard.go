@@ -74,7 +74,7 @@ func Dashboard() ([]byte, error) {
 	}
 	encoded, err := json.MarshalIndent(object{
 		"uid": dashboardUID, "title": "podlapse", "tags": []string{"podlapse", "kubernetes"}, "schemaVersion": 41, "version": 1,
-		"description": "Where the start-up time of pods goes, and who is to blame: fleet, node, registry, pod.",
+		"description": "Where the start-up time of pods goes and what causes it: fleet, node, registry, pod.",
 		"editable":    true, "graphTooltip": 1, "refresh": "1m", "timezone": "browser",
 		"time":       object{"from": "now-6h", "to": "now"},
 		"templating": object{"list": variables()},
