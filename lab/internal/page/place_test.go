@@ -113,7 +113,7 @@ func TestAStartUpThatIsLookedAt(t *testing.T) {
 	must(t, tab.Await("it to start", state+`.includes('starting')`, 3*soon))
 	third.stop()
 	standIn(t, "--pods=0", "--listen-address="+first.address)
-	must(t, tab.Await("that nobody knows more of it", `document.querySelector('.notes').innerText.includes('knows it no longer')`, 3*soon))
+	must(t, tab.Await("that nobody knows more of it", `document.querySelector('.notes').innerText.includes('no longer knows this start-up')`, 3*soon))
 	shown := ask[string](t, tab, state)
 	time.Sleep(2500 * time.Millisecond)
 	if later := ask[string](t, tab, state); later != shown {
@@ -125,7 +125,7 @@ func TestAStartUpThatIsLookedAt(t *testing.T) {
 func TestAListThatFails(t *testing.T) {
 	s := standIn(t, "--pods=5", "--changes=1")
 	for _, test := range []struct{ view, address, words string }{
-		{"#/", "/api/v1/pods", "Not live: "}, {"#/registries", "/api/v1/registries", "the answer is 502"},
+		{"#/", "/api/v1/pods", "Not live: "}, {"#/registries", "/api/v1/registries", "unexpected response: 502"},
 	} {
 		address := s.address
 		if test.view == "#/" {

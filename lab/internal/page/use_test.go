@@ -118,7 +118,7 @@ func TestPullsThatGoOn(t *testing.T) {
 		li.children[3].textContent.replace(/ · .*/, '')].join(' | '))`)
 	for i, want := range []string{
 		"queue/unpacked app | progress c-disk | 100% | unpacking", "queue/half-way app | progress c-registry | 25% | 5.0 MiB of 20 MiB",
-		"queue/waiting app | progress c-pull_queue endless | 100% | queued", "nobody on this node asked for it | progress c-registry | 50% | 10 MiB of 20 MiB",
+		"queue/waiting app | progress c-pull_queue endless | 100% | queued", "not requested by a pod on this node | progress c-registry | 50% | 10 MiB of 20 MiB",
 	} {
 		if !slices.Contains(shown, want) {
 			t.Errorf("pull %d: no %q among %q", i, want, shown)
@@ -227,7 +227,7 @@ func TestPodsThatGo(t *testing.T) {
 	s := standIn(t, "--pods=20", "--leaving")
 	tab := open(t, wide)
 	must(t, tab.Go("http://"+s.address+"/"))
-	must(t, tab.Await("one to have gone", `document.querySelector('.row.gone:not([hidden])')?.innerText.includes('pod gone')`, soon))
+	must(t, tab.Await("one to have gone", `document.querySelector('.row.gone:not([hidden])')?.innerText.includes('pod deleted')`, soon))
 	quiet(t, tab)
 }
 

@@ -31,7 +31,7 @@ async function why(answer) {
     const { reason } = await answer.json();
     if (reason) return message(reason);
   } catch { /* a proxy's answer is no JSON */ }
-  return 'the answer is ' + answer.status + ' ' + message(answer.statusText);
+  return 'unexpected response: ' + answer.status + ' ' + message(answer.statusText);
 }
 
 export function pause(milliseconds, signal) {

@@ -5,8 +5,8 @@ import { ago, brief, bytes, count, exact, percent, stamp } from './format.js';
 import { perFrame } from './frame.js';
 import { visible } from './text.js';
 
-const losses = [['reconstructed', 'over before the agent came'], ['with_conflicts', 'with evidence that contradicts itself'], ['with_missing', 'without evidence of a mark'],
-  ['with_lost_events', 'with Events that kubelet made and nobody got']];
+const losses = [['reconstructed', 'over before the agent started'], ['with_conflicts', 'with contradictory evidence'], ['with_missing', 'with missing evidence'],
+  ['with_lost_events', 'with lost kubelet Events']];
 
 export class EvidenceView {
   root = element('section', 'evidence-view');
@@ -39,7 +39,7 @@ export class EvidenceView {
     const { evidence: e, node: n } = this.#health;
     if (!this.#shown || !e) return;
     const down = e.parts.filter((p) => !p.up);
-    say(this.#verdict, (down.length === 0 ? 'All sources are there' : down.map((p) => visible(p.part).replaceAll('_', ' ')).join(', ') + (down.length === 1 ? ' is' : ' are') + ' down') +
+    say(this.#verdict, (down.length === 0 ? 'All sources are up' : down.map((p) => visible(p.part).replaceAll('_', ' ')).join(', ') + (down.length === 1 ? ' is' : ' are') + ' down') +
       '; of ' + brief(e.total_seconds) + ' of start-ups ' + percent(e.unattributed_seconds, e.total_seconds) + ' is unattributed.');
     const at = Date.parse(e.at);
     sync(this.#parts, e.parts, (p) => p.part, () => element('li', '', element('i', 'dot'), element('b'), element('span', 'words'), element('small')), (node, p) => {
@@ -49,9 +49,9 @@ export class EvidenceView {
       say(node.children[3], 'since ' + ago((at - Date.parse(p.since)) / 1000).replace(' ago', ''));
     });
     const lines = [count(e.start_ups.known, 'start-up is', 'start-ups are') + ' known', ...losses.filter(([name]) => e.start_ups[name] > 0).map(([name, words]) => e.start_ups[name] + ' ' + words),
-      brief(e.unattributed_seconds) + ' of ' + brief(e.total_seconds) + ' are unattributed: no evidence tells whose time it was'];
+      brief(e.unattributed_seconds) + ' of ' + brief(e.total_seconds) + ' are unattributed: no evidence shows the cause'];
     lines.push(e.clock_skew ? 'the control plane’s clock is ahead of the node’s by ' + exact(e.clock_skew.least_seconds) + ' to ' + exact(e.clock_skew.most_seconds) : 'the clocks of the node and the control plane are not known to differ');
-    if (n) lines.push(count(n.history.pods, 'pod that is gone is', 'pods that are gone are') + ' remembered' + (n.history.bytes > 0 ? ', in ' + bytes(n.history.bytes) + ' of ' + bytes(n.history.limit_bytes) : '') + (n.history.oldest_at ? '; the oldest is of ' + stamp(Date.parse(n.history.oldest_at)) : ''));
+    if (n) lines.push(count(n.history.pods, 'deleted pod is', 'deleted pods are') + ' remembered' + (n.history.bytes > 0 ? ', in ' + bytes(n.history.bytes) + ' of ' + bytes(n.history.limit_bytes) : '') + (n.history.oldest_at ? '; the oldest is of ' + stamp(Date.parse(n.history.oldest_at)) : ''));
     sync(this.#counts, lines, (line, i) => i, () => element('li'), say);
     if (n) say(this.#agent, 'Agent ' + visible(n.agent.version) + ', revision ' + visible(n.agent.revision) + ', running since ' + stamp(Date.parse(n.agent.started_at)) + '.');
   }

@@ -56,7 +56,7 @@ export class Feed {
     source.onerror = () => {
       if (source !== this.#source) return;
       if (source.readyState === EventSource.CLOSED) this.#refused();
-      else this.#says('connecting', 'the connection broke');
+      else this.#says('connecting', 'the connection was lost');
     };
   }
 
@@ -66,13 +66,13 @@ export class Feed {
     const wait = this.#wait;
     this.#wait = Math.min(2 * wait, MOST_WAIT);
     this.#in('again', wait, () => this.#open());
-    this.#says('waiting', 'the agent refuses the stream of changes');
+    this.#says('waiting', 'the agent refuses the stream');
     await this.#list();
   }
 
   #leave() {
     this.#close();
-    this.#says('away', 'out of sight');
+    this.#says('away', 'the tab is hidden');
   }
 
   #close() {
@@ -102,7 +102,7 @@ export class Feed {
       if (this.#source?.readyState === EventSource.OPEN) this.#says('live', ''); // a list before this one may have failed
     } catch (error) {
       if (listing.signal.aborted) return;
-      this.#says('waiting', error instanceof Refusal ? error.message : 'the agent does not answer');
+      this.#says('waiting', error instanceof Refusal ? error.message : 'the agent does not respond');
       this.#in('list', this.#wait, () => this.#list());
     }
   }

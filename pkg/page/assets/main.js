@@ -80,7 +80,7 @@ function drawHealth() {
   }
   drawTitle();
   const missing = health.complaint();
-  const words = refused || trouble || (missing && 'The agent does not see all: ' + missing + ' is down. Start-ups are told less exactly.');
+  const words = refused || trouble || (missing && 'The agent lacks evidence: ' + missing + ' is down. Start-ups are less precise.');
   at('alert').hidden = !words;
   say(at('alert'), words);
 }

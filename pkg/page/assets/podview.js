@@ -59,7 +59,7 @@ export class PodView {
       this.#verdict, this.#facts, this.#notes,
       element('div', 'panel', this.#blame, this.#legend), element('div', 'panel', this.#waterfall.root), this.#ending.root,
       section('Images', table(['Container', 'Image', 'Outcome', 'Queue', 'Pull', 'Error', 'Size', 'Speed'], this.#images)),
-      section('Events', this.#events), section('What the evidence lacks', this.#gaps),
+      section('Events', this.#events), section('Missing evidence', this.#gaps),
       folded('Evidence of each mark', table(['Mark', 'Container', 'Earliest', 'Latest', 'Within', 'From'], this.#marks)));
     this.root.append(back, this.#problem, this.#body, this.#detail.root);
   }
@@ -73,7 +73,7 @@ export class PodView {
       this.#waterfall.forget();
       this.#body.hidden = true;
       this.#problem.hidden = false;
-      say(this.#problem, 'Asking the agent …');
+      say(this.#problem, 'Loading …');
     }
     this.#load();
   }
@@ -100,10 +100,10 @@ export class PodView {
       this.#tell(await ask(this.#path() + (uid ? '?uid=' + encodeURIComponent(uid) : ''), asking.signal));
     } catch (error) {
       if (asking.signal.aborted) return;
-      const why = error instanceof Refusal ? error.message : 'The agent does not answer.';
+      const why = error instanceof Refusal ? error.message : 'The agent does not respond.';
       if (!this.#record) say(this.#problem, why);
       else if (error.status === 404) { // what is shown stays, as it was
-        this.#lost = 'The agent knows it no longer: ' + why;
+        this.#lost = 'The agent no longer knows this start-up: ' + why;
         this.changed();
       }
     }
@@ -123,7 +123,7 @@ export class PodView {
       await navigator.clipboard.writeText(location.href);
       say(this.#copy, 'Copied');
     } catch { // only over TLS and on loopback
-      say(this.#copy, 'Copy the address bar');
+      say(this.#copy, 'Copy the URL from the address bar');
     }
     setTimeout(() => say(this.#copy, 'Copy link'), 2000);
   }
@@ -158,8 +158,8 @@ export class PodView {
     const uid = '?uid=' + encodeURIComponent(r.uid);
     mark(this.#links.json, 'href', this.#path() + uid);
     mark(this.#links.trace, 'href', this.#path() + '/trace' + uid);
-    const notes = [this.#lost, r.reason && 'Reason: ' + visible(r.reason), r.gone_at && 'The pod is gone since ' + stamp(Date.parse(r.gone_at)) + '; the agent remembers it for a while.',
-      r.reconstructed && 'The agent came after this start-up: reconstructed from what could still be read.',
+    const notes = [this.#lost, r.reason && 'Reason: ' + visible(r.reason), r.gone_at && 'The pod was deleted at ' + stamp(Date.parse(r.gone_at)) + '; the agent remembers it for a while.',
+      r.reconstructed && 'Reconstructed: the agent started after this start-up.',
       r.clock_skew && "The control plane's clock differs from the node's by " + exact(r.clock_skew.least_seconds) + ' to ' + exact(r.clock_skew.most_seconds) + '.'].filter(Boolean);
     list(this.#notes, notes);
   }
@@ -207,7 +207,7 @@ export class PodView {
 
   #drawEvidence(r, chart) {
     const gaps = [...r.conflicts.map((c) => 'Conflict about ' + visible(c.mark) + (c.container ? ' of ' + visible(c.container) : '') + ': ' + message(c.detail)),
-      ...r.missing.map((m) => 'No evidence for ' + visible(m)), ...(r.lost_events ?? []).map((e) => 'Kubelet made an Event that nobody got: ' + visible(e))];
+      ...r.missing.map((m) => 'No evidence for ' + visible(m)), ...(r.lost_events ?? []).map((e) => 'Lost kubelet Event: ' + visible(e))];
     this.#gaps.closest('.section').hidden = gaps.length === 0;
     list(this.#gaps, gaps);
     const since = (at) => (at ? '+' + exact((Date.parse(at) - chart.createdAt) / 1000) : '–');

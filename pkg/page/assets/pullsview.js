@@ -80,12 +80,12 @@ export class PullsView {
 
   #drawNow(live) {
     const waiting = live.filter((p) => p.state === 'queued');
-    say(this.#verdict, live.length === 0 ? 'No image is being pulled.' : count(live.length - waiting.length, 'image is', 'images are') + ' being pulled' +
+    say(this.#verdict, live.length === 0 ? 'No pulls in progress.' : count(live.length - waiting.length, 'image is', 'images are') + ' being pulled' +
       (waiting.length > 0 ? ', ' + waiting.length + (waiting.length === 1 ? ' waits in the queue, for ' : ' wait in the queue, the longest for ') + running(Math.max(...waiting.map((p) => p.age))) : '') + '.');
     this.#now.hidden = live.length === 0;
     sync(this.#now, live, (p, i) => [p.namespace, p.pod, p.container, p.image, i].join(' '), makePulling, (node, p) => {
       const [who, image, bar, much] = node.children;
-      say(who, p.pod ? visible(p.namespace) + '/' + visible(p.pod) + ' ' + visible(p.container) : 'nobody on this node asked for it');
+      say(who, p.pod ? visible(p.namespace) + '/' + visible(p.pod) + ' ' + visible(p.container) : 'not requested by a pod on this node');
       if (p.pod) mark(who, 'href', ofPod(p.namespace, p.pod, ''));
       say(image, visible(p.image || p.registry, 400));
       restyle(bar, 'progress ' + (CHARGED[p.state] ?? 'c-unknown') + (p.total_bytes ? '' : ' endless'));
@@ -146,7 +146,7 @@ function overPull(p) {
 // livePull of a pull that nothing comes of yet has no start. When the bytes of one began to come nobody tells.
 function livePull(p, nodeNow) {
   const from = nodeNow - 1000 * p.age;
-  return { key: ['live', p.namespace, p.pod, p.container, p.image].join(' '), who: p.pod ? visible(p.namespace) + '/' + visible(p.pod) + ' ' + visible(p.container) : 'nobody here',
+  return { key: ['live', p.namespace, p.pod, p.container, p.image].join(' '), who: p.pod ? visible(p.namespace) + '/' + visible(p.pod) + ' ' + visible(p.container) : 'not requested here',
     image: visible(p.image, 400), from, startedAt: p.state === 'pulling' || p.state === 'unpacking' ? from : NaN, to: nodeNow, failed: false, goes: true };
 }
 

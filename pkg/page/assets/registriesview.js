@@ -21,7 +21,7 @@ export class RegistriesView {
     this.#ask = new Aggregate('api/v1/registries', 5000, (list) => { this.#items = list.items; this.changed(); }, fares);
     known.hear((change) => { if (this.#shown && (change.kind !== 'list' || change.whole)) this.#ask.want(); });
     this.root.append(this.#verdict, this.#list, element('p', 'facts',
-      'Of the pulls of all pods that the agent knows, gone ones included. Speed is bytes over the time until the last one had come; an image that was there is no pull.'));
+      'Covers the pulls of all pods that the agent knows, including deleted pods. Speed is bytes divided by the download time. Images already on the node do not count as pulls.'));
   }
 
   show() {
@@ -52,7 +52,7 @@ export class RegistriesView {
       say(p.name, visible(r.registry));
       say(p.speed, rate(r.bytes, r.download_seconds));
       lay(p.bar, 'width', (fastest > 0 ? 100 * speed(r) / fastest : 0) + '%');
-      say(p.facts, [bytes(r.bytes) + ' came', r.going_on > 0 && count(r.going_on, 'pull goes', 'pulls go') + ' on', r.last_at && 'last ' + ago((this.#clock() - Date.parse(r.last_at)) / 1000)].filter(Boolean).join(' · '));
+      say(p.facts, [bytes(r.bytes) + ' received', r.going_on > 0 && count(r.going_on, 'pull', 'pulls') + ' in progress', r.last_at && 'last ' + ago((this.#clock() - Date.parse(r.last_at)) / 1000)].filter(Boolean).join(' · '));
       tallies(p.outcomes, r.outcomes, '');
       tallies(p.failures, r.failures, 'bad');
     });

@@ -45,7 +45,7 @@ export function stuckIn(s, now) {
 // stuckText says in words where a start-up is.
 export function stuckText(s, now, length) {
   const stretch = stuckIn(s, now);
-  if (!stretch) return 'nothing is known yet';
+  if (!stretch) return 'no evidence yet';
   const why = [s.reason, stretch.attempt > 0 && 'attempt ' + (stretch.attempt + 1), stretch.phase === 'image_backoff' && s.refused].filter(Boolean).join(', ');
   return 'in ' + phaseName(visible(stretch.phase)) + (stretch.container ? ' of ' + stretch.container : '') + ' for ' + length(stretch.seconds) + (why ? ' (' + why + ')' : '');
 }

@@ -116,13 +116,13 @@ export class StartUpsView {
 
   #emptyText(all) {
     if (!this.#known.listed && all.length === 0) return '';
-    return all.length === 0 ? 'The agent knows of no start-up on this node yet.' : 'No start-up is like that. Press Esc in the search, or choose another state or cause.';
+    return all.length === 0 ? 'The agent has not seen a start-up on this node yet.' : 'No start-up matches. Clear the search with Esc, or choose another state or cause.';
   }
 
   #drawVerdict(all, now) {
     const going = all.filter(starts);
     if (going.length === 0) {
-      say(this.#verdict, this.#known.listed ? 'Nothing is starting.' : 'Asking the agent …');
+      say(this.#verdict, this.#known.listed ? 'No pods are starting.' : 'Loading …');
       say(this.#stuck, this.#lately(all));
       return;
     }
@@ -196,7 +196,7 @@ export class StartUpsView {
     say(p.of, s.shownNamespace + (s.owner ? ' · ' + s.owner : ''));
     say(p.sign, stateSign(s.state));
     say(p.state, stateName(visible(s.state)));
-    say(p.note, s.gone ? 'pod gone' : '');
+    say(p.note, s.gone ? 'pod deleted' : '');
     say(p.took, going ? running(age(s, now)) : brief(s.total));
     say(p.error, going || s.error < 0.0005 ? '' : '±' + brief(s.error));
     drawBlame(p.bar, s, now);

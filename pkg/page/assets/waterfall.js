@@ -148,22 +148,22 @@ function nameOf(r) {
 
 function explain(about, chart) {
   if (about.reason !== undefined && about.kind === undefined) {
-    return { title: about.reason, words: about.message, facts: [['at', '+' + exact(about.at) + ' · ' + clock(chart.createdAt + 1000 * about.at)], ['container', about.container], ['said by', 'kubelet']] };
+    return { title: about.reason, words: about.message, facts: [['at', '+' + exact(about.at) + ' · ' + clock(chart.createdAt + 1000 * about.at)], ['container', about.container], ['from', 'kubelet']] };
   }
   const span = ['from', '+' + exact(about.from) + ' to ' + (about.open ? 'now' : '+' + exact(about.to)) + ' · ' + clock(chart.createdAt + 1000 * about.from) + ' UTC'];
   if (about.kind === 'layer') {
     const { layer } = about;
-    return { title: 'Layer ' + about.number, words: layer.shared ? 'Another pull brought it as well; its bytes count there.' : '', facts: [
+    return { title: 'Layer ' + about.number, words: layer.shared ? 'Another pull shares this layer; its bytes count there.' : '', facts: [
       ['digest', layer.digest], ['size', bytes(layer.size)], ['complete', '+' + exact(layer.downloaded)], ['unpacked', Number.isFinite(layer.unpacked) ? '+' + exact(layer.unpacked) : ''],
-      ['', 'When its download began nobody tells; the pull began at +' + exact(layer.from) + '.']] };
+      ['', 'The start of its download is unknown; the pull started at +' + exact(layer.from) + '.']] };
   }
   if (about.kind !== 'phase') {
-    return { title: about.kind === 'download' ? 'Download' : 'Unpacking', words: 'Layers are unpacked while others still come: the two overlap, and are never added up.',
+    return { title: about.kind === 'download' ? 'Download' : 'Unpacking', words: 'The runtime unpacks layers while it downloads others: the two overlap, so do not add them up.',
       facts: [span, ['busy', exact(about.seconds)], ['bytes', about.kind === 'download' ? bytes(about.pull.bytes) : ''], ['speed', about.kind === 'download' ? rate(about.pull.speed, 1) : '']] };
   }
   return { title: nameOf(about).replaceAll('_', ' ') + ', charged to ' + charged(about.cause), words: about.merged.length > 0 ?
-    'Evidence does not tell ' + [about.phase, ...about.merged].filter((n) => n !== 'unattributed').map(phaseName).join(', ') + ' apart.' : phaseMeans(about.phase),
-  facts: [['image', about.loading ? 'its content may still have been loading' : ''], span, ['took', exact(about.seconds) + ' ' + exactError(about.error) + ' · ' + percent(about.seconds, chart.total) + ' of the start' + (about.open ? ' so far' : '')],
+    'The evidence cannot separate ' + [about.phase, ...about.merged].filter((n) => n !== 'unattributed').map(phaseName).join(', ') + '.' : phaseMeans(about.phase),
+  facts: [['image', about.loading ? 'its content may still be loading' : ''], span, ['took', exact(about.seconds) + ' ' + exactError(about.error) + ' · ' + percent(about.seconds, chart.total) + ' of the start-up' + (about.open ? ' so far' : '')],
     ['container', about.container], ['attempt', about.attempt > 0 ? String(about.attempt + 1) : ''], ['known from', about.sources.join(', ').replaceAll('_', ' ')],
     ['node waited', about.pressure ? ['cpu', 'io', 'memory'].map((resource) => percent(about.pressure[resource], 1) + ' for ' + resource).join(', ') : ''], ...pullFacts(about.pull)] };
 }
@@ -171,7 +171,7 @@ function explain(about, chart) {
 function pullFacts(p) {
   if (!p) return [];
   return [['image', p.image], ['outcome', p.outcome + (p.failure ? ': ' + p.failure.replaceAll('_', ' ') : '')], ['size', p.size > 0 ? bytes(p.size) : ''],
-    ['speed', p.speed > 0 ? rate(p.speed, 1) : p.resumed ? 'not known: it resumed an attempt that was broken off' : ''], ['lazy', p.lazy ? 'content may still load while the container runs' : ''], ['beside', p.beside > 0 ? count(p.beside, 'other pull', 'other pulls') + ' of this node' : ''],
+    ['speed', p.speed > 0 ? rate(p.speed, 1) : p.resumed ? 'unknown: the pull resumed an interrupted attempt' : ''], ['lazy', p.lazy ? 'content may still load while the container runs' : ''], ['beside', p.beside > 0 ? count(p.beside, 'other pull', 'other pulls') + ' of this node' : ''],
     ['waited behind', p.blocker ? p.blocker.pod + ', ' + exact(p.blocker.seconds) : p.ahead > 1 ? p.ahead + ' pulls' : '']];
 }
 

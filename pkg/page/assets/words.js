@@ -2,9 +2,9 @@
 
 // causes, in the order of legends. The style of each, colour and pattern, is in tokens.css.
 const causes = {
-  placement: 'what the pod asks of a node',
+  placement: "the pod's placement rules",
   scheduler: 'the scheduler',
-  kubelet: 'kubelet',
+  kubelet: 'the kubelet',
   api_server: 'the API server',
   volumes: 'volumes',
   device: 'a device driver',
@@ -17,7 +17,7 @@ const causes = {
   app: 'the application',
   gate: 'the owner of a gate',
   backoff: 'back-off',
-  unknown: 'nobody: no evidence',
+  unknown: 'unknown (no evidence)',
 };
 
 export function causeNames() { return Object.keys(causes); }
@@ -30,33 +30,33 @@ export function causeStyle(cause) { return Object.hasOwn(causes, cause) ? cause 
 
 const phases = {
   scheduling_gate: 'A scheduling gate holds the pod.',
-  unschedulable: 'A scheduler finds no node that fits.',
-  scheduling: 'Created until a node was chosen.',
-  kubelet_pickup: 'Scheduled until kubelet acknowledged the pod.',
-  api_server: 'Kubelet cannot read from the API server what the pod needs.',
-  pod_config: 'A ConfigMap, a Secret or the runtime class that the pod names is missing.',
-  volumes: 'Kubelet mounts volumes before it asks for the sandbox.',
+  unschedulable: 'The scheduler finds no suitable node.',
+  scheduling: 'From creation until the scheduler chose a node.',
+  kubelet_pickup: 'From scheduling until the kubelet acknowledged the pod.',
+  api_server: 'The kubelet cannot read objects that the pod needs from the API server.',
+  pod_config: 'A ConfigMap, Secret or runtime class of the pod is missing.',
+  volumes: 'The kubelet mounts volumes before it requests the sandbox.',
   device: 'A driver prepares a dynamically allocated resource.',
   network: 'The network plugin sets up the sandbox, or the network of the node is not ready.',
   sandbox_image: 'The runtime pulls the sandbox (pause) image.',
   sandbox: 'The runtime starts the sandbox.',
-  kubelet_sync: 'Kubelet between two steps.',
-  pull_queue: 'Kubelet wants the image and waits for other pulls of the node.',
-  pull: 'The runtime asks the registry or its mirror, until the last byte has come.',
-  unpack: 'The last byte has come; the runtime still unpacks.',
-  image_backoff: 'A pull failed; kubelet waits before it tries again.',
-  container_config: 'Kubelet cannot make the container as it is configured.',
-  container_create: 'The runtime makes the container.',
+  kubelet_sync: 'The kubelet is between two steps.',
+  pull_queue: 'The kubelet waits for other pulls on the node before it pulls the image.',
+  pull: 'The runtime downloads the image from the registry or its mirror.',
+  unpack: 'The download is complete; the runtime is still unpacking.',
+  image_backoff: 'A pull failed; the kubelet waits before it retries.',
+  container_config: 'The kubelet cannot create the container as configured.',
+  container_create: 'The runtime creates the container.',
   container_start: 'The runtime starts the container.',
   init_run: 'An init container runs.',
-  post_start_hook: 'The container runs; kubelet waits for its post-start hook.',
+  post_start_hook: 'The container runs; the kubelet waits for its post-start hook.',
   failed_run: 'A run that ended before the pod was ready.',
-  sandbox_lost: 'The sandbox died; lost until the next one begins.',
-  crash_backoff: 'A run failed; kubelet waits before it starts the container again.',
-  startup_probe: 'The container runs; its startup probe does not pass yet.',
-  readiness_probe: 'The container runs; its readiness probe does not pass yet.',
+  sandbox_lost: 'The sandbox died; time lost until the next one starts.',
+  crash_backoff: 'A run failed; the kubelet waits before it restarts the container.',
+  startup_probe: 'The container runs; its startup probe has not passed yet.',
+  readiness_probe: 'The container runs; its readiness probe has not passed yet.',
   readiness_gates: 'Containers are ready; a readiness gate is not.',
-  unattributed: 'No evidence tells whose time this was.',
+  unattributed: 'No evidence shows the cause of this time.',
 };
 
 // phaseMeans is one sentence; empty for a phase that is not known.
