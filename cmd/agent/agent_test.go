@@ -311,15 +311,15 @@ func TestAgentThatCannotStart(t *testing.T) {
 		},
 		"something else to record to": {
 			[]string{"--kubeconfig", kubeconfig(t, "http://"+nobody(t)), "--record-observations", kubeconfig(t, "")},
-			[]string{"--record-observations", "no recording to go on with, choose another"}, 0,
+			[]string{"--record-observations", "cannot be continued as a recording, choose another"}, 0,
 		},
 		"no place for the state": {
 			[]string{"--kubeconfig", kubeconfig(t, "http://"+nobody(t)), "--state-dir", "/proc/none"},
-			[]string{"--state-dir /proc/none", "choose one that can be made"}, 0,
+			[]string{"--state-dir /proc/none", "create it yourself"}, 0,
 		},
 		"a place that takes no state": {
 			[]string{"--kubeconfig", kubeconfig(t, "http://"+nobody(t)), "--state-dir", "/proc"},
-			[]string{"--state-dir /proc", "make it writable"}, 0,
+			[]string{"--state-dir /proc", "writable for the agent's user"}, 0,
 		},
 		"a busy port": {
 			[]string{"--kubeconfig", kubeconfig(t, "http://"+nobody(t)), "--listen-address", busy},

@@ -62,8 +62,8 @@ func TestExplainFails(t *testing.T) {
 		"not JSON":           {http.StatusOK, "<html>", "is this a podlapse agent?", exitFailed},
 		"a hostile reason":   {http.StatusNotFound, `{"reason":"\u001b[2J"}`, `\x1b[2J`, exitNotFound},
 		"an empty answer":    {http.StatusOK, "{}", "it contains no pod; is this a podlapse agent?", exitFailed},
-		"an endless answer":  {http.StatusOK, strings.Repeat(" ", 64<<20+1), "longer than", exitFailed},
-		"an impossible time": {http.StatusOK, `{"total_seconds":1e99}`, "plain decimal", exitFailed},
+		"an endless answer":  {http.StatusOK, strings.Repeat(" ", 64<<20+1), "exceeds", exitFailed},
+		"an impossible time": {http.StatusOK, `{"total_seconds":1e99}`, "decimal number", exitFailed},
 		"no permission":      {http.StatusForbidden, `{"error":"forbidden","reason":"jane may not"}`, "jane may not", exitForbidden},
 		"too busy":           {http.StatusServiceUnavailable, `{"error":"busy","reason":"try again"}`, "try again", exitUnreachable},
 		"too often":          {http.StatusTooManyRequests, `{"error":"too_many_requests","reason":"slower"}`, "slower", exitUnreachable},
@@ -96,7 +96,7 @@ func TestExplainWithoutAgent(t *testing.T) {
 	server.Close()
 	var stdout, stderr bytes.Buffer
 	code := run(context.Background(), []string{"explain", "--server", server.URL}, environment{}.get, &stdout, &stderr)
-	if code != exitUnreachable || !strings.Contains(stderr.String(), "--server: ask the agent") {
+	if code != exitUnreachable || !strings.Contains(stderr.String(), "--server: query the agent") {
 		t.Errorf("exit %d, %s", code, stderr.String())
 	}
 }

@@ -175,7 +175,7 @@ func TestAgentRefusesVariablesThatItCannotUse(t *testing.T) {
 	variables := map[string]string{"OTEL_EXPORTER_OTLP_ENDPOINT": "collector:4317"}
 	var stderr bytes.Buffer
 	code := run(t.Context(), []string{"run", "--node-name", "node-a"}, func(name string) string { return variables[name] }, io.Discard, &stderr)
-	if code != exitUsage || strings.Count(stderr.String(), `OTEL_EXPORTER_OTLP_ENDPOINT: "collector:4317" is no endpoint`) != 1 {
+	if code != exitUsage || strings.Count(stderr.String(), `OTEL_EXPORTER_OTLP_ENDPOINT: invalid endpoint "collector:4317"`) != 1 {
 		t.Errorf("exit code %d, %s", code, &stderr)
 	}
 }

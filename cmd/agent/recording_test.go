@@ -117,7 +117,7 @@ func TestAgentGoesOnWhenTheFileCannotGrow(t *testing.T) {
 	}
 	agent := start(t, "--kubeconfig", kubeconfig(t, cluster.URL()), "--cri-endpoint", "off", "--record-observations", file, "--debug-observations=on")
 	agent.poll("/readyz?verbose", "[-]recording down since")
-	agent.poll("/readyz?verbose", "(still ready): recording stopped until the agent is started again: "+
+	agent.poll("/readyz?verbose", "(still ready): recording stopped until the agent restarts: "+
 		"the file has reached its limit of 256 MiB")
 	agent.poll("/debug/observations", `"kind":"pod_seen"`)
 	agent.pollMatch("/metrics", `podlapse_sink_dropped_total{sink="recording"} [1-9]`)

@@ -75,7 +75,7 @@ func TestReplayToleratesAHalfLastLine(t *testing.T) {
 		t.Fatal(err)
 	}
 	code, stdout, stderr := replayed(t, recording(t, string(whole[:len(whole)-20])))
-	if code != exitOK || !strings.Contains(stdout, " s to ready") || !strings.Contains(stderr, "line 7: the last line is cut short") {
+	if code != exitOK || !strings.Contains(stdout, " s to ready") || !strings.Contains(stderr, "line 7: the last line is incomplete") {
 		t.Errorf("exit %d, stderr %q, stdout\n%s", code, stderr, stdout)
 	}
 }
@@ -100,7 +100,7 @@ func TestReplayFails(t *testing.T) {
 			[]string{recording(t, header+"{}}\n"+header)}, exitFailed, "recording.jsonl: line 2: invalid character '}'",
 		},
 		"a newer format": {
-			[]string{recording(t, `{"kind":"header","version":3}`)}, exitFailed, "version 3 is not known",
+			[]string{recording(t, `{"kind":"header","version":3}`)}, exitFailed, "unknown format version 3",
 		},
 		"no pods": {[]string{recording(t, header)}, exitFailed, "does not contain any pods"},
 	} {

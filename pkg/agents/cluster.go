@@ -130,7 +130,7 @@ func get[A any](ctx context.Context, c *Cluster, accept string, query url.Values
 	request.Header.Set("Accept", accept)
 	response, err := c.http.Do(request)
 	if err != nil {
-		return answer, fmt.Errorf("ask the API server: %w", err)
+		return answer, fmt.Errorf("query the API server: %w", err)
 	}
 	defer response.Body.Close()
 	body, err := io.ReadAll(io.LimitReader(response.Body, maxAnswer+1))

@@ -215,7 +215,7 @@ func (c Client) send(ctx context.Context, header http.Header, query url.Values, 
 	}
 	response, err := client.Do(request)
 	if err != nil {
-		return nil, fmt.Errorf("ask the agent: %w", err)
+		return nil, fmt.Errorf("query the agent: %w", err)
 	}
 	if response.StatusCode != http.StatusOK {
 		defer response.Body.Close()

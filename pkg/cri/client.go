@@ -79,7 +79,7 @@ func (c *client) version(ctx context.Context) (*runtimeapi.VersionResponse, erro
 	defer cancel()
 	version, err := c.runtime.Version(ctx, &runtimeapi.VersionRequest{})
 	if err != nil {
-		return nil, fmt.Errorf("ask runtime version: %w", err)
+		return nil, fmt.Errorf("get runtime version: %w", err)
 	}
 	return version, nil
 }
@@ -90,7 +90,7 @@ func (c *client) networkReady(ctx context.Context) (ready, known bool, err error
 	defer cancel()
 	answer, err := c.runtime.Status(ctx, &runtimeapi.StatusRequest{})
 	if err != nil {
-		return false, false, fmt.Errorf("ask runtime status: %w", err)
+		return false, false, fmt.Errorf("get runtime status: %w", err)
 	}
 	for _, condition := range answer.GetStatus().GetConditions() {
 		if condition.GetType() == runtimeapi.NetworkReady {
@@ -130,7 +130,7 @@ func (c *client) containerStatus(ctx context.Context, id string) (*runtimeapi.Co
 	defer cancel()
 	answer, err := c.runtime.ContainerStatus(ctx, &runtimeapi.ContainerStatusRequest{ContainerId: id})
 	if err != nil {
-		return nil, fmt.Errorf("ask container status: %w", err)
+		return nil, fmt.Errorf("get container status: %w", err)
 	}
 	return answer.GetStatus(), nil
 }
@@ -141,7 +141,7 @@ func (c *client) imageStatus(ctx context.Context, ref string) (*runtimeapi.Image
 	defer cancel()
 	answer, err := c.image.ImageStatus(ctx, &runtimeapi.ImageStatusRequest{Image: &runtimeapi.ImageSpec{Image: ref}})
 	if err != nil {
-		return nil, fmt.Errorf("ask image status: %w", err)
+		return nil, fmt.Errorf("get image status: %w", err)
 	}
 	return answer.GetImage(), nil
 }

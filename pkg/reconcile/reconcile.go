@@ -216,7 +216,7 @@ func ask[A any](ctx context.Context, r *Reconciler, what string, query func() A)
 		err = errStopped
 	}
 	var none A
-	return none, fmt.Errorf("ask for %s: %w", what, err)
+	return none, fmt.Errorf("get %s: %w", what, err)
 }
 
 // tell makes the timelines of some of the pods.

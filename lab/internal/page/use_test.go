@@ -227,7 +227,7 @@ func TestPodsThatGo(t *testing.T) {
 	s := standIn(t, "--pods=20", "--leaving")
 	tab := open(t, wide)
 	must(t, tab.Go("http://"+s.address+"/"))
-	must(t, tab.Await("one to have gone", `document.querySelector('.row.gone:not([hidden])')?.innerText.includes('pod deleted')`, soon))
+	must(t, tab.Await("one to have gone", `document.querySelector('.row.gone:not([hidden])')?.innerText.includes('pod gone')`, soon))
 	quiet(t, tab)
 }
 

@@ -196,7 +196,7 @@ export class StartUpsView {
     say(p.of, s.shownNamespace + (s.owner ? ' · ' + s.owner : ''));
     say(p.sign, stateSign(s.state));
     say(p.state, stateName(visible(s.state)));
-    say(p.note, s.gone ? 'pod deleted' : '');
+    say(p.note, s.gone ? 'pod gone' : '');
     say(p.took, going ? running(age(s, now)) : brief(s.total));
     say(p.error, going || s.error < 0.0005 ? '' : '±' + brief(s.error));
     drawBlame(p.bar, s, now);
