@@ -28,7 +28,7 @@ func TestPullTables(t *testing.T) {
 		}},
 	}
 	golden(t, "pulls.txt", PullTables(nodes, terminal.Page{}))
-	golden(t, "pulls-80-columns.txt", PullTables(nodes, terminal.Page{Columns: 80, Fit: true, Colour: true}))
+	golden(t, "pulls-80-columns.txt", PullTables(nodes, terminal.Page{Columns: 80, Fit: true, Color: true}))
 	if got := PullTables([]NodePulls{{}}, terminal.Page{}); got != "no pulls in progress\n" {
 		t.Errorf("got %q", got)
 	}
