@@ -90,7 +90,8 @@ func (k controlPlane) list(client rest.Interface, resource, selector string) err
 // failedToAsk is for errors that are no answer to the question.
 func failedToAsk(subject string, err error) finding {
 	f := finding{subject, checkFailed, err.Error(),
-		"check that the API server runs, that its address and CA are correct (--kubeconfig), and that no network policy blocks it"}
+		"check that the API server runs, that its address and CA are correct (--kubeconfig), and that no network " +
+			"policy blocks it"}
 	switch {
 	case apierrors.IsUnauthorized(err):
 		f.remedy = "the API server rejects the agent's token: check its ServiceAccount and --kubeconfig"
@@ -121,7 +122,8 @@ func (k controlPlane) pods() finding {
 			"impersonate-on:associated-node:list and :watch on pods; run the agent in a pod on " + k.c.nodeName +
 			"; before Kubernetes 1.36, use --impersonate-node=off"
 	default:
-		f.remedy = "allow the ServiceAccount to list and watch pods, or use --impersonate-node=on to limit it to pods of its node"
+		f.remedy = "allow the ServiceAccount to list and watch pods, or use --impersonate-node=on to limit it to " +
+			"pods of its node"
 	}
 	return f
 }
@@ -150,8 +152,8 @@ func (k controlPlane) limit() finding {
 		f.detail = "plain RBAC applies: the agent can read the pods of every node; from Kubernetes 1.36, " +
 			"--impersonate-node=on limits it"
 	case own == nil:
-		f.outcome, f.detail = checkFailed, "plain RBAC applies: the agent can read the pods of every node under its own name, "+
-			"so impersonation limits nothing"
+		f.outcome, f.detail = checkFailed, "plain RBAC applies: the agent can read the pods of every node under its "+
+			"own name, so impersonation limits nothing"
 		f.remedy = "remove all verbs on pods from the ServiceAccount's own rules; impersonation does not need them"
 	default:
 		return k.asNodeLimit()
@@ -184,9 +186,11 @@ func unsure(err error) bool { return err != nil && !apierrors.IsForbidden(err) }
 
 func (k controlPlane) events() finding {
 	if k.c.events == eventsOff {
-		return finding{"events", checkOff, "--events=off: failed pulls and waits for volumes and the network are less precise", ""}
+		return finding{"events", checkOff, "--events=off: failed pulls and waits for volumes and the network are " +
+			"less precise", ""}
 	}
-	return k.may("events", "can watch the kubelet's Events", "allow the ServiceAccount to watch events, or use --events=off",
+	return k.may("events", "can watch the kubelet's Events", "allow the ServiceAccount to watch events, or use "+
+		"--events=off",
 		action{"watch", "", "events"})
 }
 
@@ -273,7 +277,8 @@ func (k controlPlane) clocks() finding {
 		f.outcome, f.detail = checkFailed, "the API server's responses have no valid Date header"
 		f.remedy = "check whether a proxy drops or rewrites the Date header"
 	case skew.Least > skewLimit || skew.Most < -skewLimit:
-		f.outcome, f.remedy = checkFailed, "synchronize the clocks of this node and of the control plane (chrony, systemd-timesyncd)"
+		f.outcome, f.remedy = checkFailed, "synchronize the clocks of this node and of the control plane (chrony, "+
+			"systemd-timesyncd)"
 	}
 	return f
 }

@@ -68,7 +68,8 @@ func checkPressure(c config) []finding {
 		return nil
 	}
 	if _, err := node.ReadPressure(node.PressureFiles); err != nil {
-		return []finding{{"pressure", checkFailed, err.Error(), "boot a kernel that measures pressure, or use --pressure=off"}}
+		return []finding{{"pressure", checkFailed, err.Error(), "boot a kernel that measures pressure, or use " +
+			"--pressure=off"}}
 	}
 	return []finding{{"pressure", checkOK, "the kernel measures pressure", ""}}
 }

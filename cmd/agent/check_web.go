@@ -17,7 +17,8 @@ func checkWeb(c config) []finding {
 		metrics.detail += "; with --metrics-pod-labels=on they name pods: to restrict them, use --web-auth=kubernetes"
 	}
 	return []finding{
-		{"web", checkOK, transport + " at " + c.listenAddress + "; health checks and the list of paths are open to every client", ""},
+		{"web", checkOK, transport + " at " + c.listenAddress + "; health checks and the list of paths are open to " +
+			"every client", ""},
 		names, metrics,
 	}
 }

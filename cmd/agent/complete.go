@@ -135,7 +135,8 @@ func complete(ctx context.Context, program string, args []string, getenv func(st
 func runCompletion(_ context.Context, args []string, getenv func(string) string, stdout, stderr io.Writer) int {
 	rest, err := settle(nil, args, getenv, 1)
 	if errors.Is(err, errHelp) {
-		printHelp(stdout, agentProgram, "completion bash|zsh|fish\n\nPrints a completion script for the shell. Load it with: source <(podlapse-agent completion bash)", nil)
+		printHelp(stdout, agentProgram, "completion bash|zsh|fish\n\nPrints a completion script for the shell. Load "+
+			"it with: source <(podlapse-agent completion bash)", nil)
 		return exitOK
 	}
 	if err == nil && (len(rest) == 0 || !slices.Contains(shells(), rest[0])) {

@@ -177,8 +177,9 @@ func (c *config) settings() []setting {
 		},
 		{
 			flag: "rollout-traces", variable: "ROLLOUT_TRACES", value: "on|off", def: rolloutTracesOff, alone: rolloutTracesOn,
-			help: "send the start-ups of all pods of one version of one owner as a single OTLP trace instead of one trace per pod",
-			set:  onOff(&c.rolloutTraces, rolloutTracesOn, rolloutTracesOff),
+			help: "send the start-ups of all pods of one version of one owner as a single OTLP trace instead of one " +
+				"trace per pod",
+			set: onOff(&c.rolloutTraces, rolloutTracesOn, rolloutTracesOff),
 		},
 		{
 			flag: "life-traces", variable: "LIFE_TRACES", value: "on|off", def: lifeTracesOff, alone: lifeTracesOn,
@@ -188,8 +189,8 @@ func (c *config) settings() []setting {
 		},
 		{
 			flag: "verify-interval", variable: "VERIFY_INTERVAL", value: "off|DURATION", def: verifyOff,
-			help: "how often to compare the watched pods with a list and repair differences, +/-10 %: off, or 10s to 24h; before " +
-				"Kubernetes 1.34 each list makes the API server read all pods of the cluster", set: c.setVerifyInterval,
+			help: "how often to compare the watched pods with a list and repair differences, +/-10 %: off, or 10s " +
+				"to 24h; before Kubernetes 1.34 each list makes the API server read all pods of the cluster", set: c.setVerifyInterval,
 		},
 		{
 			flag: "watch-delays", variable: "WATCH_DELAYS", value: "on|off", def: delaysOff, alone: delaysOn,

@@ -15,16 +15,17 @@ func (c *config) webSettings() []setting {
 	return []setting{
 		{
 			flag: "web-config-file", variable: "WEB_CONFIG_FILE", value: "FILE",
-			help: "TLS and passwords for the HTTP server, in the format of prometheus/exporter-toolkit; the agent rereads this " +
-				"file and the files it names when they change",
+			help: "TLS and passwords for the HTTP server, in the format of prometheus/exporter-toolkit; the agent " +
+				"rereads this file and the files it names when they change",
 			set: c.setWebConfigFile,
 		},
 		{
 			flag: "web-auth", variable: "WEB_AUTH", value: "auto|local|none|kubernetes", def: webAuthAuto,
-			help: "who may read: local, loopback clients (kubectl port-forward, kubectl podlapse) everything, other clients only " +
-				"metrics and health checks; none, every client everything; kubernetes, clients with a bearer token that the " +
-				"API server accepts (TokenReview) and allows to get the nonResourceURL /metrics or /podlapse/PATH " +
-				"(SubjectAccessReview); auto, none if --web-config-file requires passwords or client certificates, else local",
+			help: "who may read: local, loopback clients (kubectl port-forward, kubectl podlapse) everything, other " +
+				"clients only metrics and health checks; none, every client everything; kubernetes, clients with a " +
+				"bearer token that the API server accepts (TokenReview) and allows to get the nonResourceURL " +
+				"/metrics or /podlapse/PATH (SubjectAccessReview); auto, none if --web-config-file requires " +
+				"passwords or client certificates, else local",
 			set: c.setWebAuth,
 		},
 		{

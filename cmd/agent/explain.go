@@ -83,11 +83,12 @@ func (a asking) record(ctx context.Context, pod podName) (export.Record, []error
 	case known:
 		return latest, failed, nil
 	case len(failed) > 0:
-		return export.Record{}, nil, fmt.Errorf("%d agents asked: %d did not answer, and the others do not know pod %s/%s: %w",
+		return export.Record{}, nil, fmt.Errorf("%d agents asked: %d did not answer, and the others do not know pod "+
+			"%s/%s: %w",
 			len(answers), len(failed), pod.namespace, pod.name, failed[0])
 	}
-	return export.Record{}, nil, fmt.Errorf("%w %s/%s (%d agents asked): check the name; agents remember only the latest deleted pods, "+
-		"and no pod deleted before their own start", errUnknownPod, pod.namespace, pod.name, len(answers))
+	return export.Record{}, nil, fmt.Errorf("%w %s/%s (%d agents asked): check the name; agents remember only the "+
+		"latest deleted pods, and no pod deleted before their own start", errUnknownPod, pod.namespace, pod.name, len(answers))
 }
 
 // mayBeGone says that there is no such pod, or that who asks may not know: an agent may know it all the same.

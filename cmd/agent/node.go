@@ -55,8 +55,8 @@ func (c *config) nodeSettings() []setting {
 		},
 		{
 			flag: "pressure", variable: "PRESSURE", value: "on|off", def: pressureOff, alone: pressureOn,
-			help: "report how long tasks on the node waited for cpu, io and memory during each phase; reads /proc/pressure while " +
-				"pods start", set: onOff(&c.node.pressure, pressureOn, pressureOff),
+			help: "report how long tasks on the node waited for cpu, io and memory during each phase; reads " +
+				"/proc/pressure while pods start", set: onOff(&c.node.pressure, pressureOn, pressureOff),
 		},
 	}
 }

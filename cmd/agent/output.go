@@ -43,7 +43,8 @@ func (o *output) settings() []setting {
 			help: "whether to use colors; auto uses them on a terminal unless NO_COLOR is set", set: choice(&o.color, colorAuto, colorAlways, colorNever),
 		},
 		{
-			flag: "width", value: "COLUMNS", help: "width of the output, 1 to 1023; if unset, the terminal's width, or 110 without a terminal",
+			flag: "width", value: "COLUMNS", help: "width of the output, 1 to 1023; if unset, the terminal's width, " +
+				"or 110 without a terminal",
 			set: func(value string) error {
 				if value == "" {
 					return nil

@@ -37,12 +37,13 @@ func (c *config) probeSettings() []setting {
 	return []setting{
 		{
 			flag: "node-address", variable: "NODE_ADDRESS", value: "IP",
-			help: "IP address of the node, which replaces $(NODE_ADDRESS) in the probes file; take it from status.hostIP", set: c.setNodeAddress,
+			help: "IP address of the node, which replaces $(NODE_ADDRESS) in the probes file; take it from " +
+				"status.hostIP", set: c.setNodeAddress,
 		},
 		{
 			flag: "probes-file", variable: "PROBES_FILE", value: "FILE",
-			help: "YAML file with periodic probes of DNS names, ports, HTTP servers, registries, the runtime and the API server, " +
-				"see docs/probes.md; the agent rereads it when it changes", set: c.setProbesFile,
+			help: "YAML file with periodic probes of DNS names, ports, HTTP servers, registries, the runtime and " +
+				"the API server, see docs/probes.md; the agent rereads it when it changes", set: c.setProbesFile,
 		},
 	}
 }
@@ -75,7 +76,8 @@ func loadProbes(path string, node probe.Node, runtime bool) (probe.Config, error
 		return probe.Config{}, err
 	}
 	if !runtime && slices.ContainsFunc(config.Probes, func(p probe.Probe) bool { return p.Kind == probe.KindCRI }) {
-		return probe.Config{}, errors.New("probes of kind cri need a container runtime: remove these probes or unset --cri-endpoint=off")
+		return probe.Config{}, errors.New("probes of kind cri need a container runtime: remove these probes or " +
+			"unset --cri-endpoint=off")
 	}
 	return config, nil
 }

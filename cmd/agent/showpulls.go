@@ -11,7 +11,8 @@ import (
 
 func (a asker) runPulls(ctx context.Context, args []string, getenv func(string) string, stdout, stderr io.Writer) int {
 	var c askConfig
-	asking, _, code, ok := a.begin("pulls", "pulls [flags]\n\nLists the image pulls of each node: pulls in progress, then completed pulls, the latest first.",
+	asking, _, code, ok := a.begin("pulls", "pulls [flags]\n\nLists the image pulls of each node: pulls in "+
+		"progress, then completed pulls, the latest first.",
 		c.settings(), &c.target, args, 0, getenv, stdout, stderr)
 	if !ok {
 		return code

@@ -56,7 +56,8 @@ func newMemory(c config, build export.Build, scope *timeline.Scope, registry pro
 		Report: board.Register(partState, "not saved yet"), Registerer: registry, Logger: logger,
 	})
 	if err != nil {
-		return memory{}, fmt.Errorf("--state-dir %s: %w: make the directory writable for the agent's user, or choose another", c.stateDir, err)
+		return memory{}, fmt.Errorf("--state-dir %s: %w: make the directory writable for the agent's user, or "+
+			"choose another", c.stateDir, err)
 	}
 	return memory{
 		dir: dir, left: dir.Contents, keeper: keeper, keep: keeper.Keep, keepEnd: keeper.KeepEnd, kept: keeper.Kept, gone: keeper.Gone, eventsUntil: keeper.EventsUntil,

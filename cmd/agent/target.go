@@ -71,7 +71,8 @@ func (t *target) settings() []setting {
 		{flag: "key-file", value: "FILE", help: "private key of --cert-file", set: keep(&t.keyFile)},
 		{
 			flag: "insecure-skip-tls-verify", value: "on|off", def: "off", alone: "on",
-			help: "with --server, do not verify the agent's certificate; insecure: anyone on the path can read and change the data", set: onOff(&t.anyCertificate, "on", "off"),
+			help: "with --server, do not verify the agent's certificate; insecure: anyone on the path can read and " +
+				"change the data", set: onOff(&t.anyCertificate, "on", "off"),
 		},
 		{
 			flag: "kubeconfig", value: "FILE", set: keep(&t.kubeconfig),
@@ -280,15 +281,15 @@ func (r reached) worded(err error) error {
 	case errors.As(err, &refused) && refused.Kubernetes:
 		return wordedAPIServer(err, refused, namespace)
 	case refused != nil && (refused.Wants == client.WantsToken || refused.Wants == client.WantsPassword) && r.cluster != nil:
-		return fmt.Errorf("%w\nThe API server's proxy does not forward credentials. Bypass it: run kubectl -n %s port-forward POD 9717 "+
-			"and use --server=%s with --token-file or the password", err, namespace, localServer)
+		return fmt.Errorf("%w\nThe API server's proxy does not forward credentials. Bypass it: run kubectl -n %s "+
+			"port-forward POD 9717 and use --server=%s with --token-file or the password", err, namespace, localServer)
 	case refused != nil && refused.Wants == client.WantsToken:
 		return fmt.Errorf("%w: set --token-file", err)
 	case refused != nil && refused.Wants == client.WantsPassword:
 		return fmt.Errorf("%w: use --server=%s://USER:PASSWORD@%s", err, r.target.server.Scheme, r.target.server.Host)
 	case errors.Is(err, agents.ErrNoAgent):
-		return fmt.Errorf("%w\nCheck that the DaemonSet runs: kubectl -n %s get pods -o wide. If the agents are in another namespace, "+
-			"set --agent-namespace", err, namespace)
+		return fmt.Errorf("%w\nCheck that the DaemonSet runs: kubectl -n %s get pods -o wide. If the agents are in "+
+			"another namespace, set --agent-namespace", err, namespace)
 	case refused != nil, errors.Is(err, client.ErrNotAnAgent), errors.Is(err, agents.ErrNotBound), errors.Is(err, errUnknownPod), r.cluster != nil:
 		return err
 	}
@@ -300,11 +301,11 @@ func wordedAPIServer(err error, refused *client.Refusal, namespace string) error
 	case refused.Status == http.StatusUnauthorized:
 		return fmt.Errorf("%w\nThe API server rejects the kubeconfig's credentials: check them with kubectl auth whoami", err)
 	case refused.Status == http.StatusForbidden:
-		return fmt.Errorf("%w\nRequired permissions: in namespace %s, list pods, get pods/proxy, get and create pods/portforward; and get on the "+
-			"pod in question", err, namespace)
+		return fmt.Errorf("%w\nRequired permissions: in namespace %s, list pods, get pods/proxy, get and create "+
+			"pods/portforward; and get on the pod in question", err, namespace)
 	case refused.Status >= http.StatusInternalServerError:
-		return fmt.Errorf("%w\nThe API server cannot reach the agent, or is overloaded. If a firewall keeps it from reaching pods, bypass it: "+
-			"run kubectl -n %s port-forward POD 9717 and use --server=%s", err, namespace, localServer)
+		return fmt.Errorf("%w\nThe API server cannot reach the agent, or is overloaded. If a firewall keeps it from "+
+			"reaching pods, bypass it: run kubectl -n %s port-forward POD 9717 and use --server=%s", err, namespace, localServer)
 	}
 	return err
 }

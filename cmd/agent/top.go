@@ -27,10 +27,12 @@ type topConfig struct {
 
 func (c *topConfig) settings() []setting {
 	return slices.Concat([]setting{
-		{flag: "once", value: "on|off", def: "off", alone: "on", help: "print one table and exit, which is also done if standard output is not a terminal",
+		{flag: "once", value: "on|off", def: "off", alone: "on", help: "print one table and exit, which is also " +
+			"done if standard output is not a terminal",
 			set: onOff(&c.once, "on", "off")},
 		{
-			flag: "since", value: "DURATION", def: "10m", help: "show start-ups that completed within this time, at most 168h", set: func(value string) error {
+			flag: "since", value: "DURATION", def: "10m", help: "show start-ups that completed within this time, at " +
+				"most 168h", set: func(value string) error {
 				const maxSince = 7 * 24 * time.Hour
 				since, err := time.ParseDuration(value)
 				if err != nil || since <= 0 || since > maxSince {
@@ -53,8 +55,8 @@ func (c *topConfig) filter() client.Filter {
 
 func (a asker) runTop(ctx context.Context, args []string, getenv func(string) string, stdout, stderr io.Writer) int {
 	var c topConfig
-	asking, _, code, ok := a.begin("top", "top [flags]\n\nShows the pods that are starting, where each is stuck, and the recently started pods, "+
-		"of all nodes or one.\nUpdates until q or Ctrl-C.", c.settings(), &c.target, args, 0, getenv, stdout, stderr)
+	asking, _, code, ok := a.begin("top", "top [flags]\n\nShows the pods that are starting, where each is stuck, "+
+		"and the recently started pods, of all nodes or one.\nUpdates until q or Ctrl-C.", c.settings(), &c.target, args, 0, getenv, stdout, stderr)
 	if !ok {
 		return code
 	}

@@ -20,7 +20,8 @@ type runtimeQuestions struct {
 func NewRuntimeQuestions(read func() RuntimeQuestions) prometheus.Collector {
 	return &runtimeQuestions{
 		read: read,
-		open: prometheus.NewDesc("podlapse_runtime_questions_open", "Pods with an unanswered query to the container runtime.", nil, nil),
+		open: prometheus.NewDesc("podlapse_runtime_questions_open", "Pods with an unanswered query to the container "+
+			"runtime.", nil, nil),
 		ended: prometheus.NewDesc("podlapse_runtime_questions_total",
 			"Queries to the container runtime about a pod, by result: answered, dropped because too many were open, "+
 				"given_up because the runtime kept failing. Queries that still matter are repeated.", []string{"result"}, nil),

@@ -27,7 +27,8 @@ func NewSources(read func() []Source) prometheus.Collector {
 	}
 	return &sources{
 		read: read,
-		up:   desc("up", "Whether a source of observations works: 1 if it does, 0 if not. Without one, timelines lose precision."),
+		up: desc("up", "Whether a source of observations works: 1 if it does, 0 if not. Without one, timelines "+
+			"lose precision."),
 		recoveries: desc("reconnects_total",
 			"Times that a source recovered from a failure. Its first connection does not count, nor does reopening "+
 				"a watch that ended normally."),

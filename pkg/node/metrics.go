@@ -39,25 +39,30 @@ func NewMetrics(config MetricsConfig) prometheus.Collector {
 		info: desc("podlapse_node_info", "Well-known labels of this node; always 1. A label that the node does not "+
 			"have is empty.",
 			"node_pool", "zone", "region", "instance_type"),
-		condition: desc("podlapse_node_condition", "Whether a condition of this node has a status (true, false or unknown): 1 if it does, 0 if not.",
+		condition: desc("podlapse_node_condition", "Whether a condition of this node has a status (true, false or "+
+			"unknown): 1 if it does, 0 if not.",
 			"condition", "status"),
-		available: desc("podlapse_node_available", "Whether this node is available, that is ready, schedulable and warmed up: 1 if it is, 0 if not."),
+		available: desc("podlapse_node_available", "Whether this node is available, that is ready, schedulable and "+
+			"warmed up: 1 if it is, 0 if not."),
 		aspect: desc("podlapse_node_availability", "Whether the node meets each availability criterion: 1 if it "+
 			"does, 0 if not. ready: its condition Ready is true; schedulable: it is not cordoned; warmed_up: its "+
 			"object is older than --node-warm-up.", "aspect"),
 		unavailable: desc("podlapse_node_unavailable", "Why this node does not meet an availability criterion: 1 "+
 			"while the reason applies. The reason is that of the node's condition, or Cordoned, WarmingUp, "+
 			"NodeObjectMissing or ConditionMissing.", "aspect", "reason"),
-		pods:          desc("podlapse_addon_pods", "Pods of an add-on on this node.", addon...),
-		running:       desc("podlapse_addon_pods_running", "Pods in podlapse_addon_pods in phase Running.", addon...),
-		ready:         desc("podlapse_addon_pods_ready", "Pods in podlapse_addon_pods_running that are ready.", addon...),
-		podsAvailable: desc("podlapse_addon_pods_available", "Pods in podlapse_addon_pods_ready without a container restart in the last minute.", addon...),
+		pods:    desc("podlapse_addon_pods", "Pods of an add-on on this node.", addon...),
+		running: desc("podlapse_addon_pods_running", "Pods in podlapse_addon_pods in phase Running.", addon...),
+		ready:   desc("podlapse_addon_pods_ready", "Pods in podlapse_addon_pods_running that are ready.", addon...),
+		podsAvailable: desc("podlapse_addon_pods_available", "Pods in podlapse_addon_pods_ready without a container "+
+			"restart in the last minute.", addon...),
 		restarts: desc("podlapse_addon_restarts_total", "Container restarts of an add-on since the agent first saw "+
 			"the pod, by the reason why the previous run ended, as in podlapse_container_restarts_total, and its "+
 			"exit code.",
 			append(addon, "container", "reason", "exit_code")...),
-		addonsAvailable:   desc("podlapse_addons_available", "Whether this node and all pods of all its add-ons are available: 1 if they are, 0 if not."),
-		droppedConditions: dropped("node_conditions", "Conditions of this node omitted from scrapes because there were too many."),
+		addonsAvailable: desc("podlapse_addons_available", "Whether this node and all pods of all its add-ons are "+
+			"available: 1 if they are, 0 if not."),
+		droppedConditions: dropped("node_conditions", "Conditions of this node omitted from scrapes because there "+
+			"were too many."),
 		droppedAddons: dropped("addons", "Add-ons omitted from scrapes because there were too many, or because "+
 			"an add-on in another namespace has the same name."),
 		droppedRestarts: desc("podlapse_addon_restarts_dropped_total",

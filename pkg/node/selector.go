@@ -36,7 +36,8 @@ func ParseSelector(given string) (Selector, error) {
 	if labeled {
 		var err error
 		if s.labels, err = labels.Parse(wanted); err != nil {
-			return Selector{}, fmt.Errorf("invalid label selector %q: must be as for kubectl get -l, for example k8s-app or tier=node: %w", wanted, err)
+			return Selector{}, fmt.Errorf("invalid label selector %q: must be as for kubectl get -l, for example "+
+				"k8s-app or tier=node: %w", wanted, err)
 		}
 	}
 	if len(s.namespaces) == 0 && s.labels.Empty() {

@@ -39,7 +39,8 @@ func checkAddress(address netip.Addr, loopback bool) error {
 		if loopback {
 			return nil
 		}
-		return fmt.Errorf("%s is a loopback address: add the registry to registries.plain_http, or add a probe for it", address)
+		return fmt.Errorf("%s is a loopback address: add the registry to registries.plain_http, or add a probe for "+
+			"it", address)
 	}
 	for _, prefix := range refused {
 		if prefix.Contains(address) {

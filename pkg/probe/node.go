@@ -29,7 +29,8 @@ func (p *Probe) resolve(node Node) (problems []error) {
 			case name != "$(NODE_ADDRESS)":
 				err = fmt.Errorf("unknown variable %.40q: must be $(NODE_NAME) or $(NODE_ADDRESS)", name)
 			case !node.Address.IsValid():
-				err = errors.New("$(NODE_ADDRESS) requires the node's address: set --node-address, or NODE_ADDRESS from status.hostIP")
+				err = errors.New("$(NODE_ADDRESS) requires the node's address: set --node-address, or NODE_ADDRESS " +
+					"from status.hostIP")
 			case node.Address.Is6():
 				return "[" + node.Address.String() + "]" // as before a port and in a URL
 			default:

@@ -28,7 +28,8 @@ func (c Config) problems() (problems []error) {
 		problems = append(problems, fmt.Errorf("probes: %d exceed the limit of %d", len(c.Probes), maxProbes))
 	}
 	if len(c.Probes) == 0 && c.Registries.Top == 0 {
-		problems = append(problems, errors.New("probes: must not be empty: list at least one, set registries.top, or unset --probes-file"))
+		problems = append(problems, errors.New("probes: must not be empty: list at least one, set registries.top, "+
+			"or unset --probes-file"))
 	}
 	names := map[string]bool{}
 	for i, p := range c.Probes {

@@ -23,7 +23,8 @@ func decodeHeader(line []byte) (Header, error) {
 	case h.Version < 1:
 		return Header{}, fmt.Errorf("header without a version: must be 1 to %d", Version)
 	case h.Version > Version:
-		return Header{}, fmt.Errorf("unknown format version %d, must be 1 to %d: use the podlapse-agent that recorded it, or a newer one",
+		return Header{}, fmt.Errorf("unknown format version %d, must be 1 to %d: use the podlapse-agent that "+
+			"recorded it, or a newer one",
 			h.Version, Version)
 	}
 	return Header{Agent: h.Agent, Scope: timeline.Scope{Runtime: h.Runtime, Events: h.Events, Since: h.Since.Time}, Ends: h.Ends}, nil

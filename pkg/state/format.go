@@ -105,7 +105,8 @@ func readHeader(line []byte, node string) (h header, err error) {
 	case err != nil || h.Kind != kindHeader || h.Version < 1:
 		return header{}, errors.New("is not a podlapse state file")
 	case h.Version > version:
-		return header{}, fmt.Errorf("has format version %d, but only 1 to %d are known: a newer podlapse-agent wrote it", h.Version, version)
+		return header{}, fmt.Errorf("has format version %d, but only 1 to %d are known: a newer podlapse-agent "+
+			"wrote it", h.Version, version)
 	case h.Node != node:
 		return header{}, fmt.Errorf("belongs to node %.100q, not to %q", h.Node, node)
 	}

@@ -31,14 +31,16 @@ func guard(access Access, logger *zap.Logger, next http.Handler) http.Handler {
 		token, ok := bearer(r)
 		if !ok {
 			w.Header().Set("WWW-Authenticate", "Bearer")
-			writeError(w, http.StatusUnauthorized, "unauthenticated", "a bearer token of the cluster is required: Authorization: Bearer TOKEN")
+			writeError(w, http.StatusUnauthorized, "unauthenticated", "a bearer token of the cluster is required: "+
+				"Authorization: Bearer TOKEN")
 			return
 		}
 		verdict, err := access(r.Context(), r.RemoteAddr, token, r.URL.Path)
 		switch {
 		case err != nil:
 			logger.Debug("cannot review a token", zap.Error(err))
-			writeRetry(w, http.StatusServiceUnavailable, "unavailable", "the agent cannot ask the API server about the token now; try again")
+			writeRetry(w, http.StatusServiceUnavailable, "unavailable", "the agent cannot ask the API server about "+
+				"the token now; try again")
 		case verdict == Allowed:
 			next.ServeHTTP(w, r)
 		case verdict == Denied:
@@ -46,7 +48,8 @@ func guard(access Access, logger *zap.Logger, next http.Handler) http.Handler {
 				"an RBAC rule with the verb get on the nonResourceURL /podlapse/… (for metrics, /metrics)")
 		default:
 			w.Header().Set("WWW-Authenticate", `Bearer error="invalid_token"`)
-			writeError(w, http.StatusUnauthorized, "unauthenticated", "the API server rejects the token: it is unknown or expired")
+			writeError(w, http.StatusUnauthorized, "unauthenticated", "the API server rejects the token: it is "+
+				"unknown or expired")
 		}
 	})
 }

@@ -24,7 +24,8 @@ func unforeign(hosts []string, dropped counters, next http.Handler) http.Handler
 				"start the agent with --web-hosts=NAME")
 		case crossSite(r):
 			dropped.count(droppedCrossSite)
-			writeError(w, http.StatusForbidden, "forbidden", "request from a page of another site: only links to the agent's page are allowed")
+			writeError(w, http.StatusForbidden, "forbidden", "request from a page of another site: only links to "+
+				"the agent's page are allowed")
 		default:
 			next.ServeHTTP(w, r)
 		}

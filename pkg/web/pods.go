@@ -105,7 +105,8 @@ func afterOf(w http.ResponseWriter, r *http.Request) (*place, bool) {
 		err = json.Unmarshal(text, &p)
 	}
 	if err != nil || p.Name == "" {
-		badRequest(w, fmt.Sprintf("continue: invalid value %.80q: must be the token of the previous answer, or unset to start again", token))
+		badRequest(w, fmt.Sprintf("continue: invalid value %.80q: must be the token of the previous answer, or "+
+			"unset to start again", token))
 		return nil, false
 	}
 	return &p, true

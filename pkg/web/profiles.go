@@ -37,7 +37,8 @@ func (h profiles) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		writeError(w, http.StatusNotFound, "not_found", "profiles are not served: start the agent with --debug-profiles=on")
 		return
 	case name != "profile" && name != "heap" && name != "allocs" && name != "goroutine":
-		writeError(w, http.StatusNotFound, "not_found", fmt.Sprintf("unknown profile %.40q: must be heap, allocs, goroutine or profile", name))
+		writeError(w, http.StatusNotFound, "not_found", fmt.Sprintf("unknown profile %.40q: must be heap, allocs, "+
+			"goroutine or profile", name))
 		return
 	}
 	length, err := profileLength(r.URL.Query().Get("seconds"))
