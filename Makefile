@@ -39,7 +39,7 @@ image: bin/.image ## Build the image for amd64 and arm64 as an OCI archive, bin/
 	./image.sh $(IMAGE):$(VERSION) $(VERSION) $(REVISION) $(ARCHIVE)
 
 # The image is built again only if its files or its name have changed.
-$(ARCHIVE): Dockerfile .dockerignore image.sh go.mod go.sum $(shell find cmd pkg -type f -not -name '*_test.go') bin/.image
+$(ARCHIVE): Dockerfile .dockerignore image.sh go.mod go.sum $(shell find cmd pkg internal -type f -not -name '*_test.go') bin/.image
 	./image.sh $(IMAGE):$(VERSION) $(VERSION) $(REVISION) $(ARCHIVE)
 
 bin/.image: FORCE
@@ -92,7 +92,7 @@ endif
 check: vet lint vuln ## Run all static checks.
 
 vet: ## Check the formatting and run go vet.
-	@unformatted="$$(gofmt -l cmd pkg lab)"; [ -z "$$unformatted" ] || { echo "run gofmt -w on:" $$unformatted >&2; exit 1; }
+	@unformatted="$$(gofmt -l cmd pkg internal lab)"; [ -z "$$unformatted" ] || { echo "run gofmt -w on:" $$unformatted >&2; exit 1; }
 	go vet ./...
 	cd lab && go vet ./...
 	cd lab/tools/otlp && go vet ./...
@@ -121,7 +121,7 @@ unit: ## Run the tests that need no node.
 	cd lab && go test -count=1 $(RACE) ./...
 
 fuzz: ## Run each fuzz target for FUZZTIME inputs, or for a duration.
-	@set -e; grep -rl '^func Fuzz' --include='*_test.go' pkg | while read -r file; do \
+	@set -e; grep -rl '^func Fuzz' --include='*_test.go' pkg internal | while read -r file; do \
 		for target in $$(sed -n 's/^func \(Fuzz[A-Za-z]*\)(.*/\1/p' "$$file"); do \
 			echo "fuzz $$target in $$(dirname "$$file") for $(FUZZTIME)"; \
 			go test -run '^$$' -fuzz "^$$target\$$" -fuzztime $(FUZZTIME) -fuzzminimizetime 1x "./$$(dirname "$$file")"; \
@@ -131,7 +131,7 @@ fuzz: ## Run each fuzz target for FUZZTIME inputs, or for a duration.
 image-test: build ## Test that the image is reproducible and holds only the program and certificates.
 ifeq ($(NODE),yes)
 	@set -e; copy="$$(mktemp -d)"; trap 'rm -rf "$$copy"' EXIT; \
-	cp -r Dockerfile .dockerignore image.sh go.mod go.sum cmd pkg docs "$$copy"; \
+	cp -r Dockerfile .dockerignore image.sh go.mod go.sum cmd pkg internal docs "$$copy"; \
 	export SOURCE_DATE_EPOCH="$$(git log -1 --format=%ct 2>/dev/null || echo 0)"; \
 	$(MAKE) --no-print-directory image; \
 	"$$copy/image.sh" $(IMAGE):$(VERSION) $(VERSION) $(REVISION) "$$copy/again.tar"; \

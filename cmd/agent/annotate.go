@@ -7,9 +7,9 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"k8s.io/client-go/rest"
 
-	"github.com/podlapse/podlapse/pkg/annotate"
-	"github.com/podlapse/podlapse/pkg/health"
-	"github.com/podlapse/podlapse/pkg/reconcile"
+	"github.com/podlapse/podlapse/internal/annotate"
+	"github.com/podlapse/podlapse/internal/health"
+	"github.com/podlapse/podlapse/internal/reconcile"
 	"github.com/podlapse/podlapse/pkg/timeline"
 )
 

@@ -7,7 +7,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/podlapse/podlapse/pkg/annotate"
+	"github.com/podlapse/podlapse/internal/annotate"
 	"github.com/podlapse/podlapse/pkg/podwatch/podwatchtest"
 )
 

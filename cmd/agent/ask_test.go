@@ -16,7 +16,7 @@ import (
 
 	"go.yaml.in/yaml/v2"
 
-	"github.com/podlapse/podlapse/pkg/agents/agentstest"
+	"github.com/podlapse/podlapse/internal/agents/agentstest"
 	"github.com/podlapse/podlapse/pkg/export"
 	"github.com/podlapse/podlapse/pkg/podwatch/podwatchtest"
 )

@@ -7,7 +7,7 @@ import (
 	"io"
 	"slices"
 
-	"github.com/podlapse/podlapse/pkg/agents"
+	"github.com/podlapse/podlapse/internal/agents"
 	"github.com/podlapse/podlapse/pkg/client"
 )
 

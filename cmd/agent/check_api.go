@@ -13,7 +13,7 @@ import (
 	apiversion "k8s.io/apimachinery/pkg/version"
 	"k8s.io/client-go/rest"
 
-	"github.com/podlapse/podlapse/pkg/kubeauth"
+	"github.com/podlapse/podlapse/internal/kubeauth"
 	"github.com/podlapse/podlapse/pkg/timeline"
 )
 

@@ -6,9 +6,9 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/podlapse/podlapse/internal/node"
+	"github.com/podlapse/podlapse/internal/state"
 	"github.com/podlapse/podlapse/pkg/cri"
-	"github.com/podlapse/podlapse/pkg/node"
-	"github.com/podlapse/podlapse/pkg/state"
 )
 
 func checkRuntime(ctx context.Context, c config) finding {

@@ -14,9 +14,9 @@ import (
 	"go.uber.org/zap"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/podlapse/podlapse/internal/state"
 	"github.com/podlapse/podlapse/pkg/cri/critest"
 	"github.com/podlapse/podlapse/pkg/podwatch/podwatchtest"
-	"github.com/podlapse/podlapse/pkg/state"
 )
 
 // plain is the ClusterRole of an agent that is not limited to its node.

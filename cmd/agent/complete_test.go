@@ -9,7 +9,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/podlapse/podlapse/pkg/agents/agentstest"
+	"github.com/podlapse/podlapse/internal/agents/agentstest"
 )
 
 func pemOf(certificate []byte) []byte {

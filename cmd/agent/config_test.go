@@ -10,7 +10,7 @@ import (
 
 	"go.uber.org/zap/zapcore"
 
-	"github.com/podlapse/podlapse/pkg/node"
+	"github.com/podlapse/podlapse/internal/node"
 )
 
 // environment is what a test's agent finds in its environment.

@@ -7,7 +7,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/util/validation"
 
-	"github.com/podlapse/podlapse/pkg/web"
+	"github.com/podlapse/podlapse/internal/web"
 )
 
 // webSettings is the part of run's table that says who may read what is served.

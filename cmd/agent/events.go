@@ -6,8 +6,8 @@ import (
 
 	"k8s.io/client-go/rest"
 
+	"github.com/podlapse/podlapse/internal/health"
 	"github.com/podlapse/podlapse/pkg/export"
-	"github.com/podlapse/podlapse/pkg/health"
 	"github.com/podlapse/podlapse/pkg/podwatch"
 	"github.com/podlapse/podlapse/pkg/timeline"
 )

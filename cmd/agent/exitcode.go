@@ -8,7 +8,7 @@ import (
 	"net/http"
 	"net/url"
 
-	"github.com/podlapse/podlapse/pkg/agents"
+	"github.com/podlapse/podlapse/internal/agents"
 	"github.com/podlapse/podlapse/pkg/client"
 )
 

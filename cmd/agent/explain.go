@@ -8,10 +8,10 @@ import (
 	"net/http"
 	"strings"
 
-	"github.com/podlapse/podlapse/pkg/agents"
+	"github.com/podlapse/podlapse/internal/agents"
+	"github.com/podlapse/podlapse/internal/terminal"
 	"github.com/podlapse/podlapse/pkg/client"
 	"github.com/podlapse/podlapse/pkg/export"
-	"github.com/podlapse/podlapse/pkg/terminal"
 )
 
 func (a asker) runExplain(ctx context.Context, args []string, getenv func(string) string, stdout, stderr io.Writer) int {

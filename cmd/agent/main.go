@@ -18,7 +18,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/podlapse/podlapse/pkg/terminal"
+	"github.com/podlapse/podlapse/internal/terminal"
 )
 
 // What the program is called by, in what it says of itself.

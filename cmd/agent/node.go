@@ -7,8 +7,8 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 
-	"github.com/podlapse/podlapse/pkg/health"
-	"github.com/podlapse/podlapse/pkg/node"
+	"github.com/podlapse/podlapse/internal/health"
+	"github.com/podlapse/podlapse/internal/node"
 	"github.com/podlapse/podlapse/pkg/podwatch"
 	"github.com/podlapse/podlapse/pkg/timeline"
 )

@@ -6,7 +6,7 @@ import (
 	"os"
 	"strconv"
 
-	"github.com/podlapse/podlapse/pkg/terminal"
+	"github.com/podlapse/podlapse/internal/terminal"
 )
 
 // The values of -o of the commands that ask.

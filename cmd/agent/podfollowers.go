@@ -3,7 +3,7 @@ package main
 import (
 	corev1 "k8s.io/api/core/v1"
 
-	"github.com/podlapse/podlapse/pkg/annotate"
+	"github.com/podlapse/podlapse/internal/annotate"
 	"github.com/podlapse/podlapse/pkg/podwatch"
 )
 

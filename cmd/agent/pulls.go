@@ -4,9 +4,9 @@ import (
 	"context"
 	"time"
 
+	"github.com/podlapse/podlapse/internal/reconcile"
 	"github.com/podlapse/podlapse/pkg/cri"
 	"github.com/podlapse/podlapse/pkg/export"
-	"github.com/podlapse/podlapse/pkg/reconcile"
 )
 
 // livePulls puts together what kubelet wants pulled and what the runtime downloads; runtime is nil without one.

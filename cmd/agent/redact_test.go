@@ -13,7 +13,7 @@ import (
 
 	"google.golang.org/protobuf/encoding/protojson"
 
-	"github.com/podlapse/podlapse/pkg/annotate"
+	"github.com/podlapse/podlapse/internal/annotate"
 	"github.com/podlapse/podlapse/pkg/podwatch/podwatchtest"
 )
 

@@ -10,9 +10,9 @@ import (
 	"slices"
 	"strconv"
 
+	"github.com/podlapse/podlapse/internal/record"
+	"github.com/podlapse/podlapse/internal/terminal"
 	"github.com/podlapse/podlapse/pkg/export"
-	"github.com/podlapse/podlapse/pkg/record"
-	"github.com/podlapse/podlapse/pkg/terminal"
 	"github.com/podlapse/podlapse/pkg/timeline"
 )
 

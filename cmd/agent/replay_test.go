@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-const coldStart = "../../pkg/record/testdata/cold-start.jsonl"
+const coldStart = "../../internal/record/testdata/cold-start.jsonl"
 
 func replayed(t *testing.T, args ...string) (code int, stdout, stderr string) {
 	t.Helper()

@@ -11,17 +11,17 @@ import (
 	"github.com/prometheus/client_golang/prometheus/collectors"
 	"go.uber.org/zap"
 
+	"github.com/podlapse/podlapse/internal/health"
+	"github.com/podlapse/podlapse/internal/page"
+	"github.com/podlapse/podlapse/internal/reconcile"
+	"github.com/podlapse/podlapse/internal/record"
+	"github.com/podlapse/podlapse/internal/state"
+	"github.com/podlapse/podlapse/internal/web"
 	"github.com/podlapse/podlapse/pkg/cri"
 	"github.com/podlapse/podlapse/pkg/export"
 	"github.com/podlapse/podlapse/pkg/export/otlp"
-	"github.com/podlapse/podlapse/pkg/health"
-	"github.com/podlapse/podlapse/pkg/page"
 	"github.com/podlapse/podlapse/pkg/podwatch"
-	"github.com/podlapse/podlapse/pkg/reconcile"
-	"github.com/podlapse/podlapse/pkg/record"
-	"github.com/podlapse/podlapse/pkg/state"
 	"github.com/podlapse/podlapse/pkg/timeline"
-	"github.com/podlapse/podlapse/pkg/web"
 )
 
 // How long each stage may take to stop; together less than the 5 s in which the agent must end.

@@ -7,13 +7,13 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"go.uber.org/zap"
 
+	"github.com/podlapse/podlapse/internal/history"
+	"github.com/podlapse/podlapse/internal/live"
+	"github.com/podlapse/podlapse/internal/reconcile"
+	"github.com/podlapse/podlapse/internal/web"
 	"github.com/podlapse/podlapse/pkg/export"
-	"github.com/podlapse/podlapse/pkg/history"
-	"github.com/podlapse/podlapse/pkg/live"
 	"github.com/podlapse/podlapse/pkg/podwatch"
-	"github.com/podlapse/podlapse/pkg/reconcile"
 	"github.com/podlapse/podlapse/pkg/timeline"
-	"github.com/podlapse/podlapse/pkg/web"
 )
 
 // historyPods is how many pods that are gone are told of at most.

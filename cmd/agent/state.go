@@ -8,10 +8,10 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"go.uber.org/zap"
 
+	"github.com/podlapse/podlapse/internal/health"
+	"github.com/podlapse/podlapse/internal/record"
+	"github.com/podlapse/podlapse/internal/state"
 	"github.com/podlapse/podlapse/pkg/export"
-	"github.com/podlapse/podlapse/pkg/health"
-	"github.com/podlapse/podlapse/pkg/record"
-	"github.com/podlapse/podlapse/pkg/state"
 	"github.com/podlapse/podlapse/pkg/timeline"
 )
 

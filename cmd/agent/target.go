@@ -19,7 +19,7 @@ import (
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
 
-	"github.com/podlapse/podlapse/pkg/agents"
+	"github.com/podlapse/podlapse/internal/agents"
 	"github.com/podlapse/podlapse/pkg/client"
 )
 

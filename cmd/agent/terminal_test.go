@@ -18,8 +18,8 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/podlapse/podlapse/internal/terminal"
 	"github.com/podlapse/podlapse/pkg/podwatch/podwatchtest"
-	"github.com/podlapse/podlapse/pkg/terminal"
 )
 
 // console is a terminal with a process on it.

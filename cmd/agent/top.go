@@ -11,11 +11,11 @@ import (
 	"sync"
 	"time"
 
-	"github.com/podlapse/podlapse/pkg/agents"
+	"github.com/podlapse/podlapse/internal/agents"
+	"github.com/podlapse/podlapse/internal/terminal"
+	"github.com/podlapse/podlapse/internal/top"
 	"github.com/podlapse/podlapse/pkg/client"
 	"github.com/podlapse/podlapse/pkg/export"
-	"github.com/podlapse/podlapse/pkg/terminal"
-	"github.com/podlapse/podlapse/pkg/top"
 )
 
 // topConfig is what to show, of whom.

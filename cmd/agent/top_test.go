@@ -8,8 +8,8 @@ import (
 	"net/http/httptest"
 	"testing"
 
-	"github.com/podlapse/podlapse/pkg/agents"
-	"github.com/podlapse/podlapse/pkg/agents/agentstest"
+	"github.com/podlapse/podlapse/internal/agents"
+	"github.com/podlapse/podlapse/internal/agents/agentstest"
 	"github.com/podlapse/podlapse/pkg/client"
 )
 

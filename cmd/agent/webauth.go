@@ -7,9 +7,9 @@ import (
 
 	"k8s.io/client-go/rest"
 
-	"github.com/podlapse/podlapse/pkg/health"
-	"github.com/podlapse/podlapse/pkg/kubeauth"
-	"github.com/podlapse/podlapse/pkg/web"
+	"github.com/podlapse/podlapse/internal/health"
+	"github.com/podlapse/podlapse/internal/kubeauth"
+	"github.com/podlapse/podlapse/internal/web"
 )
 
 // partWebAuth is what the health board calls the API server as the judge of tokens.

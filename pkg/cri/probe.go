@@ -6,7 +6,7 @@ import (
 
 	"go.uber.org/zap"
 
-	"github.com/podlapse/podlapse/pkg/health"
+	"github.com/podlapse/podlapse/internal/health"
 )
 
 // Probe finds the runtime as a Source would, and tells where it is and its name and version. It keeps no connection.

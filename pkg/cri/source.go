@@ -14,8 +14,8 @@ import (
 	"google.golang.org/grpc/status"
 	runtimeapi "k8s.io/cri-api/pkg/apis/runtime/v1"
 
-	"github.com/podlapse/podlapse/pkg/backoff"
-	"github.com/podlapse/podlapse/pkg/health"
+	"github.com/podlapse/podlapse/internal/backoff"
+	"github.com/podlapse/podlapse/internal/health"
 	"github.com/podlapse/podlapse/pkg/timeline"
 )
 

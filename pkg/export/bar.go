@@ -5,7 +5,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/podlapse/podlapse/pkg/terminal"
+	"github.com/podlapse/podlapse/internal/terminal"
 )
 
 const (

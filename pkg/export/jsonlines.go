@@ -12,7 +12,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"go.uber.org/zap"
 
-	"github.com/podlapse/podlapse/pkg/sink"
+	"github.com/podlapse/podlapse/internal/sink"
 	"github.com/podlapse/podlapse/pkg/timeline"
 )
 

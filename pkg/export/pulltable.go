@@ -6,8 +6,8 @@ import (
 	"strings"
 	"time"
 
+	"github.com/podlapse/podlapse/internal/terminal"
 	"github.com/podlapse/podlapse/pkg/imagepull"
-	"github.com/podlapse/podlapse/pkg/terminal"
 )
 
 // NodePulls is the pulls of one node. Node is empty where only one is asked about.

@@ -3,7 +3,7 @@ package export
 import (
 	"strings"
 
-	"github.com/podlapse/podlapse/pkg/terminal"
+	"github.com/podlapse/podlapse/internal/terminal"
 )
 
 // longestPhase finds the longest single stretch; of equals, the first.

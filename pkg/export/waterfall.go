@@ -6,7 +6,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/podlapse/podlapse/pkg/terminal"
+	"github.com/podlapse/podlapse/internal/terminal"
 	"github.com/podlapse/podlapse/pkg/timeline"
 )
 

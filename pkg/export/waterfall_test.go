@@ -6,8 +6,8 @@ import (
 	"time"
 	"unicode/utf8"
 
+	"github.com/podlapse/podlapse/internal/terminal"
 	"github.com/podlapse/podlapse/pkg/imagepull"
-	"github.com/podlapse/podlapse/pkg/terminal"
 	"github.com/podlapse/podlapse/pkg/timeline"
 )
 

@@ -8,7 +8,7 @@ import (
 
 	"k8s.io/client-go/rest"
 
-	"github.com/podlapse/podlapse/pkg/health"
+	"github.com/podlapse/podlapse/internal/health"
 	"github.com/podlapse/podlapse/pkg/timeline"
 )
 

@@ -9,7 +9,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/watch"
 
-	"github.com/podlapse/podlapse/pkg/backoff"
+	"github.com/podlapse/podlapse/internal/backoff"
 )
 
 // How long a watch may last while others wait in line; a turn is some slices. Opening one again costs the API server as much as the

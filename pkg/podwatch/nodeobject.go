@@ -12,8 +12,8 @@ import (
 	"k8s.io/apimachinery/pkg/watch"
 	"k8s.io/client-go/rest"
 
-	"github.com/podlapse/podlapse/pkg/backoff"
-	"github.com/podlapse/podlapse/pkg/health"
+	"github.com/podlapse/podlapse/internal/backoff"
+	"github.com/podlapse/podlapse/internal/health"
 )
 
 // NodeConfig is what NodeObject needs; every field is required.

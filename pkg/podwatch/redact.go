@@ -5,7 +5,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 
-	"github.com/podlapse/podlapse/pkg/redact"
+	"github.com/podlapse/podlapse/internal/redact"
 )
 
 // lastApplied holds the object as kubectl got it, secrets included.

@@ -11,8 +11,8 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"github.com/podlapse/podlapse/pkg/backoff"
-	"github.com/podlapse/podlapse/pkg/health"
+	"github.com/podlapse/podlapse/internal/backoff"
+	"github.com/podlapse/podlapse/internal/health"
 )
 
 const (

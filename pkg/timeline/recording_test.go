@@ -6,7 +6,7 @@ import (
 	"slices"
 	"testing"
 
-	"github.com/podlapse/podlapse/pkg/record"
+	"github.com/podlapse/podlapse/internal/record"
 	"github.com/podlapse/podlapse/pkg/timeline"
 )
 

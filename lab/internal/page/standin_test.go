@@ -55,7 +55,7 @@ func prepare(dir string) error {
 		return err
 	}
 	program = filepath.Join(dir, "standin")
-	compile := exec.Command("go", "build", "-o", program, "./pkg/web/standin")
+	compile := exec.Command("go", "build", "-o", program, "./internal/web/standin")
 	compile.Dir = filepath.Dir(lab)
 	compile.Env = append(os.Environ(), "CGO_ENABLED=0")
 	if out, err := compile.CombinedOutput(); err != nil {

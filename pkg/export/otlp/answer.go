@@ -13,7 +13,7 @@ import (
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
 
-	"github.com/podlapse/podlapse/pkg/backoff"
+	"github.com/podlapse/podlapse/internal/backoff"
 )
 
 // send tries to send within the timeout, and again if nobody listened or the connection broke: the exporters try again by

@@ -12,7 +12,7 @@ import (
 	sdkmetric "go.opentelemetry.io/otel/sdk/metric"
 	sdktrace "go.opentelemetry.io/otel/sdk/trace"
 
-	"github.com/podlapse/podlapse/pkg/backoff"
+	"github.com/podlapse/podlapse/internal/backoff"
 )
 
 // retries is the pace of both exporters, and of ours: a collector that restarts is back within seconds.

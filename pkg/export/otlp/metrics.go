@@ -10,7 +10,7 @@ import (
 	"go.opentelemetry.io/otel/sdk/metric/metricdata"
 	"go.uber.org/zap"
 
-	"github.com/podlapse/podlapse/pkg/health"
+	"github.com/podlapse/podlapse/internal/health"
 )
 
 // MetricsConfig is what Metrics needs; every field but Exponential is required.

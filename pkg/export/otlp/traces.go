@@ -9,8 +9,8 @@ import (
 	sdktrace "go.opentelemetry.io/otel/sdk/trace"
 	"go.uber.org/zap"
 
-	"github.com/podlapse/podlapse/pkg/health"
-	"github.com/podlapse/podlapse/pkg/sink"
+	"github.com/podlapse/podlapse/internal/health"
+	"github.com/podlapse/podlapse/internal/sink"
 	"github.com/podlapse/podlapse/pkg/timeline"
 )
 

@@ -1,0 +1,259 @@
+package annotate
+
+import (
+	"context"
+	"maps"
+	"sync"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/util/flowcontrol"
+	"k8s.io/client-go/util/workqueue"
+
+	"github.com/podlapse/podlapse/internal/health"
+	"github.com/podlapse/podlapse/pkg/timeline"
+)
+
+const (
+	// perSecond and burst bound the requests of one agent: a node that restarts has all its pods to annotate.
+	perSecond, burst = 5, 10
+	firstRetry       = 100 * time.Millisecond
+	maxRetry         = time.Minute
+	// refusedRetry is how long a pod is let alone whose annotation was refused: a role or a policy may change, a pod
+	// hardly.
+	refusedRetry = 5 * time.Minute
+	// changesWithin are looked at together: a pod that starts changes often, and is over once.
+	changesWithin = 250 * time.Millisecond
+)
+
+// Config is what an Annotator needs; every field is required.
+type Config struct {
+	Client   rest.Interface // of core/v1, in the agent's own name
+	NodeName string         // pods of other nodes are never written to
+	// Timelines tells of pods that are there, of which those that still start are Partial.
+	Timelines  func(ctx context.Context, uids []string) ([]timeline.Timeline, error)
+	Now        func() time.Time
+	Report     health.Report
+	Registerer prometheus.Registerer
+}
+
+// Annotator writes annotations. Its goroutines begin with New, and end with Run.
+type Annotator struct {
+	config  Config
+	metrics metrics
+	limit   flowcontrol.RateLimiter
+	queue   workqueue.TypedDelayingInterface[string] // UIDs of pods that ask; one that waits is queued once
+	retries workqueue.TypedRateLimiter[string]
+
+	provenAt time.Time // when a policy refused what it must; of Run's goroutine
+
+	mu   sync.Mutex
+	pods map[string]*asked // by UID: those that ask, so no more than the node has pods
+}
+
+type asked struct {
+	asking
+	notBefore time.Time // after an answer that will not change soon
+}
+
+// New makes an Annotator; Run has to be called.
+func New(config Config) *Annotator {
+	a := &Annotator{
+		config: config,
+		limit:  flowcontrol.NewTokenBucketRateLimiter(perSecond, burst),
+		queue:  workqueue.NewTypedDelayingQueue[string](),
+		// Of as many pods as ask.
+		retries: workqueue.NewTypedItemExponentialFailureRateLimiter[string](firstRetry, maxRetry),
+		pods:    map[string]*asked{},
+	}
+	a.metrics = newMetrics(config.Registerer, a.waiting)
+	return a
+}
+
+// Run writes until ctx ends and then returns nil. It may be called once.
+func (a *Annotator) Run(ctx context.Context) error {
+	a.config.Report(true, "idle")
+	stop := context.AfterFunc(ctx, a.queue.ShutDown)
+	defer stop()
+	defer a.queue.ShutDown()
+	for {
+		uid, ended := a.queue.Get()
+		if ended {
+			return nil
+		}
+		a.serve(ctx, uid)
+		a.queue.Done(uid)
+	}
+}
+
+// Seen takes in a state of a pod's object. It keeps nothing of pods that ask for nothing.
+func (a *Annotator) Seen(pod *corev1.Pod) {
+	uid := string(pod.UID)
+	now, asks := read(pod)
+	if !asks || pod.Spec.NodeName != a.config.NodeName {
+		a.Gone(uid)
+		return
+	}
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	before := a.pods[uid]
+	if before == nil {
+		before = &asked{}
+		a.pods[uid] = before
+	}
+	if before.startUp != now.startUp || before.time != now.time {
+		before.notBefore = time.Time{} // it asks for something else
+	}
+	before.asking = now
+	a.queue.Add(uid)
+}
+
+// Gone forgets a pod.
+func (a *Annotator) Gone(uid string) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	delete(a.pods, uid)
+}
+
+// Changed is told of pods of which Timelines may tell something new. It is cheap.
+func (a *Annotator) Changed(uid string) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if a.pods[uid] != nil {
+		a.queue.AddAfter(uid, changesWithin)
+	}
+}
+
+func (a *Annotator) waiting() int {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return len(a.pods)
+}
+
+// pod is what a pod asks for now.
+func (a *Annotator) pod(uid string) (asking, time.Time, bool) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	p := a.pods[uid]
+	if p == nil {
+		return asking{}, time.Time{}, false
+	}
+	return p.asking, p.notBefore, true
+}
+
+// serve gives one pod what it asks for and can have by now.
+func (a *Annotator) serve(ctx context.Context, uid string) {
+	p, notBefore, asks := a.pod(uid)
+	if !asks {
+		a.retries.Forget(uid)
+		return
+	}
+	if wait := notBefore.Sub(a.config.Now()); wait > 0 {
+		a.queue.AddAfter(uid, wait)
+		return
+	}
+	told := ""
+	if p.startUp {
+		told = a.told(ctx, uid)
+	}
+	if !p.time && told == "" {
+		a.retries.Forget(uid)
+		return // Changed says when its start-up is over
+	}
+	if a.limit.Wait(ctx) != nil {
+		return
+	}
+	// Whoever waits rests on an old version: the pod is looked at again last.
+	if p, _, asks = a.pod(uid); !asks {
+		a.retries.Forget(uid)
+		return
+	}
+	values := maps.Clone(p.owned)
+	if values == nil {
+		values = map[string]string{}
+	}
+	had := len(values)
+	if p.time {
+		values[Time] = a.config.Now().UTC().Format(time.RFC3339)
+	}
+	if p.startUp && told != "" {
+		values[StartUp] = told
+	}
+	if len(values) == had {
+		return
+	}
+	err := a.limited(ctx, p)
+	if err == nil {
+		err = a.apply(ctx, p, values, "")
+	}
+	a.written(uid, p, values, err)
+}
+
+// told is the annotation about a start-up, or nothing while it goes on.
+func (a *Annotator) told(ctx context.Context, uid string) string {
+	timelines, err := a.config.Timelines(ctx, []string{uid})
+	if err != nil || len(timelines) != 1 || timelines[0].Partial {
+		return "" // the agent stops, or there is more to come
+	}
+	text, err := startUpText(timelines[0])
+	if err != nil {
+		a.config.Report(false, err.Error())
+	}
+	return text
+}
+
+// written draws the conclusions of an answer.
+func (a *Annotator) written(uid string, p asking, values map[string]string, err error) {
+	result := resultOf(err)
+	a.metrics.requests.WithLabelValues(result).Inc()
+	switch result {
+	case resultWritten:
+		a.retries.Forget(uid)
+		a.got(uid, p, values)
+		a.config.Report(true, "writing")
+	case resultGone:
+		a.retries.Forget(uid) // the watch will say so
+	case resultConflict:
+		a.queue.AddAfter(uid, a.retries.When(uid)) // or with the news of what changed
+	case resultRefused:
+		a.retries.Forget(uid)
+		a.later(uid, refusedRetry)
+		a.config.Report(false, worded(err))
+	default:
+		wait := a.retries.When(uid)
+		if seconds, ok := apierrors.SuggestsClientDelay(err); ok {
+			wait = max(wait, min(time.Duration(seconds)*time.Second, maxRetry))
+		}
+		a.later(uid, wait)
+		a.config.Report(false, worded(err))
+	}
+}
+
+// got notes what a pod has got, unless the watch was faster.
+func (a *Annotator) got(uid string, p asking, values map[string]string) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	now := a.pods[uid]
+	if now == nil || now.version != p.version {
+		return
+	}
+	now.owned = values // with what the pod had before: see serve
+	now.startUp = now.startUp && values[StartUp] == ""
+	now.time = now.time && values[Time] == ""
+	if !now.startUp && !now.time {
+		delete(a.pods, uid)
+	}
+}
+
+// later keeps the pod's changes from causing a request for a while.
+func (a *Annotator) later(uid string, wait time.Duration) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if p := a.pods[uid]; p != nil {
+		p.notBefore = a.config.Now().Add(wait)
+		a.queue.AddAfter(uid, wait)
+	}
+}

@@ -1,0 +1,79 @@
+package probe
+
+import (
+	"context"
+	"slices"
+	"sync"
+
+	"go.uber.org/zap"
+
+	"github.com/podlapse/podlapse/internal/backoff"
+)
+
+// registryPrefix keeps the names of these probes from those of the configuration, which have no colon.
+const registryPrefix = "registry:"
+
+// hub is what docker.io, the name of a registry in references, is as a host (containerd: core/remotes/docker, DefaultHost).
+const hub, hubHost = "docker.io", "registry-1.docker.io"
+
+// followed is a registry that is asked.
+type followed struct {
+	probe Probe
+	ask   asker
+	told  teller
+}
+
+// followRegistries asks those that are used the most, all at once, at each interval. When ctx ends it returns the names of the
+// probes that there were.
+func (r *Runner) followRegistries(ctx context.Context, config Registries) (names []string) {
+	asked := map[string]*followed{}
+	left := map[string]bool{} // these are logged, once
+	for wait := random(config.Interval.Duration); backoff.Sleep(ctx, wait); wait = config.pause(random) {
+		top := slices.DeleteFunc(r.config.Pulled(ctx), func(host string) bool {
+			err := checkFollowed(host, slices.Contains(config.PlainHTTP, host))
+			if err != nil && len(left) < maxRegistries && !left[host] {
+				left[host] = true
+				r.config.Logger.Warn("not probing a registry", zap.String("registry", cut(host)), zap.Error(err))
+			}
+			return err != nil
+		})
+		top = top[:min(len(top), config.Top)]
+		for host, f := range asked {
+			if !slices.Contains(top, host) {
+				delete(asked, host)
+				r.config.Recorder.Forget(f.probe.Name)
+			}
+		}
+		for _, host := range top {
+			if asked[host] == nil {
+				asked[host] = r.follow(config, host)
+			}
+		}
+		var asking sync.WaitGroup
+		for _, f := range asked {
+			asking.Go(func() {
+				o := attempt(ctx, f.probe, f.ask)
+				if ctx.Err() == nil {
+					r.config.Recorder.Record(o)
+					f.told.tell(o)
+				}
+			})
+		}
+		asking.Wait()
+	}
+	for _, f := range asked {
+		names = append(names, f.probe.Name)
+	}
+	return names
+}
+
+func (r *Runner) follow(config Registries, host string) *followed {
+	p := Probe{
+		Name: registryPrefix + host, Kind: KindRegistry, Target: host, Pace: config.Pace,
+		PlainHTTP: slices.Contains(config.PlainHTTP, host), followed: true,
+	}
+	if host == hub {
+		p.Target = hubHost
+	}
+	return &followed{p, r.askerOf(p), teller{logger: r.config.Logger}}
+}

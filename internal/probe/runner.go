@@ -1,0 +1,99 @@
+package probe
+
+import (
+	"context"
+	"math/rand/v2"
+	"time"
+
+	"go.uber.org/zap"
+
+	"github.com/podlapse/podlapse/internal/backoff"
+	"github.com/podlapse/podlapse/internal/health"
+)
+
+// RunnerConfig is what a Runner needs. Runtime is required for probes of kind cri, APIServer for apiserver, Pulled for registries.
+type RunnerConfig struct {
+	Config Config
+	// Load reads the configuration again, with the files that it names.
+	Load      func() (Config, error)
+	Recorder  Recorder
+	Runtime   RoundTrip
+	APIServer RoundTrip
+	// Pulled lists the registries from which the runtime is known to have pulled for pods of the node, HOST[:PORT], the most used
+	// first. The list is the caller's no more.
+	Pulled func(context.Context) []string
+	Report health.Report // whether the configuration can be used
+	Logger *zap.Logger
+}
+
+// Runner asks until it is told to stop.
+type Runner struct{ config RunnerConfig }
+
+// NewRunner does nothing before Run.
+func NewRunner(config RunnerConfig) *Runner { return &Runner{config} }
+
+// lookEvery is how often the configuration is read again. That kubelet brings a changed ConfigMap to the pod takes a minute.
+const lookEvery = 10 * time.Second
+
+// Run asks, each probe on a goroutine of its own and never twice at once, until ctx ends; then it returns nil. While the
+// configuration cannot be used it goes by the one before.
+func (r *Runner) Run(ctx context.Context) error {
+	asked := r.ask(ctx, r.config.Config)
+	defer asked.stop()
+	r.config.Report(true, asked.config.String())
+	for backoff.Sleep(ctx, lookEvery) {
+		config, err := r.config.Load()
+		if err != nil {
+			r.config.Report(false, "cannot reload the probes file, using the previous one: "+err.Error())
+			continue
+		}
+		asked.become(ctx, config)
+		r.config.Report(true, asked.config.String())
+	}
+	return nil
+}
+
+// random is a random part of a length.
+func random(d time.Duration) time.Duration {
+	if d <= 0 {
+		return 0
+	}
+	return rand.N(d)
+}
+
+// repeat begins within the first interval, so that the agents of many nodes, and the probes of one, do not ask together.
+func (r *Runner) repeat(ctx context.Context, p Probe) {
+	ask, told := r.askerOf(p), teller{logger: r.config.Logger}
+	for wait := random(p.Interval.Duration); backoff.Sleep(ctx, wait); wait = p.pause(random) {
+		o := attempt(ctx, p, ask)
+		if ctx.Err() != nil {
+			return // it did not end by itself
+		}
+		r.config.Recorder.Record(o)
+		told.tell(o)
+	}
+}
+
+// teller logs when a probe begins to fail, fails otherwise, and is well again.
+type teller struct {
+	logger *zap.Logger
+	last   Result
+}
+
+func (t *teller) tell(o Outcome) {
+	before := t.last
+	t.last = o.Result
+	fields := []zap.Field{zap.String("probe", o.Probe), zap.String("kind", string(o.Kind)), zap.String("result", string(o.Result))}
+	switch {
+	case o.Result == before:
+	case o.Result != ResultOK:
+		t.logger.Warn("probe fails", append(fields, zap.String("detail", cut(o.Detail)))...)
+	case before != "":
+		t.logger.Info("probe succeeds again", fields...)
+	}
+}
+
+// maxDetail bounds what is logged of an error, in bytes.
+const maxDetail = 256
+
+func cut(text string) string { return text[:min(len(text), maxDetail)] }

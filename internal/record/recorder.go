@@ -1,0 +1,172 @@
+package record
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"go.uber.org/zap"
+
+	"github.com/podlapse/podlapse/internal/sink"
+	"github.com/podlapse/podlapse/pkg/timeline"
+)
+
+const (
+	// queueCapacity is how many observations wait to be encoded: bursts of many pods at once.
+	queueCapacity = 1024
+	// drain is how long Run goes on recording what is queued after it was told to stop.
+	drain = 800 * time.Millisecond
+)
+
+// Config is what a Recorder needs; File and Report may be left out together.
+type Config struct {
+	Header     Header
+	Before     []timeline.Observation // what was observed earlier, recorded first
+	Latest     bool                   // keep the latest in memory, for WriteTo
+	File       *File                  // nil for memory alone; the recorder closes it
+	Report     func(up bool, detail string)
+	Registerer prometheus.Registerer // gets the metrics of the sink recording
+	Logger     *zap.Logger
+}
+
+// Recorder keeps what the sources observe.
+type Recorder struct {
+	config Config
+	header []byte
+	queue  *sink.Queue[timeline.Observation]
+	ring   ring
+
+	file *File // of the goroutine in Run; nil once nothing is written any more
+}
+
+// New makes a recorder that writes nothing until Run. It panics when the registerer already has its
+// metric.
+func New(config Config) (*Recorder, error) {
+	header, err := EncodeHeader(config.Header)
+	if err != nil {
+		return nil, err
+	}
+	return &Recorder{
+		config: config, header: header, file: config.File,
+		queue: sink.NewQueue[timeline.Observation](sink.Config{
+			Name: "recording", Capacity: queueCapacity, Drain: drain, Registerer: config.Registerer,
+		}),
+	}, nil
+}
+
+// Observe queues an observation, or counts it as dropped when the queue is full. It never blocks and
+// may be called from any goroutine; nobody may change what the observation holds after.
+func (r *Recorder) Observe(o timeline.Observation) {
+	_ = r.queue.Offer(o) // a recording has gaps rather than slow a source down
+}
+
+// Run records until ctx is done, then for a short while what is still queued. When the file cannot take more, that is
+// reported once and the file is closed; the latest in memory go on. An error says that not all of what was queued was recorded.
+func (r *Recorder) Run(ctx context.Context) error {
+	r.begin()
+	for _, o := range r.config.Before {
+		r.record(o)
+	}
+	r.config.Before = nil
+	err := r.queue.Run(ctx, func(_ context.Context, o timeline.Observation) error {
+		r.record(o)
+		return nil
+	}, r.flush)
+	r.end()
+	if err != nil {
+		return fmt.Errorf("record observations: %w", err)
+	}
+	return nil
+}
+
+// record counts the observation as sent when nothing is to be written, else when the file takes it.
+func (r *Recorder) record(o timeline.Observation) {
+	line, err := Encode(o)
+	if err != nil { // one odd observation is no reason to stop
+		r.queue.Drop(1)
+		r.config.Logger.Debug("observation not recorded", zap.String("uid", o.PodUID()), zap.Error(err))
+		return
+	}
+	if r.config.Latest {
+		r.ring.add(line)
+	}
+	switch {
+	case r.config.File == nil:
+		r.queue.Sent(1)
+	case r.file == nil:
+		r.queue.Drop(1)
+	case !r.file.fits(line):
+		r.queue.Drop(1)
+		r.stop(errors.Join(r.file.full(), r.file.flush()))
+	default:
+		r.after(r.file.write(line))
+	}
+}
+
+// after counts what the disk has taken, and stops writing if it did not take all.
+func (r *Recorder) after(err error) {
+	if err != nil {
+		r.stop(err)
+		return
+	}
+	r.queue.Sent(r.file.taken())
+}
+
+func (r *Recorder) begin() {
+	if r.file == nil {
+		return
+	}
+	if err := r.file.begin(r.header); err != nil {
+		r.stop(err)
+		return
+	}
+	r.config.Report(true, "recording")
+}
+
+func (r *Recorder) flush() {
+	if r.file == nil {
+		return
+	}
+	r.after(r.file.flush())
+}
+
+// end also tells of an error that only closing brings up, as network file systems do.
+func (r *Recorder) end() {
+	r.flush()
+	if r.file == nil {
+		return
+	}
+	if err := r.file.out.Close(); err != nil {
+		r.config.Report(false, "recording ended: "+err.Error())
+	}
+	r.file = nil
+}
+
+// stop gives the file up, with the lines that it did not take.
+func (r *Recorder) stop(err error) {
+	r.queue.Sent(r.file.taken())
+	r.queue.Drop(r.file.waiting)
+	err = errors.Join(err, r.file.out.Close())
+	r.file = nil
+	r.config.Report(false, "recording stopped until the agent restarts: "+err.Error())
+}
+
+// WriteTo writes the latest observations as a recording, from any goroutine: none without Config.Latest.
+func (r *Recorder) WriteTo(out io.Writer) (int64, error) {
+	n, err := out.Write(r.header)
+	written := int64(n)
+	for _, line := range r.ring.latest() {
+		if err != nil {
+			break
+		}
+		n, err = out.Write(line)
+		written += int64(n)
+	}
+	if err != nil {
+		err = fmt.Errorf("write observations: %w", err)
+	}
+	return written, err
+}

@@ -1,0 +1,203 @@
+package record_test
+
+import (
+	"errors"
+	"flag"
+	"os"
+	"path/filepath"
+	"reflect"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/podlapse/podlapse/internal/record"
+	"github.com/podlapse/podlapse/internal/terminal"
+	"github.com/podlapse/podlapse/pkg/export"
+	"github.com/podlapse/podlapse/pkg/export/exporttest"
+	"github.com/podlapse/podlapse/pkg/timeline"
+)
+
+var update = flag.Bool("update", false, "rewrite the pictures in testdata")
+
+// TestRecordings replays each recording in testdata; the picture beside it is what it must show. A
+// recording of a bug goes there.
+func TestRecordings(t *testing.T) {
+	paths, err := filepath.Glob("testdata/*.jsonl")
+	if err != nil || len(paths) == 0 {
+		t.Fatalf("no recordings: %v", err)
+	}
+	for _, path := range paths {
+		file, err := os.Open(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		timelines, err := record.Replay(record.NewReader(file))
+		file.Close()
+		if err != nil {
+			t.Fatalf("%s, %v", path, err)
+		}
+		var pictures []string
+		for _, tl := range timelines {
+			pictures = append(pictures, export.Waterfall(export.NewRecord(tl), terminal.Page{Columns: 110}))
+		}
+		got := strings.Join(pictures, "\n")
+		golden := strings.TrimSuffix(path, "jsonl") + "txt"
+		if *update {
+			if err := os.WriteFile(golden, []byte(got), 0o644); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if want, err := os.ReadFile(golden); err != nil || got != string(want) {
+			t.Errorf("%s: %v, shows\n%s", path, err, got)
+		}
+	}
+}
+
+// TestRecordingsAsRecords holds what the agent would write of each recording against the schemas, and one kind of
+// record against the other.
+func TestRecordingsAsRecords(t *testing.T) {
+	paths, err := filepath.Glob("testdata/*.jsonl")
+	if err != nil || len(paths) == 0 {
+		t.Fatalf("no recordings: %v", err)
+	}
+	var all []timeline.Timeline
+	for _, path := range paths {
+		file, err := os.Open(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		timelines, err := record.Replay(record.NewReader(file))
+		file.Close()
+		if err != nil {
+			t.Fatalf("%s, %v", path, err)
+		}
+		all = append(all, timelines...)
+	}
+	ours, theirs := exporttest.TimelineSchema(t), exporttest.TransitionSchema(t)
+	for _, tl := range all {
+		lines := exporttest.Lines(t, export.TransitionLines, tl, created)
+		exporttest.Agree(t, tl, lines, created)
+		for _, line := range lines {
+			theirs.Check(t, line)
+		}
+		ours.Check(t, exporttest.Lines(t, export.TimelineLines, tl, created)[0])
+	}
+}
+
+var created = time.Date(2026, time.March, 1, 12, 0, 0, 0, time.UTC)
+
+func after(s float64) time.Time { return created.Add(time.Duration(s * float64(time.Second))) }
+
+// seen is a pod object without containers; ready adds the condition.
+func seen(uid string, at float64, conditions ...timeline.Condition) timeline.PodSeen {
+	return timeline.PodSeen{ArrivedAt: after(at), Live: true, Pod: timeline.Pod{
+		UID: uid, RuntimeUID: uid, Namespace: "ns", Name: uid, Node: "node-1", CreatedAt: created, Phase: "Pending",
+		Conditions: conditions,
+	}}
+}
+
+// mirror is the object of a static pod, whose manifest kubelet read at 0.2 s.
+func mirror(uid string, at float64, conditions ...timeline.Condition) timeline.PodSeen {
+	o := seen(uid, at, conditions...)
+	o.Pod.RuntimeUID, o.Pod.ReadAt = "manifest", after(0.2)
+	return o
+}
+
+func ready(at float64) timeline.Condition {
+	return timeline.Condition{Type: "Ready", True: true, TransitionAt: after(at)}
+}
+
+func replay(t *testing.T, observations ...timeline.Observation) []timeline.Timeline {
+	t.Helper()
+	text, err := record.EncodeHeader(record.Header{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, o := range observations {
+		line, err := record.Encode(o)
+		if err != nil {
+			t.Fatal(err)
+		}
+		text = append(text, line...)
+	}
+	timelines, err := record.Replay(record.NewReader(strings.NewReader(string(text))))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return timelines
+}
+
+func TestReplayFollowsReconcile(t *testing.T) {
+	gone := timeline.PodGone{UID: "a", ArrivedAt: after(9), Live: true}
+	answer := timeline.RuntimeSeen{UID: "a", AskedAt: after(1), ArrivedAt: after(1)}
+	for name, test := range map[string]struct {
+		observations []timeline.Observation
+		want         []string // name, state and total of each pod; created is a floored second, so 0.5 s is its middle
+	}{
+		"nothing": {nil, nil},
+		"starting as of the latest instant": {
+			[]timeline.Observation{seen("b", 0.5), seen("a", 4), seen("b", 3)}, []string{"a starting 3.5s", "b starting 3.5s"},
+		},
+		"ready":                        {[]timeline.Observation{seen("a", 1.2), seen("a", 2.5, ready(2))}, []string{"a ready 2s"}},
+		"settled before it went":       {[]timeline.Observation{seen("a", 2.5, ready(2)), gone}, []string{"a ready 2s"}},
+		"gone while starting":          {[]timeline.Observation{seen("a", 1.2), gone}, []string{"a deleted 8.5s"}},
+		"an answer about no known pod": {[]timeline.Observation{answer, gone}, nil},
+		"the first sight of a pod is not live: reconstructed": {
+			[]timeline.Observation{listed(seen("a", 60, ready(2))), gone}, []string{"a ready 2s reconstructed"},
+		},
+		"the mirror of a static pod is made again": {
+			[]timeline.Observation{mirror("a", 0.5), mirror("a", 2.5, ready(2)), gone, mirror("b", 10), mirror("b", 10.5, ready(2))},
+			[]string{"a ready 2.3s", "b ready 2.3s reconstructed"},
+		},
+	} {
+		var got []string
+		for _, tl := range replay(t, test.observations...) {
+			text := tl.Name + " " + string(tl.State) + " " + tl.Total.Round(100*time.Millisecond).String()
+			if tl.Reconstructed {
+				text += " reconstructed"
+			}
+			got = append(got, text)
+		}
+		if !reflect.DeepEqual(got, test.want) {
+			t.Errorf("%s: got %q, want %q", name, got, test.want)
+		}
+	}
+}
+
+func listed(o timeline.PodSeen) timeline.PodSeen {
+	o.Live = false
+	return o
+}
+
+func TestReplayReturnsWhatCameBeforeAnError(t *testing.T) {
+	const text = `{"kind":"header","version":1}
+{"kind":"pod_seen","arrived_at":"2026-03-01T12:00:04Z","pod":{"uid":"a","name":"a","created_at":"2026-03-01T12:00:00Z"}}
+{"kind":"pod_g`
+	timelines, err := record.Replay(record.NewReader(strings.NewReader(text)))
+	if !errors.Is(err, record.ErrTruncated) || len(timelines) != 1 || timelines[0].Name != "a" {
+		t.Errorf("got %+v, %v", timelines, err)
+	}
+}
+
+// Pressure is of no pod: samples before the first pod, and between pods, count.
+func TestReplayTellsOfPressure(t *testing.T) {
+	sample := func(at, io float64) timeline.PressureSeen {
+		return timeline.PressureSeen{ArrivedAt: after(at), Stalled: timeline.Stalled{IO: time.Duration(io * float64(time.Second))}}
+	}
+	all := replay(t, sample(0.6, 0), seen("a", 1.2), sample(1.6, 0.5), sample(2.6, 1), seen("a", 5, ready(2)))
+	if len(all) != 1 || all[0].State != timeline.StateReady {
+		t.Fatalf("got %+v", all)
+	}
+	told := 0
+	for _, phase := range all[0].Phases {
+		if p := phase.Pressure; p != nil {
+			told++
+			if p.IO < 0.499 || p.IO > 0.501 || p.CPU != 0 {
+				t.Errorf("%s under %+v, want half of io", phase.Phase, *p)
+			}
+		}
+	}
+	if told == 0 {
+		t.Errorf("no phase tells of pressure: %+v", all[0].Phases)
+	}
+}

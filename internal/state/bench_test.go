@@ -1,0 +1,66 @@
+package state
+
+import (
+	"fmt"
+	"testing"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"go.uber.org/zap"
+
+	"github.com/podlapse/podlapse/internal/record"
+	"github.com/podlapse/podlapse/pkg/timeline"
+)
+
+// BenchmarkSave replaces the file of a node where twenty pods start and a hundred were reported.
+func BenchmarkSave(b *testing.B) {
+	for name, inMemory := range map[string]bool{"disk": false, "memory": true} {
+		b.Run(name, func(b *testing.B) {
+			d, err := Open(b.TempDir(), "node-1", zap.NewNop())
+			if err != nil {
+				b.Fatal(err)
+			}
+			k, err := d.Keeper(Config{Node: "node-1", Header: record.Header{Scope: timeline.Scope{Since: created}}, Now: created.Local,
+				Report: func(bool, string) {}, Registerer: prometheus.NewRegistry(), Logger: zap.NewNop()})
+			if err != nil {
+				b.Fatal(err)
+			}
+			if inMemory {
+				k.replace = func([][]byte) error { return nil }
+			}
+			for i := range 100 {
+				k.Reported(fmt.Sprintf("00000000-0000-0000-0000-%012d", i))
+			}
+			for i := range 20 {
+				uid := fmt.Sprintf("pod-%d", i)
+				k.Keep(seen(uid, 1, ""), true)
+				for n := range 10 {
+					k.Keep(event(uid, float64(n), "app"), true)
+				}
+			}
+			b.ReportAllocs()
+			for b.Loop() {
+				k.Keep(seen("pod-1", 2, "latest"), false)
+				if err := k.save(); err != nil {
+					b.Fatal(err)
+				}
+			}
+		})
+	}
+}
+
+// BenchmarkKeep is what reconcile waits for.
+func BenchmarkKeep(b *testing.B) {
+	d, err := InMemory(nil, "node-1", func([]byte) {})
+	if err != nil {
+		b.Fatal(err)
+	}
+	k, err := d.Keeper(Config{Node: "node-1", Now: created.Local,
+		Report: func(bool, string) {}, Registerer: prometheus.NewRegistry(), Logger: zap.NewNop()})
+	if err != nil {
+		b.Fatal(err)
+	}
+	b.ReportAllocs()
+	for i := 0; b.Loop(); i++ {
+		k.Keep(seen("pod-1", 2, "latest"), i == 0)
+	}
+}

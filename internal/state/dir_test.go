@@ -1,0 +1,230 @@
+package state
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"reflect"
+	"slices"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"go.uber.org/zap"
+	"go.uber.org/zap/zapcore"
+	"go.uber.org/zap/zaptest/observer"
+
+	"github.com/podlapse/podlapse/internal/record"
+	"github.com/podlapse/podlapse/pkg/timeline"
+)
+
+// keeperIn is a keeper whose directory others may open, too, as after its end.
+func keeperIn(path string) (*Dir, *Keeper, *observer.ObservedLogs, error) {
+	core, logs := observer.New(zapcore.DebugLevel)
+	d, err := Open(path, "node-1", zap.New(core))
+	if err != nil {
+		return nil, nil, logs, err
+	}
+	defer d.Close()
+	k, err := d.Keeper(Config{Node: "node-1", Header: record.Header{Agent: "v1", Scope: timeline.Scope{Since: created}}, Now: time.Now,
+		Report: func(bool, string) {}, Registerer: prometheus.NewRegistry(), Logger: zap.New(core)})
+	return d, k, logs, err
+}
+
+// valid is the text of a file, as an agent writes it.
+func valid(t testing.TB) []byte {
+	t.Helper()
+	path := t.TempDir()
+	_, k, _, err := keeperIn(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	k.Keep(seen("a", 1, ""), true)
+	k.Keep(event("a", 2, "x"), true)
+	k.Reported("b")
+	k.Reported("c")
+	if err := k.save(); err != nil {
+		t.Fatal(err)
+	}
+	text, err := os.ReadFile(filepath.Join(path, fileName))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return text
+}
+
+func resealed(text string) string {
+	body := text[:strings.LastIndex(text[:len(text)-1], "\n")+1]
+	end, _ := seal(checksum(0, []byte(body)))
+	return body + string(end)
+}
+
+func TestTheNextAgentFindsWhatTheLastOneLeft(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "made", "of", "nothing")
+	_, k, _, err := keeperIn(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for file, want := range map[string]os.FileMode{path: 0o700 | os.ModeDir, filepath.Join(path, fileName): 0o600} {
+		if info, err := os.Stat(file); err != nil || info.Mode() != want {
+			t.Errorf("%s: %v, %v", file, info.Mode(), err)
+		}
+	}
+	d, _, _, err := keeperIn(path)
+	if err != nil || !reflect.DeepEqual(d.Contents, Contents{Since: created}) {
+		t.Errorf("before anything started: %+v, %v", d.Contents, err)
+	}
+	k.Keep(seen("a", 1, ""), true)
+	k.Reported("b")
+	k.EventsUntil(after(7).Local())
+	if err := k.save(); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(filepath.Join(path, ".state.jsonl123"), []byte("half a wri"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for range 3 {
+		d, _, logs, err := keeperIn(path)
+		want := Contents{created, []timeline.Observation{seen("a", 1, "")}, []string{"b"}, nil, after(7)}
+		if err != nil || !reflect.DeepEqual(d.Contents, want) || logs.Len() > 0 {
+			t.Errorf("found %+v, %v; want %+v", d.Contents, err, want)
+		}
+	}
+	if entries, _ := os.ReadDir(path); len(entries) != 1 {
+		t.Errorf("in the directory: %v", entries)
+	}
+}
+
+func TestFilesThatAreOfNoUse(t *testing.T) {
+	text := string(valid(t))
+	write := func(text string) func(string) error {
+		return func(path string) error { return os.WriteFile(path, []byte(text), 0o600) }
+	}
+	change := func(old, with string) func(string) error {
+		if !strings.Contains(text, old) {
+			t.Fatalf("no %s in %s", old, text)
+		}
+		return write(resealed(strings.Replace(text, old, with, 1)))
+	}
+	elsewhere := filepath.Join(t.TempDir(), "precious")
+	if err := write(text)(elsewhere); err != nil {
+		t.Fatal(err)
+	}
+	for name, test := range map[string]struct {
+		put  func(path string) error
+		want string
+	}{
+		"empty":                   {write(""), "is not a podlapse state file"},
+		"something else":          {write("hello\nworld\n"), "is not a podlapse state file"},
+		"a recording":             {write(`{"kind":"header","version":1}` + "\n"), "is not a podlapse state file"},
+		"of another node":         {change(`"node":"node-1"`, `"node":"node-2"`), `belongs to node "node-2", not to "node-1"`},
+		"of a newer agent":        {change(`"version":1`, `"version":2`), "has format version 2, but only 1 to 1 are known"},
+		"of a newer recording":    {change(`"header","version":2`, `"header","version":99`), "format version 99"},
+		"without a recording":     {change(`"kind":"header"`, `"kind":"footer"`), "not a recording"},
+		"half a line":             {write(text[:len(text)-9]), "is truncated"},
+		"a line less":             {write(text[:strings.LastIndex(text[:len(text)-1], "\n")+1]), "is truncated"},
+		"the header alone":        {write(text[:strings.Index(text, "\n")+1]), "is truncated"},
+		"a changed byte":          {write(strings.Replace(text, "ns", "nz", 1)), "is damaged"},
+		"zeros, as after a crash": {write(string(make([]byte, len(text)))), "is not a podlapse state file"},
+		"an unknown observation":  {change(`"pod_seen"`, `"pod_felt"`), `unknown kind "pod_felt"`},
+		"a pod without a name":    {change(`"uid":"b"`, `"uid":""`), "without its uid"},
+		"too large":               {write(text + strings.Repeat("\n", maxFile)), "exceeds 16 MiB"},
+		"a directory":             {func(path string) error { return os.MkdirAll(filepath.Join(path, "x"), 0o700) }, "is not a regular file"},
+		"a symbolic link":         {func(path string) error { return os.Symlink(elsewhere, path) }, "is not a regular file"},
+		"a pipe":                  {func(path string) error { return syscall.Mkfifo(path, 0o600) }, "is not a regular file"},
+	} {
+		path := t.TempDir()
+		file := filepath.Join(path, fileName)
+		for attempt, before := range []func(string) error{
+			func(string) error { return nil },
+			func(bad string) error { return os.MkdirAll(filepath.Join(bad, "older"), 0o700) },
+			func(bad string) error { return os.WriteFile(bad, []byte("older"), 0o600) },
+		} {
+			for _, err := range []error{os.RemoveAll(file), os.RemoveAll(file + badSuffix), before(file + badSuffix), test.put(file)} {
+				if err != nil {
+					t.Fatalf("%s: %v", name, err)
+				}
+			}
+			kind, _ := os.Lstat(file)
+			d, _, logs, err := keeperIn(path)
+			if err != nil || !reflect.DeepEqual(d.Contents, Contents{}) {
+				t.Errorf("%s: %+v, %v", name, d.Contents, err)
+				continue
+			}
+			warned := logs.All()
+			if len(warned) != 1 || warned[0].Level != zapcore.WarnLevel || warned[0].ContextMap()["path"] != file ||
+				!strings.Contains(fmt.Sprint(warned[0].ContextMap()["reason"]), test.want) {
+				t.Errorf("%s: logged %v, want %q", name, warned, test.want)
+			}
+			if bad, err := os.Lstat(file + badSuffix); err != nil || bad.Mode() != kind.Mode() {
+				t.Errorf("%s, attempt %d: set aside as %v, %v", name, attempt, bad, err)
+			}
+			if again, _, logs, err := keeperIn(path); err != nil || logs.Len() > 0 || again.Since != created {
+				t.Errorf("%s: the agent after finds %+v, %v, %v", name, again, logs.All(), err)
+			}
+		}
+	}
+	if after, err := os.ReadFile(elsewhere); err != nil || string(after) != text {
+		t.Error("the file behind the link was changed")
+	}
+}
+
+func TestDirectoriesThatAreOfNoUse(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "file")
+	if err := os.WriteFile(file, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for path, want := range map[string]string{
+		file: "create the directory", filepath.Join(file, "below"): "create the directory", "/proc/none": "create the directory",
+		"/proc": "save /proc/state.jsonl",
+	} {
+		if _, _, _, err := keeperIn(path); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: %v", path, err)
+		}
+	}
+}
+
+// FuzzParse reads anything, sealed or not: no panic, no more than was there, and what was read is kept and
+// found again.
+func FuzzParse(f *testing.F) {
+	text := valid(f)
+	f.Add(text)
+	f.Add(text[:len(text)/2])
+	f.Fuzz(func(t *testing.T, text []byte) {
+		_, _ = parse(text, "node-1")
+		end, _ := seal(checksum(0, text))
+		c, err := parse(slices.Concat(text, end), "node-1")
+		if err != nil {
+			return
+		}
+		if n := len(c.InFlight) + len(c.Reported); n > len(text) {
+			t.Errorf("%d of %d bytes", n, len(text))
+		}
+		b := newBench(t, c)
+		again := b.saved(t)
+		if len(again.Reported) > len(c.Reported) || len(again.InFlight) > len(c.InFlight) {
+			t.Errorf("found\n%+v\nleft\n%+v", c, again)
+		}
+	})
+}
+
+func TestOneAgentUsesADirectory(t *testing.T) {
+	path := t.TempDir()
+	first, err := Open(path, "node-1", zap.NewNop())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := Open(path, "node-1", zap.NewNop()); err == nil || !strings.Contains(err.Error(), "another agent uses it") {
+		t.Errorf("a second agent got %v", err)
+	}
+	if err := first.Close(); err != nil {
+		t.Fatal(err)
+	}
+	second, err := Open(path, "node-1", zap.NewNop())
+	if err != nil {
+		t.Fatalf("after the first had ended: %v", err)
+	}
+	defer second.Close()
+}

@@ -1,0 +1,88 @@
+package state
+
+import (
+	"github.com/podlapse/podlapse/internal/record"
+	"github.com/podlapse/podlapse/pkg/timeline"
+)
+
+// Bounds on what is kept. A start-up needs some ten observations of 1 KiB; one that needs more than this
+// is a crash loop, of which the beginning is kept. A node has some hundred pods.
+const (
+	maxObservations = 256 // of a pod that were news
+	maxPodBytes     = 256 << 10
+	maxInFlight     = 1024 // pods
+	maxReported     = 4096 // pods
+	maxUID          = 128  // bytes, where kubernetes has 36
+	// maxLineBytes leaves room for header, end and reported pods.
+	maxLineBytes = maxFile - 1<<20
+)
+
+// inFlight is what is kept of one pod that starts, or ends. The lock of the keeper guards the first part; the second
+// is of the goroutine that saves.
+type inFlight struct {
+	fresh []fresh
+	news  int  // observations taken that were news
+	full  bool // something was left out
+	gone  bool // its object is: there is nothing to remember once it is reported
+	ends  bool // its start-up is reported, it is about to end
+	saved bool // something of it is in the file: the next agent finds it in flight
+
+	lines  [][]byte
+	latest []byte // the latest pod object, if it is not the last one in lines
+	bytes  int    // of both
+}
+
+// fresh is an observation that is not encoded yet.
+type fresh struct {
+	observation timeline.Observation
+	// passing is of a pod object that is worth keeping only as long as it is the latest.
+	passing bool
+}
+
+// take keeps an observation, or says that there is no room. The latest pod object always has its place: of
+// a pod that is gone later, nobody tells how it was last. So has the end of the pod.
+func (p *inFlight) take(o timeline.Observation, news bool) bool {
+	_, seen := o.(timeline.PodSeen)
+	_, gone := o.(timeline.PodGone)
+	room := p.news < maxObservations || gone
+	switch {
+	case news && room:
+		p.news++
+		p.fresh = append(p.fresh, fresh{o, false})
+	case seen:
+		if last := len(p.fresh) - 1; last >= 0 && p.fresh[last].passing {
+			p.fresh = p.fresh[:last]
+		}
+		p.fresh = append(p.fresh, fresh{o, true})
+	}
+	return room || !news
+}
+
+// encode turns what is fresh into lines as far as there is room, and returns how many found none and how
+// many bytes it added.
+func (p *inFlight) encode(observations []fresh, room int) (lost, added int) {
+	before := p.bytes
+	for _, f := range observations {
+		line, err := record.Encode(f.observation)
+		_, seen := f.observation.(timeline.PodSeen)
+		replaced := 0
+		if seen {
+			replaced = len(p.latest)
+		}
+		growth := len(line) - replaced
+		if err != nil || p.bytes+growth > maxPodBytes || p.bytes-before+growth > room {
+			lost++
+			continue
+		}
+		p.bytes += growth
+		switch {
+		case f.passing:
+			p.latest = line
+		case seen:
+			p.lines, p.latest = append(p.lines, line), nil
+		default:
+			p.lines = append(p.lines, line)
+		}
+	}
+	return lost, p.bytes - before
+}

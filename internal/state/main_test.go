@@ -1,0 +1,110 @@
+package state
+
+import (
+	"slices"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"go.uber.org/goleak"
+	"go.uber.org/zap"
+	"go.uber.org/zap/zapcore"
+	"go.uber.org/zap/zaptest/observer"
+
+	"github.com/podlapse/podlapse/internal/record"
+	"github.com/podlapse/podlapse/pkg/timeline"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+var created = time.Date(2026, time.March, 1, 12, 0, 0, 0, time.UTC)
+
+func after(s float64) time.Time { return created.Add(time.Duration(s * float64(time.Second))) }
+
+func seen(uid string, at float64, reason string) timeline.PodSeen {
+	return timeline.PodSeen{ArrivedAt: after(at), Live: true, Pod: timeline.Pod{
+		UID: uid, RuntimeUID: uid, Namespace: "ns", Name: uid, Node: "node-1", CreatedAt: created, Phase: "Pending", Reason: reason,
+	}}
+}
+
+// acknowledged tells more than seen.
+func acknowledged(uid string, at float64) timeline.PodSeen {
+	o := seen(uid, at, "")
+	o.Pod.AcknowledgedAt = after(at)
+	return o
+}
+
+// event is news about a container.
+func event(uid string, at float64, container string) timeline.EventSeen {
+	return timeline.EventSeen{UID: uid, ArrivedAt: after(at), Container: container, Reason: "Pulling",
+		Message: `Pulling image "x"`, FirstAt: after(at), LastAt: after(at), Count: 1}
+}
+
+// silent is news about the runtime.
+func silent(from, until float64) timeline.RuntimeSilent {
+	return timeline.RuntimeSilent{ArrivedAt: after(until), From: after(from), Until: after(until)}
+}
+
+func gone(uid string, at float64) timeline.PodGone {
+	return timeline.PodGone{UID: uid, ArrivedAt: after(at)}
+}
+
+// bench is a keeper whose saves the test sees.
+type bench struct {
+	*Keeper
+	saves  [][]byte // each file as it was written
+	refuse atomic.Pointer[error]
+	logs   *observer.ObservedLogs
+	health []string // changes
+}
+
+func (b *bench) report(up bool, detail string) {
+	text := "down: " + detail
+	if up {
+		text = "up"
+	}
+	if n := len(b.health); n == 0 || b.health[n-1] != text {
+		b.health = append(b.health, text)
+	}
+}
+
+func newBench(t *testing.T, left Contents) *bench {
+	t.Helper()
+	core, logs := observer.New(zapcore.DebugLevel)
+	b := &bench{logs: logs}
+	d := &Dir{Contents: left, file: "memory", replace: func([][]byte) error { return nil }}
+	k, err := d.Keeper(Config{
+		Node: "node-1", Header: record.Header{Agent: "v1", Scope: timeline.Scope{Since: created}}, Now: time.Now,
+		Report: b.report, Registerer: prometheus.NewRegistry(), Logger: zap.New(core),
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	b.Keeper = k
+	k.replace = func(lines [][]byte) error {
+		if err := b.refuse.Load(); err != nil {
+			return *err
+		}
+		b.saves = append(b.saves, slices.Concat(lines...))
+		return nil
+	}
+	return b
+}
+
+// saved is what the next agent would find.
+func (b *bench) saved(t *testing.T) Contents {
+	t.Helper()
+	if err := b.save(); err != nil {
+		t.Fatal(err)
+	}
+	text := b.saves[len(b.saves)-1]
+	if len(text) > maxFile {
+		t.Errorf("%d bytes, more than may be read", len(text))
+	}
+	c, err := parse(text, "node-1")
+	if err != nil {
+		t.Fatalf("%v in\n%s", err, text)
+	}
+	return c
+}

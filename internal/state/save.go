@@ -1,0 +1,137 @@
+package state
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+
+	"go.uber.org/zap"
+
+	"github.com/podlapse/podlapse/internal/record"
+	"github.com/podlapse/podlapse/pkg/timeline"
+)
+
+// save writes all that is kept.
+func (k *Keeper) save() error {
+	lines, pods, err := k.lines()
+	if err == nil {
+		err = k.replace(lines)
+	}
+	k.note(pods, err)
+	if err != nil {
+		err = fmt.Errorf("save %s: %w", k.file, err)
+		k.config.Report(false, err.Error())
+		return err
+	}
+	k.config.Report(true, "saved in "+k.file)
+	return nil
+}
+
+// note remembers what became of a save, and of which pods something is in the file if it went well.
+func (k *Keeper) note(pods []*inFlight, err error) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if k.failing = err != nil; k.failing {
+		return
+	}
+	for _, p := range pods {
+		p.saved = true
+	}
+}
+
+// lines is the file as it should be, and the pods that it tells of. Observations are encoded without the lock.
+func (k *Keeper) lines() ([][]byte, []*inFlight, error) {
+	type batch struct {
+		pod   *inFlight
+		fresh []fresh
+	}
+	var batches []batch
+	k.mu.Lock()
+	lost, room := k.lost, maxLineBytes
+	k.lost = 0
+	for _, p := range k.inFlight {
+		room -= p.bytes
+		if len(p.fresh) > 0 {
+			batches = append(batches, batch{p, p.fresh})
+			p.fresh = nil
+		}
+	}
+	k.mu.Unlock()
+
+	var overfull []*inFlight
+	for _, b := range batches {
+		left, added := b.pod.encode(b.fresh, room)
+		room -= added
+		if left > 0 {
+			lost += left
+			overfull = append(overfull, b.pod)
+		}
+	}
+
+	k.mu.Lock()
+	for _, p := range overfull {
+		p.full = true
+	}
+	k.tellLost(lost)
+	lines, pods, err := k.content()
+	k.mu.Unlock()
+	if err != nil {
+		return nil, nil, err
+	}
+	var sum uint32
+	for _, line := range lines {
+		sum = checksum(sum, line)
+	}
+	end, err := seal(sum)
+	return append(lines, end), pods, err
+}
+
+// tellLost counts what was left out, and logs when that begins. It needs the lock.
+func (k *Keeper) tellLost(lost int) {
+	k.dropped.Add(float64(lost))
+	if lost > 0 && !k.full {
+		k.config.Logger.Warn("state exceeds its size limit: the newest observations will not survive a restart", zap.Int("left_out", lost))
+	}
+	k.full = lost > 0 || len(k.inFlight) == maxInFlight || len(k.reported) == maxReported
+	for _, p := range k.inFlight {
+		k.full = k.full || p.full
+	}
+}
+
+// content is all lines but the last, and the pods that they tell of. It needs the lock.
+func (k *Keeper) content() (lines [][]byte, pods []*inFlight, err error) {
+	first, err := encodeLine(header{kindHeader, version, k.config.Node, k.config.Now().UTC(), k.eventsUntil})
+	if err != nil {
+		return nil, nil, err
+	}
+	lines = [][]byte{first}
+	for _, uid := range k.reported {
+		line, err := encodeLine(reportedLine{kindReported, uid})
+		if err != nil {
+			return nil, nil, err
+		}
+		lines = append(lines, line)
+	}
+	lines = append(lines, k.recording)
+	if len(k.inFlight) == 0 {
+		k.silences = timeline.SilenceLog{} // the pods that start from now on began later
+	}
+	for _, silent := range k.silences.Silences() {
+		line, err := record.Encode(silent)
+		if err != nil {
+			return nil, nil, err
+		}
+		lines = append(lines, line)
+	}
+	for _, uid := range slices.Sorted(maps.Keys(k.inFlight)) {
+		p := k.inFlight[uid]
+		lines = append(lines, p.lines...)
+		if p.latest != nil {
+			lines = append(lines, p.latest)
+		}
+		if len(p.lines) > 0 || p.latest != nil {
+			pods = append(pods, p)
+		}
+	}
+	return lines, pods, nil
+}

@@ -1,0 +1,208 @@
+package top
+
+import (
+	"errors"
+	"flag"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/podlapse/podlapse/internal/terminal"
+	"github.com/podlapse/podlapse/pkg/client"
+	"github.com/podlapse/podlapse/pkg/export"
+	"github.com/podlapse/podlapse/pkg/imagepull"
+	"github.com/podlapse/podlapse/pkg/timeline"
+)
+
+var update = flag.Bool("update", false, "rewrite testdata")
+
+func golden(t *testing.T, name string, lines []string) {
+	t.Helper()
+	got, path := strings.Join(lines, "\n")+"\n", filepath.Join("testdata", name)
+	if *update {
+		if err := os.WriteFile(path, []byte(got), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	want, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got != string(want) {
+		t.Errorf("%s differs; got:\n%s\nwant:\n%s", path, got, want)
+	}
+}
+
+var noon = time.Date(2026, time.March, 1, 12, 0, 0, 0, time.UTC)
+
+func starting(node, name string, total time.Duration, phase timeline.Phase, container string, inPhase time.Duration) client.Event {
+	return client.Event{Kind: client.KindPod, Record: export.Record{
+		ID: node + name, Namespace: "shop", Name: name, Node: node, State: timeline.StateStarting, Total: export.Seconds(total),
+		Phases: []export.PhaseRecord{
+			{Phase: timeline.PhaseScheduling, Length: export.Seconds(total - inPhase)},
+			{Phase: phase, Cause: timeline.CauseOf(phase), Container: container, Length: export.Seconds(inPhase), Open: true},
+		},
+	}}
+}
+
+func over(node, name string, state timeline.State, total time.Duration, at time.Time, verdict string) client.Event {
+	return client.Event{Kind: client.KindPod, Record: export.Record{
+		ID: node + name, Namespace: "shop", Name: name, Node: node, State: state, Total: export.Seconds(total), SettledAt: export.InstantOf(at), Verdict: verdict,
+	}}
+}
+
+func open(b *Board, agent, node string, events ...client.Event) {
+	b.Join(agent, node)
+	for _, e := range append([]client.Event{{Kind: client.KindOpen}, {Kind: client.KindReset}}, events...) {
+		b.Take(agent, e, noon)
+	}
+}
+
+// cluster is two nodes on which pods start, and one of which nothing comes.
+func cluster() *Board {
+	b := NewBoard(time.Hour)
+	open(b, "agent-a", "node-a",
+		starting("node-a", "web-0", 8*time.Second, timeline.PhasePull, "app", 5*time.Second),
+		starting("node-a", "web-1", 7*time.Second, timeline.PhasePullQueue, "app", 6*time.Second),
+		over("node-a", "cache-0", timeline.StateReady, 2500*time.Millisecond, noon.Add(-time.Minute), "2.5 s to ready: 1.0 s volumes; ±0.1 s"),
+		client.Event{Kind: client.KindPulls, Pulls: []export.LivePullRecord{
+			{Namespace: "shop", Pod: "web-0", Container: "app", Registry: "registry.example", Outcome: imagepull.OutcomePulling, State: "pulling", DoneBytes: 5 << 20, TotalBytes: 20 << 20},
+			{Namespace: "shop", Pod: "web-1", Container: "app", Registry: "registry.example", Outcome: imagepull.OutcomePulling, State: "queued"},
+		}})
+	crash := starting("node-b", "crash", 10*time.Minute, timeline.PhaseCrashBackoff, "app", 3*time.Minute)
+	crash.Record.Phases[1].Attempt, crash.Record.Reason = 4, "CrashLoopBackOff"
+	open(b, "agent-b", "node-b", crash, over("node-b", "broken", timeline.StateFailed, time.Second, noon.Add(-2*time.Second), "failed after 1.0 s: Evicted"))
+	b.Join("agent-c", "node-c")
+	b.Lose("agent-c", errors.New("connection refused\x1b[2J"), noon)
+	return b
+}
+
+func TestView(t *testing.T) {
+	later := noon.Add(2 * time.Second) // in which all that starts has grown older
+	golden(t, "cluster.txt", cluster().View(later, terminal.Page{}, 0))
+	golden(t, "cluster-90-columns.txt", cluster().View(later, terminal.Page{Columns: 90, Fit: true, Color: true}, 40))
+	golden(t, "cluster-12-lines.txt", cluster().View(later, terminal.Page{Columns: 90, Fit: true}, 12))
+	golden(t, "nobody.txt", NewBoard(time.Hour).View(later, terminal.Page{}, 0))
+	one := NewBoard(time.Hour)
+	open(one, "", "", starting("node-a", "web-0", time.Second, timeline.PhaseVolumes, "", time.Second))
+	golden(t, "one-node.txt", one.View(later, terminal.Page{}, 0))
+}
+
+func TestBoardFollows(t *testing.T) {
+	b := cluster()
+	shows := func(want ...string) {
+		t.Helper()
+		text := strings.Join(b.View(noon, terminal.Page{}, 0), "\n")
+		for _, w := range want {
+			without, hidden := strings.CutPrefix(w, "!")
+			if strings.Contains(text, without) == hidden {
+				t.Errorf("want %s in\n%s", w, text)
+			}
+		}
+	}
+	key := func(name string) export.PodKey { return export.PodKey{ID: "node-a" + name} }
+	shows("3 starting", "shop/web-0", "queued for registry.example", "5.0 of 20.0 MiB (25 %) from registry.example", "app #5, CrashLoopBackOff")
+	b.Take("agent-a", over("node-a", "web-0", timeline.StateReady, 9*time.Second, noon, "9.0 s to ready"), noon)
+	b.Take("agent-a", client.Event{Kind: client.KindGone, Pod: key("web-1")}, noon)
+	b.Take("agent-a", client.Event{Kind: client.KindGone, Pod: key("cache-0")}, noon)
+	b.Take("agent-a", client.Event{Kind: client.KindPulls}, noon)
+	shows("1 starting, 4 started recently", "shop/web-0    ready", "shop/web-1    deleted", "shop/cache-0  ready", "!pulls in progress")
+	b.Take("agent-a", client.Event{Kind: client.KindOut, Pod: key("web-0")}, noon)
+	b.Take("agent-a", client.Event{Kind: client.KindBroken, Err: errors.New("eof")}, noon)
+	shows("!web-0", "no data from node-a: eof", "web-1")
+	b.Take("agent-a", client.Event{Kind: client.KindPulls, Pulls: make([]export.LivePullRecord, 1)}, noon)
+	b.Take("agent-a", client.Event{Kind: client.KindOpen}, noon)
+	b.Take("agent-a", client.Event{Kind: client.KindReset}, noon)
+	shows("!node-a: eof", "!web-1", "!pulls in progress")
+	b.Leave("agent-b")
+	b.Take("agent-b", client.Event{Kind: client.KindPod}, noon) // which was under way
+	shows("0 starting, 0 started recently", "!node-b")
+	if b.over != 0 || b.begun != 0 {
+		t.Errorf("%d over, %d begun", b.over, b.begun)
+	}
+}
+
+// TestWhatNothingComesOf is shown as it was told, and that it is old, until something comes again.
+func TestWhatNothingComesOf(t *testing.T) {
+	b := NewBoard(time.Hour)
+	open(b, "a", "node-a", starting("node-a", "web-0", 8*time.Second, timeline.PhasePull, "app", 5*time.Second))
+	for range 2 { // the second try fails as well
+		b.Take("a", client.Event{Kind: client.KindBroken, Err: errors.New("eof")}, noon.Add(2*time.Second))
+	}
+	later := noon.Add(time.Minute)
+	if text := strings.Join(b.View(later, terminal.Page{}, 0), "\n"); !strings.Contains(text, "shop/web-0  10.0 s  pull   7.0 s  as of 58.0 s ago, app") {
+		t.Errorf("%s", text)
+	}
+	b.Take("a", client.Event{Kind: client.KindOpen}, later)
+	if text := strings.Join(b.View(later, terminal.Page{}, 0), "\n"); !strings.Contains(text, "shop/web-0  1m08s  pull   1m05s  app") {
+		t.Errorf("%s", text)
+	}
+}
+
+// TestWhatIsLongOverIsNotShown though the agent told of it when it was news.
+func TestWhatIsLongOverIsNotShown(t *testing.T) {
+	b := NewBoard(10 * time.Minute)
+	open(b, "a", "node-a", over("node-a", "web-0", timeline.StateReady, time.Second, noon, "1.0 s to ready"))
+	for after, want := range map[time.Duration]string{10 * time.Minute: "1 started recently", 10*time.Minute + time.Second: "0 started recently"} {
+		if text := strings.Join(b.View(noon.Add(after), terminal.Page{}, 0), "\n"); !strings.Contains(text, want) || strings.Contains(text, "web-0") != (want[0] == '1') {
+			t.Errorf("after %s want %s in\n%s", after, want, text)
+		}
+	}
+}
+
+// TestBoardIsBounded has more start-ups than there is room for, all over at the same time and then all going on.
+func TestBoardIsBounded(t *testing.T) {
+	b := NewBoard(time.Hour)
+	open(b, "a", "node-a")
+	for i := range 3 * maxOver {
+		b.Take("a", over("node-a", fmt.Sprint("over-", i), timeline.StateReady, 0, noon, ""), noon)
+	}
+	b.Take("a", over("node-a", "latest", timeline.StateReady, 0, noon.Add(time.Second), ""), noon)
+	for i := range maxStarting + 10 {
+		b.Take("a", starting("node-a", fmt.Sprint("new-", i), time.Second, timeline.PhasePull, "", 0), noon)
+	}
+	pulls := make([]export.LivePullRecord, 3*maxPulls)
+	for i := range pulls {
+		pulls[i].Pod = fmt.Sprint(i)
+	}
+	b.Take("a", client.Event{Kind: client.KindPulls, Pulls: pulls}, noon)
+	if len(b.agents["a"].rows) > maxStarting+2*maxOver || len(b.agents["a"].pulls) > maxPulls {
+		t.Errorf("%d rows, %d pulls", len(b.agents["a"].rows), len(b.agents["a"].pulls))
+	}
+	lines := b.View(noon, terminal.Page{Columns: 150, Fit: true}, 24)
+	if text := strings.Join(lines, "\n"); len(lines) != 24 || !strings.Contains(text, "not all are shown") || !strings.Contains(text, "latest") {
+		t.Errorf("%d lines\n%s", len(lines), text)
+	}
+}
+
+// TestViewOfHostileRecords holds that what an agent tells cannot control the terminal, whatever its size.
+func TestViewOfHostileRecords(t *testing.T) {
+	evil := strings.Repeat("<script>\x1b[2J\u202e\u0301\n漢", 1<<15)
+	b := NewBoard(time.Hour)
+	b.Join("x", evil)
+	event := starting(evil, evil, time.Second, timeline.Phase(evil), evil, 0)
+	event.Record.Namespace, event.Record.Reason = evil, evil
+	b.Take("x", event, noon)
+	b.Take("x", over(evil, "over", timeline.State(evil), -1, noon.Add(time.Hour), evil), noon)
+	b.Take("x", client.Event{Kind: client.KindPulls, Pulls: []export.LivePullRecord{{Namespace: evil, Pod: evil, Container: evil, Registry: evil, State: "pulling"}}}, noon)
+	b.Lose("x", errors.New(evil), noon)
+	for columns := range 200 {
+		for _, lines := range []int{1, 3, 24} {
+			view := b.View(noon, terminal.Page{Columns: columns, Fit: true, Cut: true}, lines)
+			if len(view) > lines {
+				t.Fatalf("%d lines of %d", len(view), lines)
+			}
+			for _, line := range view {
+				if terminal.Clean(line) != line {
+					t.Fatalf("%q", line)
+				}
+				if terminal.Cells(line) > columns {
+					t.Fatalf("%d columns: %q", columns, line)
+				}
+			}
+		}
+	}
+}

@@ -1,0 +1,261 @@
+package web
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"io"
+	"maps"
+	"net/http"
+	"os"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/santhosh-tekuri/jsonschema/v6"
+
+	"github.com/podlapse/podlapse/docs"
+	"github.com/podlapse/podlapse/internal/filter"
+	"github.com/podlapse/podlapse/internal/health"
+	"github.com/podlapse/podlapse/pkg/export/exporttest"
+	"github.com/podlapse/podlapse/pkg/imagepull"
+	"github.com/podlapse/podlapse/pkg/timeline"
+)
+
+// openAPI is what these tests read of the document.
+type openAPI struct {
+	Paths map[string]struct {
+		Get struct {
+			Parameters []struct {
+				Ref string `json:"$ref"`
+			}
+			Responses map[string]any
+		}
+	}
+	Components struct {
+		Parameters map[string]struct {
+			Name, In string
+			Schema   struct {
+				Minimum, Maximum, Default int
+				Items                     struct{ Enum []string }
+			}
+		}
+	}
+}
+
+func readOpenAPI(t *testing.T) openAPI {
+	t.Helper()
+	var document openAPI
+	if err := json.Unmarshal(docs.OpenAPI, &document); err != nil {
+		t.Fatal(err)
+	}
+	return document
+}
+
+// TestEveryAddressIsInTheDocument reads the addresses from the source: a mux does not list them.
+func TestEveryAddressIsInTheDocument(t *testing.T) {
+	document := readOpenAPI(t)
+	served := map[string]bool{}
+	for _, pattern := range patterns(t) {
+		if pattern != "/" { // the answer to all that is not there
+			served[strings.TrimSuffix(pattern, "{$}")] = true
+		}
+	}
+	if len(served) < 10 {
+		t.Fatalf("only %v found", served)
+	}
+	for path := range document.Paths {
+		if !served[path] {
+			t.Errorf("%s is in the document and not served", path)
+		}
+	}
+	for path := range served {
+		if _, ok := document.Paths[path]; !ok {
+			t.Errorf("%s is served and not in the document", path)
+		}
+	}
+}
+
+func patterns(t *testing.T) []string {
+	t.Helper()
+	var patterns []string
+	entries, err := os.ReadDir(".")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, entry := range entries {
+		if name := entry.Name(); !strings.HasSuffix(name, ".go") || strings.HasSuffix(name, "_test.go") {
+			continue
+		}
+		file, err := parser.ParseFile(token.NewFileSet(), entry.Name(), nil, 0)
+		if err != nil {
+			t.Fatal(err)
+		}
+		ast.Inspect(file, func(n ast.Node) bool {
+			call, ok := n.(*ast.CallExpr)
+			if !ok || len(call.Args) != 2 {
+				return true
+			}
+			called, ok := call.Fun.(*ast.SelectorExpr)
+			if !ok || called.Sel.Name != "Handle" && called.Sel.Name != "HandleFunc" {
+				return true
+			}
+			literal, ok := call.Args[0].(*ast.BasicLit)
+			if !ok {
+				t.Errorf("%s: an address that is no literal cannot be held against the document", entry.Name())
+				return true
+			}
+			pattern, _ := strconv.Unquote(literal.Value)
+			patterns = append(patterns, pattern)
+			return true
+		})
+	}
+	return patterns
+}
+
+// TestParametersAreThoseOfTheDocument asks with each parameter that the document has, and with none that it does not have.
+func TestParametersAreThoseOfTheDocument(t *testing.T) {
+	document := readOpenAPI(t)
+	for path, item := range document.Paths {
+		if !strings.HasPrefix(path, "/api/v1/") {
+			continue
+		}
+		var named []string
+		for _, p := range item.Get.Parameters {
+			if parameter := document.Components.Parameters[strings.TrimPrefix(p.Ref, "#/components/parameters/")]; parameter.In == "query" {
+				named = append(named, parameter.Name)
+			}
+		}
+		slices.Sort(named)
+		answer := (&fake{}).ask(t, http.MethodGet, strings.NewReplacer("{namespace}", "a", "{name}", "b").Replace(path)+"?no-such-parameter=1")
+		if answer.Code == http.StatusOK && strings.HasSuffix(path, ".json") {
+			continue // documents have none and mind none
+		}
+		_, list, _ := strings.Cut(decode[problem](t, answer).Reason, "must be one of ")
+		if list != strings.Join(named, ", ") {
+			t.Errorf("%s knows %q, the document has %q", path, list, named)
+		}
+	}
+	parameters := document.Components.Parameters
+	if limit := parameters["limit"].Schema; limit.Minimum != 1 || limit.Maximum != maxLimit || limit.Default != defaultLimit {
+		t.Errorf("limit: %+v", limit)
+	}
+	if got := parameters["phase"].Schema.Items.Enum; fmt.Sprint(got) != fmt.Sprint(timeline.Phases()) {
+		t.Errorf("phases %v, want %v", got, timeline.Phases())
+	}
+	if got := parameters["state"].Schema.Items.Enum; fmt.Sprint(got) != fmt.Sprint(filter.States()) {
+		t.Errorf("states %v, want %v", got, filter.States())
+	}
+}
+
+const documentURL = "http://agent.example/api/v1/openapi.json"
+
+// schemaOf is a schema of the document, by its place there.
+func schemaOf(t *testing.T, pointer ...string) *jsonschema.Schema {
+	t.Helper()
+	compiler := jsonschema.NewCompiler()
+	compiler.DefaultDraft(jsonschema.Draft2020)
+	compiler.AssertFormat()
+	for url, text := range map[string][]byte{documentURL: docs.OpenAPI, "http://agent.example/api/v1/records.schema.json": docs.RecordsSchema} {
+		document, err := jsonschema.UnmarshalJSON(bytes.NewReader(text))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := compiler.AddResource(url, document); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for i, name := range pointer {
+		pointer[i] = strings.NewReplacer("~", "~0", "/", "~1").Replace(name)
+	}
+	schema, err := compiler.Compile(documentURL + "#/" + strings.Join(pointer, "/"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return schema
+}
+
+func check(t *testing.T, schema *jsonschema.Schema, what string, text []byte) {
+	t.Helper()
+	value, err := jsonschema.UnmarshalJSON(bytes.NewReader(text))
+	if err == nil {
+		err = schema.Validate(value)
+	}
+	if err != nil {
+		t.Errorf("%s: %v\n%.3000s", what, err, text)
+	}
+}
+
+// TestAnswersKeepToTheDocument asks every address, full and empty, right and wrong, and holds the answers against the document.
+func TestAnswersKeepToTheDocument(t *testing.T) {
+	pulling := exporttest.Changed(exporttest.StartUp(2), 1)
+	pulling.Pulls = append(pulling.Pulls, timeline.Pull{
+		Container: "late", Kind: timeline.KindMain, Image: "r.example/x:1", Registry: "r.example", Outcome: imagepull.OutcomePulling, RequestedAt: firstStart,
+	})
+	debugged := exporttest.StartUp(1)
+	debugged.Debug = []timeline.Pull{{Container: "debugger", Kind: timeline.KindEphemeral, Image: "r.example/tools:1", Outcome: imagepull.OutcomeDownloaded}}
+	full := &fake{
+		timelines: []timeline.Timeline{debugged, pulling}, gone: startUps(3, 6),
+		statuses: []health.Status{{Part: "cri", Detail: "refused", Since: firstStart}, {Part: "pod_watch", Up: true, Since: firstStart}},
+		objects: func(w io.Writer, _ func(namespace, name, labels string) bool) error {
+			_, err := io.WriteString(w, `{"kind":"PodList","apiVersion":"v1","metadata":{"resourceVersion":"1"},"cache":{"connected":true,"age_seconds":1.5,"verified_at":null},"items":[{}]}`)
+			return err
+		},
+	}
+	names := strings.NewReplacer("{namespace}", pulling.Namespace, "{name}", pulling.Name)
+	statuses := map[string]map[int]bool{}
+	for _, path := range slices.Sorted(maps.Keys(readOpenAPI(t).Paths)) {
+		if !strings.HasPrefix(path, "/api/v1/") || path == "/api/v1/stream" {
+			continue
+		}
+		statuses[path] = map[int]bool{}
+		for _, f := range []*fake{full, {}, {err: io.ErrClosedPipe, timelines: full.timelines}} {
+			for _, query := range []string{"", "?no-such-parameter=1"} {
+				answer := f.ask(t, http.MethodGet, names.Replace(path)+query)
+				statuses[path][answer.Code] = true
+				place := []string{"paths", path, "get", "responses", strconv.Itoa(answer.Code), "content", "application/json", "schema"}
+				if answer.Code != http.StatusOK {
+					place = []string{"components", "schemas", "Problem"}
+					if _, ok := readOpenAPI(t).Paths[path].Get.Responses[strconv.Itoa(answer.Code)]; !ok {
+						t.Errorf("%s answers %d, which is not in the document", path, answer.Code)
+					}
+				}
+				check(t, schemaOf(t, place...), path+query, answer.Body.Bytes())
+			}
+		}
+		if !statuses[path][http.StatusOK] {
+			t.Errorf("%s: no answer", path)
+		}
+		other := full.ask(t, http.MethodPost, names.Replace(path))
+		if _, ok := readOpenAPI(t).Paths[path].Get.Responses["default"]; !ok || other.Code != http.StatusMethodNotAllowed {
+			t.Errorf("%s answers other methods with %d, and the document has no word for other errors: %t", path, other.Code, !ok)
+		}
+		check(t, schemaOf(t, "components", "schemas", "Problem"), "POST "+path, other.Body.Bytes())
+	}
+}
+
+// A schema that takes anything would prove nothing.
+func TestTheDocumentRefusesWhatIsWrong(t *testing.T) {
+	for name, text := range map[string]string{
+		"PodList":  `{"items":[{}]}`,
+		"Node":     `{"node":"x"}`,
+		"PullList": `{"items":[],"recent":[{"container":"x"}]}`,
+		"Registry": `{"registry":"x","outcomes":{},"failures":{},"going_on":0,"bytes":0,"download_seconds":0,"other":1}`,
+		"Evidence": `{"at":"yesterday","parts":[],"start_ups":{"known":0,"reconstructed":0,"with_conflicts":0,"with_missing":0,"with_lost_events":0},"total_seconds":0,"unattributed_seconds":0}`,
+		"Trace":    `{"traceEvents":[{"ph":"X","name":"x","cat":"x","ts":0,"pid":1,"tid":1}],"displayTimeUnit":"ms","otherData":{}}`,
+		"Problem":  `{"error":"x"}`,
+		"PodKey":   `{"id":"x"}`,
+	} {
+		value, err := jsonschema.UnmarshalJSON(strings.NewReader(text))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if schemaOf(t, "components", "schemas", name).Validate(value) == nil {
+			t.Errorf("%s takes %s", name, text)
+		}
+	}
+}

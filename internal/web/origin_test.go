@@ -1,0 +1,147 @@
+package web
+
+import (
+	"context"
+	"net/http"
+	"net/http/httptest"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/podlapse/podlapse/internal/health"
+	"github.com/podlapse/podlapse/pkg/timeline"
+)
+
+// asking is a request to the agent, over loopback unless another remote is given.
+type asking struct {
+	path   string
+	host   string
+	remote string
+	header map[string]string
+}
+
+func (a asking) answer(t *testing.T, config Config) *httptest.ResponseRecorder {
+	t.Helper()
+	local := "127.0.0.1:9717"
+	if a.remote != "" {
+		local = "10.0.0.8:9717"
+	} else {
+		a.remote = "127.0.0.1:4000"
+	}
+	ctx := context.WithValue(t.Context(), http.LocalAddrContextKey, address(local))
+	request := httptest.NewRequestWithContext(ctx, http.MethodGet, a.path, nil)
+	request.RemoteAddr, request.Host = a.remote, a.host
+	for name, value := range a.header {
+		request.Header.Set(name, value)
+	}
+	answer := httptest.NewRecorder()
+	handlerOf(config).ServeHTTP(answer, request)
+	return answer
+}
+
+// TestForeignNamesAreRefused: a browser asks under them when a foreign page has its name lead to a forwarded port (DNS rebinding).
+func TestForeignNamesAreRefused(t *testing.T) {
+	config := (&fake{}).config()
+	config.Hosts = []string{"agent.example"}
+	refused := map[string]bool{
+		"evil.example": true, "evil.example:9717": true, "localhost.evil.example": true, "127.0.0.1.evil.example:9717": true,
+		"[evil]": true, "agent.example.evil": true, ".": true,
+		"localhost": false, "LocalHost:10000": false, "127.0.0.1:9717": false, "10.0.0.8": false, "[::1]:9717": false, "[fe80::1]": false,
+		"agent.example": false, "Agent.Example:9717": false, "": false, "localhost.": false,
+	}
+	for _, path := range append(addresses(t), "/none") {
+		if strings.HasSuffix(path, "/stream") || strings.HasSuffix(path, "/{profile}") {
+			continue // the one has no end, the other is slow
+		}
+		for host, want := range refused {
+			answer := asking{path: path, host: host}.answer(t, config)
+			got := answer.Code == http.StatusForbidden && strings.Contains(answer.Body.String(), "--web-hosts")
+			if got != want {
+				t.Errorf("%s as %q: %d %.100s", path, host, answer.Code, answer.Body)
+			}
+		}
+		// Names that lead to a pod are others' to choose: a Service's, a node's in Prometheus, the API server's behind its proxy.
+		if answer := (asking{path: path, host: "api.example:6443", remote: "10.0.0.7:4000"}).answer(t, config); strings.Contains(answer.Body.String(), "--web-hosts") {
+			t.Errorf("%s from elsewhere: %d %s", path, answer.Code, answer.Body)
+		}
+	}
+}
+
+// TestForeignPagesAreRefused: a browser says that another site's page has it ask. A link may lead to the page itself.
+func TestForeignPagesAreRefused(t *testing.T) {
+	for _, test := range []struct {
+		path               string
+		site, mode, target string
+		refused            bool
+	}{
+		{"/api/v1/pods", "cross-site", "cors", "empty", true},
+		{"/api/v1/pods", "cross-site", "no-cors", "script", true},
+		{"/api/v1/pods", "cross-site", "navigate", "document", true},
+		{"/metrics", "cross-site", "no-cors", "image", true},
+		{"/livez", "cross-site", "no-cors", "image", true},
+		{"/", "cross-site", "navigate", "document", false},
+		{"/", "cross-site", "navigate", "iframe", true},
+		{"/", "cross-site", "no-cors", "document", true},
+		{"/", "none", "navigate", "document", false},
+		{"/api/v1/pods", "same-origin", "cors", "empty", false},
+		{"/api/v1/pods", "same-site", "cors", "empty", false},
+		{"/api/v1/pods", "none", "navigate", "document", false},
+		{"/api/v1/pods", "", "", "", false},
+	} {
+		header := map[string]string{"Accept": "text/html", "Sec-Fetch-Site": test.site, "Sec-Fetch-Mode": test.mode, "Sec-Fetch-Dest": test.target}
+		answer := asking{path: test.path, host: "localhost:9717", header: header}.answer(t, (&fake{}).config())
+		if (answer.Code == http.StatusForbidden) != test.refused {
+			t.Errorf("%+v: %d %s", test, answer.Code, answer.Body)
+		}
+	}
+}
+
+// TestNamesAreToldOverLoopbackOnly holds what others may read where the agent is not opened: no name of a pod.
+func TestNamesAreToldOverLoopbackOnly(t *testing.T) {
+	open := []string{"/", "/livez", "/healthz", "/readyz", "/metrics"}
+	f := &fake{timelines: []timeline.Timeline{{Namespace: "a", Name: "b", UID: "1", CreatedAt: firstStart}}}
+	config := f.config()
+	config.LocalOnly = true
+	forwarded := map[string]string{"X-Forwarded-For": "127.0.0.1"}
+	for _, path := range addresses(t) {
+		if strings.HasSuffix(path, "/stream") {
+			continue // has no end where it is open
+		}
+		if strings.HasPrefix(path, "/debug/") {
+			continue // has a test of its own
+		}
+		want := []bool{true, slices.Contains(open, path), slices.Contains(open, path)}
+		for i, ask := range []asking{
+			{path: path, host: "localhost"}, {path: path, host: "10.0.0.8:9717", remote: "10.0.0.7:4000"},
+			{path: path, host: "localhost", header: forwarded},
+		} {
+			answer := ask.answer(t, config)
+			if (answer.Code != http.StatusForbidden) != want[i] {
+				t.Errorf("%+v: %d %.100s", ask, answer.Code, answer.Body)
+			}
+			if answer.Code == http.StatusForbidden && decode[problem](t, answer).Error != "not_local" {
+				t.Errorf("%+v: %s", ask, answer.Body)
+			}
+		}
+	}
+	page := asking{path: "/", host: "10.0.0.8:9717", remote: "10.0.0.7:4000", header: map[string]string{"Accept": "text/html"}}
+	if answer := page.answer(t, config); answer.Code != http.StatusForbidden {
+		t.Errorf("the page: %d", answer.Code)
+	}
+	stream := asking{path: "/api/v1/stream", host: "10.0.0.8:9717", remote: "10.0.0.7:4000"}
+	if answer := stream.answer(t, config); answer.Code != http.StatusForbidden {
+		t.Errorf("the stream: %d", answer.Code)
+	}
+}
+
+// TestDetailsOfReadinessAreForWhoMayRead: they can name pods, and what fails at an address.
+func TestDetailsOfReadinessAreForWhoMayRead(t *testing.T) {
+	f := &fake{statuses: []health.Status{{Part: "pod_watch", Up: true, Detail: "watching"}, {Part: "annotations", Detail: "patch pod shop/web-0: refused"}}}
+	config := f.config()
+	config.LocalOnly = true
+	here := asking{path: "/readyz?verbose", host: "localhost"}.answer(t, config).Body.String()
+	there := asking{path: "/readyz?verbose", host: "10.0.0.8", remote: "10.0.0.7:4000"}.answer(t, config).Body.String()
+	if !strings.Contains(here, "shop/web-0") || strings.Contains(there, "shop/web-0") || !strings.Contains(there, "[-]annotations down") {
+		t.Errorf("here:\n%s\nthere:\n%s", here, there)
+	}
+}

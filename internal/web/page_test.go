@@ -1,0 +1,93 @@
+package web
+
+import (
+	"compress/gzip"
+	"context"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/podlapse/podlapse/internal/page"
+)
+
+// shownTo asks as a browser does that shows a page.
+func shownTo(t *testing.T, handler http.Handler, path string, headers ...string) *httptest.ResponseRecorder {
+	t.Helper()
+	request := httptest.NewRequestWithContext(t.Context(), http.MethodGet, path, nil)
+	request.Header.Set("Accept", "text/html,application/xhtml+xml,*/*;q=0.8")
+	for i := 0; i < len(headers); i += 2 {
+		request.Header.Set(headers[i], headers[i+1])
+	}
+	answer := httptest.NewRecorder()
+	handler.ServeHTTP(answer, request)
+	return answer
+}
+
+var asked = regexp.MustCompile(`"(page/[^"]+)"`)
+
+func TestThePageAndItsFiles(t *testing.T) {
+	handler := handlerOf((&fake{}).config())
+	home := shownTo(t, handler, "/")
+	header := home.Header()
+	if home.Code != http.StatusOK || header.Get("Content-Type") != "text/html; charset=utf-8" || header.Get("Content-Security-Policy") != page.Policy ||
+		header.Get("Cache-Control") != "no-store" || !slices.Contains(header.Values("Vary"), "Accept") { // beside Accept-Encoding
+		t.Fatalf("%d %v", home.Code, header)
+	}
+	files := asked.FindAllStringSubmatch(home.Body.String(), -1)
+	if len(files) < 5 {
+		t.Fatalf("the page asks for %v", files)
+	}
+	for _, file := range files {
+		answer := shownTo(t, handler, "/"+file[1], "Accept", "*/*")
+		if answer.Code != http.StatusOK || answer.Header().Get("Cache-Control") != "private, max-age=31536000, immutable" ||
+			answer.Header().Get("X-Content-Type-Options") != "nosniff" || answer.Body.Len() == 0 {
+			t.Errorf("%s: %d %v", file[1], answer.Code, answer.Header())
+		}
+	}
+	packed := shownTo(t, handler, "/"+files[len(files)-1][1], "Accept-Encoding", "gzip")
+	reader, err := gzip.NewReader(packed.Body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if text, err := io.ReadAll(reader); err != nil || !strings.Contains(string(text), "import ") || packed.Header().Get("Content-Encoding") != "gzip" {
+		t.Errorf("%v, %.100s", err, text)
+	}
+	for _, path := range []string{"/page/0000000000000000/main.js", "/page/x", strings.Replace("/"+files[0][1], "icon.svg", "index.html", 1), strings.Replace("/"+files[0][1], "icon.svg", "..%2fpage.go", 1)} {
+		if answer := shownTo(t, handler, path); answer.Code != http.StatusNotFound || decode[problem](t, answer).Error != "not_found" || answer.Header().Get("Cache-Control") != "no-store" {
+			t.Errorf("%s: %d %v", path, answer.Code, answer.Header())
+		}
+	}
+}
+
+func TestTheListIsForWhoShowsNoPages(t *testing.T) {
+	for _, accept := range []string{"", "*/*", "application/json"} {
+		answer := shownTo(t, handlerOf((&fake{}).config()), "/", "Accept", accept)
+		if answer.Code != http.StatusOK || !strings.Contains(answer.Body.String(), "/api/v1/stream") || answer.Header().Get("Content-Type") != "text/plain; charset=utf-8" {
+			t.Errorf("%q: %d %s", accept, answer.Code, answer.Body)
+		}
+	}
+}
+
+// Who may not read the API is shown no page; the list tells nothing of the node.
+func TestThePageWantsWhatTheAPIWants(t *testing.T) {
+	config := (&fake{}).config()
+	config.Access = func(_ context.Context, _, token, path string) (Verdict, error) {
+		if token == "reads" && path == "/" {
+			return Allowed, nil
+		}
+		return Denied, nil
+	}
+	handler := handlerOf(config)
+	for token, want := range map[string]int{"": http.StatusUnauthorized, "Bearer reads": http.StatusOK, "Bearer other": http.StatusForbidden} {
+		if answer := shownTo(t, handler, "/", "Authorization", token); answer.Code != want {
+			t.Errorf("%q: %d, want %d", token, answer.Code, want)
+		}
+		if answer := shownTo(t, handler, "/", "Authorization", token, "Accept", "*/*"); answer.Code != http.StatusOK {
+			t.Errorf("%q: the list is answered with %d", token, answer.Code)
+		}
+	}
+}

@@ -1,0 +1,181 @@
+package web
+
+import (
+	"bytes"
+	"encoding/base64"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"slices"
+	"strconv"
+
+	"github.com/podlapse/podlapse/internal/filter"
+	"github.com/podlapse/podlapse/pkg/export"
+)
+
+// podFilters are the parameters that choose among the pods.
+func podFilters() []string { return filter.Names() }
+
+func (a api) list(w http.ResponseWriter, r *http.Request) {
+	f, ok := a.asks(w, r, podFilters(), "limit", "continue")
+	if !ok {
+		return
+	}
+	limit, ok := limitOf(w, r)
+	if !ok {
+		return
+	}
+	after, ok := afterOf(w, r)
+	if !ok {
+		return
+	}
+	all, ok := a.known(w, r, func(k filter.Key, _ string) bool { return f.MayMatch(k) })
+	if !ok {
+		return
+	}
+	if after != nil {
+		i, found := slices.BinarySearchFunc(all, *after, func(s startUp, p place) int { return s.place().compare(p) })
+		if found {
+			i++
+		}
+		all = all[i:]
+	}
+	listed, remaining, err := paged(all, f, limit)
+	if err != nil {
+		a.fails(w, err)
+		return
+	}
+	answerJSON(w, r, listed.text(remaining))
+}
+
+// podPage is the items of an answer.
+type podPage struct {
+	items [][]byte
+	last  place
+}
+
+func paged(all []startUp, f filter.Filter, limit int) (p podPage, remaining int, err error) {
+	for _, s := range all {
+		meant, err := s.match(f)
+		switch {
+		case err != nil:
+			return p, 0, err
+		case !meant:
+			continue
+		case len(p.items) == limit:
+			remaining++
+			continue
+		}
+		item, err := s.json()
+		if err != nil {
+			return p, 0, err
+		}
+		p.items, p.last = append(p.items, item), s.place()
+	}
+	return p, remaining, nil
+}
+
+// text is an export.PodList of items that are encoded already.
+func (p podPage) text(remaining int) []byte {
+	var text bytes.Buffer
+	text.WriteString(`{"items":[`)
+	text.Write(bytes.Join(p.items, []byte(",")))
+	text.WriteString(`]`)
+	if remaining > 0 {
+		text.WriteString(`,"continue":"` + p.last.token() + `","remaining":` + strconv.Itoa(remaining))
+	}
+	text.WriteString("}\n")
+	return text.Bytes()
+}
+
+// token says where a page ended. It needs no memory of the agent's and is good for ever.
+func (p place) token() string {
+	text, _ := json.Marshal(p) // of strings and a number: never fails
+	return base64.RawURLEncoding.EncodeToString(text)
+}
+
+func afterOf(w http.ResponseWriter, r *http.Request) (*place, bool) {
+	token := r.URL.Query().Get("continue")
+	if token == "" {
+		return nil, true
+	}
+	var p place
+	text, err := base64.RawURLEncoding.DecodeString(token)
+	if err == nil {
+		err = json.Unmarshal(text, &p)
+	}
+	if err != nil || p.Name == "" {
+		badRequest(w, fmt.Sprintf("continue: invalid value %.80q: must be the token of the previous answer, or "+
+			"unset to start again", token))
+		return nil, false
+	}
+	return &p, true
+}
+
+func (a api) get(w http.ResponseWriter, r *http.Request) {
+	s, ok := a.one(w, r)
+	if !ok {
+		return
+	}
+	text, err := s.json()
+	if err != nil {
+		a.fails(w, err)
+		return
+	}
+	answerJSON(w, r, append(text, '\n'))
+}
+
+func (a api) trace(w http.ResponseWriter, r *http.Request) {
+	s, ok := a.one(w, r)
+	if !ok {
+		return
+	}
+	record, err := s.record()
+	if err != nil {
+		a.fails(w, err)
+		return
+	}
+	text, err := export.EncodeLine(export.NewTrace(record))
+	if err != nil {
+		a.fails(w, err)
+		return
+	}
+	w.Header().Set("Content-Disposition", fmt.Sprintf("attachment; filename=%q", fileName(record)))
+	answerJSON(w, r, append(text, '\n'))
+}
+
+// fileName has only what every file system takes: names of namespaces and pods do.
+func fileName(record export.Record) string {
+	name := []byte(record.Namespace + "_" + record.Name + ".trace.json")
+	for i, c := range name {
+		switch {
+		case 'a' <= c && c <= 'z', '0' <= c && c <= '9', c == '-', c == '.', c == '_':
+		default:
+			name[i] = '-'
+		}
+	}
+	return string(name)
+}
+
+// one finds the pod that a request names: the latest of that name, or that of a UID; or answers the request itself.
+func (a api) one(w http.ResponseWriter, r *http.Request) (startUp, bool) {
+	if _, ok := a.asks(w, r, nil, "uid"); !ok {
+		return startUp{}, false
+	}
+	namespace, name, uid := r.PathValue("namespace"), r.PathValue("name"), r.URL.Query().Get("uid")
+	all, ok := a.known(w, r, func(k filter.Key, u string) bool {
+		return k.Namespace == namespace && k.Name == name && (uid == "" || u == uid)
+	})
+	if !ok {
+		return startUp{}, false
+	}
+	if len(all) == 0 {
+		reason := fmt.Sprintf("no pod %.63s/%.253s is known on this node", namespace, name)
+		if uid != "" {
+			reason = fmt.Sprintf("no pod %.63s/%.253s of UID %.63s is known on this node", namespace, name, uid)
+		}
+		writeError(w, http.StatusNotFound, "not_found", reason)
+		return startUp{}, false
+	}
+	return all[0], true
+}

@@ -1,0 +1,68 @@
+package web
+
+import (
+	"fmt"
+	"net/http"
+	"net/url"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/podlapse/podlapse/internal/filter"
+)
+
+const (
+	defaultLimit = 100
+	maxLimit     = 500
+)
+
+// asks reads the filters of a request, and refuses it if it has any parameter that is neither one of them nor in others, or that cannot
+// be read: one that is misspelled must not be told everything.
+func (a api) asks(w http.ResponseWriter, r *http.Request, filters []string, others ...string) (filter.Filter, bool) {
+	values, err := url.ParseQuery(r.URL.RawQuery)
+	if err != nil {
+		badRequest(w, fmt.Sprintf("invalid query, %.200s: must be NAME=VALUE, separated by & and percent-encoded", err))
+		return filter.Filter{}, false
+	}
+	known := slices.Concat(filters, others)
+	for name := range values {
+		if slices.Contains(known, name) {
+			continue
+		}
+		reason := fmt.Sprintf("unknown parameter %.80q: this path takes none", name)
+		if len(known) > 0 {
+			reason = fmt.Sprintf("unknown parameter %.80q: must be one of %s", name, strings.Join(slices.Sorted(slices.Values(known)), ", "))
+		}
+		badRequest(w, reason)
+		return filter.Filter{}, false
+	}
+	for _, name := range others {
+		if n := len(values[name]); n > 1 {
+			badRequest(w, fmt.Sprintf("%s is set %d times: set it once", name, n))
+			return filter.Filter{}, false
+		}
+	}
+	f, err := filter.Parse(values, a.Now(), filters...)
+	if err != nil {
+		badRequest(w, err.Error())
+		return filter.Filter{}, false
+	}
+	return f, true
+}
+
+func badRequest(w http.ResponseWriter, reason string) {
+	writeError(w, http.StatusBadRequest, "bad_request", reason)
+}
+
+func limitOf(w http.ResponseWriter, r *http.Request) (int, bool) {
+	text := r.URL.Query().Get("limit")
+	if text == "" {
+		return defaultLimit, true
+	}
+	limit, err := strconv.Atoi(text)
+	if err != nil || limit < 1 || limit > maxLimit {
+		badRequest(w, fmt.Sprintf("limit: invalid value %.80q: must be 1 to %d", text, maxLimit))
+		return 0, false
+	}
+	return limit, true
+}

@@ -1,0 +1,58 @@
+package web
+
+import (
+	"fmt"
+	"net/http"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/podlapse/podlapse/internal/health"
+)
+
+// livez says that the process answers. It looks at nothing else: no restart of the agent mends an
+// API server or a runtime.
+func livez(w http.ResponseWriter, _ *http.Request) { writeText(w, http.StatusOK, "ok\n") }
+
+// readiness answers /readyz: 200 while every required part is up, else 503. Parts that are not
+// required cost precision or a recording, so they show but do not count. As in Kubernetes, a failed check and
+// ?verbose list every part.
+type readiness struct {
+	statuses func() []health.Status
+	required []string
+	briefly  bool // readers from elsewhere get no details, which can name pods
+}
+
+func (h readiness) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	list, ready := h.check(h.briefly && !isLocal(r))
+	switch {
+	case !ready:
+		writeText(w, http.StatusServiceUnavailable, list+"readyz check failed\n")
+	case r.URL.Query().Has("verbose"):
+		writeText(w, http.StatusOK, list+"readyz check passed\n")
+	default:
+		writeText(w, http.StatusOK, "ok\n")
+	}
+}
+
+func (h readiness) check(briefly bool) (list string, ready bool) {
+	var lines strings.Builder
+	waiting := slices.Clone(h.required)
+	for _, s := range h.statuses() {
+		required := slices.Contains(h.required, s.Part)
+		if s.Up {
+			waiting = slices.DeleteFunc(waiting, func(part string) bool { return part == s.Part })
+			fmt.Fprintf(&lines, "[+]%s ok", s.Part)
+		} else {
+			fmt.Fprintf(&lines, "[-]%s down since %s", s.Part, s.Since.UTC().Format(time.RFC3339))
+			if !required {
+				lines.WriteString(" (still ready)")
+			}
+		}
+		if s.Detail != "" && !briefly {
+			lines.WriteString(": " + s.Detail)
+		}
+		lines.WriteString("\n")
+	}
+	return lines.String(), len(waiting) == 0
+}

@@ -1,0 +1,82 @@
+package web
+
+import (
+	"context"
+	"io"
+	"net/http"
+	"time"
+
+	"github.com/klauspost/compress/gzhttp"
+	"go.uber.org/zap"
+
+	"github.com/podlapse/podlapse/docs"
+	"github.com/podlapse/podlapse/internal/health"
+	"github.com/podlapse/podlapse/internal/history"
+	"github.com/podlapse/podlapse/internal/live"
+	"github.com/podlapse/podlapse/pkg/export"
+	"github.com/podlapse/podlapse/pkg/timeline"
+)
+
+// API is what the read API needs beside the timelines and pulls; every field but Objects is required.
+type API struct {
+	Node      string
+	Build     export.Build
+	StartedAt time.Time
+	Now       func() time.Time
+	Skew      func(ctx context.Context) (timeline.Skew, error)
+	History   *history.History
+	Live      *live.Hub
+	// Objects writes the cached pod objects that are wanted as a PodList; labels are as in timeline.Pod. Nil when none are kept.
+	Objects func(w io.Writer, want func(namespace, name, labels string) bool) error
+}
+
+// api is the read API over the timelines.
+type api struct {
+	API
+	timelines func(context.Context) ([]timeline.Timeline, error)
+	livePulls func(context.Context) (export.LivePulls, error)
+	statuses  func() []health.Status
+	required  []string
+	viewers   *shares
+	logger    *zap.Logger
+}
+
+// handleAPI lists every address of the API. docs/openapi.json describes each.
+func handleAPI(mux *http.ServeMux, config Config, limits *limits) {
+	a := api{
+		API: config.API, timelines: config.Timelines, livePulls: config.Pulls, statuses: config.Statuses, required: config.Required,
+		viewers: newShares(viewersPerClient), logger: config.Logger,
+	}
+	snapshots := newPlaces(snapshotsAtOnce)
+	dear := func(handler http.HandlerFunc) http.Handler {
+		return limits.atMost(snapshots, snapshotPatience, compressed(handler))
+	}
+	mux.Handle("/api/v1/node", dear(a.node))
+	mux.Handle("/api/v1/pods", dear(a.list))
+	mux.Handle("/api/v1/pods/{namespace}/{name}", dear(a.get))
+	mux.Handle("/api/v1/pods/{namespace}/{name}/trace", dear(a.trace))
+	mux.Handle("/api/v1/pulls", dear(a.pulls))
+	mux.Handle("/api/v1/registries", dear(a.registries))
+	mux.Handle("/api/v1/evidence", dear(a.evidence))
+	mux.Handle("/api/v1/objects/pods", dear(a.objects))
+	mux.HandleFunc("/api/v1/stream", a.stream) // each change is to go out at once
+	mux.HandleFunc("/api/v1/openapi.json", compressed(document(docs.OpenAPI)))
+	mux.HandleFunc("/api/v1/records.schema.json", compressed(document(docs.RecordsSchema)))
+}
+
+// worthPacking is the least answer that is compressed, in bytes: one packet or so.
+const worthPacking = 1024
+
+// compressed packs answers for who accepts that, at the least cost of time and memory.
+func compressed(handler http.HandlerFunc) http.HandlerFunc {
+	pack, err := gzhttp.NewWrapper(gzhttp.MinSize(worthPacking), gzhttp.CompressionLevel(1), gzhttp.EnableZstd(false),
+		gzhttp.SuffixETag(packedSuffix), gzhttp.ContentTypes([]string{"application/json"}))
+	if err != nil { // these options are known to be good
+		return handler
+	}
+	return pack(handler)
+}
+
+func document(text []byte) http.HandlerFunc {
+	return func(w http.ResponseWriter, r *http.Request) { answerJSON(w, r, text) }
+}

@@ -1,0 +1,290 @@
+package web
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"io"
+	"log"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"go.uber.org/goleak"
+	"go.uber.org/zap"
+
+	"github.com/podlapse/podlapse/internal/health"
+	"github.com/podlapse/podlapse/internal/page"
+	"github.com/podlapse/podlapse/pkg/export"
+	"github.com/podlapse/podlapse/pkg/imagepull"
+	"github.com/podlapse/podlapse/pkg/timeline"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+var firstStart = time.Date(2026, time.March, 1, 12, 0, 0, 0, time.UTC)
+
+// fake is an agent's inside that answers with what a test put there.
+type fake struct {
+	timelines []timeline.Timeline
+	gone      []timeline.Timeline
+	objects   func(w io.Writer, want func(namespace, name, labels string) bool) error
+	err       error
+	statuses  []health.Status
+}
+
+func (f *fake) config() Config {
+	shown, err := page.New()
+	if err != nil {
+		panic(err) // files that are built in
+	}
+	registry := prometheus.NewRegistry()
+	export.NewMetrics(registry, nil)
+	return Config{
+		ListenAddress: "127.0.0.1:0",
+		Timelines:     func(context.Context) ([]timeline.Timeline, error) { return f.timelines, f.err },
+		Pulls: func(context.Context) (export.LivePulls, error) {
+			return export.LivePulls{Starting: f.timelines, Now: time.Unix(60, 0)}, f.err
+		},
+		Statuses: func() []health.Status { return f.statuses },
+		Required: []string{"pod_watch"},
+		Gatherer: registry,
+		API:      f.api(),
+		Page:     shown,
+		Logger:   zap.NewNop(),
+	}
+}
+
+func (f *fake) ask(t *testing.T, method, target string) *httptest.ResponseRecorder {
+	t.Helper()
+	answer := httptest.NewRecorder()
+	request := httptest.NewRequestWithContext(t.Context(), method, target, nil)
+	handlerOf(f.config()).ServeHTTP(answer, request)
+	return answer
+}
+
+// handlerOf is what a server without a web configuration file has.
+func handlerOf(config Config) http.Handler {
+	limits := newLimits(newCounters(nil))
+	return front(limits, config.Hosts, newProbes(config), newReads(config, limits, log.New(io.Discard, "", 0)))
+}
+
+func decode[A any](t *testing.T, answer *httptest.ResponseRecorder) A {
+	t.Helper()
+	if got := answer.Header().Get("Content-Type"); got != "application/json" {
+		t.Errorf("content type %q", got)
+	}
+	var value A
+	if err := json.Unmarshal(answer.Body.Bytes(), &value); err != nil {
+		t.Fatalf("%v in %s", err, answer.Body)
+	}
+	return value
+}
+
+func TestPods(t *testing.T) {
+	f := &fake{timelines: []timeline.Timeline{
+		{Namespace: "a", Name: "one", UID: "1", CreatedAt: firstStart},
+		{Namespace: "a", Name: "two", UID: "2", CreatedAt: firstStart.Add(time.Hour)},
+		{Namespace: "a", Name: "two", UID: "3", CreatedAt: firstStart},
+	}}
+	list := decode[export.PodList](t, f.ask(t, http.MethodGet, "/api/v1/pods"))
+	if len(list.Items) != 3 || list.Items[0].Name != "one" {
+		t.Errorf("got %+v", list)
+	}
+	one := decode[export.Record](t, f.ask(t, http.MethodGet, "/api/v1/pods/a/two"))
+	if one.UID != "2" {
+		t.Errorf("got pod %s, want the newest of that name", one.UID)
+	}
+}
+
+func TestNoPods(t *testing.T) {
+	answer := (&fake{}).ask(t, http.MethodGet, "/api/v1/pods")
+	if got := strings.TrimSpace(answer.Body.String()); answer.Code != http.StatusOK || got != `{"items":[]}` {
+		t.Errorf("%d %s", answer.Code, got)
+	}
+}
+
+func TestErrorsAreJSON(t *testing.T) {
+	for _, test := range []struct {
+		method, target string
+		err            error
+		status         int
+		word, reason   string
+	}{
+		{http.MethodGet, "/api/v1/pods/a/none", nil, http.StatusNotFound, "not_found", "no pod a/none"},
+		{http.MethodGet, "/api/v1/pods/a", nil, http.StatusNotFound, "not_found", "no such path"},
+		{http.MethodGet, "/nothing", nil, http.StatusNotFound, "not_found", "no such path"},
+		{http.MethodGet, "/api//v1/pods", nil, http.StatusNotFound, "not_found", "no such path"},
+		{http.MethodGet, "/api/v1/../../metrics", nil, http.StatusNotFound, "not_found", "no such path"},
+		{http.MethodGet, "/api/v1/pods/a/b/", nil, http.StatusNotFound, "not_found", "no such path"},
+		{http.MethodPost, "/api/v1/pods", nil, http.StatusMethodNotAllowed, "method_not_allowed", "GET"},
+		{http.MethodDelete, "/metrics", nil, http.StatusMethodNotAllowed, "method_not_allowed", "GET"},
+		{http.MethodGet, "/api/v1/pods", errors.New("stopping"), http.StatusServiceUnavailable, "unavailable", "try again"},
+		{http.MethodGet, "/api/v1/pods/a/b", errors.New("stopping"), http.StatusServiceUnavailable, "unavailable", "try again"},
+	} {
+		answer := (&fake{err: test.err}).ask(t, test.method, test.target)
+		got := decode[problem](t, answer)
+		if answer.Code != test.status || got.Error != test.word || !strings.Contains(got.Reason, test.reason) {
+			t.Errorf("%s %s: %d %+v; want %d %s", test.method, test.target, answer.Code, got, test.status, test.word)
+		}
+	}
+}
+
+func TestReady(t *testing.T) {
+	up := func(part string) health.Status { return health.Status{Part: part, Up: true, Detail: "works"} }
+	down := func(part string) health.Status {
+		return health.Status{Part: part, Detail: "refused, retrying", Since: firstStart}
+	}
+	for name, test := range map[string]struct {
+		statuses []health.Status
+		target   string
+		status   int
+		want     string
+	}{
+		"all up": {
+			[]health.Status{up("pod_watch"), up("cri")}, "/readyz", http.StatusOK, "ok\n",
+		},
+		"all up, verbose": {
+			[]health.Status{up("pod_watch"), up("cri")}, "/readyz?verbose", http.StatusOK,
+			"[+]pod_watch ok: works\n[+]cri ok: works\nreadyz check passed\n",
+		},
+		"degraded": {
+			[]health.Status{up("pod_watch"), down("cri")}, "/readyz", http.StatusOK, "ok\n",
+		},
+		"degraded, verbose": {
+			[]health.Status{up("pod_watch"), down("cri")}, "/readyz?verbose=true", http.StatusOK,
+			"[+]pod_watch ok: works\n" +
+				"[-]cri down since 2026-03-01T12:00:00Z (still ready): refused, retrying\n" +
+				"readyz check passed\n",
+		},
+		"required down": {
+			[]health.Status{down("pod_watch"), up("cri")}, "/readyz", http.StatusServiceUnavailable,
+			"[-]pod_watch down since 2026-03-01T12:00:00Z: refused, retrying\n[+]cri ok: works\nreadyz check failed\n",
+		},
+		"required not there": {
+			[]health.Status{up("cri")}, "/readyz", http.StatusServiceUnavailable,
+			"[+]cri ok: works\nreadyz check failed\n",
+		},
+	} {
+		answer := (&fake{statuses: test.statuses}).ask(t, http.MethodGet, test.target)
+		if got := answer.Body.String(); answer.Code != test.status || got != test.want {
+			t.Errorf("%s: %d\n%s\nwant %d\n%s", name, answer.Code, got, test.status, test.want)
+		}
+	}
+}
+
+func TestTextPages(t *testing.T) {
+	for target, want := range map[string]string{
+		"/":        "/api/v1/pods/NAMESPACE/NAME",
+		"/livez":   "ok\n",
+		"/metrics": "podlapse_pod_startup_duration_seconds_count 0",
+	} {
+		answer := (&fake{err: errors.New("stuck")}).ask(t, http.MethodGet, target)
+		if answer.Code != http.StatusOK || !strings.Contains(answer.Body.String(), want) {
+			t.Errorf("%s: %d, no %q in\n%s", target, answer.Code, want, answer.Body)
+		}
+	}
+}
+
+// Exemplars come only in the format of OpenMetrics, which Prometheus asks for.
+func TestMetricsAsOpenMetrics(t *testing.T) {
+	request := httptest.NewRequestWithContext(t.Context(), http.MethodGet, "/metrics", nil)
+	request.Header.Set("Accept", "application/openmetrics-text;version=1.0.0")
+	answer := httptest.NewRecorder()
+	handlerOf((&fake{}).config()).ServeHTTP(answer, request)
+	if kind := answer.Header().Get("Content-Type"); !strings.HasPrefix(kind, "application/openmetrics-text;") ||
+		!strings.HasSuffix(answer.Body.String(), "\n# EOF\n") {
+		t.Errorf("%d %s", answer.Code, kind)
+	}
+}
+
+func TestListenOnABusyPort(t *testing.T) {
+	var listen net.ListenConfig
+	taken, err := listen.Listen(t.Context(), "tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer taken.Close()
+	config := (&fake{}).config()
+	config.ListenAddress = taken.Addr().String()
+	_, err = Listen(t.Context(), config)
+	if err == nil || !strings.Contains(err.Error(), "--listen-address "+config.ListenAddress) {
+		t.Errorf("got %v, want an error that names the flag", err)
+	}
+}
+
+func TestRunServesAndStops(t *testing.T) {
+	config := (&fake{}).config()
+	asked := make(chan struct{}, 1)
+	config.Timelines = func(ctx context.Context) ([]timeline.Timeline, error) {
+		asked <- struct{}{}
+		<-ctx.Done() // as reconcile does once it has stopped
+		return nil, ctx.Err()
+	}
+	server, err := Listen(t.Context(), config)
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, stop := context.WithCancel(t.Context())
+	ended := make(chan error, 1)
+	go func() { ended <- server.Run(ctx) }()
+
+	base := "http://" + server.Addr().String()
+	client := &http.Client{Transport: &http.Transport{}}
+	defer client.CloseIdleConnections()
+	if status := get(t, client, base+"/livez"); status != http.StatusOK {
+		t.Errorf("livez: %d", status)
+	}
+	waiting := make(chan int, 1)
+	go func() { waiting <- get(t, client, base+"/api/v1/pods") }()
+	<-asked
+	stop()
+	if err := <-ended; err != nil {
+		t.Errorf("run: %v", err)
+	}
+	if status := <-waiting; status != http.StatusServiceUnavailable {
+		t.Errorf("a request under way got %d, want an answer that says so", status)
+	}
+}
+
+func get(t *testing.T, client *http.Client, url string) int {
+	t.Helper()
+	request, err := http.NewRequestWithContext(context.WithoutCancel(t.Context()), http.MethodGet, url, nil)
+	if err != nil {
+		t.Error(err)
+		return 0
+	}
+	answer, err := client.Do(request)
+	if err != nil {
+		t.Error(err)
+		return 0
+	}
+	defer answer.Body.Close()
+	if _, err := io.Copy(io.Discard, answer.Body); err != nil {
+		t.Error(err)
+	}
+	return answer.StatusCode
+}
+
+func TestPullsThatGoOn(t *testing.T) {
+	f := &fake{timelines: []timeline.Timeline{{Namespace: "a", Name: "one", Pulls: []timeline.Pull{{
+		Container: "app", Image: "r.example/web:2", Registry: "r.example", Outcome: imagepull.OutcomePulling, RequestedAt: time.Unix(57, 0),
+	}}}}}
+	answer := f.ask(t, http.MethodGet, "/api/v1/pulls")
+	const want = `{"items":[{"namespace":"a","pod":"one","container":"app","image":"r.example/web:2","registry":"r.example",` +
+		`"outcome":"pulling","age_seconds":3}],"recent":[]}` + "\n"
+	if answer.Code != http.StatusOK || answer.Body.String() != want {
+		t.Errorf("%d %s", answer.Code, answer.Body)
+	}
+	if answer := (&fake{}).ask(t, http.MethodGet, "/api/v1/pulls"); answer.Body.String() != `{"items":[],"recent":[]}`+"\n" {
+		t.Errorf("without pulls: %s", answer.Body)
+	}
+	f.err = errors.New("stopping")
+	if answer := f.ask(t, http.MethodGet, "/api/v1/pulls"); answer.Code != http.StatusServiceUnavailable {
+		t.Errorf("while it stops: %d", answer.Code)
+	}
+}

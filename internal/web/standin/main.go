@@ -1,0 +1,132 @@
+// Command standin is the agent's server without a node: the page and the API over start-ups that are made up, for tests in a browser.
+// Its load is that of the benchmark of the stream.
+package main
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+	"strings"
+	"syscall"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"go.uber.org/zap"
+	"golang.org/x/sync/errgroup"
+
+	"github.com/podlapse/podlapse/internal/health"
+	"github.com/podlapse/podlapse/internal/history"
+	"github.com/podlapse/podlapse/internal/live/livetest"
+	"github.com/podlapse/podlapse/internal/page"
+	"github.com/podlapse/podlapse/internal/web"
+	"github.com/podlapse/podlapse/pkg/export"
+	"github.com/podlapse/podlapse/pkg/export/exporttest"
+	"github.com/podlapse/podlapse/pkg/timeline"
+)
+
+func main() {
+	pods := flag.Int("pods", 500, "start-ups to tell of")
+	changes := flag.Int("changes", 0, "changes a second; 0 for none")
+	hostile := flag.Bool("hostile", false, "have names and messages that are up to something")
+	pulls := flag.Bool("pulls", false, "have a pull in each state go on")
+	leaving := flag.Bool("leaving", false, "have the pods go, one a second")
+	listen := flag.String("listen-address", "127.0.0.1:0", "where to serve")
+	flag.Parse()
+	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM, os.Interrupt)
+	err := run(ctx, *listen, *pods, *changes, *hostile, *pulls, *leaving, os.Stdout)
+	stop()
+	if err != nil {
+		fmt.Fprintln(os.Stderr, "standin:", err)
+		os.Exit(1)
+	}
+}
+
+// run serves until ctx ends, and writes its address in one line when it does.
+func run(ctx context.Context, listen string, count, changes int, hostile, pulls, leaving bool, out io.Writer) error {
+	pods := livetest.New()
+	for _, t := range startUps(count, hostile) {
+		pods.Set(t)
+	}
+	switch {
+	case hostile:
+		pods.SetPulls(hostilePulls())
+	case pulls:
+		pods.SetPulls(pullsSince(time.Now()))
+	}
+	config, err := serving(listen, pods, hostile)
+	if err != nil {
+		return err
+	}
+	server, err := web.Listen(ctx, config)
+	if err != nil {
+		return err
+	}
+	if _, err := fmt.Fprintln(out, server.Addr()); err != nil {
+		return errors.Join(err, server.Close())
+	}
+	parts, ctx := errgroup.WithContext(ctx)
+	parts.Go(func() error { return server.Run(ctx) })
+	parts.Go(func() error { return pods.Hub.Run(ctx) })
+	if changes > 0 {
+		parts.Go(func() error {
+			return every(ctx, time.Second/time.Duration(changes), func(n int) { pods.Set(exporttest.Changed(exporttest.StartUp(n%count), n)) })
+		})
+	}
+	if leaving {
+		parts.Go(func() error {
+			return every(ctx, time.Second, func(n int) { pods.Remove(exporttest.StartUp(n % count).UID) })
+		})
+	}
+	return parts.Wait()
+}
+
+// every does something again and again, until ctx ends.
+func every(ctx context.Context, interval time.Duration, does func(n int)) error {
+	ticker := time.NewTicker(interval)
+	defer ticker.Stop()
+	for n := 0; ; n++ {
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-ticker.C:
+			does(n)
+		}
+	}
+}
+
+func startUps(count int, hostile bool) []timeline.Timeline {
+	var all []timeline.Timeline
+	for n := range count {
+		all = append(all, exporttest.StartUp(n))
+	}
+	if hostile {
+		all = append(all, hostileStartUps()...)
+	}
+	return all
+}
+
+func serving(listen string, pods *livetest.Pods, hostile bool) (web.Config, error) {
+	shown, err := page.New()
+	if err != nil {
+		return web.Config{}, err
+	}
+	statuses := []health.Status{{Part: "pod_watch", Up: true, Since: time.Now()}}
+	if hostile {
+		statuses = append(statuses, health.Status{Part: "cri", Since: time.Now(), Detail: strings.Join(attacks(), " ")})
+	}
+	return web.Config{
+		ListenAddress: listen, Timelines: pods.All, Pulls: pods.Pulls, Page: shown, Gatherer: pods.Registry, Logger: zap.NewNop(),
+		Statuses: func() []health.Status { return statuses }, Required: []string{"pod_watch"},
+		API: web.API{
+			Node: "standin", Build: export.Build{Version: "standin"}, StartedAt: time.Now(), Now: time.Now, Live: pods.Hub,
+			Skew: func(context.Context) (timeline.Skew, error) { return timeline.Skew{}, nil },
+			History: history.New(history.Config{
+				Pods: 1000, Bytes: 4 << 20, Now: time.Now, Registerer: prometheus.NewRegistry(), Logger: zap.NewNop(),
+			}),
+		},
+	}, nil
+}

@@ -1,0 +1,181 @@
+package web
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"net/http"
+	"slices"
+	"time"
+
+	"go.uber.org/zap"
+
+	"github.com/podlapse/podlapse/internal/filter"
+	"github.com/podlapse/podlapse/internal/live"
+)
+
+const (
+	// heartbeat is how often something comes, so that proxies keep the connection.
+	heartbeat = 15 * time.Second
+	// patience is how long a viewer may take to read what was written.
+	patience = 10 * time.Second
+	// viewersPerClient is half of what there are, so that one client keeps nobody out, and half of the connections that one
+	// may have, so that it can ask for lists as well.
+	viewersPerClient = 16
+)
+
+// errNotRead is the end of a viewer that does not read.
+var errNotRead = errors.New("the viewer did not read in time")
+
+// stream answers with changes for as long as the client reads them.
+func (a api) stream(w http.ResponseWriter, r *http.Request) {
+	f, ok := a.asks(w, r, streamFilters(), "last_event_id")
+	if !ok {
+		return
+	}
+	header := w.Header()
+	if r.Method == http.MethodHead {
+		header.Set("Content-Type", "text/event-stream")
+		return
+	}
+	leave, ok := a.viewers.enter(r.RemoteAddr)
+	if !ok {
+		a.Live.Refused()
+		refuseViewer(w, errTooManyOfOne)
+		return
+	}
+	defer leave()
+	viewer, err := a.Live.Follow(cmp.Or(r.Header.Get("Last-Event-ID"), r.URL.Query().Get("last_event_id")))
+	if err != nil {
+		refuseViewer(w, err)
+		return
+	}
+	defer viewer.Close()
+	header.Set("Content-Type", "text/event-stream")
+	header.Set("X-Accel-Buffering", "no") // nginx would collect
+	streams(r)
+	out := outlet{w: w, control: http.NewResponseController(w)}
+	err = out.follow(r.Context(), viewer, f)
+	if errors.Is(err, errNotRead) {
+		viewer.Disconnected()
+	}
+	a.logger.Debug("viewer disconnected", zap.Error(err))
+}
+
+// errTooManyOfOne is like live.ErrTooManyViewers, of one client.
+var errTooManyOfOne = errors.New("too many viewers from this address")
+
+func refuseViewer(w http.ResponseWriter, why error) {
+	w.Header().Set("Retry-After", "30")
+	writeError(w, http.StatusServiceUnavailable, "unavailable", why.Error()+"; try again, or poll /api/v1/pods")
+}
+
+// streamFilters are those that can hold for what goes on.
+func streamFilters() []string {
+	return slices.DeleteFunc(podFilters(), func(name string) bool { return name == "gone" })
+}
+
+// outlet writes to one viewer.
+type outlet struct {
+	w       http.ResponseWriter
+	control *http.ResponseController
+}
+
+// follow ends with the error that ended it.
+func (o *outlet) follow(ctx context.Context, viewer *live.Viewer, f filter.Filter) error {
+	// The server's limits are for requests; its own reading of the connection would end this one as well.
+	if err := o.control.SetReadDeadline(time.Time{}); err != nil && !errors.Is(err, http.ErrNotSupported) {
+		return err
+	}
+	if err := o.write([]byte("retry: 2000\n\n")); err != nil {
+		return err
+	}
+	for {
+		events, err := o.next(ctx, viewer)
+		if err != nil {
+			return err
+		}
+		frames := make([][]byte, 0, len(events))
+		for _, e := range events {
+			frame, err := choose(e, f)
+			if err != nil {
+				return err
+			}
+			if frame != nil {
+				frames = append(frames, frame)
+			}
+		}
+		if events == nil {
+			frames = append(frames, []byte(":\n\n"))
+		}
+		if len(frames) == 0 {
+			continue
+		}
+		if err := o.write(frames...); err != nil {
+			return err
+		}
+	}
+}
+
+// next is nil when it is time for a heartbeat.
+func (o *outlet) next(ctx context.Context, viewer *live.Viewer) ([]*live.Event, error) {
+	beat, cancel := context.WithTimeout(ctx, heartbeat)
+	defer cancel()
+	events, err := viewer.Next(beat)
+	if err != nil && ctx.Err() == nil {
+		return nil, nil
+	}
+	return events, err
+}
+
+// choose is what a viewer with this filter gets of an event; nil for nothing.
+func choose(e *live.Event, f filter.Filter) ([]byte, error) {
+	switch e.Kind {
+	case live.KindPod:
+		switch {
+		case f.MayMatch(e.Key) && f.Match(e.Detail):
+		case f.Belongs(e.Key, e.Detail):
+			return e.Out()
+		default:
+			return nil, nil
+		}
+	case live.KindGone:
+		if !f.Belongs(e.Key, e.Detail) {
+			return nil, nil
+		}
+	}
+	return e.Frame(), nil
+}
+
+// write hands over all frames within patience.
+func (o *outlet) write(frames ...[]byte) error {
+	deadline := time.Now().Add(patience)
+	if err := o.lateAt(deadline); err != nil {
+		return err
+	}
+	err := o.send(frames)
+	if err != nil && !time.Now().Before(deadline) { // HTTP/2 has another error for it
+		return errNotRead
+	}
+	if err != nil {
+		return err
+	}
+	return o.lateAt(time.Time{}) // until there is more nothing is late, but HTTP/2 would end the stream all the same
+}
+
+// lateAt is zero for never. Without a connection, as in tests, nothing is late.
+func (o *outlet) lateAt(deadline time.Time) error {
+	if err := o.control.SetWriteDeadline(deadline); err != nil && !errors.Is(err, http.ErrNotSupported) {
+		return err
+	}
+	return nil
+}
+
+func (o *outlet) send(frames [][]byte) error {
+	for _, frame := range frames {
+		if _, err := o.w.Write(frame); err != nil {
+			return err
+		}
+	}
+	return o.control.Flush()
+}

@@ -1,0 +1,289 @@
+package web
+
+import (
+	"bufio"
+	"context"
+	"crypto/tls"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus/testutil"
+
+	"github.com/podlapse/podlapse/internal/live/livetest"
+	"github.com/podlapse/podlapse/pkg/export"
+	"github.com/podlapse/podlapse/pkg/export/exporttest"
+	"github.com/podlapse/podlapse/pkg/timeline"
+)
+
+// pipes is a listener without a network, for bubbles.
+type pipes struct {
+	accept chan net.Conn
+	closed chan struct{}
+	once   sync.Once
+}
+
+func newPipes() *pipes { return &pipes{accept: make(chan net.Conn), closed: make(chan struct{})} }
+
+func (p *pipes) Accept() (net.Conn, error) {
+	select {
+	case c := <-p.accept:
+		return c, nil
+	case <-p.closed:
+		return nil, net.ErrClosed
+	}
+}
+
+func (p *pipes) Close() error { p.once.Do(func() { close(p.closed) }); return nil }
+
+func (p *pipes) Addr() net.Addr { return &net.UnixAddr{Name: "pipe", Net: "unix"} }
+
+func (p *pipes) dial() net.Conn {
+	client, server := net.Pipe()
+	p.accept <- server
+	return client
+}
+
+// streamed runs the server in a bubble: its limits on time are those of the real one.
+func streamed(t *testing.T, test func(t *testing.T, c *livetest.Pods, dial func() net.Conn)) {
+	t.Helper()
+	streamedWith(t, func(*Config) {}, test)
+}
+
+func streamedWith(t *testing.T, adjust func(*Config), test func(t *testing.T, c *livetest.Pods, dial func() net.Conn)) {
+	t.Helper()
+	synctest.Test(t, func(t *testing.T) {
+		c := livetest.New()
+		config := (&fake{}).config()
+		config.API.Live, config.API.Now = c.Hub, time.Now
+		adjust(&config)
+		listener := newPipes()
+		server := &Server{config: config, listener: listener}
+		ctx, stop := context.WithCancel(t.Context())
+		ended := make(chan error, 2)
+		go func() { ended <- server.Run(ctx) }()
+		go func() { ended <- c.Hub.Run(ctx) }()
+		test(t, c, listener.dial)
+		stop()
+		for range 2 {
+			if err := <-ended; err != nil {
+				t.Error(err)
+			}
+		}
+	})
+}
+
+// viewer reads a stream, event after event.
+type viewer struct {
+	conn   net.Conn
+	events *bufio.Reader
+}
+
+func watch(t *testing.T, conn net.Conn, query string, headers ...string) *viewer {
+	t.Helper()
+	fmt.Fprintf(conn, "GET /api/v1/stream%s HTTP/1.1\r\nHost: localhost\r\nAccept-Encoding: gzip\r\n%s\r\n", query, strings.Join(headers, ""))
+	answer, err := http.ReadResponse(bufio.NewReader(conn), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	header := answer.Header
+	if answer.StatusCode != http.StatusOK || header.Get("Content-Type") != "text/event-stream" || header.Get("Content-Encoding") != "" ||
+		header.Get("Cache-Control") != "no-store" || header.Get("X-Accel-Buffering") != "no" {
+		t.Fatalf("%d %v", answer.StatusCode, header)
+	}
+	return &viewer{conn, bufio.NewReader(answer.Body)}
+}
+
+// next is the next event, heartbeats left out.
+func (v *viewer) next(t *testing.T) (kind, id, data string) {
+	t.Helper()
+	for {
+		line, err := v.events.ReadString('\n')
+		if err != nil {
+			t.Fatalf("read stream: %v", err)
+		}
+		name, value, _ := strings.Cut(strings.TrimSuffix(line, "\n"), ": ")
+		switch name {
+		case "event":
+			kind = value
+		case "id":
+			id = value
+		case "data":
+			return kind, id, value
+		}
+	}
+}
+
+// TestStreamOutlivesTheServersLimits reads for an hour on a server that gives requests seconds.
+func TestStreamOutlivesTheServersLimits(t *testing.T) {
+	streamed(t, func(t *testing.T, c *livetest.Pods, dial func() net.Conn) {
+		v := watch(t, dial(), "")
+		defer v.conn.Close()
+		if kind, _, _ := v.next(t); kind != "reset" {
+			t.Fatalf("%s comes first", kind)
+		}
+		for n := range 60 {
+			time.AfterFunc(time.Minute, func() { c.Set(exporttest.StartUp(n)) })
+			kind, id, data := v.next(t) // reads heartbeats meanwhile
+			line, err := export.EncodeLine(export.NewRecord(exporttest.StartUp(n)))
+			if err != nil || kind != "pod" || data != string(line) || id == "" {
+				t.Fatalf("%s %s", kind, data)
+			}
+		}
+	})
+}
+
+// TestStreamOverHTTP2 reads for ten minutes, of which only the heartbeats are ever written within patience of one another.
+func TestStreamOverHTTP2(t *testing.T) {
+	f := files{t, t.TempDir()}
+	f.write("web.yaml", tlsOnly)
+	f.certify(1)
+	streamedWith(t, func(c *Config) { c.WebConfigFile = f.config() }, func(t *testing.T, c *livetest.Pods, dial func() net.Conn) {
+		transport := &http.Transport{
+			DialContext:       func(context.Context, string, string) (net.Conn, error) { return dial(), nil },
+			TLSClientConfig:   &tls.Config{InsecureSkipVerify: true}, //nolint:gosec // there is nobody else in the pipe
+			ForceAttemptHTTP2: true,
+		}
+		defer transport.CloseIdleConnections()
+		request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, "https://agent/api/v1/stream", nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		answer, err := transport.RoundTrip(request)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer answer.Body.Close()
+		if answer.ProtoMajor != 2 || answer.StatusCode != http.StatusOK {
+			t.Fatalf("%s %s", answer.Proto, answer.Status)
+		}
+		v := &viewer{events: bufio.NewReader(answer.Body)}
+		if kind, _, _ := v.next(t); kind != "reset" {
+			t.Fatalf("%s comes first", kind)
+		}
+		for n := range 10 {
+			time.AfterFunc(time.Minute, func() { c.Set(exporttest.StartUp(n)) })
+			if kind, _, data := v.next(t); kind != "pod" || !strings.Contains(data, exporttest.StartUp(n).UID) {
+				t.Fatalf("%s %s", kind, data)
+			}
+		}
+	})
+}
+
+func TestStreamResumes(t *testing.T) {
+	streamed(t, func(t *testing.T, c *livetest.Pods, dial func() net.Conn) {
+		v := watch(t, dial(), "")
+		_, id, _ := v.next(t)
+		v.conn.Close()
+		c.Set(exporttest.StartUp(1))
+		time.Sleep(time.Second)
+		for _, w := range []*viewer{
+			watch(t, dial(), "", "Last-Event-ID: "+id+"\r\n"), watch(t, dial(), "?last_event_id="+id),
+			// An EventSource that comes back by itself asks for the address that it was opened with, and has seen more since.
+			watch(t, dial(), "?last_event_id=older", "Last-Event-ID: "+id+"\r\n"),
+		} {
+			if kind, _, _ := w.next(t); kind != "pod" {
+				t.Errorf("resumed with %s", kind)
+			}
+			w.conn.Close()
+		}
+		w := watch(t, dial(), "", "Last-Event-ID: something\r\n")
+		if kind, _, _ := w.next(t); kind != "reset" {
+			t.Errorf("began with %s", kind)
+		}
+		w.conn.Close()
+	})
+}
+
+func TestStreamFilters(t *testing.T) {
+	streamed(t, func(t *testing.T, c *livetest.Pods, dial func() net.Conn) {
+		one, other := exporttest.StartUp(1), exporttest.StartUp(2)
+		v := watch(t, dial(), "?state=starting&namespace="+one.Namespace)
+		defer v.conn.Close()
+		v.next(t)
+		for _, test := range []struct {
+			change timeline.Timeline
+			want   string
+		}{
+			{exporttest.Changed(one, 1), "pod"}, {exporttest.Changed(other, 1), ""}, {one, "out"}, {exporttest.Changed(one, 2), "pod"},
+		} {
+			c.Set(test.change)
+			time.Sleep(time.Second)
+			if test.want == "" {
+				continue // what comes next would be this
+			}
+			kind, _, data := v.next(t)
+			if kind != test.want || !strings.Contains(data, one.UID) {
+				t.Errorf("%s %s, want %s", kind, data, test.want)
+			}
+		}
+		c.Hub.Gone(other)
+		c.Hub.Gone(one)
+		if kind, _, data := v.next(t); kind != "gone" || !strings.Contains(data, one.UID) {
+			t.Errorf("%s %s", kind, data)
+		}
+	})
+}
+
+// TestViewerThatStopsReading is disconnected, holds nobody up and can come back.
+func TestViewerThatStopsReading(t *testing.T) {
+	streamed(t, func(t *testing.T, c *livetest.Pods, dial func() net.Conn) {
+		stuck, fine := watch(t, dial(), ""), watch(t, dial(), "")
+		defer stuck.conn.Close()
+		defer fine.conn.Close()
+		_, id, _ := stuck.next(t)
+		fine.next(t)
+		began := time.Now()
+		for n := range 40 {
+			c.Set(exporttest.StartUp(n))
+			if kind, _, _ := fine.next(t); kind != "pod" {
+				t.Fatalf("%s", kind)
+			}
+		}
+		if took := time.Since(began); took > 40*time.Second {
+			t.Errorf("another viewer was held up for %s", took)
+		}
+		go func() { _, _ = io.Copy(io.Discard, fine.events) }() // ends with the connection
+		time.Sleep(patience)
+		if _, err := io.Copy(io.Discard, stuck.events); err == nil {
+			t.Error("the stream ended as if it were whole")
+		}
+		const want = "# HELP podlapse_stream_disconnected_total Viewers disconnected because they did not read.\n" +
+			"# TYPE podlapse_stream_disconnected_total counter\npodlapse_stream_disconnected_total 1\n"
+		if err := testutil.GatherAndCompare(c.Registry, strings.NewReader(want), "podlapse_stream_disconnected_total"); err != nil {
+			t.Error(err)
+		}
+		back := watch(t, dial(), "", "Last-Event-ID: "+id+"\r\n")
+		defer back.conn.Close()
+		for n := range 40 {
+			if kind, _, data := back.next(t); kind != "pod" || !strings.Contains(data, exporttest.StartUp(n).UID) {
+				t.Fatalf("event %d: %s %s", n, kind, data)
+			}
+		}
+	})
+}
+
+func TestTooManyViewers(t *testing.T) {
+	c := livetest.New()
+	config := (&fake{}).config()
+	config.API.Live = c.Hub
+	for {
+		v, err := c.Hub.Follow("")
+		if err != nil {
+			break
+		}
+		defer v.Close()
+	}
+	answer := httptest.NewRecorder()
+	handlerOf(config).ServeHTTP(answer, httptest.NewRequestWithContext(t.Context(), http.MethodGet, "/api/v1/stream", nil))
+	if answer.Code != http.StatusServiceUnavailable || answer.Header().Get("Retry-After") == "" || decode[problem](t, answer).Error != "unavailable" {
+		t.Errorf("%d %v", answer.Code, answer.Header())
+	}
+}
