@@ -98,7 +98,7 @@ func (l *PullLog) Observe(o EventSeen, pod Pod) {
 		logged.wanted = l.requests[requestOf(o.UID, name)].at
 		logged.from = logged.wanted
 	}
-	l.answered(o.UID, name, told)
+	l.answered(o.UID, name, told.Add(bound))
 	if logged.from.IsZero() || !logged.from.Before(told) || pod.ReadAt.IsZero() && logged.from.Before(pod.AcknowledgedAt) {
 		return
 	}
@@ -178,10 +178,11 @@ func (l *PullLog) request(uid, container string, at time.Time) {
 	delete(l.requests, oldest)
 }
 
-// answered notes that the pull that a container's request was about is over.
-func (l *PullLog) answered(uid, container string, at time.Time) {
+// answered notes that the pull that a container's request was about is over. The request may be dated later than the answer, by
+// the errors of both: the next one comes after a back-off of seconds.
+func (l *PullLog) answered(uid, container string, latest time.Time) {
 	of := requestOf(uid, container)
-	if request, known := l.requests[of]; known && !request.at.After(at) {
+	if request, known := l.requests[of]; known && !request.at.After(latest) {
 		request.over = true
 		l.requests[of] = request
 	}
