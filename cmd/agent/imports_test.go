@@ -5,7 +5,10 @@ import (
 	"go/parser"
 	"go/token"
 	"io/fs"
+	"os"
 	"path/filepath"
+	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -129,4 +132,39 @@ func sources(t *testing.T, dir string) map[string]*ast.File {
 		t.Fatalf("read %s: %v", dir, err)
 	}
 	return files
+}
+
+// TestArchitectureListsEveryPackage compares the repository layout in docs/architecture.md with the packages that there are.
+func TestArchitectureListsEveryPackage(t *testing.T) {
+	page, err := os.ReadFile("../../docs/architecture.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var listed, found []string
+	for _, match := range regexp.MustCompile(`(?m)^((?:cmd|pkg|internal)/[a-z/]+)/ +\S`).FindAllStringSubmatch(string(page), -1) {
+		listed = append(listed, match[1])
+	}
+	for _, top := range []string{"cmd", "pkg", "internal"} {
+		err := filepath.WalkDir(filepath.Join("../..", top), func(path string, entry fs.DirEntry, err error) error {
+			fake := strings.HasSuffix(entry.Name(), "test") || entry.Name() == "standin" || entry.Name() == "testdata"
+			if err != nil || !entry.IsDir() {
+				return err
+			}
+			if fake {
+				return fs.SkipDir
+			}
+			if files := sources(t, path); len(files) > 0 {
+				found = append(found, strings.TrimPrefix(filepath.ToSlash(path), "../../"))
+			}
+			return nil
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	slices.Sort(listed)
+	slices.Sort(found)
+	if !slices.Equal(listed, found) {
+		t.Errorf("docs/architecture.md lists\n%q, there are\n%q", listed, found)
+	}
 }
