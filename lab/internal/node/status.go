@@ -113,6 +113,10 @@ func (n Node) healthWords(ctx context.Context, c component, record process.Recor
 func (n Node) Addresses(out io.Writer) {
 	table := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
 	defer table.Flush()
+	agent := "http://" + layout.Address(layout.AgentPort)
+	if n.Agent() != "" {
+		fmt.Fprintf(table, "page\t%s/\n", agent)
+	}
 	fmt.Fprintf(table, "Kubernetes\texport KUBECONFIG=%s\n", n.AdminKubeconfig())
 	if n.Programs.Tools != "" {
 		fmt.Fprintf(table, "kubectl\t%s\n", n.Programs.Tool("kubectl"))
@@ -120,7 +124,6 @@ func (n Node) Addresses(out io.Writer) {
 	fmt.Fprintf(table, "CRI\tunix://%s\n", n.ContainerdSocket())
 	fmt.Fprintf(table, "images\t%s\n", layout.Address(layout.RegistryPort))
 	if n.Agent() != "" {
-		agent := "http://" + layout.Address(layout.AgentPort)
 		fmt.Fprintf(table, "metrics\t%s/metrics\n", agent)
 		fmt.Fprintf(table, "API\t%s/api/v1/pods\n", agent)
 		fmt.Fprintf(table, "readiness\t%s/readyz?verbose\n", agent)
