@@ -8,15 +8,15 @@ import (
 	"time"
 )
 
-// crowded is a pod of as many containers as are kept, of which each has failed as often as is kept.
-func crowded() *Evidence {
+// crowded is a pod of so many containers, each of which has failed as often as is kept.
+func crowded(containers int) *Evidence {
 	pod := Pod{UID: "u", RuntimeUID: "u", CreatedAt: base, AcknowledgedAt: base}
-	for i := range maxContainers {
+	for i := range containers {
 		pod.Containers = append(pod.Containers, Container{Name: fmt.Sprint("c", i), Kind: KindMain, Image: fmt.Sprint("image", i), State: StateWaiting})
 	}
 	e := NewEvidence(Scope{Runtime: true, Events: true})
 	e.Apply(PodSeen{ArrivedAt: base.Add(time.Second), Live: true, Pod: pod})
-	for i := range maxContainers {
+	for i := range containers {
 		for n := range 2 * maxFailures {
 			at := base.Add(time.Duration(20*n+i%10) * time.Second)
 			o := EventSeen{UID: "u", Container: fmt.Sprint("c", i), NamedAt: at, FirstAt: at, LastAt: at, ArrivedAt: at, Count: 1}
@@ -30,9 +30,28 @@ func crowded() *Evidence {
 	return e
 }
 
+// TestACrowdedPodCostsInProportion folds a pod of four times as many containers, all of which fail, in less than twelve times the
+// time. What looks for each container among all of them takes sixteen times as long, at the least.
+func TestACrowdedPodCostsInProportion(t *testing.T) {
+	fastest := func(containers int) time.Duration {
+		e, least := crowded(containers), time.Duration(1<<62)
+		for range 7 {
+			begun := time.Now()
+			e.fold(at(base.Add(time.Hour)), Skew{})
+			least = min(least, time.Since(begun))
+		}
+		return least
+	}
+	few, many := fastest(maxContainers/4), fastest(maxContainers)
+	t.Logf("%s for %d containers, %s for %d", few, maxContainers/4, many, maxContainers)
+	if many > 12*few {
+		t.Errorf("%d containers take %s, %d take %s", maxContainers/4, few, maxContainers, many)
+	}
+}
+
 // BenchmarkFoldCrowded folds the most that one pod can be made to hold.
 func BenchmarkFoldCrowded(b *testing.B) {
-	e := crowded()
+	e := crowded(maxContainers)
 	b.ReportAllocs()
 	for b.Loop() {
 		e.fold(at(base.Add(time.Hour)), Skew{})
@@ -216,7 +235,7 @@ func phasesOf(t *testing.T, scope Scope, observations []Observation, now time.Ti
 
 // BenchmarkAdvanceCrowded is what one more observation of such a pod costs, before anybody wants its timeline.
 func BenchmarkAdvanceCrowded(b *testing.B) {
-	e := crowded()
+	e := crowded(maxContainers)
 	b.ReportAllocs()
 	for i := 0; b.Loop(); i++ {
 		at := base.Add(time.Duration(i) * time.Millisecond)
