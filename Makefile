@@ -29,7 +29,7 @@ GOLANGCI_LINT := $(TOOLS)/golangci-lint-$(GOLANGCI_LINT_VERSION)/golangci-lint
 GOVULNCHECK   := $(TOOLS)/govulncheck-$(GOVULNCHECK_VERSION)/govulncheck
 
 .DEFAULT_GOAL := help
-.PHONY: FORCE help build image lab up down status list scenario blame-soak accuracy-page test test-long check vet lint vuln unit fuzz image-test page-test node-test compare bench clean
+.PHONY: FORCE help build image lab up down status list scenario blame-soak accuracy-page test test-long check vet lint vuln unit stress-tests fuzz image-test page-test node-test compare bench clean
 
 help: ## List the targets.
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-14s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -122,6 +122,15 @@ $(GOVULNCHECK):
 unit: ## Run the tests that need no node.
 	go test $(RACE) ./...
 	cd lab && go test -count=1 $(RACE) ./...
+
+stress-tests: ## Run the tests without a node N=10 times on one thread beside two busy loops per core, in random order.
+	@set -e; loops=; trap 'kill $$loops 2>/dev/null' EXIT; trap 'exit 1' INT TERM; \
+	for _ in $$(seq $$((2 * $$(nproc)))); do while :; do :; done & loops="$$loops $$!"; done; \
+	for run in $$(seq $(or $(N),10)); do \
+		echo "run $$run"; \
+		GOMAXPROCS=1 go test -count=1 -shuffle=on -timeout 30m ./...; \
+		(cd lab && GOMAXPROCS=1 go test -count=1 -shuffle=on -timeout 30m ./...); \
+	done
 
 fuzz: ## Run each fuzz target for FUZZTIME inputs, or for a duration.
 	@set -e; grep -rl '^func Fuzz' --include='*_test.go' pkg internal | while read -r file; do \
