@@ -21,7 +21,7 @@ func newPrunedPods(inner runtime.NegotiatedSerializer) (adaptedStreams, error) {
 	})
 }
 
-// prunePod is an event of a watch without what the agent does not read of a pod. It returns anything else unchanged. The
+// prunePod is an event of a watch without what the agent does not read of a pod. It works in place, and returns anything else unchanged. The
 // numbers of the fields are those of generated.proto in apimachinery's meta/v1 and runtime, and in core/v1.
 func prunePod(event []byte) []byte {
 	pruned, err := rewrite(event, func(field protowire.Number, object []byte) ([]byte, error) {
@@ -74,7 +74,7 @@ func pruneEncoded(encoded []byte) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	return append([]byte(protobufMagic), pruned...), nil
+	return encoded[:len(protobufMagic)+len(pruned)], nil
 }
 
 func pruneSpecField(field protowire.Number, value []byte) ([]byte, error) {
@@ -92,7 +92,7 @@ func pruneSpecField(field protowire.Number, value []byte) ([]byte, error) {
 
 // rewrite copies a message with what edit makes of each field that holds bytes; nil omits the field.
 func rewrite(message []byte, edit func(field protowire.Number, value []byte) ([]byte, error)) ([]byte, error) {
-	copied := []byte{}
+	copied := message[:0:len(message)] // in place: nothing becomes longer
 	for len(message) > 0 {
 		field, wire, n := protowire.ConsumeTag(message)
 		if n < 0 {

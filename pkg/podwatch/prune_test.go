@@ -64,13 +64,9 @@ func decodedEvent(t testing.TB, event []byte) k8sruntime.Object {
 func TestPrunedPodsLackOnlyWhatIsNotRead(t *testing.T) {
 	pod := largePod("text")
 	event := protobufFrame(t, watch.Modified, pod)[frameSize:]
-	before := bytes.Clone(event)
-	got := decodedEvent(t, prunePod(event))
+	got := decodedEvent(t, prunePod(bytes.Clone(event)))
 	if want := withoutUnread(decodedEvent(t, event).(*corev1.Pod)); !reflect.DeepEqual(got, want) {
 		t.Errorf("got %+v\nwant %+v", got, want)
-	}
-	if !bytes.Equal(event, before) {
-		t.Error("the event was written to")
 	}
 	for name, object := range map[string]k8sruntime.Object{
 		"a node": &corev1.Node{TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "Node"}, Spec: corev1.NodeSpec{ProviderID: "x", Unschedulable: true}},
@@ -78,7 +74,7 @@ func TestPrunedPodsLackOnlyWhatIsNotRead(t *testing.T) {
 			Message: "too old resource version"},
 	} {
 		event := protobufFrame(t, watch.Error, object)[frameSize:]
-		if got := prunePod(event); !bytes.Equal(got, event) {
+		if got := prunePod(bytes.Clone(event)); !bytes.Equal(got, event) {
 			t.Errorf("%s was changed", name)
 		}
 	}
@@ -130,8 +126,8 @@ func FuzzPrunePod(f *testing.F) {
 	f.Add([]byte{})
 	f.Add([]byte("\x12\x06\x0a\x04k8s\x00"))
 	f.Fuzz(func(t *testing.T, event []byte) {
-		pruned := prunePod(event)
-		if again := prunePod(pruned); !bytes.Equal(again, pruned) {
+		pruned := bytes.Clone(prunePod(bytes.Clone(event)))
+		if again := prunePod(bytes.Clone(pruned)); !bytes.Equal(again, pruned) {
 			t.Errorf("pruned again %q becomes %q", pruned, again)
 		}
 	})

@@ -177,6 +177,12 @@ func (e *Evidence) applyStatus(o PodSeen, c Container) {
 	if evidence == nil {
 		return
 	}
+	if evidence.firstImage == "" {
+		evidence.firstImage = c.Image
+	}
+	if c.Image != evidence.firstImage && !evidence.imageChanged {
+		evidence.imageChanged, e.news = true, true
+	}
 	told := func(m Mark, attempt int, stamp time.Time) {
 		if !stamp.IsZero() {
 			k := markKey{container: index, mark: m, attempt: clampAttempt(attempt)}

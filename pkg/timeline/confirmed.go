@@ -31,7 +31,11 @@ func (f *fold) confirmed(c *Container, outcome imagepull.Outcome) bool {
 // object said so. Kubelet refuses each container that wants a volume whose image it cannot get, with the failure of that one.
 func (f *fold) failureConfirmed(index int16, why imagepull.Failure) bool {
 	if !f.e.isVolume(index) {
-		return slices.Contains(f.e.containers[index].toldWhy, why)
+		return !f.e.containers[index].imageChanged && slices.Contains(f.e.containers[index].toldWhy, why)
+	}
+	registry := imagepull.Registry(f.e.specOf(index).Image)
+	if slices.ContainsFunc(f.e.pod.Containers, func(c Container) bool { return imagepull.Registry(c.Image) != registry }) {
+		return false
 	}
 	return slices.ContainsFunc(f.e.containers, func(c containerEvidence) bool { return slices.Contains(c.toldWhy, why) })
 }

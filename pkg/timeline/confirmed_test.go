@@ -104,3 +104,49 @@ spec main app cold
 		}
 	}
 }
+
+// TestNoStatusConfirmsAFailureOfAnotherImage is of tenants who have one image really fail, and say so of another one: in its place, or
+// of a volume beside it.
+func TestNoStatusConfirmsAFailureOfAnotherImage(t *testing.T) {
+	const evil, honest, why = "evil.example/x:1", "docker.io/library/nginx:1", "dial tcp 10.0.0.1:443: connect: connection refused"
+	second := func(s float64) time.Time { return base.Add(time.Duration(s * float64(time.Second))) }
+	app := Container{Name: "app", Kind: KindMain, Image: evil, State: StateWaiting}
+	refused := app
+	refused.WaitingReason, refused.PullFailure = "ErrImagePull", imagepull.FailureConnectionRefused
+	changed := refused
+	changed.Image = honest
+	volume := Container{Name: "content", Kind: KindImageVolume, Image: honest}
+	for name, test := range map[string]struct {
+		statuses [][]Container
+		of       string // the container that the Events about the honest image name
+	}{
+		"changed image": {[][]Container{{app}, {refused}, {changed}}, "app"},
+		"image volume":  {[][]Container{{app, volume}, {refused, volume}}, ""},
+	} {
+		e := NewEvidence(Scope{Runtime: true, Events: true})
+		event := func(s float64, container, reason, message string) {
+			e.Apply(EventSeen{UID: "u", Container: container, Reason: reason, Message: message, NamedAt: second(s), FirstAt: second(s),
+				LastAt: second(s), ArrivedAt: second(s + 0.05), Live: true, Count: 1})
+		}
+		for i, containers := range test.statuses {
+			e.Apply(PodSeen{ArrivedAt: second(float64(i) + 0.5), Live: true, Pod: Pod{UID: "u", RuntimeUID: "u", Namespace: "n", Name: "p",
+				CreatedAt: base, AcknowledgedAt: base, Containers: containers}})
+		}
+		event(1, "app", "Pulling", `Pulling image "`+evil+`"`)
+		event(1.2, "app", "Failed", `Failed to pull image "`+evil+`": `+why)
+		event(4, test.of, "Pulling", `Pulling image "`+honest+`"`)
+		event(5, test.of, "Failed", `Failed to pull image "`+honest+`": `+why)
+		told, _ := e.Timeline(second(20), Skew{})
+		failed := 0
+		for _, p := range told.Pulls {
+			if p.Registry == "docker.io" && p.Outcome == imagepull.OutcomeFailed {
+				if failed++; !p.Unconfirmed {
+					t.Errorf("%s: a status about %s confirms %+v", name, evil, p)
+				}
+			}
+		}
+		if failed == 0 {
+			t.Errorf("%s: no pull of docker.io failed: %+v", name, told.Pulls)
+		}
+	}
+}

@@ -113,10 +113,13 @@ type containerEvidence struct {
 	// toldFailed is the first status of the pod object that says that a pull had failed; nil when none came.
 	toldFailed *failureEvent
 	// toldWhy is why pulls failed by the statuses of the pod object, each reason once: the set of reasons is small.
-	toldWhy   []imagepull.Failure
-	exits     []exit
-	overflow  bool // it had attempts that were not kept
-	notConfig bool // kubelet said that it could not make the container for a reason that is not its configuration
+	toldWhy []imagepull.Failure
+	// firstImage is what the container's spec named at first. After a change nobody says of which image a status speaks.
+	firstImage   string
+	imageChanged bool
+	exits        []exit
+	overflow     bool // it had attempts that were not kept
+	notConfig    bool // kubelet said that it could not make the container for a reason that is not its configuration
 }
 
 // imageEvidence is the first answer about an image, which tells what kubelet found, the last one, which tells whether

@@ -162,9 +162,10 @@ func (l *PullLog) request(uid, container string, at time.Time) {
 			l.requests[other] = request
 		}
 	}
-	over := slices.ContainsFunc(l.pulls, func(p loggedPull) bool {
+	answer := func(p loggedPull) bool {
 		return p.uid == uid && p.blocker.Container == container && !p.until.Before(at)
-	})
+	}
+	over := slices.ContainsFunc(l.pulls, answer) || slices.ContainsFunc(l.unshown, answer)
 	l.requests[of] = pullRequest{at, over}
 	if len(l.requests) <= maxPullLog {
 		return

@@ -116,10 +116,29 @@ func TestPullsOfPodsWithoutASandbox(t *testing.T) {
 				log.Complete(tl)
 				got := tl.Pulls[0]
 				same := got.BlockedBy != nil && got.BlockedBy.Pod == "a" && got.Ahead == 2
-				if same == test.counts && name != "failed" || !test.counts && !same {
+				counts := test.counts || name == "asked" // a request that goes on takes a name away, and gives none
+				if same == counts && name != "failed" || !counts && !same {
 					t.Errorf("%s, %s, %s first: blocked by %+v, %d ahead", name, when, first, got.BlockedBy, got.Ahead)
 				}
 			}
 		}
+	}
+}
+
+// TestAnAnswerThatIsNotShownEndsItsRequest is of Events in the wrong order, as from a list, about a pod whose sandbox comes to be known
+// later.
+func TestAnAnswerThatIsNotShownEndsItsRequest(t *testing.T) {
+	second := func(s float64) time.Time { return base.Add(time.Duration(s * float64(time.Second))) }
+	var log PullLog
+	log.ObserveRuntime(RuntimeSeen{UID: "other", AskedAt: second(0), Sandboxes: []Sandbox{{BegunAt: second(0)}}})
+	tell := func(reason, message string, s float64) {
+		log.Observe(EventSeen{UID: "a", Container: "app", Reason: reason, Message: message, NamedAt: second(s), FirstAt: second(s),
+			LastAt: second(s), ArrivedAt: second(9), Count: 1}, shopPod("a", "x"))
+	}
+	tell("Pulled", `Successfully pulled image "x" in 3s (3s including waiting). Image size: 5 bytes.`, 5)
+	tell("Pulling", `Pulling image "x"`, 2)
+	log.ObserveRuntime(RuntimeSeen{UID: "a", AskedAt: second(6), Sandboxes: []Sandbox{{BegunAt: second(1)}}})
+	if open := log.open(second(40), "me"); len(open) != 0 || len(log.pulls) != 1 {
+		t.Errorf("%d requests are open, %d pulls are over", len(open), len(log.pulls))
 	}
 }

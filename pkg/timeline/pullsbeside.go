@@ -149,9 +149,6 @@ func (l *PullLog) open(before time.Time, uid string) []running {
 		if request.over || podOf(of) == uid || !request.at.Before(before) || before.Sub(request.at) > staleRequest {
 			continue
 		}
-		if !l.shown(podOf(of), request.at.Add(loggedError)) {
-			continue
-		}
 		open = append(open, running{from: request.at, vague: true})
 	}
 	return open
