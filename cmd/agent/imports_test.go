@@ -30,7 +30,7 @@ var importRules = []struct {
 		"pull knowledge is pure and serves the core, never the other way round"},
 	{"pkg/podwatch", []string{"internal/reconcile", "internal/state", "pkg/export", "internal/web", "pkg/cri"}, "sources observe; they do not know who listens"},
 	{"pkg/cri", []string{"internal/reconcile", "internal/state", "pkg/export", "internal/web", "pkg/podwatch"}, "sources observe; they do not know who listens"},
-	{"internal/node", []string{"internal/reconcile", "internal/state", "pkg/export", "internal/web", "pkg/cri", "internal/probe"}, "it is told of objects and tells of the node; it does not know who listens"},
+	{"internal/node", []string{"internal/reconcile", "internal/state", "pkg/export", "internal/web", "pkg/cri", "internal/probe"}, "it turns objects into facts about the node; it does not know who listens"},
 	{"internal/probe", []string{"internal/reconcile", "internal/state", "pkg/export", "internal/web", "pkg/cri", "pkg/podwatch", "internal/node", "pkg/timeline", "k8s.io/client-go"},
 		"probes ask what the file lists and know nothing of pods; what is the agent's own to ask, they are given as functions"},
 	{"internal/runtimeproxy", []string{"net/http", "os/exec", "pkg/timeline", "internal/reconcile", "internal/state", "pkg/export", "internal/web", "pkg/podwatch",

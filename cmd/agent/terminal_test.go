@@ -284,7 +284,7 @@ func TestTopThatIsRefused(t *testing.T) {
 	<-c.read
 }
 
-// TestExplainOnATerminal has colors there, and none where nobody wants them.
+// TestExplainOnATerminal checks for colors on a terminal, and for none with NO_COLOR or TERM=dumb.
 func TestExplainOnATerminal(t *testing.T) {
 	agent := goneFromNodeA(t)
 	for variable, want := range map[string]bool{"A=b": true, "NO_COLOR=1": false, "TERM=dumb": false} {

@@ -114,7 +114,7 @@ type containerEvidence struct {
 	toldFailed *failureEvent
 	// toldWhy is why pulls failed by the statuses of the pod object, each reason once: the set of reasons is small.
 	toldWhy []imagepull.Failure
-	// firstImage is what the container's spec named at first. After a change nobody says of which image a status speaks.
+	// firstImage is the image in the first spec seen. Once the image changes, a status may be about either image.
 	firstImage   string
 	imageChanged bool
 	exits        []exit

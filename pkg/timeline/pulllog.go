@@ -19,7 +19,7 @@ const (
 // tell of its own: which pull it waited for, and whether another one had brought the image. Not safe for concurrent use.
 type PullLog struct {
 	pulls    []loggedPull           // the oldest first
-	unshown  []loggedPull           // the same of pods that may not be as far; see shown
+	unshown  []loggedPull           // the same, of pods whose sandbox the runtime has not shown yet
 	requests map[string]pullRequest // when kubelet asked last, by pod and container
 	layers   recentLayers
 	images   map[string]imageAnswerOf // by normalized name

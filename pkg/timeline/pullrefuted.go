@@ -8,7 +8,7 @@ import (
 // maxImageAnswers is of how many images the log remembers what the runtime said; a node has some hundred.
 const maxImageAnswers = 512
 
-// maxSandboxes is of how many pods the log remembers that they have a sandbox. Kubelet's default is 110 pods; others come and go.
+// maxSandboxes is the number of pods whose sandbox the log remembers. By default a kubelet runs 110 pods at a time.
 const maxSandboxes = 1024
 
 // imageAnswerOf is what the runtime said last of an image.
@@ -39,7 +39,7 @@ func (l *PullLog) ObserveRuntime(o RuntimeSeen) {
 	l.noteSandboxes(o)
 }
 
-// sandboxSince is when the runtime was asked for the first sandbox of a pod that it still knew, as exactly as it tells.
+// sandboxSince is when the first sandbox of a pod that the runtime lists began, and when the runtime was last asked.
 type sandboxSince struct{ begunAt, askedAt time.Time }
 
 // noteSandboxes notes that a pod has one, and then takes in what its Events told before.

@@ -79,8 +79,8 @@ func TestPullsOfOneNamespaceKeepRoomForOthers(t *testing.T) {
 }
 
 // TestPullsOfPodsWithoutASandbox is of pods that wait before their sandbox, and of which somebody says that they pull: a request
-// that goes on, a pull beside one of another pod, and a failure. They count once the runtime shows a sandbox that was there by then,
-// whichever of the two the agent hears of first.
+// that goes on, a pull beside one of another pod, and a failure. A pull and a failure count once the runtime shows a sandbox that
+// existed by then, whichever of the two the agent hears of first. A request always counts: it can only remove a name.
 func TestPullsOfPodsWithoutASandbox(t *testing.T) {
 	second := func(s float64) time.Time { return base.Add(time.Duration(s * float64(time.Second))) }
 	made := func(uid string, s float64) RuntimeSeen {
