@@ -12,7 +12,7 @@ import (
 
 // life is the true start-up of one simulated pod: a kubelet that knows the instant of everything it does
 // and writes down at once what it is called. It shares no code with the fold, which has to find the same
-// from what others say (witness_test.go).
+// from what others say (simulated_sources_test.go).
 type life struct {
 	random *rand.Rand
 	now    time.Time
