@@ -49,8 +49,8 @@ func (os origins) ofControlPlane() bool {
 	return os.has(originControlPlane) && os&^(1<<originControlPlane|1<<originArrival) == 0
 }
 
-// stamped says that kubelet or the runtime dated the mark itself.
-func (os origins) stamped() bool {
+// datedOnNode says that kubelet or the runtime dated the mark itself.
+func (os origins) datedOnNode() bool {
 	return os.has(originRuntime) || os.has(originStore) || os.has(originStatus)
 }
 
@@ -104,7 +104,7 @@ func (f *fold) spanError(from, to *bound) time.Duration {
 	longest := to.latest.sub(from.earliest)
 	shortest := max(0, to.earliest.sub(from.latest))
 	bounded := max(longest-estimate, estimate-shortest, 0)
-	if message, ok := f.lengthTold(from.key, to.key); ok {
+	if message, ok := f.reportedLength(from.key, to.key); ok {
 		told := message.Pull
 		if to.key.mark == MarkPullStarted {
 			told = message.Waiting - message.Pull
@@ -129,15 +129,15 @@ func (f *fold) credentials(from, to *bound) time.Duration {
 	return max(0, until.sub(began))
 }
 
-// lengthTold says that kubelet told the length between two marks itself, which is nearer to the truth
+// reportedLength says that kubelet told the length between two marks itself, which is nearer to the truth
 // than the difference of their stamps.
-func (f *fold) lengthTold(from, to markKey) (pullLengths, bool) {
+func (f *fold) reportedLength(from, to markKey) (pullLengths, bool) {
 	if from.container == podWide || from.container != to.container || f.pulls[from.container].final != to.attempt {
 		return pullLengths{}, false
 	}
 	told := f.pulls[from.container].pulled.lengths
 	switch {
-	case from.mark == MarkPullStarted && to.mark == MarkPullFinished && f.pulls[from.container].prompt(),
+	case from.mark == MarkPullStarted && to.mark == MarkPullFinished && f.pulls[from.container].eventOnTime(),
 		from.mark == MarkPullRequested && to.mark == MarkPullStarted && told.WaitingTimed:
 		return told, told.Timed
 	}
@@ -148,15 +148,15 @@ func (f *fold) lengthTold(from, to markKey) (pullLengths, bool) {
 type bounds []bound
 
 func (bs bounds) find(k markKey) *bound {
-	if i := bs.from(k); i < len(bs) && bs[i].key == k {
+	if i := bs.search(k); i < len(bs) && bs[i].key == k {
 		return &bs[i]
 	}
 	return nil
 }
 
-// from is the place of the first mark that is not before the key. Nothing in a fold is called as often, which a search by
+// search is the place of the first mark that is not before the key. Nothing in a fold is called as often, which a search by
 // a function doubles in cost.
-func (bs bounds) from(k markKey) int {
+func (bs bounds) search(k markKey) int {
 	rank, low, high := k.rank(), 0, len(bs)
 	for low < high {
 		if middle := (low + high) / 2; bs[middle].key.rank() < rank {
@@ -170,17 +170,17 @@ func (bs bounds) from(k markKey) int {
 
 // ofContainer is the marks of one container, or of the pod.
 func (bs bounds) ofContainer(container int16) bounds {
-	return bs[bs.from(markKey{container: container}):bs.from(markKey{container: container + 1})]
+	return bs[bs.search(markKey{container: container}):bs.search(markKey{container: container + 1})]
 }
 
-// disagreement is a contradiction between claims, or between two marks that should be in order.
-type disagreement struct {
+// markConflict is a contradiction between claims, or between two marks that should be in order.
+type markConflict struct {
 	key    markKey
 	detail string
 }
 
-// closeAt ends what is open: no mark that was told of lies after now. It says whether any of them could.
-func (bs bounds) closeAt(now instant) (cut bool) {
+// capAt ends what is open: no mark that was told of lies after now. It says whether any of them could.
+func (bs bounds) capAt(now instant) (cut bool) {
 	for i := range bs {
 		cut = cut || bs[i].latest >= now
 		bs[i].latest = max(bs[i].earliest, min(bs[i].latest, now))
@@ -204,23 +204,23 @@ func (bs bounds) leanToPickup() {
 
 // intersect takes the claims, sorted by key and trust, to one bound per mark. A claim that leaves
 // nothing of what more trusted claims allow is a disagreement and is left out.
-func intersect(claims []claim) (bounds, []disagreement) {
+func intersect(constraints []constraint) (bounds, []markConflict) {
 	marks := 0
-	for i := range claims {
-		if i == 0 || claims[i].key != claims[i-1].key {
+	for i := range constraints {
+		if i == 0 || constraints[i].key != constraints[i-1].key {
 			marks++
 		}
 	}
 	all := make(bounds, 0, marks)
-	var disagreements []disagreement
-	for _, c := range claims {
+	var conflicts []markConflict
+	for _, c := range constraints {
 		if len(all) == 0 || all[len(all)-1].key != c.key {
 			all = append(all, bound{key: c.key, earliest: minInstant, latest: maxInstant})
 		}
 		b := &all[len(all)-1]
 		earliest, latest := max(b.earliest, c.earliest), min(b.latest, c.latest)
 		if earliest > latest {
-			d := disagreement{c.key, fmt.Sprintf("%s says %s, %s allows %s",
+			d := markConflict{c.key, fmt.Sprintf("%s says %s, %s allows %s",
 				c.origin, interval(c.earliest, c.latest), b.origins, interval(b.earliest, b.latest))}
 			if c.origin == originControlPlane {
 				d.detail += ": the clocks of control plane and node may differ"
@@ -228,7 +228,7 @@ func intersect(claims []claim) (bounds, []disagreement) {
 					b.earliest = b.latest - (c.latest - b.latest)
 				}
 			}
-			disagreements = append(disagreements, d)
+			conflicts = append(conflicts, d)
 			continue
 		}
 		// The most trusted claim that leans, and sets the end it leans to, decides.
@@ -242,7 +242,7 @@ func intersect(claims []claim) (bounds, []disagreement) {
 		b.earliest, b.latest = earliest, latest
 		b.origins = b.origins.with(c.origin)
 	}
-	return all, disagreements
+	return all, conflicts
 }
 
 func interval(earliest, latest instant) string {

@@ -2,18 +2,18 @@ package timeline
 
 import "slices"
 
-// standing is the latest timeline of evidence that nothing was applied to since. Until time alone changes more, it only has to
+// cachedTimeline is the latest timeline of evidence that nothing was applied to since. Until time alone changes more, it only has to
 // be made longer: a node that comes up full is asked every few seconds where each of its pods is stuck, and a fold costs ten
 // times as much.
-type standing struct {
+type cachedTimeline struct {
 	timeline Timeline
 	from     instant // as of when it was folded
 	until    instant // from then on it has to be folded anew
 }
 
-// standsUntil is when time alone changes more of the timeline than the length of the phase that goes on: at once, if the
+// validUntil is when time alone changes more of the timeline than the length of the phase that goes on: at once, if the
 // instant of the fold cut any evidence short.
-func (f *fold) standsUntil(t *Timeline, cut bool) instant {
+func (f *fold) validUntil(t *Timeline, cut bool) instant {
 	if cut {
 		return f.asOf
 	}
@@ -26,11 +26,11 @@ func (f *fold) standsUntil(t *Timeline, cut bool) instant {
 			return f.asOf // it may be as long as the phase, in which several may be at work
 		}
 		until = at(f.e.givesUpAt())
-		if told := len(t.Said); told < len(f.e.said) {
-			until = min(until, at(f.e.said[told].At))
+		if told := len(t.Said); told < len(f.e.messages) {
+			until = min(until, at(f.e.messages[told].At))
 		}
 	}
-	until = min(until, f.growsFrom(t))
+	until = min(until, f.changesFrom(t))
 	if due := f.retryDue(); due > f.asOf && due != maxInstant {
 		until = min(until, due+1)
 	}
@@ -42,19 +42,19 @@ func (f *fold) standsUntil(t *Timeline, cut bool) instant {
 	return until
 }
 
-// growsFrom is when the phase that goes on gets other candidates, or an error that grows with it; maxInstant if it does not. From then
+// changesFrom is when the phase that goes on gets other candidates, or an error that grows with it; maxInstant if it does not. From then
 // on it is folded anew each time.
-func (f *fold) growsFrom(t *Timeline) instant {
+func (f *fold) changesFrom(t *Timeline) instant {
 	from := maxInstant
 	if t.State != StateStarting {
 		return from
 	}
 	last := t.Phases[len(t.Phases)-1]
 	if last.Phase == PhaseCrashBackoff || last.Phase == PhaseImageBackoff {
-		from = at(last.StartAt) + instant(mostBackoff(last.Phase, last.Attempt))
+		from = at(last.StartAt) + instant(maxBackoff(last.Phase, last.Attempt))
 	}
 	if acknowledged := f.bounds.find(podMark(MarkAcknowledged)); acknowledged != nil && f.bounds.find(podMark(MarkSandboxBegun)) == nil {
-		if slow := acknowledged.latest + firstLook + 1; slow > f.asOf {
+		if slow := acknowledged.latest + firstCheck + 1; slow > f.asOf {
 			from = min(from, slow)
 		}
 	}
@@ -69,7 +69,7 @@ func (f *fold) growsFrom(t *Timeline) instant {
 func (f *fold) unbounded(b *bound) bool { return f.asOf.sub(b.earliest) >= 1<<62 }
 
 // asOf is the timeline at a later moment; false if it must be folded anew. Who gets it may change its phases and its pulls.
-func (s *standing) asOf(now instant, skew Skew) (Timeline, bool) {
+func (s *cachedTimeline) asOf(now instant, skew Skew) (Timeline, bool) {
 	if s == nil || now < s.from || now >= s.until || !skew.same(s.timeline.Skew) {
 		return Timeline{}, false
 	}

@@ -42,7 +42,7 @@ func TestToldAgainLikeFoldedAnew(t *testing.T) {
 				if !e.PodSeen() {
 					continue
 				}
-				if _, ok := e.stands.asOf(at(now), skew); ok {
+				if _, ok := e.cached.asOf(at(now), skew); ok {
 					again++
 				}
 				asked++
@@ -125,8 +125,8 @@ func TestWhatIsSaidOfALaterMomentIsToldThen(t *testing.T) {
 		NamedAt: base.Add(3 * time.Second)})
 	for want := range 2 {
 		now := base.Add(time.Duration(2+want) * time.Second)
-		if tl, _ := e.Timeline(now, Skew{}); len(tl.Said) != want || e.stands == nil {
-			t.Errorf("at %s: %d said, want %d; stands %t", now, len(tl.Said), want, e.stands != nil)
+		if tl, _ := e.Timeline(now, Skew{}); len(tl.Said) != want || e.cached == nil {
+			t.Errorf("at %s: %d said, want %d; stands %t", now, len(tl.Said), want, e.cached != nil)
 		}
 	}
 }

@@ -28,7 +28,7 @@ func (s Skew) same(o Skew) bool { return s == o || !s.Proven() && !o.Proven() }
 
 // widen makes room for the skew around an interval that the control plane's clock told. It does so only
 // where the clocks are proven to differ, and never moves the interval: both readings stay possible.
-func (s Skew) widen(c claim) claim {
+func (s Skew) widen(c constraint) constraint {
 	if s.Proven() {
 		c.earliest -= instant(max(0, s.Most))
 		c.latest -= instant(min(0, s.Least))

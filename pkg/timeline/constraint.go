@@ -107,27 +107,27 @@ func (k markKey) rank() uint64 {
 	return uint64(k.container+1)<<24 | uint64(k.mark)<<16 | uint64(k.attempt)
 }
 
-// claim is what one origin says of a mark: an interval, both ends included, that holds the instant.
-type claim struct {
+// constraint is what one origin says of a mark: an interval, both ends included, that holds the instant.
+type constraint struct {
 	key              markKey
 	origin           origin
 	lean             lean
 	earliest, latest instant
 }
 
-func point(k markKey, o origin, t time.Time) claim {
-	return claim{key: k, origin: o, earliest: at(t), latest: at(t)}
+func point(k markKey, o origin, t time.Time) constraint {
+	return constraint{key: k, origin: o, earliest: at(t), latest: at(t)}
 }
 
 // second is a stamp that was floored to a second.
-func second(k markKey, o origin, t time.Time) claim {
+func second(k markKey, o origin, t time.Time) constraint {
 	from := at(t)
-	return claim{key: k, origin: o, earliest: from, latest: from + instant(time.Second) - 1}
+	return constraint{key: k, origin: o, earliest: from, latest: from + instant(time.Second) - 1}
 }
 
 // arrival is an upper bound: the mark was in the past when the news of it came.
-func arrival(k markKey, o origin, t time.Time, live bool) claim {
-	c := claim{key: k, origin: o, earliest: minInstant, latest: at(t)}
+func arrival(k markKey, o origin, t time.Time, live bool) constraint {
+	c := constraint{key: k, origin: o, earliest: minInstant, latest: at(t)}
 	if live {
 		c.lean = leanLatest
 	}
@@ -137,7 +137,7 @@ func arrival(k markKey, o origin, t time.Time, live bool) claim {
 // better says whether c tells more than d, a claim of the same origin about the same mark. The first
 // time that something was seen is the one that counts, so the earlier end wins; the order is total,
 // which makes keeping the better of two claims independent of the order they came in.
-func (c claim) better(d claim) bool {
+func (c constraint) better(d constraint) bool {
 	if c.latest != d.latest {
 		return c.latest < d.latest
 	}
@@ -147,11 +147,11 @@ func (c claim) better(d claim) bool {
 	return c.lean > d.lean
 }
 
-// placeOf is the place of the first of sorted claims whose mark is not before the key, as bounds.from is of bounds.
-func placeOf(claims []claim, k markKey) int {
-	rank, low, high := k.rank(), 0, len(claims)
+// searchConstraints is the place of the first of sorted claims whose mark is not before the key, as bounds.from is of bounds.
+func searchConstraints(constraints []constraint, k markKey) int {
+	rank, low, high := k.rank(), 0, len(constraints)
 	for low < high {
-		if middle := (low + high) / 2; claims[middle].key.rank() < rank {
+		if middle := (low + high) / 2; constraints[middle].key.rank() < rank {
 			low = middle + 1
 		} else {
 			high = middle

@@ -2,24 +2,24 @@ package timeline
 
 import "strings"
 
-// notConfig are kubelet's words for a container that it cannot make although nothing is wrong with its configuration: it does not have
+// notConfigTexts are kubelet's words for a container that it cannot make although nothing is wrong with its configuration: it does not have
 // yet what the API server holds, or a volume is not as it should be (pkg/kubelet/{configmap,secret,volumemanager}, kubelet_pods.go).
-var notConfig = []string{
+var notConfigTexts = []string{
 	"failed to sync configmap cache", "failed to sync secret cache", "services have not yet been read at least once",
 	"failed to prepare subPath for volumeMount", "cannot find volume",
 }
 
-// applyRefusal keeps that kubelet said why it could not make a container, and that this is no fault of its configuration.
-func (e *Evidence) applyRefusal(o EventSeen) {
+// applyCreateFailure keeps that kubelet said why it could not make a container, and that this is no fault of its configuration.
+func (e *Evidence) applyCreateFailure(o EventSeen) {
 	if o.Reason != "Failed" || o.Container == "" {
 		return
 	}
-	for _, words := range notConfig {
+	for _, words := range notConfigTexts {
 		if !strings.Contains(o.Message, words) {
 			continue
 		}
 		if _, c := e.container(o.Container); c != nil && !c.notConfig {
-			c.notConfig, e.news = true, true
+			c.notConfig, e.changed = true, true
 		}
 	}
 }
@@ -27,10 +27,10 @@ func (e *Evidence) applyRefusal(o EventSeen) {
 // alsoNotConfig is what a container may wait for beside its configuration.
 var alsoNotConfig = []Phase{PhaseContainerConfig, PhaseAPIServer, PhaseVolumes, PhaseKubeletSync}
 
-// refusalClaims date by a container's pull when kubelet first could not create that container. Kubelet tries to right after it got
+// createFailureConstraints date by a container's pull when kubelet first could not create that container. Kubelet tries to right after it got
 // the image (pkg/kubelet/kuberuntime, startContainer), and says in the pod's status that it failed only when it comes back
 // to the pod, which may be when the reason is gone. A status that is later than that was not written by a kubelet at work.
-func (f *fold) refusalClaims(index int16) (claims []claim) {
+func (f *fold) createFailureConstraints(index int16) (constraints []constraint) {
 	pulled := f.pulls[index].pulled
 	if !pulled.known() || pulled.present {
 		return nil
@@ -38,7 +38,7 @@ func (f *fold) refusalClaims(index int16) (claims []claim) {
 	by := pulled.latest + eventSlack
 	key := markKey{index, 0, MarkConfigRefused}
 	if latest, known := f.e.latest(key); known && by < latest && latest-by <= instant(podRetry+retrySlack) {
-		claims = append(claims, claim{key, originEventDuration, leanEarliest, pulled.earliest, by})
+		constraints = append(constraints, constraint{key, originEventDuration, leanEarliest, pulled.earliest, by})
 	}
-	return claims
+	return constraints
 }

@@ -9,7 +9,7 @@ import (
 // start-up, which may be over long since, but kubelet pulls their images like any other. Not safe for concurrent use.
 type Debug struct {
 	evidence *Evidence
-	over     []string // names of ephemeral containers that have been told of
+	reported []string // names of ephemeral containers that have been told of
 }
 
 // NewDebug begins with a pod as it is now, of which all but the ephemeral containers in over are to be told of. It is nil if
@@ -20,21 +20,21 @@ func NewDebug(scope Scope, o PodSeen, over []string) *Debug {
 	}) {
 		return nil
 	}
-	d := &Debug{over: slices.Clone(over)}
+	d := &Debug{reported: slices.Clone(over)}
 	for _, c := range o.Pod.Containers {
 		if c.Kind == KindEphemeral && c.ran() {
-			d.over = append(d.over, c.Name)
+			d.reported = append(d.reported, c.Name)
 		}
 	}
 	scope.Since = time.Time{}
 	d.evidence = NewEvidence(scope)
-	d.evidence.deaf = true
+	d.evidence.ignoreMessages = true
 	d.Apply(o)
 	return d
 }
 
 // Apply adds what an observation about the pod tells; it returns whether that was news.
-func (d *Debug) Apply(o Observation) (news bool) {
+func (d *Debug) Apply(o Observation) (changed bool) {
 	if seen, ok := o.(PodSeen); ok {
 		o = d.reduce(seen)
 	}
@@ -60,7 +60,7 @@ func (d *Debug) reduce(o PodSeen) PodSeen {
 
 func (d *Debug) ephemeral(p Pod) []Container {
 	return slices.DeleteFunc(slices.Clone(p.Containers), func(c Container) bool {
-		return c.Kind != KindEphemeral || slices.Contains(d.over, c.Name)
+		return c.Kind != KindEphemeral || slices.Contains(d.reported, c.Name)
 	})
 }
 
@@ -78,7 +78,7 @@ func (d *Debug) Pod() Pod { return d.evidence.Pod() }
 
 // Over are the names of all ephemeral containers that need not be told of again once this is settled.
 func (d *Debug) Over() []string {
-	over := slices.Clone(d.over)
+	over := slices.Clone(d.reported)
 	for _, c := range d.evidence.Pod().Containers {
 		over = append(over, c.Name)
 	}

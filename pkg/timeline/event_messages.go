@@ -11,8 +11,8 @@ import (
 // Bounds on what is kept of kubelet's words about one pod. A start-up without trouble has some ten Events;
 // in one with trouble the first ones tell what it was.
 const (
-	maxSaid        = 32
-	maxSaidMessage = 256 // bytes
+	maxMessages     = 32
+	maxMessageBytes = 256 // bytes
 )
 
 // Said is one thing that kubelet said of the pod, in its own words: an Event, once however often it repeats.
@@ -29,8 +29,8 @@ func (s Said) compare(o Said) int {
 		cmp.Compare(s.Message, o.Message))
 }
 
-// said is what an Event says.
-func said(o EventSeen) Said {
+// messageOf is what an Event says.
+func messageOf(o EventSeen) Said {
 	s := Said{At: o.NamedAt, Container: o.Container, Reason: cutText(o.Reason), Message: cutText(o.Message)}
 	if s.At.IsZero() {
 		s.At = o.FirstAt
@@ -39,37 +39,37 @@ func said(o EventSeen) Said {
 	return s
 }
 
-// applySaid keeps the earliest of all that kubelet said: what came first stays, in whatever order it is told.
-func (e *Evidence) applySaid(o EventSeen) {
-	s := said(o)
-	i, found := slices.BinarySearchFunc(e.said, s, Said.compare)
-	if found || i == maxSaid {
+// keepMessage keeps the earliest of all that kubelet said: what came first stays, in whatever order it is told.
+func (e *Evidence) keepMessage(o EventSeen) {
+	s := messageOf(o)
+	i, found := slices.BinarySearchFunc(e.messages, s, Said.compare)
+	if found || i == maxMessages {
 		return
 	}
 	// The texts may be parts of long ones, which would stay in memory for their sake.
 	s.Container, s.Reason, s.Message = strings.Clone(s.Container), strings.Clone(s.Reason), strings.Clone(s.Message)
-	longer := slices.Insert(e.said, i, s)
-	e.said, e.news = longer[:min(len(longer), maxSaid)], true
+	longer := slices.Insert(e.messages, i, s)
+	e.messages, e.changed = longer[:min(len(longer), maxMessages)], true
 }
 
-// saidUntil is what kubelet had said when start-up ended.
-func (e *Evidence) saidUntil(end time.Time) []Said {
-	after, _ := slices.BinarySearchFunc(e.said, end, func(s Said, end time.Time) int {
+// messagesUntil is what kubelet had said when start-up ended.
+func (e *Evidence) messagesUntil(end time.Time) []Said {
+	after, _ := slices.BinarySearchFunc(e.messages, end, func(s Said, end time.Time) int {
 		if s.At.After(end) {
 			return 1
 		}
 		return -1
 	})
-	return slices.Clone(e.said[:after])
+	return slices.Clone(e.messages[:after])
 }
 
 // cutText makes a text valid UTF-8 of at most maxSaidMessage bytes.
 func cutText(text string) string {
 	text = strings.ToValidUTF8(text, "\uFFFD")
-	if len(text) <= maxSaidMessage {
+	if len(text) <= maxMessageBytes {
 		return text
 	}
-	end := maxSaidMessage
+	end := maxMessageBytes
 	for !utf8.RuneStart(text[end]) {
 		end--
 	}

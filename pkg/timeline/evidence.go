@@ -16,13 +16,13 @@ const (
 	maxFailures   = 16
 	// maxNetworkDowns is more than the runtime is asked about its network for one pod in an hour, at ever longer intervals.
 	maxNetworkDowns = 256
-	// maxStrangers is how many names are kept that the pod's spec does not have, of those told of after it was seen: ephemeral containers
+	// maxUnknownContainers is how many names are kept that the pod's spec does not have, of those told of after it was seen: ephemeral containers
 	// of which an Event comes before the spec. Anybody who may create Events can make up more.
-	maxStrangers = 16
+	maxUnknownContainers = 16
 )
 
-// claimRoom is how many more claims there is room for when evidence grows.
-const claimRoom = 8
+// constraintGrowth is how many more claims there is room for when evidence grows.
+const constraintGrowth = 8
 
 // Scope is what the agent can know of.
 type Scope struct {
@@ -48,28 +48,28 @@ type Evidence struct {
 	podSeenAt time.Time
 	firstSeen sighting
 	gone      bool
-	waits     waitingReason
+	waiting   waitingReason
 
-	claims       []claim // sorted by key, then origin; at most one each
-	containers   []containerEvidence
-	images       []imageEvidence
-	holdUps      []holdUp  // what kubelet's Events say kept it from making the sandbox, in the order of time
-	said         []Said    // the earliest, in the order of time
-	deaf         bool      // what kubelet says is not kept: nobody tells it
-	networkDowns []instant // when the runtime said that its network was not ready, the earliest ones, in the order of time
-	networkUp    instant   // when it first said that it was; zero for never
-	imageKnown   attempts  // of which sandboxes the runtime said whether it pulled their image
-	kubelet133   bool      // kubelet is 1.33 or later
-	generation   int64     // the lowest version of the spec that was seen; 0 while none is known
-	watchedAt    time.Time // when an Event watch was first open
-	rewatched    instant   // when the latest one was opened; zero for never
-	blindAt      instant   // when one was last lost; zero for never
-	overflow     bool      // something was left out for the bounds above
-	news         bool      // of the observation that is being applied
+	constraints      []constraint // sorted by key, then origin; at most one each
+	containers       []containerEvidence
+	images           []imageEvidence
+	obstacleEvents   []obstacleEvent // what kubelet's Events say kept it from making the sandbox, in the order of time
+	messages         []Said          // the earliest, in the order of time
+	ignoreMessages   bool            // what kubelet says is not kept: nobody tells it
+	networkDowns     []instant       // when the runtime said that its network was not ready, the earliest ones, in the order of time
+	networkUp        instant         // when it first said that it was; zero for never
+	imageKnown       attempts        // of which sandboxes the runtime said whether it pulled their image
+	kubelet133       bool            // kubelet is 1.33 or later
+	generation       int64           // the lowest version of the spec that was seen; 0 while none is known
+	watchFirstOpened time.Time       // when an Event watch was first open
+	watchLastOpened  instant         // when the latest one was opened; zero for never
+	watchLost        instant         // when one was last lost; zero for never
+	overflow         bool            // something was left out for the bounds above
+	changed          bool            // of the observation that is being applied
 
 	runtimeAskedAt time.Time // of the latest answer
 
-	stands *standing // nil when there is nothing to tell again
+	cached *cachedTimeline // nil when there is nothing to tell again
 }
 
 // attempts is a set of the first 64 attempts.
@@ -110,13 +110,13 @@ type containerEvidence struct {
 	// did not tell whether it has the image, in the order of time: more than one each only where kubelet started again, or
 	// somebody made some up.
 	requested, inspected []window
-	// toldFailed is the first status of the pod object that says that a pull had failed; nil when none came.
-	toldFailed *failureEvent
-	// toldWhy is why pulls failed by the statuses of the pod object, each reason once: the set of reasons is small.
-	toldWhy   []imagepull.Failure
-	exits     []exit
-	overflow  bool // it had attempts that were not kept
-	notConfig bool // kubelet said that it could not make the container for a reason that is not its configuration
+	// statusFailure is the first status of the pod object that says that a pull had failed; nil when none came.
+	statusFailure *failureEvent
+	// statusReasons is why pulls failed by the statuses of the pod object, each reason once: the set of reasons is small.
+	statusReasons []imagepull.Failure
+	exits         []exit
+	overflow      bool // it had attempts that were not kept
+	notConfig     bool // kubelet said that it could not make the container for a reason that is not its configuration
 }
 
 // imageEvidence is the first answer about an image, which tells what kubelet found, the last one, which tells whether
@@ -144,54 +144,54 @@ func NewEvidence(scope Scope) *Evidence { return &Evidence{scope: scope} }
 func (e *Evidence) PodSeen() bool { return !e.podSeenAt.IsZero() }
 
 // Reconstructed says what Timeline.Reconstructed will.
-func (e *Evidence) Reconstructed() bool { return e.before() }
+func (e *Evidence) Reconstructed() bool { return e.beforeAgent() }
 
 // Pod is the pod object as last seen.
 func (e *Evidence) Pod() Pod { return e.pod }
 
-func compareClaims(a, b claim) int {
+func compareConstraints(a, b constraint) int {
 	return cmp.Compare(a.key.rank()<<8|uint64(a.origin), b.key.rank()<<8|uint64(b.origin))
 }
 
-// claim keeps the better of the new claim and the one of the same origin.
-func (e *Evidence) claim(c claim) {
+// constrain keeps the better of the new claim and the one of the same origin.
+func (e *Evidence) constrain(c constraint) {
 	if c.key.attempt >= maxAttempts {
-		e.overflows()
+		e.markOverflow()
 		if c.key.container != podWide {
 			of := &e.containers[c.key.container]
-			e.news = e.news || !of.overflow
+			e.changed = e.changed || !of.overflow
 			of.overflow = true
 		}
 		return
 	}
-	i, found := slices.BinarySearchFunc(e.claims, c, compareClaims)
+	i, found := slices.BinarySearchFunc(e.constraints, c, compareConstraints)
 	switch {
 	case !found:
-		if len(e.claims) == cap(e.claims) { // by a few at a time: doubling would leave half of the room unused
-			e.claims = append(make([]claim, 0, len(e.claims)+claimRoom), e.claims...)
+		if len(e.constraints) == cap(e.constraints) { // by a few at a time: doubling would leave half of the room unused
+			e.constraints = append(make([]constraint, 0, len(e.constraints)+constraintGrowth), e.constraints...)
 		}
-		e.claims = slices.Insert(e.claims, i, c)
-	case c.better(e.claims[i]):
-		e.claims[i] = c
+		e.constraints = slices.Insert(e.constraints, i, c)
+	case c.better(e.constraints[i]):
+		e.constraints[i] = c
 	default:
 		return
 	}
-	e.news = true
+	e.changed = true
 }
 
-// overflows notes that something was left out; the first time is news.
-func (e *Evidence) overflows() {
-	e.news = e.news || !e.overflow
+// markOverflow notes that something was left out; the first time is news.
+func (e *Evidence) markOverflow() {
+	e.changed = e.changed || !e.overflow
 	e.overflow = true
 }
 
 // arrivalOf is when the pod object first told of the mark.
 func (e *Evidence) arrivalOf(k markKey) (instant, bool) {
-	i, found := slices.BinarySearchFunc(e.claims, claim{key: k, origin: originArrival}, compareClaims)
+	i, found := slices.BinarySearchFunc(e.constraints, constraint{key: k, origin: originArrival}, compareConstraints)
 	if !found {
 		return 0, false
 	}
-	return e.claims[i].latest, true
+	return e.constraints[i].latest, true
 }
 
 // indexNear is what indexOf is where that is most likely i.
@@ -217,17 +217,17 @@ func (e *Evidence) container(name string) (int16, *containerEvidence) {
 	if i := e.indexOf(name); i != podWide {
 		return i, &e.containers[i]
 	}
-	if len(e.containers) == maxContainers || e.PodSeen() && !e.pod.has(name) && e.strangers() >= maxStrangers {
-		e.overflows()
+	if len(e.containers) == maxContainers || e.PodSeen() && !e.pod.has(name) && e.unknownContainers() >= maxUnknownContainers {
+		e.markOverflow()
 		return podWide, nil
 	}
-	e.news = true
+	e.changed = true
 	e.containers = append(e.containers, containerEvidence{name: name})
 	return int16(len(e.containers) - 1), &e.containers[len(e.containers)-1]
 }
 
-// strangers counts the names that the pod's spec, as last seen, does not have.
-func (e *Evidence) strangers() int {
+// unknownContainers counts the names that the pod's spec, as last seen, does not have.
+func (e *Evidence) unknownContainers() int {
 	n := 0
 	for i := range e.containers {
 		if !e.pod.has(e.containers[i].name) {
@@ -287,19 +287,19 @@ func (c *containerEvidence) registryOf(image string) string {
 	return c.registry
 }
 
-// exited keeps how a run ended; of contradicting codes the highest, whichever came first.
-func (e *Evidence) exited(c *containerEvidence, attempt, code int) {
+// keepExit keeps how a run ended; of contradicting codes the highest, whichever came first.
+func (e *Evidence) keepExit(c *containerEvidence, attempt, code int) {
 	if attempt >= maxAttempts {
 		return
 	}
 	for i := range c.exits {
 		if c.exits[i].attempt == attempt {
-			e.news = e.news || code > c.exits[i].code
+			e.changed = e.changed || code > c.exits[i].code
 			c.exits[i].code = max(c.exits[i].code, code)
 			return
 		}
 	}
-	e.news = true
+	e.changed = true
 	c.exits = append(c.exits, exit{attempt, code})
 }
 

@@ -39,8 +39,8 @@ type window struct {
 
 func (w window) known() bool { return w.latest != 0 }
 
-func (w window) claim(k markKey) claim {
-	return claim{key: k, origin: w.origin, lean: w.lean, earliest: w.earliest, latest: w.latest}
+func (w window) constraint(k markKey) constraint {
+	return constraint{key: k, origin: w.origin, lean: w.lean, earliest: w.earliest, latest: w.latest}
 }
 
 // applyEvent keeps what kubelet says, and reads what it says of a container's pulls. Other Events date nothing that
@@ -49,10 +49,10 @@ func (e *Evidence) applyEvent(o EventSeen) {
 	if o.FirstAt.IsZero() || o.LastAt.IsZero() || o.ofFuture() {
 		return
 	}
-	if !e.deaf {
-		e.applySaid(o)
+	if !e.ignoreMessages {
+		e.keepMessage(o)
 	}
-	e.applyHoldUp(o)
+	e.applyObstacle(o)
 	message := imagepull.ParseMessage(o.Reason, o.Message)
 	name := o.Container
 	switch message.Kind {
@@ -62,7 +62,7 @@ func (e *Evidence) applyEvent(o EventSeen) {
 			return // of which container, nothing tells: the reference is often left out
 		}
 	default:
-		e.applyRefusal(o)
+		e.applyCreateFailure(o)
 		return
 	}
 	if message.Combined {
@@ -87,7 +87,7 @@ func (e *Evidence) applyEvent(o EventSeen) {
 			e.keepRepeated(evidence, failureEvent{latestOccurrence(o), clampAttempt(min(o.Count, maxAttempts) - 1), message.Failure})
 		}
 	default:
-		e.gotImage(evidence, o, message)
+		e.applyPulled(evidence, o, message)
 	}
 }
 
@@ -105,15 +105,15 @@ func (e *Evidence) applyPulling(index int16, evidence *containerEvidence, o Even
 		k := markKey{index, clampAttempt(o.Count - 1), MarkPullRequested}
 		c := second(k, originEventSecond, o.LastAt)
 		c.latest += eventSlack // as above
-		e.claim(c)
+		e.constrain(c)
 		if o.Live { // right after the request, which the stamp has to the second only
-			e.claim(claim{k, originEventArrival, leanSlack, minInstant, at(o.ArrivedAt) + eventSlack})
+			e.constrain(constraint{k, originEventArrival, leanSlack, minInstant, at(o.ArrivedAt) + eventSlack})
 		}
 	}
 }
 
-// gotImage keeps the first word that the image is there.
-func (e *Evidence) gotImage(c *containerEvidence, o EventSeen, m imagepull.Message) {
+// applyPulled keeps the first word that the image is there.
+func (e *Evidence) applyPulled(c *containerEvidence, o EventSeen, m imagepull.Message) {
 	p := pulledEvent{firstOccurrence(o), m.Kind == imagepull.KindAlreadyPresent,
 		textHash(m.Image), pullLengths{m.Pull, m.Waiting, m.Unit, m.SizeBytes, m.Timed, m.WaitingTimed}}
 	e.keepPulled(c, p)
@@ -137,7 +137,7 @@ func keepEarliest[F interface{ compare(F) int }](e *Evidence, list *[]F, f F, li
 		return
 	}
 	longer := slices.Insert(*list, i, f)
-	*list, e.news = longer[:min(len(longer), limit)], true
+	*list, e.changed = longer[:min(len(longer), limit)], true
 }
 
 func (w window) compare(o window) int {

@@ -9,18 +9,18 @@ import (
 	"github.com/podlapse/podlapse/pkg/imagepull"
 )
 
-// holdUp is what one Event tells of an obstacle: its first and its latest occurrence, which are the same unless it repeats.
-type holdUp struct {
+// obstacleEvent is what one Event tells of an obstacle: its first and its latest occurrence, which are the same unless it repeats.
+type obstacleEvent struct {
 	obstacle    obstacle
 	first, last window
 	count       int  // occurrences so far
 	runtime     bool // the last one is what the runtime said of its network, not kubelet
 }
 
-func (h holdUp) row() *obstacleRow { return &obstacleTable[h.obstacle] }
+func (h obstacleEvent) row() *obstacleRow { return &obstacleTable[h.obstacle] }
 
 // until is when kubelet has tried again for certain; maxInstant if nothing tells.
-func (h holdUp) until() instant {
+func (h obstacleEvent) until() instant {
 	if h.row().retry == nil {
 		return maxInstant
 	}
@@ -31,59 +31,59 @@ func (h holdUp) until() instant {
 	return h.last.latest + instant(wait)
 }
 
-func (h holdUp) compare(o holdUp) int {
+func (h obstacleEvent) compare(o obstacleEvent) int {
 	return cmp.Or(h.first.compare(o.first), cmp.Compare(h.obstacle, o.obstacle))
 }
 
-// applyHoldUp keeps an Event that names an obstacle: of each Event its first and its latest occurrence, and of several
+// applyObstacle keeps an Event that names an obstacle: of each Event its first and its latest occurrence, and of several
 // Events the earliest.
-func (e *Evidence) applyHoldUp(o EventSeen) {
+func (e *Evidence) applyObstacle(o EventSeen) {
 	named, ok := obstacleOf(o.Reason, strings.TrimPrefix(o.Message, imagepull.CombinedPrefix))
 	if !ok || o.Container != "" {
 		return
 	}
-	h := holdUp{obstacle: named, first: firstOccurrence(o), last: latestOccurrence(o), count: o.Count}
+	h := obstacleEvent{obstacle: named, first: firstOccurrence(o), last: latestOccurrence(o), count: o.Count}
 	if strings.HasPrefix(o.Message, imagepull.CombinedPrefix) {
 		// Of what it stands for, only the text and the latest stamp are of one occurrence.
 		h.first, h.count = h.last, 1
 	}
-	i, found := slices.BinarySearchFunc(e.holdUps, h, holdUp.compare)
+	i, found := slices.BinarySearchFunc(e.obstacleEvents, h, obstacleEvent.compare)
 	switch {
 	case found:
-		known := &e.holdUps[i]
+		known := &e.obstacleEvents[i]
 		if later := cmp.Or(cmp.Compare(h.count, known.count), known.last.compare(h.last)); later > 0 {
-			*known, e.news = h, true
+			*known, e.changed = h, true
 		}
 	case i < maxFailures:
-		longer := slices.Insert(e.holdUps, i, h)
-		e.holdUps, e.news = longer[:min(len(longer), maxFailures)], true
+		longer := slices.Insert(e.obstacleEvents, i, h)
+		e.obstacleEvents, e.changed = longer[:min(len(longer), maxFailures)], true
 	}
 }
 
-// holdUpsByRuntime is the obstacles with what the runtime said of the latest network that was not ready: kubelet does not start
+// obstacleEventsWithRuntime is the obstacles with what the runtime said of the latest network that was not ready: kubelet does not start
 // the pod as long as the runtime says so.
-func (e *Evidence) holdUpsByRuntime() []holdUp {
+func (e *Evidence) obstacleEventsWithRuntime() []obstacleEvent {
 	latest := -1
-	for i, h := range e.holdUps {
-		if h.obstacle == obstacleNetworkNotReady && (latest < 0 || h.last.latest > e.holdUps[latest].last.latest) {
+	for i, h := range e.obstacleEvents {
+		if h.obstacle == obstacleNetworkNotReady && (latest < 0 || h.last.latest > e.obstacleEvents[latest].last.latest) {
 			latest = i
 		}
 	}
 	if latest < 0 {
-		return e.holdUps
+		return e.obstacleEvents
 	}
-	extended := slices.Clone(e.holdUps)
-	if down := e.downUntil(); down > extended[latest].last.latest {
+	extended := slices.Clone(e.obstacleEvents)
+	if down := e.networkDownUntil(); down > extended[latest].last.latest {
 		h := &extended[latest]
 		h.last = window{origin: originRuntime, earliest: down, latest: down}
 		h.count, h.runtime = max(2, h.count), true
 	}
 	// Why kubelet has not begun to look for the pod's objects is known.
-	return slices.DeleteFunc(extended, func(h holdUp) bool { return h.obstacle == obstacleNotRegistered })
+	return slices.DeleteFunc(extended, func(h obstacleEvent) bool { return h.obstacle == obstacleNotRegistered })
 }
 
-// downUntil is when the runtime last said that its network was not ready, before it first said that it was; zero if it never said so.
-func (e *Evidence) downUntil() (until instant) {
+// networkDownUntil is when the runtime last said that its network was not ready, before it first said that it was; zero if it never said so.
+func (e *Evidence) networkDownUntil() (until instant) {
 	for _, down := range e.networkDowns {
 		if e.networkUp == 0 || down < e.networkUp {
 			until = max(until, down)
@@ -95,8 +95,8 @@ func (e *Evidence) downUntil() (until instant) {
 // manyOccurrences is more than a start-up has of one Event before it is given up.
 const manyOccurrences = 4096
 
-// filled says that the occurrences between the first and the latest are as close as kubelet tries again.
-func (h holdUp) filled() bool {
+// continuous says that the occurrences between the first and the latest are as close as kubelet tries again.
+func (h obstacleEvent) continuous() bool {
 	retry := h.row().retry
 	if retry == nil || h.runtime {
 		return true
@@ -111,37 +111,37 @@ func (h holdUp) filled() bool {
 	return most >= gap
 }
 
-// obstacleSeen is one occurrence of an Event that names an obstacle.
-type obstacleSeen struct {
+// obstacleOccurrence is one occurrence of an Event that names an obstacle.
+type obstacleOccurrence struct {
 	window
 	key  markKey
-	from *holdUp
+	from *obstacleEvent
 }
 
-// occurrences are those of all Events that name an obstacle before a sandbox began, in the order of time. What comes later is
+// obstacleOccurrences are those of all Events that name an obstacle before a sandbox began, in the order of time. What comes later is
 // of a volume that is mounted again, or of another sandbox.
-func (f *fold) occurrences() []obstacleSeen {
-	f.holdUps = f.e.holdUpsByRuntime()
+func (f *fold) obstacleOccurrences() []obstacleOccurrence {
+	f.obstacleEvents = f.e.obstacleEventsWithRuntime()
 	begun, known := f.e.latest(podMark(MarkSandboxBegun))
 	if !known {
 		begun, known = f.e.latest(podMark(MarkSandboxRunning))
 	}
-	var all []obstacleSeen
-	add := func(w window, h *holdUp) {
+	var all []obstacleOccurrence
+	add := func(w window, h *obstacleEvent) {
 		if known && w.earliest > begun {
 			f.laterObstacles = append(f.laterObstacles, h.row().phases...)
 			return
 		}
-		all = append(all, obstacleSeen{window: w, from: h})
+		all = append(all, obstacleOccurrence{window: w, from: h})
 	}
-	for i := range f.holdUps {
-		h := &f.holdUps[i]
+	for i := range f.obstacleEvents {
+		h := &f.obstacleEvents[i]
 		add(h.first, h)
 		if h.count > 1 {
 			add(h.last, h)
 		}
 	}
-	slices.SortStableFunc(all, func(a, b obstacleSeen) int { return a.window.compare(b.window) })
+	slices.SortStableFunc(all, func(a, b obstacleOccurrence) int { return a.window.compare(b.window) })
 	var failed, held uint16
 	for i := range all {
 		if all[i].from.row().sandbox {
@@ -153,43 +153,43 @@ func (f *fold) occurrences() []obstacleSeen {
 	return all
 }
 
-// beforeSandbox is the way from kubelet's taking the pod up to the sandbox that came to run, where Events tell of
+// obstacleSteps is the way from kubelet's taking the pod up to the sandbox that came to run, where Events tell of
 // obstacles. Between two of them the pod waited for what either names, and for every volume that kubelet had not
 // tried to mount again by then.
-func (f *fold) beforeSandbox(begun step) []step {
+func (f *fold) obstacleSteps(begun step) []step {
 	steps := make([]step, 0, len(f.obstacles)+2)
-	phases := f.beforeFirst(begun)
+	phases := f.phasesBeforeFirst(begun)
 	for i, o := range f.obstacles {
 		if i > 0 {
 			before := f.obstacles[i-1]
-			if due := dueAfter(i - 1); f.bounds.find(due) != nil {
-				steps = append(steps, stepTo(due, f.between(before, before.dueBy(), nil)))
-				phases = f.afterRetry(begun, before, o)
+			if due := retryMark(i - 1); f.bounds.find(due) != nil {
+				steps = append(steps, stepWith(due, f.phasesBetween(before, before.dueBy(), nil)))
+				phases = f.phasesAfterRetry(begun, before, o)
 			} else {
-				phases = f.between(before, o.earliest, o.from)
+				phases = f.phasesBetween(before, o.earliest, o.from)
 			}
 		}
-		steps = append(steps, stepTo(o.key, phases))
+		steps = append(steps, stepWith(o.key, phases))
 	}
 	last := f.obstacles[len(f.obstacles)-1]
-	if due := dueAfter(len(f.obstacles) - 1); f.bounds.find(due) != nil {
-		steps = append(steps, stepTo(due, f.between(last, last.until(), nil)))
-		return joined(append(steps, f.toSandbox(begun, last.from.row().phases)))
+	if due := retryMark(len(f.obstacles) - 1); f.bounds.find(due) != nil {
+		steps = append(steps, stepWith(due, f.phasesBetween(last, last.until(), nil)))
+		return mergeRepeated(append(steps, f.stepToSandbox(begun, last.from.row().phases)))
 	}
-	ahead := stepTo(begun.key, f.between(last, maxInstant, nil))
-	ahead.vague = begun.vague
-	return joined(append(steps, ahead))
+	ahead := stepWith(begun.key, f.phasesBetween(last, maxInstant, nil))
+	ahead.undated = begun.undated
+	return mergeRepeated(append(steps, ahead))
 }
 
-// firstLook is how long after it took a pod up kubelet first looks for its volumes and the network, at the latest and as a rule.
-const firstLook = instant(2 * time.Second)
+// firstCheck is how long after it took a pod up kubelet first looks for its volumes and the network, at the latest and as a rule.
+const firstCheck = instant(2 * time.Second)
 
-// beforeFirst is what a pod may have waited for from when kubelet took it up until the first obstacle was named. One that was
+// phasesBeforeFirst is what a pod may have waited for from when kubelet took it up until the first obstacle was named. One that was
 // there when kubelet first looked was there before; of one that was named later nothing tells since when it was.
-func (f *fold) beforeFirst(begun step) []Phase {
+func (f *fold) phasesBeforeFirst(begun step) []Phase {
 	first, acknowledged := f.obstacles[0], f.bounds.find(podMark(MarkAcknowledged))
 	phases := first.from.row().first
-	if acknowledged == nil || first.earliest-acknowledged.latest <= firstLook {
+	if acknowledged == nil || first.earliest-acknowledged.latest <= firstCheck {
 		return phases
 	}
 	return union(phases, []Phase{begun.phase}, begun.also, []Phase{PhaseKubeletSync, PhaseAPIServer})
@@ -210,59 +210,59 @@ func union(lists ...[]Phase) []Phase {
 // (client-go, tools/record, defaultSpamBurst).
 const spamLimit = 25
 
-// muted is what may have held a pod up unnamed, because kubelet had made as many Events as its client lets through; nothing
+// unreportedObstacles is what may have held a pod up unnamed, because kubelet had made as many Events as its client lets through; nothing
 // if it had not.
-func (f *fold) muted() []Phase {
+func (f *fold) unreportedObstacles() []Phase {
 	made := 0
-	for _, h := range f.holdUps {
+	for _, h := range f.obstacleEvents {
 		made += h.count
 	}
 	if made < spamLimit {
 		return nil
 	}
-	return unseenObstacles
+	return possibleObstacles
 }
 
-// joined makes one stretch of those between which an obstacle was only named again.
-func joined(steps []step) []step {
+// mergeRepeated makes one stretch of those between which an obstacle was only named again.
+func mergeRepeated(steps []step) []step {
 	for i := range steps[:len(steps)-1] {
 		s, next := &steps[i], &steps[i+1]
-		s.vague = s.key.mark == MarkHeldUp && s.phase == next.phase && slices.Equal(s.also, next.also)
+		s.undated = s.key.mark == MarkHeldUp && s.phase == next.phase && slices.Equal(s.also, next.also)
 	}
 	return steps
 }
 
-// dueAfter is the mark of kubelet's next try after an obstacle.
-func dueAfter(obstacle int) markKey { return markKey{podWide, uint16(obstacle), MarkRetryDue} }
+// retryMark is the mark of kubelet's next try after an obstacle.
+func retryMark(obstacle int) markKey { return markKey{podWide, uint16(obstacle), MarkRetryDue} }
 
 // until is when kubelet has tried again for certain after this occurrence; maxInstant if nothing tells.
-func (o obstacleSeen) until() instant { return o.from.until() }
+func (o obstacleOccurrence) until() instant { return o.from.until() }
 
 // dueBy is the same for an occurrence that need not be the latest of its Event: the latest tells more only if the Event came
 // again and again in between.
-func (o obstacleSeen) dueBy() instant {
+func (o obstacleOccurrence) dueBy() instant {
 	switch retry := o.from.row().retry; {
 	case retry == nil:
 		return maxInstant
-	case o.latest == o.from.last.latest || o.from.filled():
+	case o.latest == o.from.last.latest || o.from.continuous():
 		return o.until()
 	default:
 		return o.latest + instant(retry(1))
 	}
 }
 
-// afterRetry is what a pod may have waited for after kubelet was due to try again and before it named the next obstacle.
-func (f *fold) afterRetry(begun step, before, next obstacleSeen) []Phase {
-	return union([]Phase{begun.phase}, begun.also, before.from.row().phases, next.from.row().first, []Phase{PhaseKubeletSync}, f.muted())
+// phasesAfterRetry is what a pod may have waited for after kubelet was due to try again and before it named the next obstacle.
+func (f *fold) phasesAfterRetry(begun step, before, next obstacleOccurrence) []Phase {
+	return union([]Phase{begun.phase}, begun.also, before.from.row().phases, next.from.row().first, []Phase{PhaseKubeletSync}, f.unreportedObstacles())
 }
 
-// between is what a pod waited for from one obstacle until an instant at which another one was named, if any was.
-func (f *fold) between(o obstacleSeen, until instant, next *holdUp) []Phase {
+// phasesBetween is what a pod waited for from one obstacle until an instant at which another one was named, if any was.
+func (f *fold) phasesBetween(o obstacleOccurrence, until instant, next *obstacleEvent) []Phase {
 	phases := slices.Clone(o.from.row().phases)
 	if o.from.runtime && next == nil && o.latest == o.from.last.latest {
 		phases = append(phases, PhaseVolumes) // the network may have become ready at once, and kubelet have seen it
 	}
-	add := func(h *holdUp) {
+	add := func(h *obstacleEvent) {
 		for _, p := range h.row().phases {
 			if !slices.Contains(phases, p) {
 				phases = append(phases, p)
@@ -279,8 +279,8 @@ func (f *fold) between(o obstacleSeen, until instant, next *holdUp) []Phase {
 			}
 		}
 	}
-	for i := range f.holdUps {
-		h := &f.holdUps[i]
+	for i := range f.obstacleEvents {
+		h := &f.obstacleEvents[i]
 		if h.row().retry != nil && h.first.earliest < until && h.until() > o.latest && o.from.row().retry != nil {
 			add(h)
 		}
@@ -288,29 +288,29 @@ func (f *fold) between(o obstacleSeen, until instant, next *holdUp) []Phase {
 	return phases
 }
 
-// toSandbox is the step to a sandbox after kubelet should have tried again: the obstacle may have been there for longer, if
+// stepToSandbox is the step to a sandbox after kubelet should have tried again: the obstacle may have been there for longer, if
 // Events were lost, or something else was in the way.
-func (f *fold) toSandbox(begun step, obstacles []Phase) step {
-	ahead := stepTo(begun.key, union([]Phase{begun.phase}, begun.also, obstacles, []Phase{PhaseKubeletSync}, f.muted()))
-	ahead.vague = begun.vague
+func (f *fold) stepToSandbox(begun step, obstacles []Phase) step {
+	ahead := stepWith(begun.key, union([]Phase{begun.phase}, begun.also, obstacles, []Phase{PhaseKubeletSync}, f.unreportedObstacles()))
+	ahead.undated = begun.undated
 	return ahead
 }
 
-// stepTo is a step that may hold several phases.
-func stepTo(key markKey, phases []Phase) step {
+// stepWith is a step that may hold several phases.
+func stepWith(key markKey, phases []Phase) step {
 	return step{key: key, phase: phases[0], also: phases[1:]}
 }
 
-// obstacleClaims date the occurrences of obstacles, and when kubelet was to try again after the last one.
-func (f *fold) obstacleClaims() []claim {
-	var claims []claim
+// obstacleConstraints date the occurrences of obstacles, and when kubelet was to try again after the last one.
+func (f *fold) obstacleConstraints() []constraint {
+	var constraints []constraint
 	for _, o := range f.obstacles {
-		claims = append(claims, o.claim(o.key))
+		constraints = append(constraints, o.constraint(o.key))
 	}
 	if len(f.obstacles) == 0 {
 		return nil
 	}
-	next := f.begunSince()
+	next := f.sandboxBegunSince()
 	for i := len(f.obstacles) - 1; i >= 0; i-- {
 		o := f.obstacles[i]
 		if by := o.dueBy(); by != maxInstant && by+instant(retrySlack) < next {
@@ -320,18 +320,18 @@ func (f *fold) obstacleClaims() []claim {
 			if o.from.row().sandbox {
 				w.lean, w.earliest = leanNone, o.earliest+instant(podRetryLeast)
 			}
-			claims = append(claims, w.claim(dueAfter(i)))
+			constraints = append(constraints, w.constraint(retryMark(i)))
 		}
 		next = o.earliest
 	}
-	return claims
+	return constraints
 }
 
-// begunSince is when the sandbox began at the earliest, or the moment of the fold while there is no sign of one, nor of
+// sandboxBegunSince is when the sandbox began at the earliest, or the moment of the fold while there is no sign of one, nor of
 // work on a container.
-func (f *fold) begunSince() instant {
+func (f *fold) sandboxBegunSince() instant {
 	pulled := slices.ContainsFunc(f.e.containers, func(c containerEvidence) bool {
-		return c.pulled.known() || len(c.failures) > 0 || c.toldFailed != nil
+		return c.pulled.known() || len(c.failures) > 0 || c.statusFailure != nil
 	})
 	if !f.e.sandboxRan() && !pulled {
 		if _, known := f.e.latest(podMark(MarkSandboxBegun)); !known {
@@ -339,7 +339,7 @@ func (f *fold) begunSince() instant {
 		}
 	}
 	since := minInstant
-	for _, c := range f.e.claims {
+	for _, c := range f.e.constraints {
 		if c.key == podMark(MarkSandboxBegun) {
 			since = max(since, c.earliest)
 		}

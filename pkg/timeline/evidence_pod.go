@@ -11,35 +11,35 @@ import (
 // Apply adds what an observation tells. Observations about other pods are the caller's error. It returns
 // whether the observation was news: if not, all but the latest pod object and when the runtime was last
 // asked would be the same without it.
-func (e *Evidence) Apply(o Observation) (news bool) {
-	e.news = false
+func (e *Evidence) Apply(o Observation) (changed bool) {
+	e.changed = false
 	switch o := o.(type) {
 	case PodSeen:
 		e.applyPod(o)
 	case PodGone:
-		e.news = e.news || !e.gone
+		e.changed = e.changed || !e.gone
 		e.gone = true
-		e.claim(arrival(podMark(MarkDeleted), originArrival, o.ArrivedAt, o.Live))
+		e.constrain(arrival(podMark(MarkDeleted), originArrival, o.ArrivedAt, o.Live))
 	case EventSeen:
 		e.applyEvent(o)
 	case EventsWatched:
-		if e.watchedAt.IsZero() || o.OpenedAt.Before(e.watchedAt) {
-			e.watchedAt, e.news = o.OpenedAt, true
+		if e.watchFirstOpened.IsZero() || o.OpenedAt.Before(e.watchFirstOpened) {
+			e.watchFirstOpened, e.changed = o.OpenedAt, true
 		}
-		if opened := at(o.OpenedAt); opened > e.rewatched {
-			e.rewatched, e.news = opened, true
+		if opened := at(o.OpenedAt); opened > e.watchLastOpened {
+			e.watchLastOpened, e.changed = opened, true
 		}
 	case EventsLost:
-		if lost := at(o.ArrivedAt); lost > e.blindAt {
-			e.blindAt, e.news = lost, true
+		if lost := at(o.ArrivedAt); lost > e.watchLost {
+			e.watchLost, e.changed = lost, true
 		}
 	case RuntimeSeen:
 		e.applyRuntime(o)
 	}
-	if _, seen := o.(PodSeen); seen || e.news {
-		e.stands = nil
+	if _, seen := o.(PodSeen); seen || e.changed {
+		e.cached = nil
 	}
-	return e.news
+	return e.changed
 }
 
 func podMark(m Mark) markKey { return markKey{container: podWide, mark: m} }
@@ -52,22 +52,22 @@ func (e *Evidence) applyPod(o PodSeen) {
 	e.keepReason(o)
 	stamped := func(m Mark, by origin, stamp time.Time) {
 		if !stamp.IsZero() {
-			e.claim(second(podMark(m), by, stamp))
-			e.claim(arrival(podMark(m), originArrival, o.ArrivedAt, o.Live))
+			e.constrain(second(podMark(m), by, stamp))
+			e.constrain(arrival(podMark(m), originArrival, o.ArrivedAt, o.Live))
 		}
 	}
 	e.keepGeneration(o.Pod.Generation)
 	if o.Pod.KubeletGeneration > 0 && !e.kubelet133 {
-		e.kubelet133, e.news = true, true
+		e.kubelet133, e.changed = true, true
 	}
 	if o.Pod.refusedBeforeBound() {
 		stamped(MarkUnschedulable, originControlPlane, o.Pod.UnschedulableAt)
 	}
-	e.claim(arrival(podMark(MarkCreated), originArrival, o.ArrivedAt, o.Live))
+	e.constrain(arrival(podMark(MarkCreated), originArrival, o.ArrivedAt, o.Live))
 	if o.Pod.ReadAt.IsZero() {
 		stamped(MarkCreated, originControlPlane, o.Pod.CreatedAt)
 	} else {
-		e.claim(point(podMark(MarkCreated), originStatus, o.Pod.ReadAt))
+		e.constrain(point(podMark(MarkCreated), originStatus, o.Pod.ReadAt))
 	}
 	stamped(MarkAcknowledged, originStatus, o.Pod.AcknowledgedAt)
 	stamped(MarkDeleted, originControlPlane, o.Pod.DeletedAt)
@@ -83,7 +83,7 @@ func (e *Evidence) applyPod(o PodSeen) {
 			}
 		case "PodReadyToStartContainers":
 			// Prompt only from kubelet 1.36; before, it can come after the pulls: an upper bound.
-			e.claim(arrival(podMark(MarkSandboxRunning), originArrival, o.ArrivedAt, o.Live))
+			e.constrain(arrival(podMark(MarkSandboxRunning), originArrival, o.ArrivedAt, o.Live))
 		case "ContainersReady":
 			stamped(MarkContainersReady, originStatus, c.TransitionAt)
 		case "Ready":
@@ -92,9 +92,9 @@ func (e *Evidence) applyPod(o PodSeen) {
 	}
 	switch o.Pod.Phase {
 	case "Succeeded":
-		e.claim(arrival(podMark(MarkSucceeded), originArrival, o.ArrivedAt, o.Live))
+		e.constrain(arrival(podMark(MarkSucceeded), originArrival, o.ArrivedAt, o.Live))
 	case "Failed":
-		e.claim(arrival(podMark(MarkFailed), originArrival, o.ArrivedAt, o.Live))
+		e.constrain(arrival(podMark(MarkFailed), originArrival, o.ArrivedAt, o.Live))
 	}
 	if e.containers == nil {
 		e.containers = make([]containerEvidence, 0, min(len(o.Pod.Containers), maxContainers))
@@ -118,14 +118,14 @@ func (e *Evidence) applyLost(o PodSeen, c Condition) {
 	if !wasTrue(o.Pod, c) {
 		return
 	}
-	e.claim(claim{key: podMark(m), origin: originStatus, earliest: minInstant, latest: at(c.TransitionAt) + instant(time.Second) - 1})
-	e.claim(arrival(podMark(m), originArrival, o.ArrivedAt, false))
+	e.constrain(constraint{key: podMark(m), origin: originStatus, earliest: minInstant, latest: at(c.TransitionAt) + instant(time.Second) - 1})
+	e.constrain(arrival(podMark(m), originArrival, o.ArrivedAt, false))
 }
 
 func (e *Evidence) keepFirstSighting(o PodSeen) {
 	seen := sighting{o.ArrivedAt, o.Live, wasReady(o.Pod), o.Pod.AcknowledgedAt.IsZero() && o.Pod.ReadAt.IsZero()}
 	if e.firstSeen.at.IsZero() || compareSightings(seen, e.firstSeen) < 0 {
-		e.firstSeen, e.news = seen, true
+		e.firstSeen, e.changed = seen, true
 	}
 }
 
@@ -141,9 +141,9 @@ func (e *Evidence) keepReason(o PodSeen) {
 			told.reason = cmp.Or(told.reason, c.WaitingReason)
 		}
 	}
-	if told.compare(e.waits) > 0 {
-		e.news = e.news || told.reason != e.waits.reason
-		e.waits = told
+	if told.compare(e.waiting) > 0 {
+		e.changed = e.changed || told.reason != e.waiting.reason
+		e.waiting = told
 	}
 }
 
@@ -180,8 +180,8 @@ func (e *Evidence) applyStatus(o PodSeen, c Container) {
 	told := func(m Mark, attempt int, stamp time.Time) {
 		if !stamp.IsZero() {
 			k := markKey{container: index, mark: m, attempt: clampAttempt(attempt)}
-			e.claim(second(k, originStatus, stamp))
-			e.claim(arrival(k, originArrival, o.ArrivedAt, false))
+			e.constrain(second(k, originStatus, stamp))
+			e.constrain(arrival(k, originArrival, o.ArrivedAt, false))
 		}
 	}
 	told(MarkRunning, c.Attempt, c.StartedAt)
@@ -189,7 +189,7 @@ func (e *Evidence) applyStatus(o PodSeen, c Container) {
 		if !lostRun(c.EndReason, c.ExitCode) {
 			told(MarkFinished, c.Attempt, c.FinishedAt)
 		}
-		e.exited(evidence, c.Attempt, c.ExitCode)
+		e.keepExit(evidence, c.Attempt, c.ExitCode)
 	}
 	if c.LastRun != nil {
 		last := c.Attempt - 1
@@ -201,7 +201,7 @@ func (e *Evidence) applyStatus(o PodSeen, c Container) {
 			if !lostRun(c.LastRun.Reason, c.LastRun.ExitCode) {
 				told(MarkFinished, last, c.LastRun.FinishedAt)
 			}
-			e.exited(evidence, last, c.LastRun.ExitCode)
+			e.keepExit(evidence, last, c.LastRun.ExitCode)
 		}
 	}
 	if c.State == StateWaiting {
@@ -212,13 +212,13 @@ func (e *Evidence) applyStatus(o PodSeen, c Container) {
 	}
 	if c.PostStartHook && c.State == StateRunning {
 		// The hook runs within kubelet's start of the container, before its status is written (startContainer).
-		e.claim(arrival(markKey{index, clampAttempt(c.Attempt), MarkPostStarted}, originArrival, o.ArrivedAt, o.Live))
+		e.constrain(arrival(markKey{index, clampAttempt(c.Attempt), MarkPostStarted}, originArrival, o.ArrivedAt, o.Live))
 	}
 	if c.Started {
-		e.claim(arrival(markKey{index, clampAttempt(c.Attempt), MarkStarted}, originArrival, o.ArrivedAt, o.Live))
+		e.constrain(arrival(markKey{index, clampAttempt(c.Attempt), MarkStarted}, originArrival, o.ArrivedAt, o.Live))
 	}
 	if c.Ready {
-		e.claim(arrival(markKey{index, clampAttempt(c.Attempt), MarkContainerReady}, originArrival, o.ArrivedAt, o.Live))
+		e.constrain(arrival(markKey{index, clampAttempt(c.Attempt), MarkContainerReady}, originArrival, o.ArrivedAt, o.Live))
 	}
 }
 
@@ -228,23 +228,23 @@ func (e *Evidence) applyWaiting(index int16, evidence *containerEvidence, o PodS
 		e.applyPullFailure(evidence, o, c.PullFailure)
 	}
 	if c.WaitingReason == inspectError && c.Attempt == 0 && c.LastRun == nil {
-		e.claim(arrival(markKey{index, 0, MarkInspectFailed}, originArrival, o.ArrivedAt, o.Live))
+		e.constrain(arrival(markKey{index, 0, MarkInspectFailed}, originArrival, o.ArrivedAt, o.Live))
 	}
-	if m, refused := refusals[c.WaitingReason]; refused {
+	if m, refused := createFailureMarks[c.WaitingReason]; refused {
 		next := c.Attempt
 		if c.LastRun != nil {
 			next++ // as in back-off
 		}
-		e.claim(arrival(markKey{index, clampAttempt(next), m}, originArrival, o.ArrivedAt, o.Live))
+		e.constrain(arrival(markKey{index, clampAttempt(next), m}, originArrival, o.ArrivedAt, o.Live))
 	}
 }
 
 // inspectError is kubelet's word for a runtime that does not say whether it has an image: nothing was asked of a registry.
 const inspectError = "ImageInspectError"
 
-// refusals are kubelet's words for a container that cannot be made, each with the mark that is dated by the first status
+// createFailureMarks are kubelet's words for a container that cannot be made, each with the mark that is dated by the first status
 // that says so: kubelet tries again until it can (kuberuntime and images packages).
-var refusals = map[string]Mark{
+var createFailureMarks = map[string]Mark{
 	"CreateContainerConfigError": MarkConfigRefused, // a ConfigMap, Secret or key is missing, or the user would be root
 	"ErrImageNeverPull":          MarkConfigRefused, // the image is not there and must not be pulled
 	"CreateContainerError":       MarkCreateFailed,
@@ -255,11 +255,11 @@ var refusals = map[string]Mark{
 func (e *Evidence) applyPullFailure(c *containerEvidence, o PodSeen, why imagepull.Failure) {
 	told := arrival(markKey{}, originArrival, o.ArrivedAt, o.Live)
 	f := failureEvent{window{told.origin, told.lean, told.earliest, told.latest}, 0, why}
-	if c.toldFailed == nil || f.compare(*c.toldFailed) < 0 {
-		c.toldFailed, e.news = &f, true
+	if c.statusFailure == nil || f.compare(*c.statusFailure) < 0 {
+		c.statusFailure, e.changed = &f, true
 	}
-	if !slices.Contains(c.toldWhy, why) {
-		c.toldWhy, e.news = append(c.toldWhy, why), true
+	if !slices.Contains(c.statusReasons, why) {
+		c.statusReasons, e.changed = append(c.statusReasons, why), true
 	}
 }
 
@@ -285,22 +285,22 @@ func (e *Evidence) applyRuntime(o RuntimeSeen) {
 func (e *Evidence) applyNetwork(o RuntimeSeen) {
 	asked := at(o.AskedAt)
 	if o.NetworkUp && (e.networkUp == 0 || asked < e.networkUp) {
-		e.networkUp, e.news = asked, true
+		e.networkUp, e.changed = asked, true
 	}
 	if i, known := slices.BinarySearch(e.networkDowns, asked); o.NetworkDown && !known && i < maxNetworkDowns {
 		longer := slices.Insert(e.networkDowns, i, asked)
-		e.networkDowns, e.news = longer[:min(len(longer), maxNetworkDowns)], true
+		e.networkDowns, e.changed = longer[:min(len(longer), maxNetworkDowns)], true
 	}
 }
 
 func (e *Evidence) applySandbox(s Sandbox) {
 	told := func(m Mark, o origin, stamp time.Time) {
 		if !stamp.IsZero() {
-			e.claim(point(markKey{podWide, clampAttempt(s.Attempt), m}, o, stamp))
+			e.constrain(point(markKey{podWide, clampAttempt(s.Attempt), m}, o, stamp))
 		}
 	}
 	if known := e.imageKnown.with(clampAttempt(s.Attempt)); s.ImageKnown && known != e.imageKnown {
-		e.imageKnown, e.news = known, true
+		e.imageKnown, e.changed = known, true
 	}
 	told(MarkSandboxBegun, originStore, s.BegunAt)
 	told(MarkSandboxImageResolved, originStore, s.ImageResolvedAt)
@@ -309,9 +309,9 @@ func (e *Evidence) applySandbox(s Sandbox) {
 	told(MarkSandboxRunning, originStore, s.RunningAt)
 	if !s.CreatedAt.IsZero() {
 		begun := markKey{podWide, clampAttempt(s.Attempt), MarkSandboxBegun}
-		e.claim(claim{key: begun, origin: originRuntime, earliest: minInstant, latest: at(s.CreatedAt)})
+		e.constrain(constraint{key: begun, origin: originRuntime, earliest: minInstant, latest: at(s.CreatedAt)})
 		ran := markKey{podWide, clampAttempt(s.Attempt), MarkSandboxRunning}
-		e.claim(claim{key: ran, origin: originRuntime, earliest: at(s.CreatedAt), latest: maxInstant})
+		e.constrain(constraint{key: ran, origin: originRuntime, earliest: at(s.CreatedAt), latest: maxInstant})
 	}
 }
 
@@ -322,18 +322,18 @@ func (e *Evidence) applyRun(r ContainerRun) {
 	}
 	told := func(m Mark, stamp time.Time) {
 		if !stamp.IsZero() {
-			e.claim(point(markKey{index, clampAttempt(r.Attempt), m}, originRuntime, stamp))
+			e.constrain(point(markKey{index, clampAttempt(r.Attempt), m}, originRuntime, stamp))
 		}
 	}
 	told(MarkContainerCreated, r.CreatedAt)
 	told(MarkRunning, r.StartedAt)
 	if r.endUnknown() {
-		e.claim(claim{key: markKey{index, clampAttempt(r.Attempt), MarkFinished}, origin: originRuntime, earliest: at(r.StartedAt), latest: at(r.FinishedAt)})
+		e.constrain(constraint{key: markKey{index, clampAttempt(r.Attempt), MarkFinished}, origin: originRuntime, earliest: at(r.StartedAt), latest: at(r.FinishedAt)})
 	} else {
 		told(MarkFinished, r.FinishedAt)
 	}
 	if !r.FinishedAt.IsZero() {
-		e.exited(evidence, r.Attempt, r.ExitCode)
+		e.keepExit(evidence, r.Attempt, r.ExitCode)
 	}
 }
 
@@ -350,10 +350,10 @@ func (e *Evidence) applyImage(askedAt time.Time, image Image, beforeSandbox bool
 	known := e.image(image.Ref)
 	if known == nil {
 		if len(e.images) == maxContainers {
-			e.overflows()
+			e.markOverflow()
 			return
 		}
-		e.news = true
+		e.changed = true
 		answer := &imageAnswer{image, askedAt}
 		e.images = append(e.images, imageEvidence{imageAnswer: answer, last: answer, beforeSandbox: beforeSandbox})
 		if image.hasLayers() {
@@ -363,7 +363,7 @@ func (e *Evidence) applyImage(askedAt time.Time, image Image, beforeSandbox bool
 	}
 	first := cmp.Or(askedAt.Compare(known.askedAt), compareBools(known.beforeSandbox, beforeSandbox), compareImages(&image, &known.Image)) < 0
 	last := known.last.before(askedAt, &image)
-	layered := image.hasLayers() && (known.layered == nil || known.layered.tellsLess(askedAt, &image))
+	layered := image.hasLayers() && (known.layered == nil || known.layered.containsLess(askedAt, &image))
 	if !first && !last && !layered {
 		return
 	}
@@ -377,7 +377,7 @@ func (e *Evidence) applyImage(askedAt time.Time, image Image, beforeSandbox bool
 	if layered {
 		known.layered = kept
 	}
-	e.news = true
+	e.changed = true
 }
 
 // before orders answers by when they were asked for; the order of those of one instant is any, but total.
@@ -385,8 +385,8 @@ func (a *imageAnswer) before(askedAt time.Time, image *Image) bool {
 	return cmp.Or(a.askedAt.Compare(askedAt), compareImages(&a.Image, image)) < 0
 }
 
-// tellsLess says that another answer about layers is the one to keep: the later one, unless it has less in it.
-func (a *imageAnswer) tellsLess(askedAt time.Time, image *Image) bool {
+// containsLess says that another answer about layers is the one to keep: the later one, unless it has less in it.
+func (a *imageAnswer) containsLess(askedAt time.Time, image *Image) bool {
 	if a.Untold != image.Untold {
 		return a.Untold
 	}

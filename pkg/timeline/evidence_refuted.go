@@ -26,30 +26,30 @@ func (o *EventSeen) ofFuture() bool {
 func (e *Evidence) keepPulled(c *containerEvidence, p pulledEvent) {
 	switch {
 	case !c.pulled.known():
-		c.pulled, e.news = p, true
+		c.pulled, e.changed = p, true
 	case p.compare(c.pulled) == 0:
 	case p.compare(c.pulled) < 0:
 		earliest := c.pulled
-		c.pulled, e.news = p, true
+		c.pulled, e.changed = p, true
 		keepEarliest(e, &c.laterPulled, earliest, maxPulledEvents-1)
 	default:
 		keepEarliest(e, &c.laterPulled, p, maxPulledEvents-1)
 	}
 }
 
-// believed is the first Event that says that a container's image is there and that nothing refutes; refuted are those before
+// firstCredible is the first Event that says that a container's image is there and that nothing refutes; refuted are those before
 // it. Of several that tell different lengths of what may be one pull, none is believed to tell them.
-func (r refuter) believed(c *containerEvidence) (p pulledEvent, refuted []refutedEvent) {
+func (r refuter) firstCredible(c *containerEvidence) (p pulledEvent, refuted []refutedEvent) {
 	if !c.pulled.known() {
 		return pulledEvent{}, nil
 	}
-	if why := r.why(c.pulled); why != "" {
+	if why := r.refutes(c.pulled); why != "" {
 		refuted = append(refuted, refutedEvent{c.pulled, why})
 	} else {
 		p = c.pulled
 	}
 	for _, o := range c.laterPulled {
-		switch why := r.why(o); {
+		switch why := r.refutes(o); {
 		case !p.known() && why != "":
 			refuted = append(refuted, refutedEvent{o, why})
 		case !p.known():
@@ -69,23 +69,23 @@ type refutedEvent struct {
 
 // refuter is what has to be true of Events about the image of one container.
 type refuter struct {
-	absent instant // until then the runtime says that the image is absent
-	turn   instant // kubelet did not turn to the container before
-	image  uint64  // textHash of the container's; 0 while it is not known
+	absentUntil instant // until then the runtime says that the image is absent
+	workStart   instant // kubelet did not turn to the container before
+	image       uint64  // textHash of the container's; 0 while it is not known
 }
 
 func (e *Evidence) refuter(index int16) refuter {
 	c := e.specOf(index)
 	if c == nil {
-		return refuter{absent: minInstant, turn: minInstant}
+		return refuter{absentUntil: minInstant, workStart: minInstant}
 	}
-	return refuter{absent: e.absentUntil(index), turn: e.firstTurn(c), image: textHash(c.Image)}
+	return refuter{absentUntil: e.absentUntil(index), workStart: e.firstWorkStart(c), image: textHash(c.Image)}
 }
 
-// firstTurn is when kubelet turned to a container for the first time at the earliest: it had taken the pod up, and pulls image
+// firstWorkStart is when kubelet turned to a container for the first time at the earliest: it had taken the pod up, and pulls image
 // volumes then; its first sandbox ran, and it starts ephemeral containers first; and it was done with the init containers and sidecars
 // before. That it was done with a main container tells nothing: it goes on from one that it cannot start, and starts it later.
-func (e *Evidence) firstTurn(c *Container) instant {
+func (e *Evidence) firstWorkStart(c *Container) instant {
 	turn := minInstant
 	if e.pod.ReadAt.IsZero() && !e.pod.AcknowledgedAt.IsZero() {
 		turn = at(e.pod.AcknowledgedAt)
@@ -93,7 +93,7 @@ func (e *Evidence) firstTurn(c *Container) instant {
 	if c.Kind == KindImageVolume {
 		return turn
 	}
-	turn = max(turn, e.runtimeSays(podMark(MarkSandboxRunning)))
+	turn = max(turn, e.runtimeEarliest(podMark(MarkSandboxRunning)))
 	for i := range e.pod.Containers {
 		before := &e.pod.Containers[i]
 		if before.Name == c.Name || c.Kind == KindEphemeral {
@@ -103,33 +103,33 @@ func (e *Evidence) firstTurn(c *Container) instant {
 			continue
 		}
 		if index := e.indexNear(i, before.Name); index != podWide {
-			turn = max(turn, e.doneWith(before, index))
+			turn = max(turn, e.completedAt(before, index))
 		}
 	}
 	return turn
 }
 
-// doneWith is when kubelet went on for the first time from an init container or a sidecar at the earliest, as the runtime says.
-func (e *Evidence) doneWith(c *Container, index int16) instant {
-	done := e.runtimeSays(markKey{index, 0, MarkRunning})
+// completedAt is when kubelet went on for the first time from an init container or a sidecar at the earliest, as the runtime says.
+func (e *Evidence) completedAt(c *Container, index int16) instant {
+	done := e.runtimeEarliest(markKey{index, 0, MarkRunning})
 	if c.Kind == KindSidecar {
 		return done
 	}
 	for attempt := range uint16(maxAttempts) {
-		done = max(done, e.runtimeSays(markKey{index, attempt, MarkFinished}))
+		done = max(done, e.runtimeEarliest(markKey{index, attempt, MarkFinished}))
 		code, known := e.containers[index].exitCode(int(attempt))
 		// With its sandbox an init container may have been lost that had succeeded, and kubelet calls that a failure.
-		if !known || code == 0 || e.runtimeSays(markKey{podWide, 1, MarkSandboxRunning}) != minInstant {
+		if !known || code == 0 || e.runtimeEarliest(markKey{podWide, 1, MarkSandboxRunning}) != minInstant {
 			break
 		}
 	}
 	return done
 }
 
-// runtimeSays is when a mark was at the earliest, as the runtime says; minInstant where it says nothing of it.
-func (e *Evidence) runtimeSays(k markKey) instant {
+// runtimeEarliest is when a mark was at the earliest, as the runtime says; minInstant where it says nothing of it.
+func (e *Evidence) runtimeEarliest(k markKey) instant {
 	since := minInstant
-	for _, c := range e.claims[placeOf(e.claims, k):] {
+	for _, c := range e.constraints[searchConstraints(e.constraints, k):] {
 		if c.key != k || c.origin > originStore {
 			break
 		}
@@ -138,12 +138,12 @@ func (e *Evidence) runtimeSays(k markKey) instant {
 	return since
 }
 
-// early is why an Event about a container cannot be true; empty if its time does not refute it.
-func (r refuter) early(latest instant) string {
-	if latest >= r.turn {
+// tooEarly is why an Event about a container cannot be true; empty if its time does not refute it.
+func (r refuter) tooEarly(latest instant) string {
+	if latest >= r.workStart {
 		return ""
 	}
-	return "the kubelet turned to the container no sooner than at " + r.turn.time().Format(time.RFC3339Nano)
+	return "the kubelet turned to the container no sooner than at " + r.workStart.time().Format(time.RFC3339Nano)
 }
 
 // maxRequests is how many Events of one container that say that kubelet asked for the first pull are kept, the earliest, and
@@ -155,51 +155,51 @@ func (p *pullEvidence) findRequests(e *Evidence, index int16) {
 	own, key := &e.containers[index], markKey{index, 0, MarkPullRequested}
 	for _, w := range own.requested {
 		switch {
-		case p.early(w.latest) != "":
+		case p.tooEarly(w.latest) != "":
 			p.refuted = true
-		case p.requested == claim{}:
-			p.requested = w.claim(key)
+		case p.requested == constraint{}:
+			p.requested = w.constraint(key)
 		}
 	}
 	for _, w := range own.inspected {
-		p.refuted = p.refuted || p.early(w.latest) != ""
+		p.refuted = p.refuted || p.tooEarly(w.latest) != ""
 	}
 	key.mark++
-	p.laterRequests = e.claims[placeOf(e.claims, markKey{index, 0, MarkPullRequested}):placeOf(e.claims, key)]
+	p.laterRequests = e.constraints[searchConstraints(e.constraints, markKey{index, 0, MarkPullRequested}):searchConstraints(e.constraints, key)]
 }
 
 // requests are those for a container's image that nothing refutes, whatever came of them.
-func (p *pullEvidence) requests(yield func(claim) bool) {
-	if p.requested != (claim{}) && !yield(p.requested) {
+func (p *pullEvidence) requests(yield func(constraint) bool) {
+	if p.requested != (constraint{}) && !yield(p.requested) {
 		return
 	}
 	for _, c := range p.laterRequests {
-		if p.early(c.latest) == "" && !yield(c) {
+		if p.tooEarly(c.latest) == "" && !yield(c) {
 			return
 		}
 	}
 }
 
-// inspectClaims date that the runtime did not say whether it has a container's image, the first time, before anything was pulled.
-func (f *fold) inspectClaims(index int16) []claim {
+// inspectConstraints date that the runtime did not say whether it has a container's image, the first time, before anything was pulled.
+func (f *fold) inspectConstraints(index int16) []constraint {
 	for _, w := range f.e.containers[index].inspected {
-		if w.latest <= f.firstSign(index) && f.pulls[index].early(w.latest) == "" {
-			return []claim{w.claim(markKey{index, 0, MarkInspectFailed})}
+		if w.latest <= f.imageCheckedBy(index) && f.pulls[index].tooEarly(w.latest) == "" {
+			return []constraint{w.constraint(markKey{index, 0, MarkInspectFailed})}
 		}
 	}
 	return nil
 }
 
-// why is what refutes an Event; empty if nothing does.
-func (r refuter) why(p pulledEvent) string {
+// refutes is what refutes an Event; empty if nothing does.
+func (r refuter) refutes(p pulledEvent) string {
 	longest := p.latest - instant(max(p.lengths.Pull, p.lengths.Waiting))
 	switch {
-	case p.latest < r.absent:
-		return "the runtime says that the image was absent until " + r.absent.time().Format(time.RFC3339Nano)
+	case p.latest < r.absentUntil:
+		return "the runtime says that the image was absent until " + r.absentUntil.time().Format(time.RFC3339Nano)
 	case r.image != 0 && p.image != 0 && p.image != r.image:
 		return "the container has another image"
 	}
-	return r.early(longest)
+	return r.tooEarly(longest)
 }
 
 // absentUntil is until when the runtime says that the image of a container was absent, if nothing was made from the image
@@ -232,18 +232,18 @@ func (e *Evidence) absentUntil(index int16) instant {
 
 // refutesFailure is why kubelet's word that a pull failed cannot be true; empty if nothing refutes it.
 func (e *Evidence) refutesFailure(index int16, r refuter, pulled pulledEvent, failed failureEvent) string {
-	if why := r.early(failed.latest); why != "" {
+	if why := r.tooEarly(failed.latest); why != "" {
 		return why
 	}
 	began := pulled.latest - instant(pulled.lengths.Waiting)
-	if pulled.lengths.WaitingTimed && began < failed.earliest && failed.latest < pulled.earliest && e.stamped(index, pulled) {
+	if pulled.lengths.WaitingTimed && began < failed.earliest && failed.latest < pulled.earliest && e.runtimeConfirms(index, pulled) {
 		return "a pull of the image that succeeded went on then"
 	}
 	return ""
 }
 
-// stamped says that the runtime's stamps of an image confirm when a pull of it ended.
-func (e *Evidence) stamped(index int16, pulled pulledEvent) bool {
+// runtimeConfirms says that the runtime's stamps of an image confirm when a pull of it ended.
+func (e *Evidence) runtimeConfirms(index int16, pulled pulledEvent) bool {
 	c := e.specOf(index)
 	if c == nil {
 		return false
@@ -259,30 +259,30 @@ func (e *Evidence) stamped(index int16, pulled pulledEvent) bool {
 }
 
 // refutations are the conflicts for the Events about a container's image that are refuted.
-func (f *fold) refutations(index int16) []disagreement {
-	evidence := f.e.toldOfPull(index)
+func (f *fold) refutations(index int16) []markConflict {
+	evidence := f.e.pullEventsOf(index)
 	r := f.pulls[index].refuter
-	pulled, refuted := r.believed(evidence)
-	var all []disagreement
+	pulled, refuted := r.firstCredible(evidence)
+	var all []markConflict
 	for _, failed := range evidence.failures {
 		if why := f.e.refutesFailure(index, r, pulled, failed); why != "" {
-			c := failed.claim(markKey{index, 0, MarkPullFailed})
-			all = append(all, disagreement{c.key, fmt.Sprintf("%s says %s: %s", c.origin, interval(c.earliest, c.latest), why)})
+			c := failed.constraint(markKey{index, 0, MarkPullFailed})
+			all = append(all, markConflict{c.key, fmt.Sprintf("%s says %s: %s", c.origin, interval(c.earliest, c.latest), why)})
 		}
 	}
 	early := func(windows []window, mark Mark) {
 		for _, w := range windows {
-			if why := r.early(w.latest); why != "" {
-				c := w.claim(markKey{index, 0, mark})
-				all = append(all, disagreement{c.key, fmt.Sprintf("%s says %s: %s", c.origin, interval(c.earliest, c.latest), why)})
+			if why := r.tooEarly(w.latest); why != "" {
+				c := w.constraint(markKey{index, 0, mark})
+				all = append(all, markConflict{c.key, fmt.Sprintf("%s says %s: %s", c.origin, interval(c.earliest, c.latest), why)})
 			}
 		}
 	}
 	early(f.e.containers[index].requested, MarkPullRequested)
 	early(f.e.containers[index].inspected, MarkInspectFailed)
 	for _, p := range refuted {
-		c := p.claim(markKey{index, 0, MarkPullFinished})
-		all = append(all, disagreement{c.key, fmt.Sprintf("%s says %s: %s", c.origin, interval(c.earliest, c.latest), p.why)})
+		c := p.constraint(markKey{index, 0, MarkPullFinished})
+		all = append(all, markConflict{c.key, fmt.Sprintf("%s says %s: %s", c.origin, interval(c.earliest, c.latest), p.why)})
 	}
 	return all
 }

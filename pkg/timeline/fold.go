@@ -15,21 +15,21 @@ type fold struct {
 	e             *Evidence
 	asOf          instant
 	skew          Skew
-	claims        []claim        // the evidence's, and what several Events tell together
+	constraints   []constraint   // the evidence's, and what several Events tell together
 	pulls         []pullEvidence // by container index
 	bounds        bounds
-	disagreements []disagreement
-	strain        time.Duration // see strained
+	markConflicts []markConflict
+	slowest       time.Duration // see strained
 
-	containers []*Container // in kubelet's order
-	pod        chain
-	sandboxes  []chain // those after the first
-	chains     []chain // of each container
-	ready      chain
-	holdUps    []holdUp // the evidence's, with what the runtime says of its network
+	containers     []*Container // in kubelet's order
+	pod            chain
+	sandboxes      []chain // those after the first
+	chains         []chain // of each container
+	ready          chain
+	obstacleEvents []obstacleEvent // the evidence's, with what the runtime says of its network
 	// laterObstacles is what kubelet named after the first sandbox.
 	laterObstacles []Phase
-	obstacles      []obstacleSeen // what kept kubelet from making the sandbox, in the order of time
+	obstacles      []obstacleOccurrence // what kept kubelet from making the sandbox, in the order of time
 
 	phases []Phase // room for those of all boundaries
 	open   *bound  // where the phase that goes on began; nil while none is known to
@@ -41,13 +41,13 @@ func (e *Evidence) Timeline(now time.Time, skew Skew) (Timeline, bool) {
 	if !e.PodSeen() {
 		return Timeline{}, false
 	}
-	if t, ok := e.stands.asOf(at(now), skew); ok {
+	if t, ok := e.cached.asOf(at(now), skew); ok {
 		return t, true
 	}
 	t, until := e.fold(at(now), skew)
-	e.stands = nil
+	e.cached = nil
 	if until > at(now) {
-		e.stands = &standing{t.detached(), at(now), until}
+		e.cached = &cachedTimeline{t.detached(), at(now), until}
 	}
 	return t, true
 }
@@ -56,19 +56,19 @@ func (e *Evidence) Timeline(now time.Time, skew Skew) (Timeline, bool) {
 func (e *Evidence) fold(now instant, skew Skew) (t Timeline, until instant) {
 	f := newFold(e, now, skew)
 	sequences := f.sequences()
-	f.disagreements = append(f.disagreements, tighten(sequences)...)
-	cut := f.bounds.closeAt(f.asOf)
+	f.markConflicts = append(f.markConflicts, tighten(sequences)...)
+	cut := f.bounds.capAt(f.asOf)
 	f.bounds.leanToPickup()
 	orderEstimates(sequences)
 	t = f.assemble()
-	return t, f.standsUntil(&t, cut)
+	return t, f.validUntil(&t, cut)
 }
 
 // newFold is what the claims about each mark leave, and the ways on which the marks lie.
 func newFold(e *Evidence, asOf instant, skew Skew) *fold {
 	f := &fold{e: e, asOf: asOf, skew: skew}
 	f.gather()
-	f.bounds, f.disagreements = intersect(f.claims)
+	f.bounds, f.markConflicts = intersect(f.constraints)
 
 	f.containers = f.inOrder()
 	f.chains = make([]chain, 0, len(f.containers))
@@ -88,42 +88,42 @@ func (f *fold) gather() {
 	for i := range f.pulls {
 		f.pulls[i] = f.e.pullEvidence(int16(i))
 	}
-	f.claims = make([]claim, 0, len(f.e.claims)+4*len(f.pulls))
-	for _, c := range f.e.claims {
+	f.constraints = make([]constraint, 0, len(f.e.constraints)+4*len(f.pulls))
+	for _, c := range f.e.constraints {
 		if c.key.mark == MarkPullRequested {
 			continue // it counts as far as it is one of the pull's requests
 		}
-		if c.key.mark == MarkInspectFailed && c.latest > f.firstSign(c.key.container) {
+		if c.key.mark == MarkInspectFailed && c.latest > f.imageCheckedBy(c.key.container) {
 			continue // the back-off after a pull, or a restart, holds it
 		}
 		if c.origin == originControlPlane {
 			c = f.skew.widen(c)
 		}
-		f.claims = append(f.claims, c)
+		f.constraints = append(f.constraints, c)
 	}
 	for i := range f.pulls {
-		f.pulls[i].stored = f.storedBy(int16(i))
+		f.pulls[i].runtimeEnd = f.pullEnd(int16(i))
 		for c := range f.pulls[i].requests {
 			if c.key.attempt <= f.pulls[i].final {
 				f.add(c)
 			}
 		}
-		f.add(f.inspectClaims(int16(i))...)
-		f.add(pullClaims(int16(i), f.pulls[i])...)
-		f.add(f.refusalClaims(int16(i))...)
+		f.add(f.inspectConstraints(int16(i))...)
+		f.add(pullConstraints(int16(i), f.pulls[i])...)
+		f.add(f.createFailureConstraints(int16(i))...)
 	}
 	for i := range f.e.pod.Containers {
-		f.add(f.layerClaims(&f.e.pod.Containers[i])...)
+		f.add(f.layerConstraints(&f.e.pod.Containers[i])...)
 	}
-	f.obstacles = f.occurrences()
-	f.add(f.obstacleClaims()...)
+	f.obstacles = f.obstacleOccurrences()
+	f.add(f.obstacleConstraints()...)
 }
 
 // add puts a few more claims in their place.
-func (f *fold) add(claims ...claim) {
-	for _, c := range claims {
-		i, _ := slices.BinarySearchFunc(f.claims, c, compareClaims)
-		f.claims = slices.Insert(f.claims, i, c)
+func (f *fold) add(constraints ...constraint) {
+	for _, c := range constraints {
+		i, _ := slices.BinarySearchFunc(f.constraints, c, compareConstraints)
+		f.constraints = slices.Insert(f.constraints, i, c)
 	}
 }
 
@@ -146,7 +146,7 @@ func (f *fold) assemble() Timeline {
 	pod := f.e.pod
 	t := Timeline{
 		Namespace: pod.Namespace, Name: pod.Name, UID: pod.UID, Node: pod.Node, Owner: pod.Owner, Reason: pod.Reason,
-		Reconstructed: f.e.before(), Skew: f.skew,
+		Reconstructed: f.e.beforeAgent(), Skew: f.skew,
 	}
 	if !pod.ReadAt.IsZero() {
 		t.StaticUID, t.ReadAt = pod.RuntimeUID, pod.ReadAt
@@ -155,14 +155,14 @@ func (f *fold) assemble() Timeline {
 	for _, c := range f.containers {
 		t.Pulls = f.appendPulls(t.Pulls, c)
 	}
-	f.strain = f.strained()
+	f.slowest = f.slowestStart()
 	f.phases = make([]Phase, 0, 2*len(f.bounds))
 	path := f.path()
 	start := f.bounds.find(podMark(MarkCreated))
 	state, end := f.end(path)
 	t.State = state
 	if state == StateStarting || state == StateDeleted || state == StateGivenUp {
-		t.Reason = cmp.Or(t.Reason, f.e.waits.reason)
+		t.Reason = cmp.Or(t.Reason, f.e.waiting.reason)
 	}
 	t.CreatedAt = start.estimate().time()
 	t.Phases = f.spans(path, start, end, state)
@@ -179,7 +179,7 @@ func (f *fold) assemble() Timeline {
 	t.Marks = f.marks()
 	t.Conflicts = f.conflicts()
 	t.Missing = f.missing()
-	t.Said = f.e.saidUntil(end.estimate().time())
+	t.Said = f.e.messagesUntil(end.estimate().time())
 	t.Revision, t.TraceParent, t.Labels = pod.Revision, pod.TraceParent, pod.Labels
 	if pod.Traits != nil {
 		t.Traits = *pod.Traits
@@ -216,7 +216,7 @@ func (f *fold) appendMarks(marks []MarkEvidence, container int16) []MarkEvidence
 // conflicts lists the disagreements once each: one may be found on several ways through the pod.
 func (f *fold) conflicts() []Conflict {
 	var all []Conflict
-	for _, d := range f.allDisagreements() {
+	for _, d := range f.allConflicts() {
 		all = append(all, Conflict{d.key.mark, f.name(d.key), d.detail})
 	}
 	slices.SortFunc(all, func(a, b Conflict) int {
@@ -226,8 +226,8 @@ func (f *fold) conflicts() []Conflict {
 	return all[:min(len(all), maxConflicts)]
 }
 
-func (f *fold) allDisagreements() []disagreement {
-	all := f.disagreements
+func (f *fold) allConflicts() []markConflict {
+	all := f.markConflicts
 	for i := range f.e.containers {
 		if f.pulls[i].refuted {
 			all = append(all, f.refutations(int16(i))...)
@@ -254,7 +254,7 @@ func (f *fold) missing() []string {
 			}
 		}
 		for _, s := range c.steps[:lastKnown+1] {
-			if !s.untold && f.bounds.find(s.key) == nil {
+			if !s.optional && f.bounds.find(s.key) == nil {
 				missing = append(missing, label(s.key, c.container))
 			}
 		}

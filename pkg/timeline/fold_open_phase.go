@@ -6,20 +6,20 @@ import "slices"
 // the run's end until it tries again.
 const crashLoop = "CrashLoopBackOff"
 
-// waiting is what a pod is in whose next mark has not come.
-type waiting struct {
+// phaseCandidates is what a pod is in whose next mark has not come.
+type phaseCandidates struct {
 	phases    []Phase
 	container string
 	attempt   uint16
 }
 
-// waitingFor is the first step without evidence, of the first container that is not done. Work on a main container comes
+// openPhase is the first step without evidence, of the first container that is not done. Work on a main container comes
 // before the wait for another one's next run, as on the path. What ended later than until ran then.
-func (f *fold) waitingFor(until instant) waiting {
-	if f.untouched() {
+func (f *fold) openPhase(until instant) phaseCandidates {
+	if f.nothingStarted() {
 		return *f.nextStep(f.pod)
 	}
-	var again *waiting
+	var again *phaseCandidates
 	for i, c := range f.containers {
 		if next := f.nextStep(f.chains[i]); next != nil {
 			return *next
@@ -34,7 +34,7 @@ func (f *fold) waitingFor(until instant) waiting {
 		return *again
 	}
 	for _, c := range f.containers {
-		probing := waiting{container: c.Name, attempt: clampAttempt(c.Attempt)}
+		probing := phaseCandidates{container: c.Name, attempt: clampAttempt(c.Attempt)}
 		switch {
 		case c.Kind == KindInit || c.Kind == KindImageVolume || c.Ready:
 		case !c.Started:
@@ -46,13 +46,13 @@ func (f *fold) waitingFor(until instant) waiting {
 		}
 	}
 	if f.e.pod.ReadinessGates {
-		return waiting{phases: []Phase{PhaseReadinessGates}}
+		return phaseCandidates{phases: []Phase{PhaseReadinessGates}}
 	}
-	return waiting{phases: []Phase{PhaseKubeletSync}}
+	return phaseCandidates{phases: []Phase{PhaseKubeletSync}}
 }
 
 // nextRun is the wait for a container to run again; nil if it did not crash, or not by itself.
-func (f *fold) nextRun(c *Container, until instant) *waiting {
+func (f *fold) nextRun(c *Container, until instant) *phaseCandidates {
 	if !f.restarts(c) && c.WaitingReason != crashLoop {
 		return nil
 	}
@@ -66,17 +66,17 @@ func (f *fold) nextRun(c *Container, until instant) *waiting {
 	if c.WaitingReason == crashLoop {
 		phase = PhaseCrashBackoff
 	}
-	return &waiting{[]Phase{phase}, c.Name, attempt}
+	return &phaseCandidates{[]Phase{phase}, c.Name, attempt}
 }
 
-// untouched says that no container shows any sign of work yet.
-func (f *fold) untouched() bool {
+// nothingStarted says that no container shows any sign of work yet.
+func (f *fold) nothingStarted() bool {
 	return !slices.ContainsFunc(f.bounds, func(b bound) bool { return b.key.container != podWide }) &&
 		f.bounds.find(markKey{podWide, f.lastAttempt(podWide, MarkSandboxRunning), MarkSandboxRunning}) == nil
 }
 
 // nextStep is the first step after the last known one; nil when the last one is known.
-func (f *fold) nextStep(c chain) *waiting {
+func (f *fold) nextStep(c chain) *phaseCandidates {
 	next := 0
 	for i, s := range c.steps {
 		if f.bounds.find(s.key) != nil {
@@ -87,13 +87,13 @@ func (f *fold) nextStep(c chain) *waiting {
 		return nil
 	}
 	key := c.steps[next].key
-	w := &waiting{[]Phase{c.steps[next].phase}, c.container, key.attempt}
+	w := &phaseCandidates{[]Phase{c.steps[next].phase}, c.container, key.attempt}
 	w.add(c.steps[next].also...)
-	if n := len(f.obstacles); key.mark == MarkSandboxBegun && n > 0 && f.bounds.find(dueAfter(n-1)) == nil {
+	if n := len(f.obstacles); key.mark == MarkSandboxBegun && n > 0 && f.bounds.find(retryMark(n-1)) == nil {
 		return w // kubelet tries again because of what made the last one fail
 	}
 	for _, s := range c.steps[next+1:] {
-		if !toldInRetrospect(key.mark, s.key.mark) {
+		if !reportedOnlyAfter(key.mark, s.key.mark) {
 			break
 		}
 		w.add(s.phase)
@@ -103,7 +103,7 @@ func (f *fold) nextStep(c chain) *waiting {
 }
 
 // add adds phases that it may be as well.
-func (w *waiting) add(phases ...Phase) {
+func (w *phaseCandidates) add(phases ...Phase) {
 	for _, p := range phases {
 		if !slices.Contains(w.phases, p) {
 			w.phases = append(w.phases, p)
@@ -111,10 +111,10 @@ func (w *waiting) add(phases ...Phase) {
 	}
 }
 
-// toldInRetrospect says that nobody tells of the first mark before the second has come, so that while
+// reportedOnlyAfter says that nobody tells of the first mark before the second has come, so that while
 // both are unknown the pod may be on its way to either: a runtime shows a sandbox once it runs, and
 // the answer to a pull is what tells when it began.
-func toldInRetrospect(first, second Mark) bool {
+func reportedOnlyAfter(first, second Mark) bool {
 	switch first {
 	case MarkSandboxBegun:
 		return second == MarkNetworkReady || second == MarkSandboxRunning

@@ -40,7 +40,7 @@ func (f *fold) sequences() []sequence {
 		all = append(all, slices.Concat(f.sequence(before), f.along(c.steps)))
 		before = c.steps[len(c.steps)-1].key
 	}
-	all = append(all, f.turns()...)
+	all = append(all, f.workOrder()...)
 	all = append(all, f.endsBeforeFailure()...)
 	for _, c := range f.containers {
 		if c.Kind == KindInit || c.Kind == KindImageVolume {
@@ -56,16 +56,16 @@ func (f *fold) sequences() []sequence {
 	return append(all, f.along(f.ready.steps))
 }
 
-// turns is the order of kubelet's work on main containers whose pull nothing but the runtime's stores tells of: it takes a
+// workOrder is the order of kubelet's work on main containers whose pull nothing but the runtime's stores tells of: it takes a
 // container from its pull to its start in one go (pkg/kubelet/kuberuntime, startContainer), so what ran before that one
 // was created ran before its pull, too.
-func (f *fold) turns() []sequence {
+func (f *fold) workOrder() []sequence {
 	var all []sequence
 	for _, c := range f.containers {
 		index := f.index(c.Name)
 		started := f.bounds.find(markKey{index, f.pulls[index].final, MarkPullStarted})
 		created := f.bounds.find(markKey{index, 0, MarkContainerCreated})
-		if c.Kind != KindMain || f.e.wasRefused(index) || started == nil || created == nil || started.origins != origins(0).with(originStore) {
+		if c.Kind != KindMain || f.e.createFailed(index) || started == nil || created == nil || started.origins != origins(0).with(originStore) {
 			continue
 		}
 		for _, before := range f.containers {
@@ -134,8 +134,8 @@ func (f *fold) endsBeforeFailure() []sequence {
 
 // tighten narrows the bounds of marks that must follow each other, until nothing changes. It returns what
 // contradicts the order and stays as it is.
-func tighten(sequences []sequence) []disagreement {
-	broken := distrust(sequences)
+func tighten(sequences []sequence) []markConflict {
+	broken := relaxControlPlane(sequences)
 	first := len(broken)
 	for range maxTighteningRounds {
 		changed := false
@@ -152,19 +152,19 @@ func tighten(sequences []sequence) []disagreement {
 	return broken
 }
 
-// distrust makes room below a control plane's stamp that is later than the node's evidence of what followed:
+// relaxControlPlane makes room below a control plane's stamp that is later than the node's evidence of what followed:
 // the clocks differ, and as far off as the stamp is, the truth may be.
-func distrust(sequences []sequence) (broken []disagreement) {
+func relaxControlPlane(sequences []sequence) (broken []markConflict) {
 	for _, s := range sequences {
 		for i, b := range s {
 			if !b.origins.ofControlPlane() {
 				continue
 			}
 			for _, after := range s[i+1:] {
-				if !after.origins.stamped() || b.earliest <= after.latest {
+				if !after.origins.datedOnNode() || b.earliest <= after.latest {
 					continue
 				}
-				broken = append(broken, disagreement{b.key, fmt.Sprintf(
+				broken = append(broken, markConflict{b.key, fmt.Sprintf(
 					"%s at %s is after %s at %s: the clocks of control plane and node may differ",
 					b.key.mark, interval(b.earliest, b.latest), after.key.mark, interval(after.earliest, after.latest))})
 				b.earliest, b.latest = after.latest-(b.latest-after.latest), after.latest
@@ -176,12 +176,12 @@ func distrust(sequences []sequence) (broken []disagreement) {
 
 // order tightens the marks of one sequence; it says whether anything changed. Marks that contradict the
 // order stay as they are and are returned.
-func (s sequence) order() (changed bool, broken []disagreement) {
+func (s sequence) order() (changed bool, broken []markConflict) {
 	var before *bound
 	for _, b := range s {
 		if before != nil {
 			if before.earliest > b.latest {
-				broken = append(broken, disagreement{b.key, fmt.Sprintf("%s at %s is before %s at %s",
+				broken = append(broken, markConflict{b.key, fmt.Sprintf("%s at %s is before %s at %s",
 					b.key.mark, interval(b.earliest, b.latest), before.key.mark, interval(before.earliest, before.latest))})
 				continue
 			}

@@ -8,12 +8,12 @@ import (
 // boundary is a known mark on the path, with the phases that lie between the mark before it and
 // itself: one, or several that evidence cannot tell apart.
 type boundary struct {
-	bound     *bound
-	phases    []Phase
-	container string
-	attempt   uint16
-	from      instant // the mark before it in its own chain
-	beside    bool    // it comes to pass beside kubelet's work
+	bound      *bound
+	phases     []Phase
+	container  string
+	attempt    uint16
+	from       instant // the mark before it in its own chain
+	concurrent bool    // it comes to pass beside kubelet's work
 }
 
 // path is every known boundary from scheduling to readiness in the order of time. A container's
@@ -21,7 +21,7 @@ type boundary struct {
 // charged to the work; a container that ends while kubelet works on another is no boundary at all,
 // because kubelet goes on with that work first.
 func (f *fold) path() []boundary {
-	path, untold := f.appendBoundaries(make([]boundary, 0, len(f.bounds)), f.pod)
+	path, pending := f.appendBoundaries(make([]boundary, 0, len(f.bounds)), f.pod)
 	first := len(path)
 	for _, chains := range [...][]chain{f.sandboxes, f.chains, {f.ready}} {
 		for _, c := range chains {
@@ -37,9 +37,9 @@ func (f *fold) path() []boundary {
 		return cmp.Compare(a.bound.estimate(), b.bound.estimate())
 	})
 	f.shareUnordered(work)
-	if len(work) > 0 && len(untold) > 0 {
+	if len(work) > 0 && len(pending) > 0 {
 		// What the pod's own steps left untold lies before the first sign of a container.
-		work[0].phases, work[0].container = union(untold, work[0].phases), ""
+		work[0].phases, work[0].container = union(pending, work[0].phases), ""
 	}
 	return path[1 : first+len(work)] // the first is creation itself
 }
@@ -77,7 +77,7 @@ func (b *boundary) share(phases []Phase) {
 
 // ofMain says that a boundary is kubelet's work on a main container.
 func (f *fold) ofMain(b *boundary) bool {
-	return !b.beside && b.bound.key.container != podWide && slices.ContainsFunc(f.containers, func(c *Container) bool {
+	return !b.concurrent && b.bound.key.container != podWide && slices.ContainsFunc(f.containers, func(c *Container) bool {
 		return c.Kind == KindMain && c.Name == b.container
 	})
 }
@@ -91,7 +91,7 @@ func (f *fold) awaitsStart(b *boundary) bool {
 }
 
 // mayBeDuringWork says that it ends what goes on without kubelet.
-func (b boundary) mayBeDuringWork() bool { return b.phases[0] == PhaseFailedRun || b.beside }
+func (b boundary) mayBeDuringWork() bool { return b.phases[0] == PhaseFailedRun || b.concurrent }
 
 // duringWork says that b ends a run inside a stretch of kubelet's work on another container.
 func (b boundary) duringWork(all []boundary) bool {
@@ -125,14 +125,14 @@ func (f *fold) appendBoundaries(known []boundary, c chain) (all []boundary, pend
 		for _, phase := range s.also {
 			f.addPhase(first, phase)
 		}
-		if b := f.bounds.find(s.key); b != nil && !s.vague {
+		if b := f.bounds.find(s.key); b != nil && !s.undated {
 			container := c.container
 			phases := slices.Clip(f.phases[first:])
 			if s.previous && len(phases) == 1 {
 				container = f.before(c.container).Name
 			}
 			attempt := max(s.key.attempt, c.attempt)
-			known = append(known, boundary{bound: b, phases: phases, container: container, attempt: attempt, from: from, beside: c.beside(s)})
+			known = append(known, boundary{bound: b, phases: phases, container: container, attempt: attempt, from: from, concurrent: c.concurrent(s)})
 			first, from = len(f.phases), b.estimate()
 		}
 	}

@@ -57,9 +57,9 @@ func (f *fold) spans(path []boundary, start, end *bound, state State) []Span {
 		if b.bound.estimate() > to {
 			until = end // cut short by it
 		}
-		w := waiting{b.phases, b.container, b.attempt}
-		if f.runsLost(from.key, b.bound.key) {
-			w = waiting{phases: []Phase{PhaseUnattributed}}
+		w := phaseCandidates{b.phases, b.container, b.attempt}
+		if f.runsMissing(from.key, b.bound.key) {
+			w = phaseCandidates{phases: []Phase{PhaseUnattributed}}
 		}
 		spans = append(spans, f.span(from, until, at, w))
 		from = b.bound
@@ -68,12 +68,12 @@ func (f *fold) spans(path []boundary, start, end *bound, state State) []Span {
 		}
 	}
 	if to > from.estimate() {
-		w := f.waitingFor(to)
+		w := f.openPhase(to)
 		switch {
 		case f.e.overflow:
-			w = waiting{phases: []Phase{PhaseUnattributed}} // attempts that were not kept lie in there
-		case state == StateFailed && f.overWith(from.key):
-			w = waiting{[]Phase{PhaseKubeletSync}, f.name(from.key), from.key.attempt}
+			w = phaseCandidates{phases: []Phase{PhaseUnattributed}} // attempts that were not kept lie in there
+		case state == StateFailed && f.failedAfterRun(from.key):
+			w = phaseCandidates{[]Phase{PhaseKubeletSync}, f.name(from.key), from.key.attempt}
 		}
 		last := f.span(from, end, to, w)
 		if last.Open = state == StateStarting; last.Open {
@@ -84,9 +84,9 @@ func (f *fold) spans(path []boundary, start, end *bound, state State) []Span {
 	return spans
 }
 
-// runsLost says that runs that were not kept lie between one container's mark and the mark of what follows: the containers
+// runsMissing says that runs that were not kept lie between one container's mark and the mark of what follows: the containers
 // after it had to wait for it to pass, and in none of its runs that are known it did.
-func (f *fold) runsLost(from, next markKey) bool {
+func (f *fold) runsMissing(from, next markKey) bool {
 	if from.container == podWide || from.container == next.container || !f.e.containers[from.container].overflow {
 		return false
 	}
@@ -98,7 +98,7 @@ func (f *fold) runsLost(from, next markKey) bool {
 	return came.BeforeMain() && came.PassedAt().IsZero()
 }
 
-func (f *fold) span(from, to *bound, until instant, w waiting) Span {
+func (f *fold) span(from, to *bound, until instant, w phaseCandidates) Span {
 	phase, merged := charge(w.phases)
 	s := Span{
 		Phase: phase, Cause: CauseOf(phase), MergedWith: merged, Container: w.container,
@@ -107,7 +107,7 @@ func (f *fold) span(from, to *bound, until instant, w waiting) Span {
 	if w.container != "" {
 		s.Attempt = int(w.attempt)
 	}
-	s.Error = max(s.Error, min(max(f.unseenWork(s, from.key, to.key), f.strain/2), s.Duration()))
+	s.Error = max(s.Error, min(max(f.undatedWork(s, from.key, to.key), f.slowest/2), s.Duration()))
 	s.Sources = (from.origins | to.origins).sources()
 	return s
 }
@@ -121,10 +121,10 @@ const runtimeSlack = 500 * time.Millisecond
 // download: neither dates its part alone.
 const busySlack = 100 * time.Millisecond
 
-// strained is the longest time that the runtime took to start a container or a sandbox of the pod, if that is longer than it takes on a
+// slowestStart is the longest time that the runtime took to start a container or a sandbox of the pod, if that is longer than it takes on a
 // node that is not short of processors or of disk; else 0. On one that is, whatever kubelet and the runtime do without a stamp
 // takes longer, too.
-func (f *fold) strained() time.Duration {
+func (f *fold) slowestStart() time.Duration {
 	longest := instant(0)
 	for _, b := range f.bounds {
 		began := markKey{b.key.container, b.key.attempt, MarkContainerCreated}
@@ -144,10 +144,10 @@ func (f *fold) strained() time.Duration {
 	return 0
 }
 
-// unseenWork is how much of a phase may be somebody else's work of which no stamp tells the beginning: kubelet's and the
+// undatedWork is how much of a phase may be somebody else's work of which no stamp tells the beginning: kubelet's and the
 // runtime's, where they are merged; the creation of a container after a wait that kubelet ended, or kubelet's own part of it; and what the runtime does
 // for a sandbox before and after it calls the network plugin, which is less than what it does to start it.
-func (f *fold) unseenWork(s Span, begin, end markKey) time.Duration {
+func (f *fold) undatedWork(s Span, begin, end markKey) time.Duration {
 	mixed := func(p Phase) bool { return CauseOf(p) != s.Cause }
 	switch {
 	case s.Phase == PhaseUnattributed:
@@ -155,13 +155,13 @@ func (f *fold) unseenWork(s Span, begin, end markKey) time.Duration {
 	case slices.ContainsFunc(s.MergedWith, mixed):
 		return s.Duration()
 	case s.Phase == PhaseCrashBackoff || s.Phase == PhaseImageBackoff:
-		longer := max(0, s.Duration()-mostBackoff(s.Phase, s.Attempt))
+		longer := max(0, s.Duration()-maxBackoff(s.Phase, s.Attempt))
 		if end.mark == MarkContainerCreated {
-			longer = max(longer, runtimeSlack, f.strain)
+			longer = max(longer, runtimeSlack, f.slowest)
 		}
 		return longer
 	case end.mark == MarkContainerCreated:
-		return max(runtimeSlack, f.strain)
+		return max(runtimeSlack, f.slowest)
 	case begin.mark == MarkSandboxRunning && s.Phase == PhaseKubeletSync,
 		end.mark == MarkRunning && s.Phase == PhaseContainerStart, end.mark == MarkPullDownloaded && s.Phase == PhasePull:
 		return busySlack
@@ -170,43 +170,43 @@ func (f *fold) unseenWork(s Span, begin, end markKey) time.Duration {
 	case end.mark == MarkSandboxFailed && (s.Phase == PhaseSandbox || s.Phase == PhaseSandboxImage):
 		return max(0, s.Duration()-podRetryLeast) // the try that failed began after kubelet's wait, with other steps first
 	case end.mark == MarkScheduled && (s.Phase == PhaseScheduling || s.Phase == PhaseUnschedulable):
-		return f.unseenScheduling(s)
+		return f.undatedScheduling(s)
 	case end.mark == MarkRetryDue && int(end.attempt) < len(f.obstacles):
-		return f.sinceNamed(f.obstacles[end.attempt])
+		return f.obstacleUncertainty(f.obstacles[end.attempt])
 	case end.mark == MarkSandboxBegun && len(f.obstacles) > 0:
-		return f.afterObstacle()
-	case end.mark == MarkSandboxBegun && s.Phase == PhaseVolumes && s.Duration() > mountRetryFirst && f.e.watchedAt.IsZero():
+		return f.afterLastObstacle()
+	case end.mark == MarkSandboxBegun && s.Phase == PhaseVolumes && s.Duration() > mountRetryFirst && f.e.watchFirstOpened.IsZero():
 		return s.Duration() // kubelet may have been held up once or twice, and nobody listened
 	case end.mark == MarkNetworkReady && s.Phase == PhaseNetwork:
 		ready, running := f.bounds.find(end), f.bounds.find(markKey{podWide, end.attempt, MarkSandboxRunning})
 		if ready != nil && running != nil {
-			return min(max(runtimeSlack, f.strain), running.latest.sub(ready.earliest))
+			return min(max(runtimeSlack, f.slowest), running.latest.sub(ready.earliest))
 		}
 		return runtimeSlack
 	}
 	return 0
 }
 
-// mostBackoff is how long kubelet waits at most before it tries again: the back-off and, since it does not wake for its end, until it
+// maxBackoff is how long kubelet waits at most before it tries again: the back-off and, since it does not wake for its end, until it
 // takes the pod up the next time. What is longer than that somebody else may have taken.
-func mostBackoff(phase Phase, failures int) time.Duration {
+func maxBackoff(phase Phase, failures int) time.Duration {
 	if phase == PhaseCrashBackoff {
 		failures-- // after the first run kubelet does not wait
 	}
 	return imagepull.Backoff(failures) + podRetry + retrySlack
 }
 
-// sinceNamed is how long nobody vouches for an obstacle before kubelet was due to try again: kubelet may have stopped as soon as it
+// obstacleUncertainty is how long nobody vouches for an obstacle before kubelet was due to try again: kubelet may have stopped as soon as it
 // had named it. What follows a failed sandbox is kubelet's back-off, which the sandbox's failure caused.
-func (f *fold) sinceNamed(o obstacleSeen) time.Duration {
+func (f *fold) obstacleUncertainty(o obstacleOccurrence) time.Duration {
 	if o.from.row().sandbox {
 		return 0
 	}
 	return o.dueBy().sub(o.earliest)
 }
 
-// afterObstacle is how long something else may have been in the way after the last obstacle before the sandbox.
-func (f *fold) afterObstacle() time.Duration {
+// afterLastObstacle is how long something else may have been in the way after the last obstacle before the sandbox.
+func (f *fold) afterLastObstacle() time.Duration {
 	last := f.obstacles[len(f.obstacles)-1]
 	if last.from.row().sandbox || last.until() == maxInstant {
 		return 0 // kubelet goes on with the sandbox
@@ -214,9 +214,9 @@ func (f *fold) afterObstacle() time.Duration {
 	return last.until().sub(last.latest) + retrySlack
 }
 
-// overWith says that a pod that failed did so with the end of a run: kubelet runs nothing again, and what is left is the
+// failedAfterRun says that a pod that failed did so with the end of a run: kubelet runs nothing again, and what is left is the
 // way to its status. Not so if the container waited for its next run when something else ended the pod.
-func (f *fold) overWith(k markKey) bool {
+func (f *fold) failedAfterRun(k markKey) bool {
 	return k.mark == MarkFinished && !slices.ContainsFunc(f.containers, func(c *Container) bool {
 		return c.Name == f.name(k) && c.WaitingReason == crashLoop
 	})

@@ -10,8 +10,8 @@ import (
 type step struct {
 	key      markKey
 	previous bool // the phase is about the container before the chain's own
-	vague    bool // evidence does not tell when, only that it was before what follows: no boundary
-	untold   bool // nobody may ever tell of this mark, which is then no evidence missing
+	undated  bool // evidence does not tell when, only that it was before what follows: no boundary
+	optional bool // nobody may ever tell of this mark, which is then no evidence missing
 	phase    Phase
 	also     []Phase // other phases that may be in there
 }
@@ -24,8 +24,8 @@ type chain struct {
 	probes    bool   // it is the way from the last start to readiness
 }
 
-// beside says that a step comes to pass beside kubelet's work.
-func (c *chain) beside(s step) bool { return c.probes && s.key.mark == MarkStarted }
+// concurrent says that a step comes to pass beside kubelet's work.
+func (c *chain) concurrent(s step) bool { return c.probes && s.key.mark == MarkStarted }
 
 // podSteps is the way to the first sandbox that ran. Of several sandboxes before it the first begins.
 func (f *fold) podSteps() chain {
@@ -63,13 +63,13 @@ func (f *fold) containerSteps(c *Container) chain {
 				create.also = alsoPull // it asks the registry again, which no evidence here dates
 			}
 		}
-		refused, why := f.refused(index, attempt)
+		refused, why := f.createFailure(index, attempt)
 		if next := create.key; attempt == 0 {
 			if len(why) > 0 {
 				next = refused
 			}
-			if f.heardLate(index, next) {
-				create.phase, create.also = PhaseUnpack, alsoHeardLate
+			if f.answerDelayed(index, next) {
+				create.phase, create.also = PhaseUnpack, alsoAnswerDelayed
 			}
 		}
 		if len(why) > 0 {
@@ -98,9 +98,9 @@ func (f *fold) containerSteps(c *Container) chain {
 	return chain{container: c.Name, steps: steps}
 }
 
-// refused is the mark at which kubelet first could not make a container for a run, and what it may have waited for since
+// createFailure is the mark at which kubelet first could not make a container for a run, and what it may have waited for since
 // then: its reason tells the configuration from all else, but what fails to be created may be configured so.
-func (f *fold) refused(index int16, attempt uint16) (first markKey, why []Phase) {
+func (f *fold) createFailure(index int16, attempt uint16) (first markKey, why []Phase) {
 	config, failed := markKey{index, attempt, MarkConfigRefused}, markKey{index, attempt, MarkCreateFailed}
 	c, r := f.bounds.find(config), f.bounds.find(failed)
 	switch {
@@ -159,9 +159,9 @@ func beforeRun(attempt uint16) Phase {
 	return PhaseCrashBackoff
 }
 
-// turningTo is what passes before kubelet turns to a container: the post-start hook of the one before, if
+// waitForWork is what passes before kubelet turns to a container: the post-start hook of the one before, if
 // that has one.
-func (f *fold) turningTo(c *Container) step {
+func (f *fold) waitForWork(c *Container) step {
 	if before := f.before(c.Name); before != nil && before.PostStartHook {
 		return step{phase: PhasePostStartHook, previous: true}
 	}
@@ -183,7 +183,7 @@ func (f *fold) isLast(c *Container) bool { return f.containers[len(f.containers)
 // pullSteps is what comes before a container is created. Of an image that was there, only kubelet may
 // tell, with an Event, when it found it. One that must not be pulled may be refused before it is found.
 func (f *fold) pullSteps(c *Container) []step {
-	index, attempts, wait := f.index(c.Name), f.attemptsOf(c), f.turningTo(c)
+	index, attempts, wait := f.index(c.Name), f.attemptsOf(c), f.waitForWork(c)
 	steps := make([]step, 0, 4*len(attempts)+4) // with those of a run
 	if inspected := (markKey{index, 0, MarkInspectFailed}); f.bounds.find(inspected) != nil {
 		wait.key = inspected
@@ -191,7 +191,7 @@ func (f *fold) pullSteps(c *Container) []step {
 		wait = step{phase: PhaseContainerCreate} // kubelet asks the runtime again until it answers
 	}
 	if c.PullPolicy == PullNever {
-		wait.key, wait.untold = markKey{index, 0, MarkPullRequested}, true
+		wait.key, wait.optional = markKey{index, 0, MarkPullRequested}, true
 		return append(steps, wait)
 	}
 	for i, a := range attempts {
@@ -202,13 +202,13 @@ func (f *fold) pullSteps(c *Container) []step {
 			}
 		}
 		if a.outcome == imagepull.OutcomePresent {
-			wait.key, wait.untold = markKey{index, a.attempt, MarkPullFinished}, true
+			wait.key, wait.optional = markKey{index, a.attempt, MarkPullFinished}, true
 			steps = append(steps, wait)
 			continue
 		}
 		wait.key = markKey{index, a.attempt, MarkPullRequested}
 		resolved := f.startedBy(index, a.attempt)
-		steps = append(steps, wait, step{key: markKey{index, a.attempt, MarkPullStarted}, phase: PhasePullQueue, vague: resolved})
+		steps = append(steps, wait, step{key: markKey{index, a.attempt, MarkPullStarted}, phase: PhasePullQueue, undated: resolved})
 		if resolved {
 			steps = append(steps, step{key: markKey{index, a.attempt, MarkPullResolved}, phase: PhasePull})
 		}
@@ -246,7 +246,7 @@ func (f *fold) readySteps() chain {
 	// Without such a probe kubelet calls a container started when it runs; a sidecar's is on the way to the others.
 	if last.StartupProbe && last.Kind != KindSidecar {
 		started := step{key: markKey{index, attempt, MarkStarted}, phase: PhaseStartupProbe}
-		started.vague = name == "" || last.ReadinessProbe && f.sameNews(started.key, podMark(MarkContainersReady))
+		started.undated = name == "" || last.ReadinessProbe && f.sameNews(started.key, podMark(MarkContainersReady))
 		steps = append(steps, started)
 	}
 	// All containers are ready when the last one is, and that moment has a stamp of its own.
@@ -330,11 +330,11 @@ func (f *fold) latestOf(c *Container, m Mark) *bound {
 func (f *fold) lastAttempt(container int16, marks ...Mark) uint16 {
 	var last uint16
 	for _, mark := range marks {
-		after := placeOf(f.claims, markKey{container: container, mark: mark + 1})
+		after := searchConstraints(f.constraints, markKey{container: container, mark: mark + 1})
 		if after == 0 {
 			continue
 		}
-		if k := f.claims[after-1].key; k.container == container && k.mark == mark {
+		if k := f.constraints[after-1].key; k.container == container && k.mark == mark {
 			last = max(last, k.attempt)
 		}
 	}
@@ -343,9 +343,9 @@ func (f *fold) lastAttempt(container int16, marks ...Mark) uint16 {
 
 // firstAttempt is the lowest attempt that the mark is known for, or the given one when it is not known.
 func (f *fold) firstAttempt(container int16, mark Mark, otherwise uint16) uint16 {
-	i := placeOf(f.claims, markKey{container: container, mark: mark})
-	if i < len(f.claims) && f.claims[i].key.container == container && f.claims[i].key.mark == mark {
-		return f.claims[i].key.attempt
+	i := searchConstraints(f.constraints, markKey{container: container, mark: mark})
+	if i < len(f.constraints) && f.constraints[i].key.container == container && f.constraints[i].key.mark == mark {
+		return f.constraints[i].key.attempt
 	}
 	return otherwise
 }

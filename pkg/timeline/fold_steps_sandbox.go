@@ -31,18 +31,18 @@ func (f *fold) appendSandboxStart(steps []step, attempt uint16) []step {
 
 // Phases that may lie in a step beside its own.
 var (
-	alsoSandboxImage = []Phase{PhaseSandboxImage}
-	alsoPull         = []Phase{PhasePull}
-	alsoUnpack       = []Phase{PhaseUnpack}
-	alsoDevice       = []Phase{PhaseDevice}
-	alsoAPIServer    = []Phase{PhaseAPIServer}
-	alsoHeardLate    = []Phase{PhaseKubeletSync, PhaseContainerCreate}
+	alsoSandboxImage  = []Phase{PhaseSandboxImage}
+	alsoPull          = []Phase{PhasePull}
+	alsoUnpack        = []Phase{PhaseUnpack}
+	alsoDevice        = []Phase{PhaseDevice}
+	alsoAPIServer     = []Phase{PhaseAPIServer}
+	alsoAnswerDelayed = []Phase{PhaseKubeletSync, PhaseContainerCreate}
 )
 
 // firstSandbox is the attempt of the first sandbox that the runtime saw run; the last one known where it
 // does not tell.
 func (f *fold) firstSandbox() uint16 {
-	for _, c := range f.claims { // sorted by attempt within a mark
+	for _, c := range f.constraints { // sorted by attempt within a mark
 		if c.key.container == podWide && c.key.mark == MarkSandboxRunning && c.origin <= originStore {
 			return c.key.attempt
 		}
@@ -79,18 +79,18 @@ func (f *fold) endedWithSandbox(index int16, attempt uint16) bool {
 func (f *fold) sandboxSteps() []step {
 	begun := step{key: podMark(MarkSandboxBegun), phase: PhaseVolumes}
 	if b := f.bounds.find(begun.key); b != nil {
-		begun.vague = !b.origins.has(originStore) // the one stamp of other runtimes is from later
+		begun.undated = !b.origins.has(originStore) // the one stamp of other runtimes is from later
 	}
 	if f.e.pod.ResourceClaims {
 		begun.also = alsoDevice
 	}
 	if len(f.obstacles) > 0 {
-		return f.beforeSandbox(begun)
+		return f.obstacleSteps(begun)
 	}
 	switch {
-	case f.e.mayHaveFailedBefore(f.bounds.find(begun.key)):
-		begun.also = union(begun.also, unseenObstacles, []Phase{PhaseKubeletSync})
-	case !f.e.pod.RemoteVolumes && f.tookLongToBegin():
+	case f.e.sandboxMayHaveFailed(f.bounds.find(begun.key)):
+		begun.also = union(begun.also, possibleObstacles, []Phase{PhaseKubeletSync})
+	case !f.e.pod.RemoteVolumes && f.sandboxDelayed():
 		begun.also = union(begun.also, []Phase{PhaseAPIServer, PhaseKubeletSync})
 	}
 	return []step{begun}
@@ -101,18 +101,18 @@ func (f *fold) sandboxSteps() []step {
 func (f *fold) pickup() step {
 	s := step{key: podMark(MarkAcknowledged), phase: PhaseKubeletPickup}
 	scheduled := f.bounds.find(podMark(MarkScheduled))
-	if first := f.e.firstSeen; scheduled != nil && first.new && at(first.at)-scheduled.latest > firstLook {
+	if first := f.e.firstSeen; scheduled != nil && first.new && at(first.at)-scheduled.latest > firstCheck {
 		s.also = alsoAPIServer
 	}
 	return s
 }
 
-// tookLongToBegin says that kubelet took longer to begin with a sandbox than it takes to mount what it serves itself: such volumes are
+// sandboxDelayed says that kubelet took longer to begin with a sandbox than it takes to mount what it serves itself: such volumes are
 // there at once unless it has to wait for the API server, or has no time.
-func (f *fold) tookLongToBegin() bool {
+func (f *fold) sandboxDelayed() bool {
 	begun, acknowledged := f.asOf, f.bounds.find(podMark(MarkAcknowledged))
 	if b := f.bounds.find(podMark(MarkSandboxBegun)); b != nil {
 		begun = b.earliest
 	}
-	return acknowledged != nil && begun-acknowledged.latest > firstLook
+	return acknowledged != nil && begun-acknowledged.latest > firstCheck
 }

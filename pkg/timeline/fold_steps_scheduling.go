@@ -18,7 +18,7 @@ var (
 // keepGeneration keeps the lowest version of the spec that was seen.
 func (e *Evidence) keepGeneration(generation int64) {
 	if generation > 0 && (e.generation == 0 || generation < e.generation) {
-		e.generation, e.news = generation, true
+		e.generation, e.changed = generation, true
 	}
 }
 
@@ -42,7 +42,7 @@ func (f *fold) appendScheduling(steps []step) []step {
 			if mayBeGated {
 				first.phase, first.also = PhaseSchedulingGate, alsoEither
 			}
-			first.also = f.alsoClaimed(first.also)
+			first.also = f.alsoForClaims(first.also)
 			steps = append(steps, first)
 		}
 	case mayBeGated && tookLong:
@@ -54,7 +54,7 @@ func (f *fold) appendScheduling(steps []step) []step {
 		bound.phase, bound.also = PhaseUnschedulable, alsoScheduling
 	}
 	if f.boundAfter(begun, 0) {
-		bound.also = f.alsoClaimed(bound.also)
+		bound.also = f.alsoForClaims(bound.also)
 	}
 	return append(steps, bound)
 }
@@ -62,9 +62,9 @@ func (f *fold) appendScheduling(steps []step) []step {
 // mayBeGated says that a scheduling gate may have held the pod up.
 func (f *fold) mayBeGated() bool { return f.e.generation != 1 }
 
-// unseenScheduling is how much of the way from creation to the binding may be somebody else's: what came before a scheduler's word that
+// undatedScheduling is how much of the way from creation to the binding may be somebody else's: what came before a scheduler's word that
 // no node fits; and without a word all of it, unless neither a gate nor such a word can have been there.
-func (f *fold) unseenScheduling(s Span) time.Duration {
+func (f *fold) undatedScheduling(s Span) time.Duration {
 	created, bound := f.bounds.find(podMark(MarkCreated)), f.bounds.find(podMark(MarkScheduled))
 	refused := f.bounds.find(podMark(MarkUnschedulable))
 	switch {
@@ -78,8 +78,8 @@ func (f *fold) unseenScheduling(s Span) time.Duration {
 	return 0
 }
 
-// alsoClaimed adds what a pod may wait for, with no word on the object, because it claims a volume or a device that is not there.
-func (f *fold) alsoClaimed(also []Phase) []Phase {
+// alsoForClaims adds what a pod may wait for, with no word on the object, because it claims a volume or a device that is not there.
+func (f *fold) alsoForClaims(also []Phase) []Phase {
 	also = slices.Clip(also)
 	if f.e.pod.VolumeClaims {
 		also = append(also, PhaseVolumes)

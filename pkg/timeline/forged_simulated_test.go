@@ -200,7 +200,7 @@ func TestAnyForgedEventsInSimulatedLives(t *testing.T) {
 				e.Apply(o)
 			}
 			told, _ := e.Timeline(l.now.Add(time.Minute), Skew{})
-			p := &promise{life: l, told: told, complete: true, now: l.now.Add(time.Minute)}
+			p := &promise{life: l, got: told, complete: true, now: l.now.Add(time.Minute)}
 			return p.check(), p.summary()
 		}
 		before, _ := check(honest)

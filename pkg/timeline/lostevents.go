@@ -9,7 +9,7 @@ import "github.com/podlapse/podlapse/pkg/imagepull"
 // is full.
 func (f *fold) lostEvents() []string {
 	e := f.e
-	if e.rewatched <= e.blindAt {
+	if e.watchLastOpened <= e.watchLost {
 		return nil
 	}
 	var lost []string
@@ -22,22 +22,22 @@ func (f *fold) lostEvents() []string {
 		if c.PullPolicy == PullNever || c.PullPolicy != PullAlways && !e.mayBePulled(*c) {
 			continue // nobody waited for it with an open watch
 		}
-		if e.toldOfImage(c.Image) && e.only(c.Image) == nil {
+		if e.hasImageEvent(c.Image) && e.only(c.Image) == nil {
 			continue // of which of those that share it, and how often, nobody tells
 		}
 		pulled := f.pulls[index].pulled
-		if f.wasPulled(c, index) && !f.toldOfRequest(index) && e.toldOfPull(index) == &e.containers[index] {
+		if f.wasPulled(c, index) && !f.hasRequestEvent(index) && e.pullEventsOf(index) == &e.containers[index] {
 			lost = append(lost, "Pulling/"+c.Name)
 		}
-		if !pulled.known() && !f.pulls[index].unsure && !f.pulls[index].refuted {
+		if !pulled.known() && !f.pulls[index].maybeRestart && !f.pulls[index].refuted {
 			lost = append(lost, "Pulled/"+c.Name)
 		}
 	}
 	return lost
 }
 
-// toldOfImage says that an Event told of an image without its container, as one that stands for several does.
-func (e *Evidence) toldOfImage(image string) bool {
+// hasImageEvent says that an Event told of an image without its container, as one that stands for several does.
+func (e *Evidence) hasImageEvent(image string) bool {
 	return e.indexOf(ImageName(image)) != podWide
 }
 
@@ -53,8 +53,8 @@ func (f *fold) wasPulled(c *Container, index int16) bool {
 	return c.PullPolicy == PullAlways
 }
 
-// toldOfRequest says that an Event told of a pull being asked for, be it of an earlier attempt: later ones count up the
+// hasRequestEvent says that an Event told of a pull being asked for, be it of an earlier attempt: later ones count up the
 // same Event.
-func (f *fold) toldOfRequest(index int16) bool {
+func (f *fold) hasRequestEvent(index int16) bool {
 	return len(f.e.containers[index].requested) > 0 || len(f.pulls[index].laterRequests) > 0
 }

@@ -77,8 +77,8 @@ var obstacleTable = [...]obstacleRow{
 		phases: []Phase{PhaseSandbox}, first: []Phase{PhaseVolumes, PhaseNetwork, PhaseSandboxImage, PhaseSandbox}, sandbox: true, retry: afterSandbox},
 }
 
-// unseenObstacles is what may have held a pod up beside its volumes where no Event watch would have told of it.
-var unseenObstacles = []Phase{PhaseNetwork, PhaseAPIServer, PhasePodConfig, PhaseSandboxImage, PhaseSandbox}
+// possibleObstacles is what may have held a pod up beside its volumes where no Event watch would have told of it.
+var possibleObstacles = []Phase{PhaseNetwork, PhaseAPIServer, PhasePodConfig, PhaseSandboxImage, PhaseSandbox}
 
 const (
 	// networkRetry is how long kubelet waits at most before it looks again whether the network is ready

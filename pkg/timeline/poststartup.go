@@ -76,4 +76,4 @@ func (c Container) ended() (runs []EndedRun) {
 }
 
 // SaidOf is what one of kubelet's Events says of a pod, and whether it is known when kubelet said so first.
-func SaidOf(o EventSeen) (Said, bool) { return said(o), !o.NamedAt.IsZero() }
+func SaidOf(o EventSeen) (Said, bool) { return messageOf(o), !o.NamedAt.IsZero() }

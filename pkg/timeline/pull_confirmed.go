@@ -31,9 +31,9 @@ func (f *fold) confirmed(c *Container, outcome imagepull.Outcome) bool {
 // object said so. Kubelet refuses each container that wants a volume whose image it cannot get, with the failure of that one.
 func (f *fold) failureConfirmed(index int16, why imagepull.Failure) bool {
 	if !f.e.isVolume(index) {
-		return slices.Contains(f.e.containers[index].toldWhy, why)
+		return slices.Contains(f.e.containers[index].statusReasons, why)
 	}
-	return slices.ContainsFunc(f.e.containers, func(c containerEvidence) bool { return slices.Contains(c.toldWhy, why) })
+	return slices.ContainsFunc(f.e.containers, func(c containerEvidence) bool { return slices.Contains(c.statusReasons, why) })
 }
 
 // began is when kubelet took the pod up, or else when the pod was made: by then no pull for it had ended. Both are

@@ -8,27 +8,27 @@ import (
 // its other names, a write to its database each, and reads how large it is (internal/cri/server/images, PullImage).
 const answerSlack = instant(250 * time.Millisecond)
 
-// storing is when the runtime had what a pull brought, and had said so, by the image's stamps: kubelet, starved or stopped,
+// pullEnd is when the runtime had what a pull brought, and had said so, by the image's stamps: kubelet, starved or stopped,
 // may hear of it at any time later. latest is maxInstant where nothing ends it; the zero value tells nothing.
-type storing struct{ earliest, latest instant }
+type pullEnd struct{ earliest, latest instant }
 
-func (s storing) known() bool { return s.earliest != 0 }
+func (s pullEnd) known() bool { return s.earliest != 0 }
 
-// ends says that the stamps leave no doubt that the pull was over.
-func (s storing) ends() bool { return s.known() && s.latest != maxInstant }
+// bounded says that the stamps leave no doubt that the pull was over.
+func (s pullEnd) bounded() bool { return s.known() && s.latest != maxInstant }
 
-// ended is a pull whose runtime answered after the first instant, and to which the stamp of the last one belongs at the latest.
-func ended(from, last instant) storing { return storing{from, last + answerSlack} }
+// pullEndBetween is a pull whose runtime answered after the first instant, and to which the stamp of the last one belongs at the latest.
+func pullEndBetween(from, last instant) pullEnd { return pullEnd{from, last + answerSlack} }
 
-// storedBy is what an image's stamps tell of the end of a container's pull. Stamps that are older than the pull or later than
+// pullEnd is what an image's stamps tell of the end of a container's pull. Stamps that are older than the pull or later than
 // kubelet's word of it are of others' pulls, or of restarts.
-func (f *fold) storedBy(index int16) storing {
+func (f *fold) pullEnd(index int16) pullEnd {
 	image, p := f.e.pulledImage(f.e.containers[index].name), f.pulls[index].pulled
 	switch {
 	case image == nil:
-		return storing{}
+		return pullEnd{}
 	case !p.known():
-		return f.storedUntold(index, image)
+		return f.pullEndWithoutEvent(index, image)
 	}
 	began := minInstant
 	if !p.present {
@@ -40,31 +40,31 @@ func (f *fold) storedBy(index int16) storing {
 	switch {
 	case of(last) && !p.present && at(image.last.askedAt) >= p.latest: // no later pull is in there, so this one is
 		if ofFirst && !image.pulledOnce() {
-			return ended(at(first), at(last)) // of two at the same time
+			return pullEndBetween(at(first), at(last)) // of two at the same time
 		}
-		return ended(at(last), at(last))
+		return pullEndBetween(at(last), at(last))
 	case of(last):
-		return storing{at(last), maxInstant}
+		return pullEnd{at(last), maxInstant}
 	case ofFirst:
-		return storing{at(first), maxInstant}
+		return pullEnd{at(first), maxInstant}
 	}
-	return storing{}
+	return pullEnd{}
 }
 
-// storedUntold is that of a pull of which no Event tells: if the image had been pulled once when the container was made, and
+// pullEndWithoutEvent is that of a pull of which no Event tells: if the image had been pulled once when the container was made, and
 // not before it was the container's turn, that was this pull, unless another container of the pod has the same image, or pulls
 // failed: then somebody else may have brought it while kubelet waited to try again.
-func (f *fold) storedUntold(index int16, image *imageEvidence) storing {
+func (f *fold) pullEndWithoutEvent(index int16, image *imageEvidence) pullEnd {
 	first, last, used := image.last.FirstPulledAt, image.last.PulledAt, f.e.usedBy(index)
 	if !image.wasAbsent() || first.IsZero() || used == maxInstant {
-		return storing{}
+		return pullEnd{}
 	}
 	mayBeOwn := f.pulls[index].final == 0 && image.pulledOnce() && at(last) <= used && at(image.last.askedAt) >= used
 	c := f.e.specOf(index)
-	if turn := f.e.turnOf(c); !mayBeOwn || f.e.only(image.Ref) == nil || at(last) < turn || f.mayTurnLater(c, index, at(last)) {
-		return storing{max(at(first), turn), maxInstant}
+	if turn := f.e.workStart(c); !mayBeOwn || f.e.only(image.Ref) == nil || at(last) < turn || f.mayStartWorkLater(c, index, at(last)) {
+		return pullEnd{max(at(first), turn), maxInstant}
 	}
-	return ended(at(last), at(last))
+	return pullEndBetween(at(last), at(last))
 }
 
 // only is the one container of the pod with an image; nil if there are more, of which any may have pulled it.
@@ -92,43 +92,45 @@ func (p pulledEvent) began() instant {
 	return minInstant
 }
 
-// prompt says that nothing shows that kubelet told of the pull's end later than it does as a rule. If it was late, its length
+// eventOnTime says that nothing shows that kubelet told of the pull's end later than it does as a rule. If it was late, its length
 // of the pull holds what it was late by.
-func (p pullEvidence) prompt() bool {
-	return !p.stored.ends() || p.pulled.earliest <= p.stored.earliest
+func (p pullEvidence) eventOnTime() bool {
+	return !p.runtimeEnd.bounded() || p.pulled.earliest <= p.runtimeEnd.earliest
 }
 
-// late says that kubelet heard of the pull's end when the runtime had long answered.
-func (p pullEvidence) late() bool { return !p.prompt() && p.pulled.latest > p.stored.latest }
+// eventLate says that kubelet heard of the pull's end when the runtime had long answered.
+func (p pullEvidence) eventLate() bool {
+	return !p.eventOnTime() && p.pulled.latest > p.runtimeEnd.latest
+}
 
-// endClaims dates the end of the pull that succeeded.
-func (p pullEvidence) endClaims(finished markKey) []claim {
-	var claims []claim
-	if p.stored.known() {
-		c := claim{finished, originStore, leanNone, p.stored.earliest, p.stored.latest}
-		if p.stored.ends() && (p.pulled.origin != originEventName || p.late()) { // to what is nearer than the next sign of kubelet
+// endConstraints dates the end of the pull that succeeded.
+func (p pullEvidence) endConstraints(finished markKey) []constraint {
+	var constraints []constraint
+	if p.runtimeEnd.known() {
+		c := constraint{finished, originStore, leanNone, p.runtimeEnd.earliest, p.runtimeEnd.latest}
+		if p.runtimeEnd.bounded() && (p.pulled.origin != originEventName || p.eventLate()) { // to what is nearer than the next sign of kubelet
 			c.lean = leanEarliest
 		}
-		claims = append(claims, c)
+		constraints = append(constraints, c)
 	}
 	if !p.pulled.known() {
-		return claims
+		return constraints
 	}
-	word := p.pulled.claim(finished)
-	if !p.prompt() {
+	word := p.pulled.constraint(finished)
+	if !p.eventOnTime() {
 		word.earliest = minInstant
 	}
-	return append(claims, word)
+	return append(constraints, word)
 }
 
-// heardLate says that nothing tells what passed between the stamp of a container's image and kubelet's next step, because
+// answerDelayed says that nothing tells what passed between the stamp of a container's image and kubelet's next step, because
 // that took longer than it does as a rule. The runtime writes the image down once more before it answers, which takes
 // long on a busy disk; or kubelet, starved or stopped, heard the answer late.
-func (f *fold) heardLate(index int16, next markKey) bool {
+func (f *fold) answerDelayed(index int16, next markKey) bool {
 	p := f.pulls[index]
 	if p.pulled.known() {
-		return p.late()
+		return p.eventLate()
 	}
 	b := f.bounds.find(next)
-	return p.stored.ends() && b != nil && b.latest > p.stored.latest
+	return p.runtimeEnd.bounded() && b != nil && b.latest > p.runtimeEnd.latest
 }

@@ -11,18 +11,18 @@ import (
 // belongs to a restart.
 type pullEvidence struct {
 	refuter
-	requested     claim // the first request for the image, by an Event; zero where none tells
-	laterRequests []claim
+	requested     constraint // the first request for the image, by an Event; zero where none tells
+	laterRequests []constraint
 
-	failures []failedPull
-	pulled   pulledEvent
-	refuted  bool    // some Events count for nothing
-	unsure   bool    // there is such an Event, which may be about a restart
-	final    uint16  // the attempt that succeeded or goes on: one more than failed, or the last one asked for
-	layers   []Layer // that came with it; nil when the runtime does not tell
-	resumed  bool    // an attempt before it had begun to bring them
-	undated  bool    // others may have come with it, but the runtime does not tell when
-	stored   storing // when it ended, by the runtime's stamps
+	failures     []failedPull
+	pulled       pulledEvent
+	refuted      bool    // some Events count for nothing
+	maybeRestart bool    // there is such an Event, which may be about a restart
+	final        uint16  // the attempt that succeeded or goes on: one more than failed, or the last one asked for
+	layers       []Layer // that came with it; nil when the runtime does not tell
+	resumed      bool    // an attempt before it had begun to bring them
+	undated      bool    // others may have come with it, but the runtime does not tell when
+	runtimeEnd   pullEnd // when it ended, by the runtime's stamps
 }
 
 // failedPull is a failure with its number.
@@ -33,15 +33,15 @@ type failedPull struct {
 }
 
 func (e *Evidence) pullEvidence(index int16) pullEvidence {
-	evidence := e.toldOfPull(index)
+	evidence := e.pullEventsOf(index)
 	end := e.usedBy(index)
 	p := pullEvidence{refuter: e.refuter(index)}
-	pulled, refuted := p.believed(evidence)
+	pulled, refuted := p.firstCredible(evidence)
 	p.refuted = len(refuted) > 0
 	switch {
 	case pulled.earliest > end:
 	case e.mayBeOfRestart(index, pulled):
-		p.unsure = true
+		p.maybeRestart = true
 	default:
 		p.pulled = pulled
 	}
@@ -65,7 +65,7 @@ func (e *Evidence) pullEvidence(index int16) pullEvidence {
 			p.final = attempt + 1
 		}
 	}
-	if f := e.containers[index].toldFailed; len(p.failures) == 0 && f != nil && f.latest <= end {
+	if f := e.containers[index].statusFailure; len(p.failures) == 0 && f != nil && f.latest <= end {
 		p.failures = append(p.failures, failedPull{f.window, 0, f.why})
 		p.final = 1
 	}
@@ -83,10 +83,10 @@ func (e *Evidence) pullEvidence(index int16) pullEvidence {
 // mayBeOfRestart says that kubelet's word that an image was there may as well be about the second run of a container, since
 // nobody tells to the nanosecond when the first one was made. Then kubelet's word about that one was lost.
 func (e *Evidence) mayBeOfRestart(index int16, p pulledEvent) bool {
-	if !p.present || p.latest <= e.madeSince(index) {
+	if !p.present || p.latest <= e.createdSince(index) {
 		return false
 	}
-	return slices.ContainsFunc(e.claims, func(c claim) bool {
+	return slices.ContainsFunc(e.constraints, func(c constraint) bool {
 		return c.key.container == index && c.key.attempt > 0 && (c.key.mark == MarkContainerCreated || c.key.mark == MarkRunning)
 	})
 }
@@ -97,23 +97,23 @@ func (e *Evidence) usedBy(index int16) instant {
 	if e.isVolume(index) {
 		end := maxInstant
 		for i := range e.containers {
-			end = min(end, e.madeBy(int16(i)))
+			end = min(end, e.createdBy(int16(i)))
 		}
 		return end
 	}
-	return e.madeBy(index)
+	return e.createdBy(index)
 }
 
-// madeBy is when at the latest a container was made for the first time; maxInstant while it was not.
-func (e *Evidence) madeBy(index int16) instant {
+// createdBy is when at the latest a container was made for the first time; maxInstant while it was not.
+func (e *Evidence) createdBy(index int16) instant {
 	created, _ := e.latest(markKey{index, 0, MarkContainerCreated})
 	ran, _ := e.latest(markKey{index, 0, MarkRunning})
 	return min(created, ran)
 }
 
-// firstSign is when at the latest the runtime had said whether it has a container's image: kubelet had asked for a pull,
+// imageCheckedBy is when at the latest the runtime had said whether it has a container's image: kubelet had asked for a pull,
 // or used it. It is maxInstant while nothing tells.
-func (f *fold) firstSign(index int16) instant {
+func (f *fold) imageCheckedBy(index int16) instant {
 	p, first := &f.pulls[index], f.e.usedBy(index)
 	if len(p.failures) > 0 {
 		first = min(first, p.failures[0].latest)
@@ -144,9 +144,9 @@ func (e *Evidence) specOf(index int16) *Container {
 	return nil
 }
 
-// toldOfPull is whose Events tell of a container's pulls: its own, or those that tell of its image alone, if no
+// pullEventsOf is whose Events tell of a container's pulls: its own, or those that tell of its image alone, if no
 // other container has that image.
-func (e *Evidence) toldOfPull(index int16) *containerEvidence {
+func (e *Evidence) pullEventsOf(index int16) *containerEvidence {
 	own := &e.containers[index]
 	if own.pulled.known() || len(own.failures) > 0 {
 		return own
@@ -171,38 +171,38 @@ func (e *Evidence) toldOfPull(index int16) *containerEvidence {
 
 // before says that the image that is there was not got by the request, but by a later one or none at all: the
 // attempt in between failed, and nothing told of that.
-func (p pulledEvent) before(request claim) bool {
+func (p pulledEvent) before(request constraint) bool {
 	if p.present {
 		return true
 	}
 	return p.lengths.WaitingTimed && request.latest < p.earliest-instant(p.lengths.Waiting+p.lengths.Unit)-eventSlack
 }
 
-// pullClaims dates what a container's Events tell together: the end of every failed attempt, and for
+// pullConstraints dates what a container's Events tell together: the end of every failed attempt, and for
 // the one that succeeded its end and, by the durations in its message, its start.
-func pullClaims(index int16, evidence pullEvidence) []claim {
-	var claims []claim
+func pullConstraints(index int16, evidence pullEvidence) []constraint {
+	var constraints []constraint
 	for _, f := range evidence.failures {
-		claims = append(claims, f.claim(markKey{index, f.attempt, MarkPullFailed}))
+		constraints = append(constraints, f.constraint(markKey{index, f.attempt, MarkPullFailed}))
 	}
 	p, final := evidence.pulled, evidence.final
-	claims = append(claims, evidence.endClaims(markKey{index, final, MarkPullFinished})...)
+	constraints = append(constraints, evidence.endConstraints(markKey{index, final, MarkPullFinished})...)
 	if !p.known() {
-		return claims
+		return constraints
 	}
 	// Kubelet cuts durations to a unit, so the truth is up to that much longer.
-	ago := func(m Mark, d time.Duration, slack instant) claim {
-		return claim{markKey{index, final, m}, originEventDuration, leanLatest,
+	ago := func(m Mark, d time.Duration, slack instant) constraint {
+		return constraint{markKey{index, final, m}, originEventDuration, leanLatest,
 			p.earliest - instant(d+p.lengths.Unit) - slack, p.latest - instant(d)}
 	}
 	if p.lengths.Timed {
-		claims = append(claims, ago(MarkPullStarted, p.lengths.Pull, 0))
+		constraints = append(constraints, ago(MarkPullStarted, p.lengths.Pull, 0))
 	}
 	if p.lengths.WaitingTimed {
 		// The length begins right after the Pulling Event, which is the request.
-		claims = append(claims, ago(MarkPullRequested, p.lengths.Waiting, eventSlack))
+		constraints = append(constraints, ago(MarkPullRequested, p.lengths.Waiting, eventSlack))
 	}
-	return claims
+	return constraints
 }
 
 // pullAttempt is how one attempt to get a container's image ended.
@@ -279,7 +279,7 @@ func lastOutcome(f *fold, c *Container, index int16) imagepull.Outcome {
 	case f.e.usedBy(index) == maxInstant && f.bounds.find(markKey{index, final, MarkPullRequested}) != nil:
 		return imagepull.OutcomePulling
 	case f.e.usedBy(index) != maxInstant && image != nil && image.wasAbsent():
-		return f.untoldOutcome(c, index, image)
+		return f.outcomeWithoutEvent(c, index, image)
 	case there && image.pulledAgain():
 		switch {
 		case c.PullPolicy != PullAlways:
@@ -345,8 +345,8 @@ func (f *fold) pulledBeside(c *Container, started markKey) bool {
 	})
 }
 
-// untoldOutcome is how an image came that was absent and that a container runs from, where no Event tells.
-func (f *fold) untoldOutcome(c *Container, index int16, image *imageEvidence) imagepull.Outcome {
+// outcomeWithoutEvent is how an image came that was absent and that a container runs from, where no Event tells.
+func (f *fold) outcomeWithoutEvent(c *Container, index int16, image *imageEvidence) imagepull.Outcome {
 	switch {
 	case f.inBackoff(index, image.last.FirstPulledAt) && c.PullPolicy == PullAlways:
 		return imagepull.OutcomeJoined
@@ -354,9 +354,9 @@ func (f *fold) untoldOutcome(c *Container, index int16, image *imageEvidence) im
 		return imagepull.OutcomePresent
 	case image.layered != nil && f.inBackoff(index, image.layered.ResolvedAt):
 		return imagepull.OutcomeUnknown // another pull had begun; whether kubelet's next one still found work to do
-	case image.nothingCameSince(f.e.turnOf(c)):
+	case image.nothingCameSince(f.e.workStart(c)):
 		return imagepull.OutcomeVerified // it was there, under another name
-	case image.pulledOnce() && !f.mayTurnLater(c, index, at(image.last.FirstPulledAt)):
+	case image.pulledOnce() && !f.mayStartWorkLater(c, index, at(image.last.FirstPulledAt)):
 		return imagepull.OutcomeDownloaded
 	}
 	return imagepull.OutcomeUnknown // by whom, a runtime does not tell; or more than once since, by this pod among others

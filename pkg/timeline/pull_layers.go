@@ -17,9 +17,9 @@ func (i *imageEvidence) pulledOnce() bool {
 	return !i.last.PulledAt.IsZero() && i.last.PulledAt.Sub(i.last.FirstPulledAt) < pulledOnceWithin
 }
 
-// layerClaims decides which layers of an image came with a container's pull, and dates by what the runtime's stores tell
+// layerConstraints decides which layers of an image came with a container's pull, and dates by what the runtime's stores tell
 // of them when that pull had begun and when the last byte had come.
-func (f *fold) layerClaims(c *Container) []claim {
+func (f *fold) layerConstraints(c *Container) []constraint {
 	index, image := f.index(c.Name), f.e.pulledImage(c.Name)
 	if index == podWide || image == nil || image.layered == nil {
 		return nil
@@ -29,14 +29,14 @@ func (f *fold) layerClaims(c *Container) []claim {
 		return nil
 	}
 	resolved := image.layered.ResolvedAt
-	var claims []claim
+	var constraints []constraint
 	began := maxInstant
 	timed := p.known() && p.lengths.Timed
 	mayBeOwn := !timed && final == 0 && image.wasAbsent() && image.pulledOnce() && f.e.only(c.Image) != nil
-	if mayBeOwn && !resolved.IsZero() && at(resolved) >= f.e.turnOf(c) && (p.known() || !f.mayTurnLater(c, index, at(image.last.PulledAt))) {
+	if mayBeOwn && !resolved.IsZero() && at(resolved) >= f.e.workStart(c) && (p.known() || !f.mayStartWorkLater(c, index, at(image.last.PulledAt))) {
 		// The manifest came when it was this container's turn. What was on the node before, under another name, says nothing. How
 		// long the registry took to send it nobody tells.
-		claims = append(claims, claim{markKey{index, final, MarkPullStarted}, originStore, leanLatest, minInstant, at(resolved)},
+		constraints = append(constraints, constraint{markKey{index, final, MarkPullStarted}, originStore, leanLatest, minInstant, at(resolved)},
 			point(markKey{index, final, MarkPullResolved}, originStore, resolved))
 		began = at(resolved)
 	}
@@ -45,19 +45,19 @@ func (f *fold) layerClaims(c *Container) []claim {
 	}
 	if image.layered.undatedSince(began) {
 		f.pulls[index].undated = true // the latest of the others may not be the last
-		return claims
+		return constraints
 	}
 	layers := layersSince(image.layered.Layers, began)
 	if len(layers) > 0 && image.layered.mountedAfter(lastDownload(layers)) {
 		f.pulls[index].undated = true // the registry was asked about another layer while those that came were unpacked
-		return claims
+		return constraints
 	}
 	if last := lastDownload(layers); !last.IsZero() && (!p.known() || at(last) <= p.latest) {
 		f.pulls[index].layers = layers
 		f.pulls[index].resumed = timed && !resolved.IsZero() && at(resolved) < p.beganAfter()
-		claims = append(claims, point(markKey{index, final, MarkPullDownloaded}, originStore, last))
+		constraints = append(constraints, point(markKey{index, final, MarkPullDownloaded}, originStore, last))
 	}
-	return claims
+	return constraints
 }
 
 // beganAfter is when a pull of which kubelet tells the length began at the earliest.
@@ -89,8 +89,8 @@ func (i *Image) undatedSince(began instant) bool {
 	})
 }
 
-// tellsLayers says that the runtime could tell of an image's layers at all.
-func (i *Image) tellsLayers() bool { return len(i.Layers) > 0 || !i.ResolvedAt.IsZero() }
+// layersKnown says that the runtime could tell of an image's layers at all.
+func (i *Image) layersKnown() bool { return len(i.Layers) > 0 || !i.ResolvedAt.IsZero() }
 
 // layersSince are the layers that came since.
 func layersSince(layers []Layer, since instant) []Layer {
@@ -125,7 +125,7 @@ func (f *fold) mayHoldUnpacking(c *Container, a pullAttempt) bool {
 		return a.outcome == imagepull.OutcomePulling
 	}
 	image := f.e.pulledImage(c.Name)
-	return image == nil || image.layered == nil || !image.layered.tellsLayers() || f.pulls[f.index(c.Name)].undated
+	return image == nil || image.layered == nil || !image.layered.layersKnown() || f.pulls[f.index(c.Name)].undated
 }
 
 // addLayers adds the layers that came with a pull, and when they had come.

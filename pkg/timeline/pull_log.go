@@ -19,7 +19,7 @@ const (
 // tell of its own: which pull it waited for, and whether another one had brought the image. Not safe for concurrent use.
 type PullLog struct {
 	pulls    []loggedPull           // the oldest first
-	unshown  []loggedPull           // the same of pods that may not be as far; see shown
+	pending  []loggedPull           // the same of pods that may not be as far; see shown
 	requests map[string]pullRequest // when kubelet asked last, by pod and container
 	layers   recentLayers
 	images   map[string]imageAnswerOf // by normalized name
@@ -29,34 +29,34 @@ type PullLog struct {
 
 // loggedPull is one pull that is over.
 type loggedPull struct {
-	told        telling
-	image       string // as all references to it are normalized
-	uid         string
-	failed      bool
-	fetched     bool // kubelet had found the image absent
-	blocker     Blocker
-	wanted      time.Time // kubelet asked for it; zero when not known
-	from, until time.Time // the runtime was asked, and answered
-	vague       bool      // from is only when it was asked for, as of every pull that failed
-	error       time.Duration
-	parallel    time.Time // until then another pull ran at the same time, for certain; zero if none did
-	handed      bool      // it waited long, and began as another one ended
-	layers      []uint64  // the layerHash of each that it brought; nil while not known
+	event        eventID
+	image        string // as all references to it are normalized
+	uid          string
+	failed       bool
+	imageAbsent  bool // kubelet had found the image absent
+	blocker      Blocker
+	requestedAt  time.Time // kubelet asked for it; zero when not known
+	from, until  time.Time // the runtime was asked, and answered
+	startUnknown bool      // from is only when it was asked for, as of every pull that failed
+	error        time.Duration
+	parallel     time.Time // until then another pull ran at the same time, for certain; zero if none did
+	dequeued     bool      // it waited long, and began as another one ended
+	layers       []uint64  // the layerHash of each that it brought; nil while not known
 }
 
-// telling is one of the times that kubelet made an Event: the same whenever, and however late, the agent hears of it.
-type telling struct {
+// eventID is one of the times that kubelet made an Event: the same whenever, and however late, the agent hears of it.
+type eventID struct {
 	uid, container, reason, image string
 	namedAt                       time.Time // the first time that it made it; to the second where the name does not tell
 	count                         int
 }
 
-func tellingOf(o EventSeen, container, image string) telling {
+func eventIDOf(o EventSeen, container, image string) eventID {
 	named := o.NamedAt
 	if named.IsZero() {
 		named = o.FirstAt
 	}
-	return telling{o.UID, container, o.Reason, image, named, o.Count}
+	return eventID{o.UID, container, o.Reason, image, named, o.Count}
 }
 
 // Observe notes the pull that an Event about a pod tells of; most tell of none.
@@ -77,11 +77,11 @@ func (l *PullLog) Observe(o EventSeen, pod Pod) {
 		return // whoever may create Events can make up any
 	}
 	logged := loggedPull{
-		told: tellingOf(o, name, m.Image), uid: o.UID, fetched: pod.pullsIfAbsent(name),
+		event: eventIDOf(o, name, m.Image), uid: o.UID, imageAbsent: pod.pullsIfAbsent(name),
 		blocker: Blocker{pod.Namespace, pod.Name, name, m.Image, 0}, until: told, error: bound,
 	}
-	again := func(known loggedPull) bool { return known.told == logged.told }
-	if slices.ContainsFunc(l.pulls, again) || slices.ContainsFunc(l.unshown, again) {
+	again := func(known loggedPull) bool { return known.event == logged.event }
+	if slices.ContainsFunc(l.pulls, again) || slices.ContainsFunc(l.pending, again) {
 		return
 	}
 	switch {
@@ -91,14 +91,14 @@ func (l *PullLog) Observe(o EventSeen, pod Pod) {
 	case m.Kind == imagepull.KindPulled && m.Timed:
 		logged.from = told.Add(-m.Pull)
 		if m.WaitingTimed {
-			logged.wanted = told.Add(-m.Waiting)
+			logged.requestedAt = told.Add(-m.Waiting)
 		}
 	case m.Kind == imagepull.KindPullFailed:
-		logged.failed, logged.vague = true, true
-		logged.wanted = l.requests[requestOf(o.UID, name)].at
-		logged.from = logged.wanted
+		logged.failed, logged.startUnknown = true, true
+		logged.requestedAt = l.requests[requestOf(o.UID, name)].at
+		logged.from = logged.requestedAt
 	}
-	l.answered(o.UID, name, told.Add(bound))
+	l.endRequest(o.UID, name, told.Add(bound))
 	if logged.from.IsZero() || !logged.from.Before(told) || pod.ReadAt.IsZero() && logged.from.Before(pod.AcknowledgedAt) {
 		return
 	}
@@ -110,10 +110,10 @@ func (l *PullLog) Observe(o EventSeen, pod Pod) {
 func (l *PullLog) add(p loggedPull) {
 	switch {
 	case l.refuted(p):
-	case !l.shown(p.uid, p.from.Add(p.error)):
-		l.unshown = append(withRoom(l.unshown), p)
+	case !l.sandboxKnown(p.uid, p.from.Add(p.error)):
+		l.pending = append(makeRoom(l.pending), p)
 	default:
-		l.pulls = withRoom(l.pulls)
+		l.pulls = makeRoom(l.pulls)
 		l.compare(&p)
 		l.pulls = append(l.pulls, p)
 	}
@@ -178,9 +178,9 @@ func (l *PullLog) request(uid, container string, at time.Time) {
 	delete(l.requests, oldest)
 }
 
-// answered notes that the pull that a container's request was about is over. The request may be dated later than the answer, by
+// endRequest notes that the pull that a container's request was about is over. The request may be dated later than the answer, by
 // the errors of both: the next one comes after a back-off of seconds.
-func (l *PullLog) answered(uid, container string, latest time.Time) {
+func (l *PullLog) endRequest(uid, container string, latest time.Time) {
 	of := requestOf(uid, container)
 	if request, known := l.requests[of]; known && !request.at.After(latest) {
 		request.over = true
@@ -222,9 +222,9 @@ func (l *PullLog) complete(p *Pull, uid string) {
 	if !p.dated() {
 		return
 	}
-	m := l.manner(p, uid)
-	l.queued(p, uid, m)
-	p.Beside, p.early = l.beside(p, uid, m), l.sharesEarlier(p, uid, m)
+	m := l.mode(p, uid)
+	l.explainQueue(p, uid, m)
+	p.Beside, p.early = l.concurrent(p, uid, m), l.sharesEarlier(p, uid, m)
 	if p.Resumed && l.joins(p, uid) {
 		p.Resumed, p.early = false, true
 	}
@@ -235,11 +235,11 @@ func (l *PullLog) complete(p *Pull, uid string) {
 			continue
 		}
 		// What this pod's evidence alone leaves open, a pull that began with the image absent decides.
-		open := p.Outcome == imagepull.OutcomeDownloaded || p.Outcome == imagepull.OutcomeUnknown && o.fetched
+		open := p.Outcome == imagepull.OutcomeDownloaded || p.Outcome == imagepull.OutcomeUnknown && o.imageAbsent
 		if open && image == "" {
 			image = normalized(p.Image)
 		}
-		if open && o.image == image && o.brought(p) {
+		if open && o.image == image && o.provided(p) {
 			p.share(o)
 			if p.sharesAll() {
 				p.Outcome = imagepull.OutcomeJoined
@@ -287,9 +287,9 @@ func normalized(ref string) string {
 	return name
 }
 
-// brought says that the pull brought the image, if it is the one that p asked for: it had begun before, and ended when the
+// provided says that the pull brought the image, if it is the one that p asked for: it had begun before, and ended when the
 // image was last known to be absent, when p was in the queue, or while p found its content.
-func (o *loggedPull) brought(p *Pull) bool {
+func (o *loggedPull) provided(p *Pull) bool {
 	absent := at(p.RequestedAt)
 	if p.absentAt != 0 {
 		absent = min(absent, p.absentAt)

@@ -33,9 +33,9 @@ type pullRequest struct {
 
 // running is another pull of the node, as far as it is known when it ran.
 type running struct {
-	from, until time.Time // from is when it was asked for if that is all that is known; until is zero while it goes on
-	vague       bool      // from is no more than when it was asked for
-	pull        *loggedPull
+	from, until  time.Time // from is when it was asked for if that is all that is known; until is zero while it goes on
+	startUnknown bool      // from is no more than when it was asked for
+	pull         *loggedPull
 }
 
 // compare notes what a new pull and those that are known show together.
@@ -45,16 +45,16 @@ func (l *PullLog) compare(p *loggedPull) {
 		if o.uid == p.uid {
 			continue
 		}
-		at := o.together(p)
+		at := o.overlapEnd(p)
 		o.parallel, p.parallel = latest(o.parallel, at), latest(p.parallel, at)
-		p.handed = p.handed || p.tookOver(o)
-		o.handed = o.handed || o.tookOver(p)
+		p.dequeued = p.dequeued || p.dequeuedAfter(o)
+		o.dequeued = o.dequeued || o.dequeuedAfter(p)
 	}
 }
 
-// together is until when two pulls ran at the same time, for certain; zero if they need not have.
-func (o *loggedPull) together(p *loggedPull) time.Time {
-	if o.vague || p.vague || o.overlap(p.from, p.until) <= o.error+p.error {
+// overlapEnd is until when two pulls ran at the same time, for certain; zero if they need not have.
+func (o *loggedPull) overlapEnd(p *loggedPull) time.Time {
+	if o.startUnknown || p.startUnknown || o.overlap(p.from, p.until) <= o.error+p.error {
 		return time.Time{}
 	}
 	if o.until.Before(p.until) {
@@ -70,10 +70,10 @@ func latest(a, b time.Time) time.Time {
 	return b
 }
 
-// tookOver says that a pull waited long and began as another one ended.
-func (o *loggedPull) tookOver(before *loggedPull) bool {
-	exact := !o.vague && o.error == loggedError && before.error == loggedError
-	waited := !o.wanted.IsZero() && o.from.Sub(o.wanted) >= leastQueue
+// dequeuedAfter says that a pull waited long and began as another one ended.
+func (o *loggedPull) dequeuedAfter(before *loggedPull) bool {
+	exact := !o.startUnknown && o.error == loggedError && before.error == loggedError
+	waited := !o.requestedAt.IsZero() && o.from.Sub(o.requestedAt) >= leastQueue
 	return exact && waited && o.from.Sub(before.until).Abs() <= o.error+before.error
 }
 
@@ -88,21 +88,21 @@ func (o *loggedPull) overlap(from, until time.Time) time.Duration {
 	return until.Sub(from)
 }
 
-// manner is how a node pulls, as far as its pulls show it; the zero value is that they do not.
-type manner struct {
+// pullMode is how a node pulls, as far as its pulls show it; the zero value is that they do not.
+type pullMode struct {
 	queue    bool // it has pulls wait: one waited long, and began when another one ended
 	parallel bool // it runs several at once: two did
 	serial   bool // it runs one at a time
 }
 
-// manner is how the node pulls. p is the pull in question, which the log may not have.
+// mode is how the node pulls. p is the pull in question, which the log may not have.
 //
 // A pull that waited, took over from another one and ran alone shows that the node runs one at a time: if it ran
 // several, the others would have gone on. What was seen last counts, because kubelet may have been configured anew.
-func (l *PullLog) manner(p *Pull, uid string) (m manner) {
+func (l *PullLog) mode(p *Pull, uid string) (m pullMode) {
 	own := loggedPull{uid: uid, from: p.StartedAt, until: p.FinishedAt, error: loggedError}
 	if p.QueueTimed {
-		own.wanted = p.RequestedAt
+		own.requestedAt = p.RequestedAt
 	}
 	var alone, parallel time.Time
 	for i := range l.pulls {
@@ -111,21 +111,21 @@ func (l *PullLog) manner(p *Pull, uid string) (m manner) {
 			continue
 		}
 		parallel = latest(parallel, o.parallel)
-		if o.handed && o.parallel.IsZero() {
+		if o.dequeued && o.parallel.IsZero() {
 			alone = latest(alone, o.from)
 		}
-		m.queue = m.queue || o.handed
+		m.queue = m.queue || o.dequeued
 		if o.uid == uid {
 			continue
 		}
-		own.parallel = latest(own.parallel, own.together(o))
-		own.handed = own.handed || own.tookOver(o)
+		own.parallel = latest(own.parallel, own.overlapEnd(o))
+		own.dequeued = own.dequeued || own.dequeuedAfter(o)
 	}
-	if own.handed && own.parallel.IsZero() {
+	if own.dequeued && own.parallel.IsZero() {
 		alone = latest(alone, own.from)
 	}
 	parallel = latest(parallel, own.parallel)
-	m.queue = m.queue || own.handed
+	m.queue = m.queue || own.dequeued
 	m.serial = alone.After(parallel.Add(2*loggedError)) && !l.overtook(p, uid)
 	m.parallel = !m.serial && !parallel.IsZero()
 	return m
@@ -149,10 +149,10 @@ func (l *PullLog) open(before time.Time, uid string) []running {
 		if request.over || podOf(of) == uid || !request.at.Before(before) || before.Sub(request.at) > staleRequest {
 			continue
 		}
-		if !l.shown(podOf(of), request.at.Add(loggedError)) {
+		if !l.sandboxKnown(podOf(of), request.at.Add(loggedError)) {
 			continue
 		}
-		open = append(open, running{from: request.at, vague: true})
+		open = append(open, running{from: request.at, startUnknown: true})
 	}
 	return open
 }
@@ -162,16 +162,16 @@ func (l *PullLog) others(before time.Time, uid string) []running {
 	all := l.open(before, uid)
 	for i := range l.pulls {
 		if o := &l.pulls[i]; o.uid != uid && o.from.Before(before) {
-			all = append(all, running{o.from, o.until, o.vague, o})
+			all = append(all, running{o.from, o.until, o.startUnknown, o})
 		}
 	}
 	return all
 }
 
-// beside is how many other pulls of the node went on at once, at most, while a pull did. One of which it is only
+// concurrent is how many other pulls of the node went on at once, at most, while a pull did. One of which it is only
 // known when it was asked for counts from then on if the node is not known to have a queue, and else not while it may
 // have waited.
-func (l *PullLog) beside(p *Pull, uid string, m manner) int {
+func (l *PullLog) concurrent(p *Pull, uid string, m pullMode) int {
 	if !p.Timed || !p.FinishedAt.After(p.StartedAt) {
 		return 0
 	}
@@ -189,7 +189,7 @@ func (l *PullLog) beside(p *Pull, uid string, m manner) int {
 		if until.IsZero() || until.After(p.FinishedAt) {
 			until = p.FinishedAt
 		}
-		if o.vague && !noQueue {
+		if o.startUnknown && !noQueue {
 			if o.until.IsZero() || o.until.After(p.FinishedAt) {
 				continue
 			}
@@ -214,9 +214,9 @@ func (l *PullLog) beside(p *Pull, uid string, m manner) int {
 	return most
 }
 
-// queued says what a pull that waited in the node's queue waited for: how many pulls were before it and, if the node
+// explainQueue says what a pull that waited in the node's queue waited for: how many pulls were before it and, if the node
 // pulls one image after the other, which of them took the longest of its wait.
-func (l *PullLog) queued(p *Pull, uid string, m manner) {
+func (l *PullLog) explainQueue(p *Pull, uid string, m pullMode) {
 	wait := p.StartedAt.Sub(p.RequestedAt)
 	if !p.QueueTimed || wait < leastBlocked {
 		return
@@ -232,8 +232,8 @@ func (l *PullLog) queued(p *Pull, uid string, m manner) {
 			continue
 		}
 		from := o.from
-		if o.vague && m.serial {
-			from = l.begun(o.pull)
+		if o.startUnknown && m.serial {
+			from = l.failedPullStart(o.pull)
 		}
 		waited := overlapOf(from, o.until, p.RequestedAt, p.StartedAt)
 		if waited < leastBlocked {
@@ -256,7 +256,7 @@ func (l *PullLog) queued(p *Pull, uid string, m manner) {
 
 // sharesEarlier says that content of a pull may have come before it began: another pull that went on by then may have
 // brought a part of the same layers. Not so if that one had hardly begun, or if its layers are known to be others.
-func (l *PullLog) sharesEarlier(p *Pull, uid string, m manner) bool {
+func (l *PullLog) sharesEarlier(p *Pull, uid string, m pullMode) bool {
 	if len(p.Layers) == 0 || m.serial {
 		return false
 	}
@@ -317,10 +317,10 @@ func textHash(text string) uint64 {
 	return h.Sum64()
 }
 
-// begun is when a pull that failed began, of which kubelet tells no length, on a node that pulls one image after the
+// failedPullStart is when a pull that failed began, of which kubelet tells no length, on a node that pulls one image after the
 // other: when it was asked for, or when the last one before it was over.
-func (l *PullLog) begun(p *loggedPull) time.Time {
-	from := p.wanted
+func (l *PullLog) failedPullStart(p *loggedPull) time.Time {
+	from := p.requestedAt
 	for _, o := range l.pulls {
 		if o.until.After(from) && o.until.Before(p.until) {
 			from = o.until

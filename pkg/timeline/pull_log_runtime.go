@@ -46,8 +46,8 @@ type sandboxSince struct{ begunAt, askedAt time.Time }
 func (l *PullLog) noteSandboxes(o RuntimeSeen) {
 	if l.sandboxes == nil { // what came before counted without
 		l.sandboxes = map[string]sandboxSince{}
-		l.unshown, l.pulls = l.pulls, nil
-		defer l.addUnshown()
+		l.pending, l.pulls = l.pulls, nil
+		defer l.addPending()
 	}
 	if len(o.Sandboxes) == 0 {
 		return
@@ -63,17 +63,17 @@ func (l *PullLog) noteSandboxes(o RuntimeSeen) {
 	}
 	l.sandboxes[o.UID] = since
 	forgetOldest(l.sandboxes, maxSandboxes, o.UID, func(s sandboxSince) time.Time { return s.askedAt })
-	if slices.ContainsFunc(l.unshown, func(p loggedPull) bool { return p.uid == o.UID }) {
-		l.addUnshown()
+	if slices.ContainsFunc(l.pending, func(p loggedPull) bool { return p.uid == o.UID }) {
+		l.addPending()
 	}
 }
 
-// addUnshown takes in the pulls that the runtime has shown to be possible.
-func (l *PullLog) addUnshown() {
-	unshown := l.unshown
-	l.unshown = nil
-	for _, p := range unshown {
-		p.parallel, p.handed = time.Time{}, false
+// addPending takes in the pulls that the runtime has shown to be possible.
+func (l *PullLog) addPending() {
+	pending := l.pending
+	l.pending = nil
+	for _, p := range pending {
+		p.parallel, p.dequeued = time.Time{}, false
 		l.add(p)
 	}
 }
@@ -88,9 +88,9 @@ func (s *Sandbox) since() time.Time {
 	return time.Time{}
 }
 
-// shown says that a pod may have pulled an image at an instant by more than an Event's word: its sandbox was there, which
+// sandboxKnown says that a pod may have pulled an image at an instant by more than an Event's word: its sandbox was there, which
 // kubelet wants before it pulls (kuberuntime_manager.go, SyncPod). Without a runtime nobody can tell.
-func (l *PullLog) shown(uid string, at time.Time) bool {
+func (l *PullLog) sandboxKnown(uid string, at time.Time) bool {
 	if l.sandboxes == nil {
 		return true
 	}
@@ -136,7 +136,7 @@ func (l *PullLog) refuted(p loggedPull) bool {
 func (l *PullLog) compareAll() {
 	all := l.pulls
 	for i := range all {
-		all[i].parallel, all[i].handed = time.Time{}, false
+		all[i].parallel, all[i].dequeued = time.Time{}, false
 	}
 	for i := range all {
 		l.pulls = all[:i]
@@ -145,9 +145,9 @@ func (l *PullLog) compareAll() {
 	l.pulls = all
 }
 
-// withRoom drops the oldest pull of the namespace that has the most, if there are as many as are remembered: nobody's pulls
+// makeRoom drops the oldest pull of the namespace that has the most, if there are as many as are remembered: nobody's pulls
 // displace those of all others.
-func withRoom(pulls []loggedPull) []loggedPull {
+func makeRoom(pulls []loggedPull) []loggedPull {
 	if len(pulls) < maxPullLog {
 		return pulls
 	}

@@ -117,7 +117,7 @@ func TestPullLogHasNoInspection(t *testing.T) {
 		e.FirstAt, e.LastAt = e.NamedAt, e.NamedAt
 		log.Observe(e, shopPod("a", "x"))
 	}
-	if len(log.pulls) != 1 || log.pulls[0].told.reason != "Failed" {
+	if len(log.pulls) != 1 || log.pulls[0].event.reason != "Failed" {
 		t.Errorf("one pull failed, remembered are %+v", log.pulls)
 	}
 }
@@ -304,7 +304,7 @@ func TestMadeUpNamesAreBounded(t *testing.T) {
 			log.Observe(o, pod)
 		}
 	}
-	if len(e.containers) != 1+maxStrangers || !e.overflow {
+	if len(e.containers) != 1+maxUnknownContainers || !e.overflow {
 		t.Errorf("%d names are kept, of a pod with one; told so: %t", len(e.containers), e.overflow)
 	}
 	if len(log.requests) != 0 || len(log.pulls) != 0 {
@@ -312,7 +312,7 @@ func TestMadeUpNamesAreBounded(t *testing.T) {
 	}
 	pod.Containers = append(pod.Containers, Container{Name: "debugger", Kind: KindEphemeral})
 	e.Apply(PodSeen{ArrivedAt: base.Add(time.Second), Live: true, Pod: pod})
-	if len(e.containers) != 2+maxStrangers {
+	if len(e.containers) != 2+maxUnknownContainers {
 		t.Error("a container of the pod itself has no room")
 	}
 }

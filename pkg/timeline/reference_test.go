@@ -12,7 +12,7 @@ import (
 func TestTighteningLikeTheNaive(t *testing.T) {
 	compared, early := 0, 0
 	check := func(name string, seed uint64, a Scope, observations []Observation) {
-		checkClaims(t, a, observations)
+		checkConstraints(t, a, observations)
 		same, stopped := checkTightening(t, a, observations)
 		if t.Failed() {
 			t.Fatalf("%s, seed %d", name, seed)
@@ -45,14 +45,14 @@ func TestTighteningLikeTheNaive(t *testing.T) {
 
 // named is a claim whose container is known by its name: its index depends on what was seen first.
 type named struct {
-	claim
+	constraint
 	container string
 }
 
 func claimsByName(e *Evidence) []named {
 	var all []named
-	for _, c := range e.claims {
-		n := named{claim: c}
+	for _, c := range e.constraints {
+		n := named{constraint: c}
 		if c.key.container != podWide {
 			n.container = e.containers[c.key.container].name
 		}
@@ -62,8 +62,8 @@ func claimsByName(e *Evidence) []named {
 	return all
 }
 
-// checkClaims says that evidence keeps, of what each observation tells alone, the best of each origin.
-func checkClaims(t *testing.T, a Scope, observations []Observation) {
+// checkConstraints says that evidence keeps, of what each observation tells alone, the best of each origin.
+func checkConstraints(t *testing.T, a Scope, observations []Observation) {
 	t.Helper()
 	e := NewEvidence(a)
 	var best []named
@@ -110,7 +110,7 @@ func checkTightening(t *testing.T, a Scope, observations []Observation) (compare
 		return false, false
 	}
 	f := newFold(e, at(base.Add(100*time.Second)), Skew{})
-	naive, consistent := naiveBounds(f.claims)
+	naive, consistent := naiveBounds(f.constraints)
 	sequences := f.sequences()
 	if !consistent || !relax(naive, sequences) {
 		return false, false
@@ -124,8 +124,8 @@ func checkTightening(t *testing.T, a Scope, observations []Observation) (compare
 			t.Errorf("after one pass %v: %s, narrower than naively %s", b.key, interval(b.earliest, b.latest), interval(n.earliest, n.latest))
 		}
 	}
-	if broken := tighten(sequences); len(broken) > 0 || len(f.disagreements) > 0 {
-		t.Errorf("a contradiction that is none: %v %v", broken, f.disagreements)
+	if broken := tighten(sequences); len(broken) > 0 || len(f.markConflicts) > 0 {
+		t.Errorf("a contradiction that is none: %v %v", broken, f.markConflicts)
 	}
 	tightened := slices.Clone(f.bounds)
 	for _, s := range sequences {
@@ -146,9 +146,9 @@ func checkTightening(t *testing.T, a Scope, observations []Observation) (compare
 }
 
 // naiveBounds intersects all claims about each mark; false when they leave nothing.
-func naiveBounds(claims []claim) (map[markKey]*extent, bool) {
+func naiveBounds(constraints []constraint) (map[markKey]*extent, bool) {
 	all := map[markKey]*extent{}
-	for _, c := range claims {
+	for _, c := range constraints {
 		if all[c.key] == nil {
 			all[c.key] = &extent{minInstant, maxInstant}
 		}

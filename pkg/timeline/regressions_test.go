@@ -284,13 +284,13 @@ func TestFaults(t *testing.T) {
 	for _, fault := range faults {
 		t.Run(fault.name, func(t *testing.T) {
 			got := parseScript(t, []byte(fault.script)).print(t)
-			wrong := strings.Contains(got, fault.not) || !strings.Contains(got, fault.must)
+			bad := strings.Contains(got, fault.not) || !strings.Contains(got, fault.must)
 			switch {
-			case fault.open && wrong:
+			case fault.open && bad:
 				t.Skipf("open:\n%s", got)
 			case fault.open:
 				t.Errorf("mended: it is open no more\n%s", got)
-			case wrong:
+			case bad:
 				t.Errorf("must say %q and not %q:\n%s", fault.must, fault.not, got)
 			}
 		})

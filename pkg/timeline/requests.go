@@ -39,11 +39,11 @@ func (e *Evidence) Wants(now time.Time) Wants {
 	if !e.PodSeen() || e.gone {
 		return Wants{}
 	}
-	late := func(grace time.Duration) bool { return e.late(now, grace) }
+	late := func(grace time.Duration) bool { return e.graceOver(now, grace) }
 	var w Wants
 	switch {
 	case !e.scope.Runtime || late(runtimeGrace) && !e.awaitsLayers(now):
-	case e.before():
+	case e.beforeAgent():
 		w.Runtime = e.runtimeAskedAt.IsZero()
 	default:
 		w.Images, w.Layers = e.wantedImages(now)
@@ -54,14 +54,14 @@ func (e *Evidence) Wants(now time.Time) Wants {
 		w.Runtime = true
 	}
 	overdue := now.Sub(e.askedSince()) > runtimePatience || late(runtimeGrace)
-	w.Events = e.scope.Events && !e.before() && !late(eventGrace) && (e.wantsEvents(overdue) || e.wantsSandboxEvents(now))
+	w.Events = e.scope.Events && !e.beforeAgent() && !late(eventGrace) && (e.wantsEvents(overdue) || e.wantsSandboxEvents(now))
 	return w
 }
 
-// late says that start-up has been over for longer than a grace. Either way: of a clock that was put back since, nobody knows
+// graceOver says that start-up has been over for longer than a grace. Either way: of a clock that was put back since, nobody knows
 // how long it has been, and it may be hours until it is there again.
-func (e *Evidence) late(now time.Time, grace time.Duration) bool {
-	end, over := e.over()
+func (e *Evidence) graceOver(now time.Time, grace time.Duration) bool {
+	end, over := e.endLearned()
 	if end.Before(e.scope.ResumedAt) {
 		end = e.scope.ResumedAt
 	}
@@ -71,7 +71,7 @@ func (e *Evidence) late(now time.Time, grace time.Duration) bool {
 // Settled says that start-up is over and nothing more that matters will come: every want is met or its
 // grace has passed.
 func (e *Evidence) Settled(now time.Time) bool {
-	if _, over := e.over(); !over {
+	if _, over := e.endLearned(); !over {
 		return e.givenUp(now)
 	}
 	w := e.Wants(now)
@@ -81,7 +81,7 @@ func (e *Evidence) Settled(now time.Time) bool {
 // givenUp says that the pod has been starting for too long. What it came to while no agent was there, the
 // first list tells.
 func (e *Evidence) givenUp(now time.Time) bool {
-	_, over := e.over()
+	_, over := e.endLearned()
 	return !over && e.PodSeen() && !now.Before(e.givesUpAt())
 }
 
@@ -94,19 +94,19 @@ func (e *Evidence) givesUpAt() time.Time {
 	return givesUp
 }
 
-// before says that the pod was there, and its start-up over, before the agent's time.
-func (e *Evidence) before() bool {
-	return e.firstSeen.over && !e.firstSeen.live && !e.inScope() || e.mirrorsOld()
+// beforeAgent says that the pod was there, and its start-up over, before the agent's time.
+func (e *Evidence) beforeAgent() bool {
+	return e.firstSeen.over && !e.firstSeen.live && !e.inScope() || e.isOldMirror()
 }
 
 // inScope says that the pod may have come to the node while start-ups are the agent's to report. When it was created does
 // not matter: it may have waited for days for a scheduler, or for the node.
 func (e *Evidence) inScope() bool {
-	return !e.scope.Since.IsZero() && e.pod.cameAt().Add(time.Second).After(e.scope.Since)
+	return !e.scope.Since.IsZero() && e.pod.reachedNodeAt().Add(time.Second).After(e.scope.Since)
 }
 
-// cameAt is what tells best when a pod came to the node, floored to a second.
-func (p *Pod) cameAt() time.Time {
+// reachedNodeAt is what tells best when a pod came to the node, floored to a second.
+func (p *Pod) reachedNodeAt() time.Time {
 	if !p.ReadAt.IsZero() {
 		return p.ReadAt
 	}
@@ -121,15 +121,15 @@ func (p *Pod) cameAt() time.Time {
 	return p.CreatedAt
 }
 
-// mirrorsOld says that a static pod ran before kubelet read its manifest, again then as after a restart of its own, or was
+// isOldMirror says that a static pod ran before kubelet read its manifest, again then as after a restart of its own, or was
 // ready before start-ups are the agent's to report. Its object is a mirror, which kubelet makes anew when somebody deletes it, so
 // that such a pod, too, is seen to come.
-func (e *Evidence) mirrorsOld() bool {
+func (e *Evidence) isOldMirror() bool {
 	if e.pod.ReadAt.IsZero() {
 		return false
 	}
 	read := at(e.pod.ReadAt)
-	return slices.ContainsFunc(e.claims, func(c claim) bool {
+	return slices.ContainsFunc(e.constraints, func(c constraint) bool {
 		switch c.key.mark {
 		case MarkRunning:
 			return c.latest < read
@@ -142,14 +142,14 @@ func (e *Evidence) mirrorsOld() bool {
 
 // Ended says that start-up is over, though evidence may still be on its way.
 func (e *Evidence) Ended() bool {
-	_, over := e.over()
+	_, over := e.endLearned()
 	return over
 }
 
-// over says whether and when the agent learned that start-up ended.
-func (e *Evidence) over() (learnedAt time.Time, over bool) {
+// endLearned says whether and when the agent learned that start-up ended.
+func (e *Evidence) endLearned() (learnedAt time.Time, over bool) {
 	for _, m := range []Mark{MarkReady, MarkSucceeded, MarkFailed, MarkDeleted} {
-		for _, c := range e.claims {
+		for _, c := range e.constraints {
 			if c.key == podMark(m) && c.origin == originArrival {
 				return c.latest.time(), true
 			}
@@ -172,7 +172,7 @@ func (e *Evidence) wantedImages(now time.Time) (refs, layers []string) {
 			if image.mayHaveNewLayers() {
 				layers = append(layers, c.Image)
 			}
-		case image.last.Present && image.mayHaveNewLayers(), image.layersUntold() && now.Sub(image.last.askedAt) > reaskAfter:
+		case image.last.Present && image.mayHaveNewLayers(), image.layersIncomplete() && now.Sub(image.last.askedAt) > reaskAfter:
 			refs, layers = append(refs, c.Image), append(layers, c.Image)
 		}
 	}
@@ -185,16 +185,16 @@ func (i *imageEvidence) mayHaveNewLayers() bool {
 	return i.layered == nil && (i.wasAbsent() || i.last.Digest != i.Digest) && (!i.last.Present || !i.last.PulledAt.IsZero())
 }
 
-// layersUntold says that the runtime had not the time to tell all of an image's layers, and that another answer may: the disk is
+// layersIncomplete says that the runtime had not the time to tell all of an image's layers, and that another answer may: the disk is
 // busy for some time after a pull. It is asked as long as that takes at most.
-func (i *imageEvidence) layersUntold() bool {
+func (i *imageEvidence) layersIncomplete() bool {
 	return i.layered != nil && i.layered.Untold && i.last.askedAt.Sub(i.last.PulledAt) < layersGrace
 }
 
 // awaitsLayers says that the runtime will be asked again for layers that it did not tell in time.
 func (e *Evidence) awaitsLayers(now time.Time) bool {
-	return e.scope.Runtime && !e.before() && !e.late(now, layersGrace) &&
-		slices.ContainsFunc(e.images, func(i imageEvidence) bool { return i.layersUntold() })
+	return e.scope.Runtime && !e.beforeAgent() && !e.graceOver(now, layersGrace) &&
+		slices.ContainsFunc(e.images, func(i imageEvidence) bool { return i.layersIncomplete() })
 }
 
 // pulledSince says that the image was pulled after the last answer about it.
@@ -203,7 +203,7 @@ func (e *Evidence) pulledSince(c Container, image *imageEvidence) bool {
 	if evidence == nil {
 		return false
 	}
-	if p, _ := e.refuter(index).believed(evidence); p.known() {
+	if p, _ := e.refuter(index).firstCredible(evidence); p.known() {
 		return !p.present && !image.last.askedAt.After(p.latest.time())
 	}
 	used := e.usedBy(index)
@@ -217,13 +217,13 @@ func (e *Evidence) pulledSince(c Container, image *imageEvidence) bool {
 // mayBeRemoved says that a container was made so long after its turn that an image that had been there may have been removed and
 // pulled meanwhile, as after kubelet's garbage collection. Who finds its image makes it at once.
 func (e *Evidence) mayBeRemoved(c *Container, index int16) bool {
-	made := e.madeSince(index)
-	return c.PullPolicy == PullIfNotPresent && made != maxInstant && !e.wasRefused(index) && made-max(e.turnOf(c), at(e.firstSeen.at)) > instant(presentPatience)
+	made := e.createdSince(index)
+	return c.PullPolicy == PullIfNotPresent && made != maxInstant && !e.createFailed(index) && made-max(e.workStart(c), at(e.firstSeen.at)) > instant(presentPatience)
 }
 
 // runtimeComplete says that the runtime has told all it can of the way to readiness.
 func (e *Evidence) runtimeComplete() bool {
-	_, over := e.over()
+	_, over := e.endLearned()
 	return over && !e.runtimeBehind()
 }
 
@@ -237,16 +237,16 @@ func (e *Evidence) runtimeBehind() bool {
 		if evidence == nil {
 			continue
 		}
-		if !e.fromRuntime(markKey{index, clampAttempt(c.Attempt), MarkRunning}) ||
-			c.State == StateTerminated && !e.fromRuntime(markKey{index, clampAttempt(c.Attempt), MarkFinished}) {
+		if !e.hasRuntimeConstraint(markKey{index, clampAttempt(c.Attempt), MarkRunning}) ||
+			c.State == StateTerminated && !e.hasRuntimeConstraint(markKey{index, clampAttempt(c.Attempt), MarkFinished}) {
 			return true
 		}
 	}
 	return false
 }
 
-func (e *Evidence) fromRuntime(k markKey) bool {
-	for _, c := range e.claims {
+func (e *Evidence) hasRuntimeConstraint(k markKey) bool {
+	for _, c := range e.constraints {
 		if c.key == k && c.origin == originRuntime {
 			return true
 		}
@@ -279,7 +279,7 @@ func (e *Evidence) wantsEvents(overdue bool) bool {
 		if evidence == nil {
 			continue
 		}
-		if p, _ := e.refuter(index).believed(evidence); p.known() {
+		if p, _ := e.refuter(index).firstCredible(evidence); p.known() {
 			continue
 		}
 		awaited := e.scope.Runtime && e.image(c.Image) == nil && !overdue // the answer will tell
@@ -300,39 +300,39 @@ func (e *Evidence) wantsSandboxEvents(now time.Time) bool {
 	if !known {
 		return !e.sandboxRan() && at(now)-acknowledged > instant(sandboxPatience)
 	}
-	return e.watchedAt.IsZero() && begun-acknowledged > instant(sandboxPatience)
+	return e.watchFirstOpened.IsZero() && begun-acknowledged > instant(sandboxPatience)
 }
 
 // waitsForNetwork says that kubelet does not make the sandbox because the network is not ready. Kubelet drops its Events about that
 // after half a minute, so that only the runtime tells how long it goes on.
 func (e *Evidence) waitsForNetwork() bool {
-	_, over := e.over()
-	return !over && !e.sandboxRan() && slices.ContainsFunc(e.holdUps, func(h holdUp) bool { return h.obstacle == obstacleNetworkNotReady })
+	_, over := e.endLearned()
+	return !over && !e.sandboxRan() && slices.ContainsFunc(e.obstacleEvents, func(h obstacleEvent) bool { return h.obstacle == obstacleNetworkNotReady })
 }
 
 // sandboxRan says that something tells of a sandbox that ran, be it a container in it.
 func (e *Evidence) sandboxRan() bool {
-	return slices.ContainsFunc(e.claims, func(c claim) bool {
+	return slices.ContainsFunc(e.constraints, func(c constraint) bool {
 		return c.key.container != podWide || c.key.mark == MarkSandboxRunning
 	})
 }
 
-// mayHaveFailedBefore says that evidence leaves room for sandboxes that failed before the one that
+// sandboxMayHaveFailed says that evidence leaves room for sandboxes that failed before the one that
 // begun is about.
-func (e *Evidence) mayHaveFailedBefore(begun *bound) bool {
+func (e *Evidence) sandboxMayHaveFailed(begun *bound) bool {
 	acknowledged, known := e.latest(podMark(MarkAcknowledged))
-	return known && begun != nil && e.unwatchedUntil(begun.latest) && begun.latest-acknowledged > instant(sandboxPatience)
+	return known && begun != nil && e.mayHaveMissedEvents(begun.latest) && begun.latest-acknowledged > instant(sandboxPatience)
 }
 
-// unwatchedUntil says that Events may have been missed by then: no watch was open, or one was lost and not opened again.
-func (e *Evidence) unwatchedUntil(by instant) bool {
-	return e.watchedAt.IsZero() || e.blindAt > e.rewatched && e.blindAt < by
+// mayHaveMissedEvents says that Events may have been missed by then: no watch was open, or one was lost and not opened again.
+func (e *Evidence) mayHaveMissedEvents(by instant) bool {
+	return e.watchFirstOpened.IsZero() || e.watchLost > e.watchLastOpened && e.watchLost < by
 }
 
 // latest is the earliest upper bound that any claim sets for the mark.
 func (e *Evidence) latest(k markKey) (instant, bool) {
 	latest := maxInstant
-	for _, c := range e.claims[placeOf(e.claims, k):] {
+	for _, c := range e.constraints[searchConstraints(e.constraints, k):] {
 		if c.key != k {
 			break
 		}

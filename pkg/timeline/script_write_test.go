@@ -7,9 +7,9 @@ import (
 	"time"
 )
 
-// tell writes observations as a script (TestScripts says how to read it), for a reader of a failure and
+// writeScript writes observations as a script (TestScripts says how to read it), for a reader of a failure and
 // for testdata.
-func tell(a Scope, containers []Container, gates bool, observations []Observation) string {
+func writeScript(a Scope, containers []Container, gates bool, observations []Observation) string {
 	var out strings.Builder
 	out.WriteString("available")
 	for _, source := range []struct {
@@ -35,7 +35,7 @@ func tell(a Scope, containers []Container, gates bool, observations []Observatio
 	observations = slices.Clone(observations)
 	slices.SortStableFunc(observations, func(a, b Observation) int { return arrivedAt(a).Compare(arrivedAt(b)) })
 	for i, o := range observations {
-		line := since(arrivedAt(o)) + " " + tellOne(o) + "\n"
+		line := since(arrivedAt(o)) + " " + writeObservation(o) + "\n"
 		if i == 0 || !strings.HasSuffix(out.String(), "\n"+line) { // the same again
 			out.WriteString(line)
 		}
@@ -43,7 +43,7 @@ func tell(a Scope, containers []Container, gates bool, observations []Observatio
 	return out.String()
 }
 
-func tellOne(o Observation) string {
+func writeObservation(o Observation) string {
 	switch o := o.(type) {
 	case PodSeen:
 		return "pod " + strings.Join(tellPod(o), " | ")

@@ -31,7 +31,7 @@ var properties = []property{noConflict, markHeld, totalHeld, nobodyBlamed, cause
 // promise holds a timeline against the truth.
 type promise struct {
 	*life
-	told     Timeline
+	got      Timeline
 	complete bool // nothing was lost
 	now      time.Time
 	broken   map[property]string
@@ -46,22 +46,22 @@ func (p *promise) breaks(property property, format string, args ...any) {
 // check is the first breach of each property.
 func (p *promise) check() map[property]string {
 	p.broken = map[property]string{}
-	for _, c := range p.told.Conflicts {
+	for _, c := range p.got.Conflicts {
 		p.breaks(noConflict, "%s %s: %s", c.Mark, c.Container, c.Detail)
 	}
-	for _, m := range p.told.Marks {
+	for _, m := range p.got.Marks {
 		p.mark(m)
 	}
 	p.outcomes()
 	p.losses()
 	end := p.marks[lifeMark{mark: MarkReady}]
-	if p.told.State == StateStarting {
+	if p.got.State == StateStarting {
 		end = p.now
 	}
-	if off := p.told.Total - end.Sub(p.marks[lifeMark{mark: MarkCreated}]); off.Abs() > p.told.TotalError {
-		p.breaks(totalHeld, "off by %s, stated ±%s", off, p.told.TotalError)
+	if off := p.got.Total - end.Sub(p.marks[lifeMark{mark: MarkCreated}]); off.Abs() > p.got.TotalError {
+		p.breaks(totalHeld, "off by %s, stated ±%s", off, p.got.TotalError)
 	}
-	if p.told.State == StateStarting {
+	if p.got.State == StateStarting {
 		return p.broken // what a pod waits for now is known from news that are on their way
 	}
 	p.blame(nobodyBlamed, func(phase Phase, container string) string {
@@ -79,8 +79,8 @@ func (p *promise) check() map[property]string {
 
 // outcomes says what kubelet's first word that a container's image was there said of it, in truth, for the last attempt.
 func (p *promise) outcomes() {
-	for i, pull := range p.told.Pulls {
-		if i+1 < len(p.told.Pulls) && p.told.Pulls[i+1].Container == pull.Container {
+	for i, pull := range p.got.Pulls {
+		if i+1 < len(p.got.Pulls) && p.got.Pulls[i+1].Container == pull.Container {
 			continue
 		}
 		n := slices.IndexFunc(p.events, func(o occurrence) bool { return o.reason == "Pulled" && o.container == pull.Container })
@@ -100,7 +100,7 @@ func (p *promise) outcomes() {
 
 // losses says that kubelet made the Events that are called lost.
 func (p *promise) losses() {
-	for _, lost := range p.told.LostEvents {
+	for _, lost := range p.got.LostEvents {
 		if !slices.ContainsFunc(p.events, func(o occurrence) bool { return o.reason+"/"+o.container == lost }) {
 			p.breaks(lossTrue, "%s was never made", lost)
 		}
@@ -137,7 +137,7 @@ func (p *promise) blame(property property, who func(Phase, string) string) {
 	}
 	accounts := map[string]*account{}
 	var order []string // of the first spans, so that a seed always tells the same
-	for _, s := range p.told.Phases {
+	for _, s := range p.got.Phases {
 		if s.Phase == PhaseUnattributed {
 			continue
 		}
@@ -182,7 +182,7 @@ func (p *promise) alone() bool {
 
 // exact compares the phases one by one. A gap may be too short to be seen.
 func (p *promise) exact() {
-	told := p.told.Phases
+	told := p.got.Phases
 	for _, s := range p.tellable() {
 		length := s.end.Sub(s.start)
 		if len(told) > 0 && told[0].Phase == s.phase && told[0].Container == s.container {
@@ -267,7 +267,7 @@ func (p *promise) summary() string {
 	for _, s := range p.truth {
 		fmt.Fprintf(&out, "true %s-%s %s %s\n", since(s.start), since(s.end), s.phase, s.container)
 	}
-	for _, s := range p.told.Phases {
+	for _, s := range p.got.Phases {
 		fmt.Fprintf(&out, "told %s-%s ±%.9f %s %s %v\n", since(s.StartAt), since(s.EndAt), s.Error.Seconds(), s.Phase, s.Container, s.MergedWith)
 	}
 	return out.String()

@@ -114,11 +114,11 @@ func simulate(t *testing.T, s sight, seed uint64) map[property]string {
 			return nil
 		}
 		checkPartition(t, told)
-		p := &promise{life: l, told: told, complete: complete, now: now}
+		p := &promise{life: l, got: told, complete: complete, now: now}
 		breaches := p.check()
 		for property, breach := range breaches {
 			breaches[property] = fmt.Sprintf("seed %d: %s\n%s%s", seed, breach, p.summary(),
-				tell(s.scope, l.pod.Containers, l.pod.ReadinessGates, observations))
+				writeScript(s.scope, l.pod.Containers, l.pod.ReadinessGates, observations))
 		}
 		return breaches
 	}

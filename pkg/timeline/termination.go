@@ -12,8 +12,8 @@ const (
 	PhaseFinalizers     Phase = "finalizers"      // kubelet let go of the object → the object gone
 )
 
-// endCauses says who each phase of a termination is charged to.
-var endCauses = map[Phase]Cause{
+// terminationCauses says who each phase of a termination is charged to.
+var terminationCauses = map[Phase]Cause{
 	PhaseKubeletPickup: CauseKubelet, PhasePreStopHook: CauseApp, PhaseGrace: CauseApp, PhaseKill: CauseRuntime,
 	PhaseSandboxStop: CauseRuntime, PhaseObjectDeletion: CauseKubelet, PhaseFinalizers: CauseGate,
 }

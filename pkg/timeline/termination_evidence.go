@@ -19,17 +19,17 @@ type Ending struct {
 	podAt   instant // when that came
 	created instant
 
-	asked       instant       // floored second, of the control plane's clock
-	heard       instant       // when the first pod object came that says so
-	live        bool          // of heard
-	observed    instant       // when the first came that says that kubelet knows; zero for never
-	observedNow bool          // that came live
-	released    instant       // when the first came without grace: of a pod that had some, kubelet let go; zero for never
-	held        bool          // that had finalizers
-	grace       time.Duration // the shortest that is not 0; 0 for none
-	shortened   bool          // a longer one was seen, too: what was out of time when is not known
-	stops       []stopEvidence
-	overflow    bool
+	requestSecond instant       // floored second, of the control plane's clock
+	learnedAt     instant       // when the first pod object came that says so
+	learnedLive   bool          // of heard
+	observedAt    instant       // when the first came that says that kubelet knows; zero for never
+	observedLive  bool          // that came live
+	releasedAt    instant       // when the first came without grace: of a pod that had some, kubelet let go; zero for never
+	hadFinalizers bool          // that had finalizers
+	grace         time.Duration // the shortest that is not 0; 0 for none
+	shortened     bool          // a longer one was seen, too: what was out of time when is not known
+	stops         []stopEvidence
+	overflow      bool
 
 	sandboxReady instant // asked the runtime at the latest, and one was ready; zero for never
 	sandboxDown  instant // first answer without one that is ready after that; zero for never
@@ -40,20 +40,20 @@ type Ending struct {
 
 // stopEvidence is what is known of the end of one container: of its latest run.
 type stopEvidence struct {
-	name    string
-	attempt int
-	ran     instant // asked the runtime at the latest, and it ran; zero for never
-	begun   instant // kubelet's Event Killing, by its name; zero for none
+	name        string
+	attempt     int
+	seenRunning instant // asked the runtime at the latest, and it ran; zero for never
+	killingAt   instant // kubelet's Event Killing, by its name; zero for none
 
 	finished instant // the runtime's stamp; zero for none
 	code     int
 	reason   string
 
-	second       instant // kubelet's floored stamp; zero for none
-	told         instant // when the pod object first said that it had ended; zero for never
-	toldLive     bool
-	toldCode     int
-	toldReason   string
+	statusSecond instant // kubelet's floored stamp; zero for none
+	statusAt     instant // when the pod object first said that it had ended; zero for never
+	statusLive   bool
+	statusCode   int
+	statusReason string
 	notStarted   bool // the pod object, as last seen, has no run of it
 	waitsForNext bool // the latest run is over, and kubelet waits before the next
 }
@@ -65,22 +65,22 @@ func NewEnding(o Observation) *Ending {
 	if !ok || seen.Pod.DeletedAt.IsZero() || !seen.Pod.ReadAt.IsZero() {
 		return nil
 	}
-	e := &Ending{created: at(seen.Pod.CreatedAt), asked: at(seen.Pod.DeletedAt), heard: at(seen.ArrivedAt), live: seen.Live}
+	e := &Ending{created: at(seen.Pod.CreatedAt), requestSecond: at(seen.Pod.DeletedAt), learnedAt: at(seen.ArrivedAt), learnedLive: seen.Live}
 	e.Apply(o)
 	return e
 }
 
 // Apply adds what an observation about the pod tells; it returns whether that was news.
-func (e *Ending) Apply(o Observation) (news bool) {
+func (e *Ending) Apply(o Observation) (changed bool) {
 	switch o := o.(type) {
 	case PodSeen:
-		return e.podSeen(o)
+		return e.applyPod(o)
 	case PodGone:
 		return e.first(&e.gone, &e.goneLive, o.ArrivedAt, o.Live)
 	case RuntimeSeen:
-		return e.runtimeSeen(o)
+		return e.applyRuntime(o)
 	case EventSeen:
-		return e.eventSeen(o)
+		return e.applyEvent(o)
 	}
 	return false
 }
@@ -94,7 +94,7 @@ func (e *Ending) first(kept *instant, live *bool, arrived time.Time, now bool) b
 	return true
 }
 
-func (e *Ending) podSeen(o PodSeen) (news bool) {
+func (e *Ending) applyPod(o PodSeen) (changed bool) {
 	if o.Pod.DeletedAt.IsZero() {
 		return false
 	}
@@ -102,29 +102,29 @@ func (e *Ending) podSeen(o PodSeen) (news bool) {
 	if latest {
 		e.pod, e.podAt = o.Pod, at(o.ArrivedAt)
 	}
-	if at(o.ArrivedAt) < e.heard {
-		e.heard, e.live, e.asked, news = at(o.ArrivedAt), o.Live, at(o.Pod.DeletedAt), true
+	if at(o.ArrivedAt) < e.learnedAt {
+		e.learnedAt, e.learnedLive, e.requestSecond, changed = at(o.ArrivedAt), o.Live, at(o.Pod.DeletedAt), true
 	}
 	switch grace := min(o.Pod.DeletionGrace, maxGrace); {
 	case grace > 0 && e.grace == 0:
-		e.grace, news = grace, true
+		e.grace, changed = grace, true
 	case grace > 0 && grace != e.grace:
-		news = grace < e.grace || !e.shortened
+		changed = grace < e.grace || !e.shortened
 		e.grace, e.shortened = min(grace, e.grace), true
 	case grace <= 0:
 		var live bool
-		news = e.first(&e.released, &live, o.ArrivedAt, o.Live) || news || o.Pod.Finalizers && !e.held
-		e.held = e.held || o.Pod.Finalizers
+		changed = e.first(&e.releasedAt, &live, o.ArrivedAt, o.Live) || changed || o.Pod.Finalizers && !e.hadFinalizers
+		e.hadFinalizers = e.hadFinalizers || o.Pod.Finalizers
 	}
 	if o.Pod.DeletionObserved {
-		news = e.first(&e.observed, &e.observedNow, o.ArrivedAt, o.Live) || news
+		changed = e.first(&e.observedAt, &e.observedLive, o.ArrivedAt, o.Live) || changed
 	}
 	for _, c := range o.Pod.Containers {
 		if c.Kind != KindImageVolume {
-			news = e.statusOf(c, o, latest) || news
+			changed = e.applyStatus(c, o, latest) || changed
 		}
 	}
-	return news
+	return changed
 }
 
 // stop finds or adds a container's evidence; nil when there are too many.
@@ -141,21 +141,21 @@ func (e *Ending) stop(name string) *stopEvidence {
 	return &e.stops[len(e.stops)-1]
 }
 
-// of is the evidence if it is to take something about a run; a later run forgets what was known of one before.
-func (s *stopEvidence) of(attempt int) bool {
+// accepts is the evidence if it is to take something about a run; a later run forgets what was known of one before.
+func (s *stopEvidence) accepts(attempt int) bool {
 	switch {
 	case s == nil || attempt < s.attempt:
 		return false
 	case attempt > s.attempt:
-		*s = stopEvidence{name: s.name, attempt: attempt, begun: s.begun}
+		*s = stopEvidence{name: s.name, attempt: attempt, killingAt: s.killingAt}
 	}
 	return true
 }
 
-// statusOf takes what a pod object, the latest so far or not, says of a container.
-func (e *Ending) statusOf(c Container, o PodSeen, latest bool) bool {
+// applyStatus takes what a pod object, the latest so far or not, says of a container.
+func (e *Ending) applyStatus(c Container, o PodSeen, latest bool) bool {
 	s := e.stop(c.Name)
-	if c.lost() || !s.of(c.Attempt) {
+	if c.statusMissing() || !s.accepts(c.Attempt) {
 		return false
 	}
 	before := *s
@@ -163,40 +163,40 @@ func (e *Ending) statusOf(c Container, o PodSeen, latest bool) bool {
 		s.notStarted = c.State == StateUnknown || c.State == StateWaiting && c.LastRun == nil
 		s.waitsForNext = c.State == StateWaiting && c.LastRun != nil
 	}
-	if c.State == StateTerminated && e.first(&s.told, &s.toldLive, o.ArrivedAt, o.Live) {
-		s.toldCode, s.toldReason = c.ExitCode, c.EndReason
+	if c.State == StateTerminated && e.first(&s.statusAt, &s.statusLive, o.ArrivedAt, o.Live) {
+		s.statusCode, s.statusReason = c.ExitCode, c.EndReason
 		if !c.FinishedAt.IsZero() {
-			s.second = at(c.FinishedAt)
+			s.statusSecond = at(c.FinishedAt)
 		}
 	}
 	return *s != before
 }
 
-// lost says that kubelet had no status of the container and made one up, with an exit code of 137 that no process had, and one restart more if it
+// statusMissing says that kubelet had no status of the container and made one up, with an exit code of 137 that no process had, and one restart more if it
 // had run: so it does with each container that it does not find when a pod ends, such as those that had never started
 // (kubelet: status/status_manager.go, TerminatePod; kubelet_pods.go, convertToAPIContainerStatuses).
-func (c Container) lost() bool {
+func (c Container) statusMissing() bool {
 	return c.State == StateTerminated && c.EndReason == "ContainerStatusUnknown" && c.FinishedAt.IsZero()
 }
 
-func (e *Ending) runtimeSeen(o RuntimeSeen) (news bool) {
+func (e *Ending) applyRuntime(o RuntimeSeen) (changed bool) {
 	asked := at(o.AskedAt)
 	ready := slices.ContainsFunc(o.Sandboxes, func(s Sandbox) bool { return s.Ready })
 	switch {
 	case ready && asked > e.sandboxReady:
-		e.sandboxReady, news = asked, true
+		e.sandboxReady, changed = asked, true
 		if e.sandboxDown != 0 && e.sandboxDown <= asked { // kubelet made another
 			e.sandboxDown = 0
 		}
 	case !ready && at(o.ArrivedAt) > e.sandboxReady && (e.sandboxDown == 0 || at(o.ArrivedAt) < e.sandboxDown):
-		e.sandboxDown, news = at(o.ArrivedAt), true
+		e.sandboxDown, changed = at(o.ArrivedAt), true
 	}
 	for _, run := range o.Containers {
 		if !e.pod.has(run.Name) {
 			continue
 		}
 		s := e.stop(run.Name)
-		if !s.of(run.Attempt) {
+		if !s.accepts(run.Attempt) {
 			continue
 		}
 		before := *s
@@ -204,22 +204,22 @@ func (e *Ending) runtimeSeen(o RuntimeSeen) (news bool) {
 		case !run.FinishedAt.IsZero():
 			s.finished, s.code, s.reason = at(run.FinishedAt), run.ExitCode, run.Reason
 		case !run.StartedAt.IsZero():
-			s.ran = max(s.ran, asked)
+			s.seenRunning = max(s.seenRunning, asked)
 		}
-		news = news || *s != before
+		changed = changed || *s != before
 	}
-	return news
+	return changed
 }
 
-// eventSeen takes from Killing when kubelet began to stop a container: the Event is made just before the hook runs and the runtime is
+// applyEvent takes from Killing when kubelet began to stop a container: the Event is made just before the hook runs and the runtime is
 // asked (kubelet: kuberuntime/kuberuntime_container.go, killContainer). One from before the deletion is of another end.
-func (e *Ending) eventSeen(o EventSeen) bool {
-	if o.Reason != "Killing" || o.NamedAt.IsZero() || o.NamedAt.Before(e.asked.time()) || !e.pod.has(o.Container) {
+func (e *Ending) applyEvent(o EventSeen) bool {
+	if o.Reason != "Killing" || o.NamedAt.IsZero() || o.NamedAt.Before(e.requestSecond.time()) || !e.pod.has(o.Container) {
 		return false
 	}
 	s := e.stop(o.Container)
-	if named := at(o.NamedAt); s != nil && (s.begun == 0 || named < s.begun) {
-		s.begun = named
+	if named := at(o.NamedAt); s != nil && (s.killingAt == 0 || named < s.killingAt) {
+		s.killingAt = named
 		return true
 	}
 	return false
@@ -250,7 +250,7 @@ func (e *Ending) AskEvery(now time.Time) time.Duration {
 	if e.Over() || e.sandboxDown != 0 && !slices.ContainsFunc(e.stops, stopEvidence.open) {
 		return 0
 	}
-	since := now.Sub(e.heard.time())
+	since := now.Sub(e.learnedAt.time())
 	if since < stopsSoon || since > e.grace-askStopping && since < e.grace+stopsLate {
 		return askStopping
 	}
@@ -261,4 +261,4 @@ func (e *Ending) AskEvery(now time.Time) time.Duration {
 }
 
 // open says that the runtime has not told when a container that ran stopped.
-func (s stopEvidence) open() bool { return s.finished == 0 && s.told == 0 && s.ran != 0 }
+func (s stopEvidence) open() bool { return s.finished == 0 && s.statusAt == 0 && s.seenRunning != 0 }

@@ -7,8 +7,8 @@ import (
 	"time"
 )
 
-// endStep is one step of a termination: what ends it, and what it is until then.
-type endStep struct {
+// terminationStep is one step of a termination: what ends it, and what it is until then.
+type terminationStep struct {
 	phase     Phase
 	also      []Phase // what cannot be told apart from it within the step, charged to the same
 	container string
@@ -19,17 +19,17 @@ type endStep struct {
 
 // Termination folds the evidence as of now. Skew is as of Timeline.
 func (e *Ending) Termination(now time.Time, skew Skew) Termination {
-	f := endFold{Ending: e, now: at(now), skew: skew}
-	f.t = Termination{Grace: e.grace, Hurried: e.grace == 0 && e.released != 0, Reason: e.pod.Disruption, Skew: skew, Listed: !e.live}
+	f := terminationFold{Ending: e, now: at(now), skew: skew}
+	f.t = Termination{Grace: e.grace, Hurried: e.grace == 0 && e.releasedAt != 0, Reason: e.pod.Disruption, Skew: skew, Listed: !e.learnedLive}
 	f.requested = f.request()
 	f.gone = f.objectGone()
-	f.begun, f.begunKnown = f.begins()
+	f.begun, f.begunKnown = f.stopBegun()
 	f.stopContainers()
 	f.partition(f.steps())
 	return f.t
 }
 
-type endFold struct {
+type terminationFold struct {
 	*Ending
 	now  instant
 	skew Skew
@@ -47,60 +47,60 @@ type stopBound struct {
 	index int // in Termination.Stops
 }
 
-func (f *endFold) conflict(mark, container, detail string) {
+func (f *terminationFold) conflict(mark, container, detail string) {
 	f.t.Conflicts = append(f.t.Conflicts, EndConflict{mark, container, detail})
 }
 
 // request is when deletion was asked for: in the second that the control plane stamped, and before the news of it came.
-func (f *endFold) request() bound {
-	b := boundOf(f.skew.widen(second(markKey{container: podWide, mark: MarkDeleted}, originControlPlane, f.asked.time())))
-	if f.heard < b.earliest {
+func (f *terminationFold) request() bound {
+	b := boundOf(f.skew.widen(second(markKey{container: podWide, mark: MarkDeleted}, originControlPlane, f.requestSecond.time())))
+	if f.learnedAt < b.earliest {
 		f.conflict("deletion_requested", "", fmt.Sprintf("%s says %s or later, %s %s or earlier",
-			originControlPlane, clockText(b.earliest), originArrival, clockText(f.heard)))
+			originControlPlane, clockText(b.earliest), originArrival, clockText(f.learnedAt)))
 		b.earliest = f.created
-		if f.live {
-			b.earliest = f.heard - liveSlack
+		if f.learnedLive {
+			b.earliest = f.learnedAt - liveSlack
 		}
-		b.earliest, b.latest = min(b.earliest, f.heard), f.heard
+		b.earliest, b.latest = min(b.earliest, f.learnedAt), f.learnedAt
 		b.origins = origins(0).with(originArrival)
 	}
-	if !f.live && f.grace == 0 && f.observed != 0 { // kubelet has let go of the object, which moved the stamp
+	if !f.learnedLive && f.grace == 0 && f.observedAt != 0 { // kubelet has let go of the object, which moved the stamp
 		b.earliest, b.notBefore = min(b.earliest, f.created), b.earliest
 	}
-	if f.heard <= b.latest+liveSlack {
-		b.latest = min(b.latest, f.heard)
+	if f.learnedAt <= b.latest+liveSlack {
+		b.latest = min(b.latest, f.learnedAt)
 		b.origins = b.origins.with(originArrival)
-		if f.live {
+		if f.learnedLive {
 			b.lean = leanLatest
 		}
 	}
 	return b
 }
 
-func boundOf(c claim) bound {
+func boundOf(c constraint) bound {
 	return bound{key: c.key, earliest: c.earliest, latest: c.latest, lean: c.lean, origins: origins(0).with(c.origin)}
 }
 
 // objectGone is now, and not known, while the object is there.
-func (f *endFold) objectGone() bound {
+func (f *terminationFold) objectGone() bound {
 	if !f.Over() {
 		return bound{earliest: f.now, latest: f.now}
 	}
-	b := bound{earliest: f.requested.earliest, latest: f.gone0(), origins: origins(0).with(originArrival)}
+	b := bound{earliest: f.requested.earliest, latest: f.goneBy(), origins: origins(0).with(originArrival)}
 	if f.goneLive {
 		b.lean = leanLatest
 	}
 	return b
 }
 
-// gone0 is when the news came that the object is gone, which cannot be before the request.
-func (f *endFold) gone0() instant { return max(f.Ending.gone, f.requested.earliest) }
+// goneBy is when the news came that the object is gone, which cannot be before the request.
+func (f *terminationFold) goneBy() instant { return max(f.Ending.gone, f.requested.earliest) }
 
-// begins is when kubelet began to stop the containers. Its Event of the first one dates that; else it was before the status came that
+// stopBegun is when kubelet began to stop the containers. Its Event of the first one dates that; else it was before the status came that
 // it writes then, which says which generation of the object it is about (Kubernetes 1.34 and newer), and as a rule when it heard of
 // the deletion, as the agent did: that status is late; else that a container was killed when its grace period was over, which had
 // begun that long before.
-func (f *endFold) begins() (bound, bool) {
+func (f *terminationFold) stopBegun() (bound, bool) {
 	b := bound{earliest: f.requested.earliest, latest: f.gone.latest}
 	known := false
 	before := func(latest instant, o origin, l lean) {
@@ -116,12 +116,12 @@ func (f *endFold) begins() (bound, bool) {
 	}
 	var named instant
 	for _, s := range f.Ending.stops {
-		if s.begun != 0 && (named == 0 || s.begun < named) {
-			named = s.begun
+		if s.killingAt != 0 && (named == 0 || s.killingAt < named) {
+			named = s.killingAt
 		}
 	}
-	if f.observed != 0 {
-		before(f.observed, originArrival, leanLatest)
+	if f.observedAt != 0 {
+		before(f.observedAt, originArrival, leanLatest)
 	}
 	if named != 0 {
 		before(named, originEventName, leanLatest)
@@ -134,18 +134,18 @@ func (f *endFold) begins() (bound, bool) {
 		if killed := code == codeKilled && reason != reasonOutOfMemory && end.latest != maxInstant; !killed || f.grace == 0 || f.shortened {
 			continue
 		}
-		if begun := end.latest - instant(f.given()); begun >= b.earliest {
+		if begun := end.latest - instant(f.killAfter()); begun >= b.earliest {
 			l := leanNone
-			if end.earliest == end.latest && f.punctual(s.name) {
+			if end.earliest == end.latest && f.killedOnTime(s.name) {
 				l = leanLatest
 			}
 			before(begun, o, l)
 		}
 	}
-	if f.observed != 0 && named == 0 {
+	if f.observedAt != 0 && named == 0 {
 		b.notAfter = f.requested.estimate()
-		if f.observedNow {
-			b.notAfter = max(b.notAfter, f.observed-statusLate)
+		if f.observedLive {
+			b.notAfter = max(b.notAfter, f.observedAt-statusLate)
 		}
 	}
 	return b, known
@@ -159,11 +159,11 @@ const statusLate = instant(300 * time.Millisecond)
 // (kubelet: kuberuntime/kuberuntime_container.go, minimumGracePeriodInSeconds).
 const leastGrace = 2 * time.Second
 
-// given is after how long kubelet kills, at the earliest.
-func (f *endFold) given() time.Duration { return max(f.grace, leastGrace) }
+// killAfter is after how long kubelet kills, at the earliest.
+func (f *terminationFold) killAfter() time.Duration { return max(f.grace, leastGrace) }
 
-// punctual says that a container is killed no later than that: it waits neither for a hook nor for the containers that it serves.
-func (f *endFold) punctual(name string) bool {
+// killedOnTime says that a container is killed no later than that: it waits neither for a hook nor for the containers that it serves.
+func (f *terminationFold) killedOnTime(name string) bool {
 	return !slices.ContainsFunc(f.pod.Containers, func(c Container) bool {
 		return c.Name == name && (c.PreStopHook || c.Kind == KindSidecar)
 	})
@@ -171,13 +171,13 @@ func (f *endFold) punctual(name string) bool {
 
 // end is the interval that evidence of this container alone leaves for its end; latest is maxInstant where nothing tells.
 func (s *stopEvidence) end() (b bound, code int, reason string, o origin) {
-	b = bound{earliest: s.ran, latest: maxInstant}
-	if s.told != 0 {
-		b.latest, code, reason, o = s.told, s.toldCode, s.toldReason, originArrival
+	b = bound{earliest: s.seenRunning, latest: maxInstant}
+	if s.statusAt != 0 {
+		b.latest, code, reason, o = s.statusAt, s.statusCode, s.statusReason, originArrival
 		b.origins = b.origins.with(originArrival)
-		if s.second != 0 && s.second <= s.told {
-			b.earliest = max(b.earliest, s.second)
-			b.latest = min(s.told, s.second+instant(time.Second)-1)
+		if s.statusSecond != 0 && s.statusSecond <= s.statusAt {
+			b.earliest = max(b.earliest, s.statusSecond)
+			b.latest = min(s.statusAt, s.statusSecond+instant(time.Second)-1)
 			b.origins, o = b.origins.with(originStatus), originStatus
 		}
 	}
@@ -189,10 +189,10 @@ func (s *stopEvidence) end() (b bound, code int, reason string, o origin) {
 }
 
 // stopContainers dates the end of each container, and says how it ended.
-func (f *endFold) stopContainers() {
+func (f *terminationFold) stopContainers() {
 	for _, c := range f.pod.Containers {
 		i := slices.IndexFunc(f.Ending.stops, func(s stopEvidence) bool { return s.name == c.Name })
-		if i < 0 || f.Ending.stops[i].notStarted && f.Ending.stops[i].finished == 0 && f.Ending.stops[i].ran == 0 {
+		if i < 0 || f.Ending.stops[i].notStarted && f.Ending.stops[i].finished == 0 && f.Ending.stops[i].seenRunning == 0 {
 			continue
 		}
 		f.stopContainer(c, &f.Ending.stops[i])
@@ -202,15 +202,15 @@ func (f *endFold) stopContainers() {
 	}
 }
 
-func (f *endFold) stopContainer(c Container, s *stopEvidence) {
+func (f *terminationFold) stopContainer(c Container, s *stopEvidence) {
 	end, code, reason, _ := s.end()
 	stop := Stop{Container: c.Name, Kind: c.Kind, PreStopHook: c.PreStopHook, Sources: end.origins.sources()}
 	known := end.latest != maxInstant
-	if s.finished != 0 && s.second != 0 && (s.finished < s.second || s.finished >= s.second+instant(time.Second)) {
-		f.conflict("stopped", c.Name, fmt.Sprintf("%s says %s, %s %s", originRuntime, clockText(s.finished), originStatus, clockText(s.second)))
+	if s.finished != 0 && s.statusSecond != 0 && (s.finished < s.statusSecond || s.finished >= s.statusSecond+instant(time.Second)) {
+		f.conflict("stopped", c.Name, fmt.Sprintf("%s says %s, %s %s", originRuntime, clockText(s.finished), originStatus, clockText(s.statusSecond)))
 	}
 	switch {
-	case known && end.latest < f.requested.earliest || !known && s.waitsForNext && s.ran == 0:
+	case known && end.latest < f.requested.earliest || !known && s.waitsForNext && s.seenRunning == 0:
 		stop.How = HowBefore
 		if known {
 			stop.StoppedAt = end.estimate().time()
@@ -223,7 +223,7 @@ func (f *endFold) stopContainer(c Container, s *stopEvidence) {
 		end.earliest, end.latest = f.now, f.now
 	case !known:
 		stop.How = HowUnknown
-		end.earliest, end.latest = max(f.requested.earliest, min(s.ran, f.gone.latest)), f.gone.latest
+		end.earliest, end.latest = max(f.requested.earliest, min(s.seenRunning, f.gone.latest)), f.gone.latest
 		f.t.Missing = append(f.t.Missing, "stopped/"+c.Name)
 	default:
 		end.earliest = max(end.earliest, f.requested.earliest)
@@ -234,14 +234,14 @@ func (f *endFold) stopContainer(c Container, s *stopEvidence) {
 		}
 		stop.StoppedAt = end.estimate().time()
 		stop.setCode(code, reason)
-		stop.How = f.how(stop, end)
+		stop.How = f.howStopped(stop, end)
 		if f.begunKnown {
 			from := f.begun
 			stop.Used, stop.Timed = end.estimate().sub(from.estimate()), true
 			if stop.Used < 0 {
 				stop.Used = 0
 			}
-			stop.Error = spread(from, end)
+			stop.Error = lengthError(from, end)
 		}
 	}
 	f.stopped = append(f.stopped, stopBound{end, known, len(f.t.Stops)})
@@ -269,12 +269,12 @@ func signalOf(code int) int {
 	return 0
 }
 
-// how tells a kill for lack of time from others: kubelet sends SIGKILL no sooner than the grace period is over.
-func (f *endFold) how(s Stop, end bound) How {
+// howStopped tells a kill for lack of time from others: kubelet sends SIGKILL no sooner than the grace period is over.
+func (f *terminationFold) howStopped(s Stop, end bound) How {
 	switch {
 	case s.Reason == reasonOutOfMemory:
 		return HowOutOfMemory
-	case s.Signal == signalKill && end.latest.sub(f.requested.earliest) < f.given():
+	case s.Signal == signalKill && end.latest.sub(f.requested.earliest) < f.killAfter():
 		return HowKilledEarly
 	case s.Signal == signalKill:
 		return HowKilled
@@ -286,8 +286,8 @@ func (f *endFold) how(s Stop, end bound) How {
 
 // steps is what happened after the request, in order. Containers stop at the same time; the last of them to stop is what the
 // others, and the pod, wait for. Sidecars are asked to stop when the containers that they serve have stopped.
-func (f *endFold) steps() []endStep {
-	steps := []endStep{{phase: PhaseKubeletPickup, end: f.begun, known: f.begunKnown, mark: "stop_begun"}}
+func (f *terminationFold) steps() []terminationStep {
+	steps := []terminationStep{{phase: PhaseKubeletPickup, end: f.begun, known: f.begunKnown, mark: "stop_begun"}}
 	var mains, sidecars []stopBound
 	for _, s := range f.stopped {
 		if f.t.Stops[s.index].Kind == KindSidecar {
@@ -317,48 +317,48 @@ func (f *endFold) steps() []endStep {
 		down.origins = origins(0).with(originRuntime)
 	}
 	down.earliest = min(down.earliest, down.latest)
-	steps = append(steps, endStep{phase: PhaseSandboxStop, end: down, known: f.sandboxDown != 0, mark: "sandbox_stopped"})
+	steps = append(steps, terminationStep{phase: PhaseSandboxStop, end: down, known: f.sandboxDown != 0, mark: "sandbox_stopped"})
 	gone := f.gone
 	gone.earliest = min(max(gone.earliest, down.earliest, f.sandboxReady), gone.latest)
-	if f.held && f.released <= f.gone.latest {
-		let := bound{earliest: gone.earliest, latest: f.released, lean: leanLatest, origins: origins(0).with(originArrival)}
+	if f.hadFinalizers && f.releasedAt <= f.gone.latest {
+		let := bound{earliest: gone.earliest, latest: f.releasedAt, lean: leanLatest, origins: origins(0).with(originArrival)}
 		let.earliest = min(let.earliest, let.latest)
-		steps = append(steps, endStep{phase: PhaseObjectDeletion, end: let, known: true, mark: "released"})
-		return append(steps, endStep{phase: PhaseFinalizers, end: gone, known: f.Over(), mark: "gone"})
+		steps = append(steps, terminationStep{phase: PhaseObjectDeletion, end: let, known: true, mark: "released"})
+		return append(steps, terminationStep{phase: PhaseFinalizers, end: gone, known: f.Over(), mark: "gone"})
 	}
-	return append(steps, endStep{phase: PhaseObjectDeletion, end: gone, known: f.Over(), mark: "gone"})
+	return append(steps, terminationStep{phase: PhaseObjectDeletion, end: gone, known: f.Over(), mark: "gone"})
 }
 
 // stopSteps is what a container did until it stopped. When it was out of time is known if that was when the grace period of all was
 // over, and if nobody shortened it: it begins anew then. Of too many containers another may be the last.
-func (f *endFold) stopSteps(steps []endStep, s stopBound) []endStep {
+func (f *terminationFold) stopSteps(steps []terminationStep, s stopBound) []terminationStep {
 	stop := f.t.Stops[s.index]
-	step := endStep{phase: PhaseGrace, container: stop.Container, end: s.bound, known: s.known && !f.overflow, mark: "stopped"}
+	step := terminationStep{phase: PhaseGrace, container: stop.Container, end: s.bound, known: s.known && !f.overflow, mark: "stopped"}
 	if stop.PreStopHook {
 		step.phase, step.also = PhasePreStopHook, []Phase{PhaseGrace}
 		return append(steps, step)
 	}
-	if stop.How == HowKilled && f.begunKnown && !f.shortened && !f.overflow && f.punctual(stop.Container) {
+	if stop.How == HowKilled && f.begunKnown && !f.shortened && !f.overflow && f.killedOnTime(stop.Container) {
 		due := f.begun
-		due.earliest, due.latest = due.earliest+instant(f.given()), due.latest+instant(f.given())
+		due.earliest, due.latest = due.earliest+instant(f.killAfter()), due.latest+instant(f.killAfter())
 		if due.notAfter != 0 {
-			due.notAfter += instant(f.given())
+			due.notAfter += instant(f.killAfter())
 		}
 		due.latest = min(due.latest, s.latest)
 		due.earliest = min(due.earliest, due.latest)
 		step.end, step.mark = due, "grace_over"
 		steps = append(steps, step)
-		step = endStep{phase: PhaseKill, container: stop.Container, end: s.bound, known: true, mark: "stopped"}
+		step = terminationStep{phase: PhaseKill, container: stop.Container, end: s.bound, known: true, mark: "stopped"}
 	}
 	return append(steps, step)
 }
 
 // partition lays the steps end to end. A step of which nothing tells the end is one with those that follow, under its own name only
 // while all are charged to the same.
-func (f *endFold) partition(steps []endStep) {
+func (f *terminationFold) partition(steps []terminationStep) {
 	from, start := f.requested, f.requested.estimate()
 	f.t.RequestedAt = start.time()
-	var merged []endStep
+	var merged []terminationStep
 	for i, step := range steps {
 		merged = append(merged, step)
 		final := i == len(steps)-1
@@ -386,13 +386,13 @@ func (f *endFold) partition(steps []endStep) {
 	} else {
 		from = bound{earliest: start, latest: start}
 	}
-	f.t.TotalError = spread(f.requested, from.at(start))
+	f.t.TotalError = lengthError(f.requested, from.at(start))
 	f.t.Total = start.sub(f.requested.estimate())
 }
 
-func (f *endFold) span(merged []endStep, from bound, start instant, to bound, until instant, open bool) Span {
+func (f *terminationFold) span(merged []terminationStep, from bound, start instant, to bound, until instant, open bool) Span {
 	s := Span{
-		Phase: merged[0].phase, Cause: endCauses[merged[0].phase], Container: merged[0].container, StartAt: start.time(), EndAt: until.time(),
+		Phase: merged[0].phase, Cause: terminationCauses[merged[0].phase], Container: merged[0].container, StartAt: start.time(), EndAt: until.time(),
 		Sources: (from.origins | to.origins).sources(), Open: open,
 	}
 	var names []Phase
@@ -402,7 +402,7 @@ func (f *endFold) span(merged []endStep, from bound, start instant, to bound, un
 			if !slices.Contains(names, phase) {
 				names = append(names, phase)
 			}
-			if endCauses[phase] != s.Cause {
+			if terminationCauses[phase] != s.Cause {
 				s.Cause = CauseUnknown
 			}
 		}
@@ -416,7 +416,7 @@ func (f *endFold) span(merged []endStep, from bound, start instant, to bound, un
 	if open {
 		to = bound{earliest: until, latest: until}
 	}
-	s.Error = spread(from.at(start), to.at(until))
+	s.Error = lengthError(from.at(start), to.at(until))
 	return s
 }
 
@@ -426,8 +426,8 @@ func (b bound) at(estimate instant) bound {
 	return b
 }
 
-// spread is the farthest that the length between two instants can be from that between their estimates.
-func spread(from, to bound) time.Duration {
+// lengthError is the farthest that the length between two instants can be from that between their estimates.
+func lengthError(from, to bound) time.Duration {
 	length := to.estimate() - from.estimate()
 	longest, shortest := to.latest-from.earliest, max(0, to.earliest-from.latest)
 	return time.Duration(max(0, longest-length, length-shortest))

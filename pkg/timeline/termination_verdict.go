@@ -8,8 +8,8 @@ import (
 	"time"
 )
 
-// endWords are what a pod did in each phase of its termination; those of a container name it.
-var endWords = map[Phase]string{
+// terminationWords are what a pod did in each phase of its termination; those of a container name it.
+var terminationWords = map[Phase]string{
 	PhaseKubeletPickup: "until kubelet took the deletion up", PhasePreStopHook: "in the pre-stop hook of %s and until it stopped",
 	PhaseGrace: "until %s stopped", PhaseKill: "killing %s", PhaseSandboxStop: "stopping the sandbox",
 	PhaseObjectDeletion: "until kubelet let go of the object", PhaseFinalizers: "held by finalizers",
@@ -26,16 +26,16 @@ func (t Termination) Verdict() string {
 		text += " (" + t.Reason + ")"
 	}
 	var named []string
-	wrong := t.wrong()
-	if wrong.text != "" {
-		named = append(named, wrong.text)
+	bad := t.badStop()
+	if bad.text != "" {
+		named = append(named, bad.text)
 	}
 	parts := slices.DeleteFunc(slices.Clone(t.Phases), func(s Span) bool {
-		return s.Duration() < 50*time.Millisecond || wrong.container != "" && s.Container == wrong.container // less would print as 0.0 s
+		return s.Duration() < 50*time.Millisecond || bad.container != "" && s.Container == bad.container // less would print as 0.0 s
 	})
 	slices.SortStableFunc(parts, func(a, b Span) int { return cmp.Compare(b.Duration(), a.Duration()) })
 	for _, s := range parts[:min(len(parts), verdictParts-len(named))] {
-		named = append(named, seconds(s.Duration())+" "+endSpanWords(s))
+		named = append(named, seconds(s.Duration())+" "+terminationSpanWords(s))
 	}
 	if len(named) > 0 {
 		text += ": " + strings.Join(named, ", ")
@@ -43,12 +43,12 @@ func (t Termination) Verdict() string {
 	return text + "; ±" + seconds(t.TotalError)
 }
 
-func endSpanWords(s Span) string {
+func terminationSpanWords(s Span) string {
 	one := func(phase Phase) string {
-		if words := endWords[phase]; strings.Contains(words, "%s") {
+		if words := terminationWords[phase]; strings.Contains(words, "%s") {
 			return fmt.Sprintf(words, cmp.Or(s.Container, "the last container"))
 		}
-		return endWords[phase]
+		return terminationWords[phase]
 	}
 	if s.Phase != PhaseUnattributed || len(s.MergedWith) == 0 {
 		return one(s.Phase)
@@ -61,8 +61,8 @@ func endSpanWords(s Span) string {
 	return fmt.Sprintf("unattributed (%s or %s)", strings.Join(may[:last], ", "), may[last])
 }
 
-// wrong is the container that stopped last, if it did not stop as asked, and what it did instead.
-func (t Termination) wrong() (w struct{ container, text string }) {
+// badStop is the container that stopped last, if it did not stop as asked, and what it did instead.
+func (t Termination) badStop() (w struct{ container, text string }) {
 	var last *Stop
 	for i := range t.Stops {
 		if s := &t.Stops[i]; s.How != HowBefore && (last == nil || s.StoppedAt.After(last.StoppedAt)) {

@@ -115,7 +115,7 @@ func (t Timeline) words(spans []Span) string {
 	if first.Phase != PhaseUnattributed || len(first.MergedWith) == 0 {
 		words := t.wordsOf(first.Phase, spans)
 		if first.Phase == PhasePull {
-			words += t.rateOf(spans) + t.besideOf(spans) + t.lazilyOf(spans)
+			words += t.rateOf(spans) + t.concurrencyOf(spans) + t.lazilyOf(spans)
 		}
 		return words
 	}
@@ -228,8 +228,8 @@ func (t Timeline) rateOf(spans []Span) string {
 	return fmt.Sprintf(" at %.1f MiB/s", float64(bytes)/(1<<20)/took.Seconds())
 }
 
-// besideOf says how many other pulls shared the node's link with those in spans, in words; empty if none is known.
-func (t Timeline) besideOf(spans []Span) string {
+// concurrencyOf says how many other pulls shared the node's link with those in spans, in words; empty if none is known.
+func (t Timeline) concurrencyOf(spans []Span) string {
 	least, most := math.MaxInt, 0
 	for _, s := range spans {
 		beside := 0

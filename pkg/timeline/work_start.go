@@ -9,17 +9,17 @@ const relistEvery = time.Second
 // Kubelet takes a container from its image to its start in one go (pkg/kubelet/kuberuntime, startContainer), one container
 // after the other. So what it did before it made a container bounds when it looked for that container's image.
 
-// turnOf is when kubelet turned at the earliest to a container, in the go in which it was made: the sandbox ran then, the init
+// workStart is when kubelet turned at the earliest to a container, in the go in which it was made: the sandbox ran then, the init
 // containers before it had ended, and so had the start of every container that ran before it was made. One that ran later
 // was passed over, as in back-off. A container that was refused had an earlier go, in which it may have been pulled, and
 // only what every go waits for counts.
-func (e *Evidence) turnOf(c *Container) instant {
+func (e *Evidence) workStart(c *Container) instant {
 	index := e.indexOf(c.Name)
-	turn, made, refused, volume := minInstant, e.madeSince(index), e.wasRefused(index), e.isVolume(index)
+	turn, made, refused, volume := minInstant, e.createdSince(index), e.createFailed(index), e.isVolume(index)
 	if volume { // comes before every container
 		made = e.usedBy(index)
 	}
-	for _, known := range e.claims {
+	for _, known := range e.constraints {
 		if known.origin > originStatus || known.earliest <= turn || known.key.container == index {
 			continue
 		}
@@ -29,15 +29,15 @@ func (e *Evidence) turnOf(c *Container) instant {
 				turn = known.earliest // its latest instant is not known of every runtime
 			}
 		case volume, known.latest > made:
-		case known.key.mark == MarkRunning && !refused, e.awaited(known.key, c):
+		case known.key.mark == MarkRunning && !refused, e.mustPrecede(known.key, c):
 			turn = known.earliest
 		}
 	}
 	return turn
 }
 
-// awaited says that kubelet turns to a container no sooner than at that mark of another one.
-func (e *Evidence) awaited(k markKey, c *Container) bool {
+// mustPrecede says that kubelet turns to a container no sooner than at that mark of another one.
+func (e *Evidence) mustPrecede(k markKey, c *Container) bool {
 	if k.mark != MarkRunning && k.mark != MarkFinished {
 		return false
 	}
@@ -58,12 +58,12 @@ func (e *Evidence) predecessor(name string, c *Container) *Container {
 	return nil
 }
 
-// madeSince is when at the earliest a container was made, or began to run if nobody tells when it was made: kubelet does
+// createdSince is when at the earliest a container was made, or began to run if nobody tells when it was made: kubelet does
 // nothing else in between. It is maxInstant while that is not known.
-func (e *Evidence) madeSince(index int16) instant {
+func (e *Evidence) createdSince(index int16) instant {
 	for _, mark := range [...]Mark{MarkContainerCreated, MarkRunning} {
 		since := minInstant
-		for _, known := range e.claims {
+		for _, known := range e.constraints {
 			if known.key == (markKey{index, 0, mark}) {
 				since = max(since, known.earliest)
 			}
@@ -75,8 +75,8 @@ func (e *Evidence) madeSince(index int16) instant {
 	return maxInstant
 }
 
-// wasRefused says that kubelet had a container's image, and could not make the container.
-func (e *Evidence) wasRefused(index int16) bool {
+// createFailed says that kubelet had a container's image, and could not make the container.
+func (e *Evidence) createFailed(index int16) bool {
 	_, refused := e.latest(markKey{index, 0, MarkConfigRefused})
 	_, failed := e.latest(markKey{index, 0, MarkCreateFailed})
 	return refused || failed
@@ -85,15 +85,15 @@ func (e *Evidence) wasRefused(index int16) bool {
 // foundPresent says that somebody brought the image before kubelet turned to the container, and looked.
 func (e *Evidence) foundPresent(c *Container, image *imageEvidence) bool {
 	first := image.last.FirstPulledAt
-	return c.PullPolicy != PullAlways && !first.IsZero() && at(first) < e.turnOf(c)
+	return c.PullPolicy != PullAlways && !first.IsZero() && at(first) < e.workStart(c)
 }
 
-// mayTurnLater says that kubelet may have turned to a container only after an instant, long as the one before was over by
+// mayStartWorkLater says that kubelet may have turned to a container only after an instant, long as the one before was over by
 // then: it sees that an init container ended when it lists what runs, waits for a sidecar's startup probe and for a post-start
 // hook, and in back-off; from that it goes on to making the container at once.
-func (f *fold) mayTurnLater(c *Container, index int16, then instant) bool {
+func (f *fold) mayStartWorkLater(c *Container, index int16, then instant) bool {
 	if f.pulls[index].final > 0 {
-		return f.e.madeSince(index)-then > instant(statusPatience)
+		return f.e.createdSince(index)-then > instant(statusPatience)
 	}
 	for i := range f.e.pod.Containers {
 		before := &f.e.pod.Containers[i]
