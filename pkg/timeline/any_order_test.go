@@ -37,14 +37,14 @@ func TestEndingsInAnyOrder(t *testing.T) {
 	for _, path := range scriptPaths(t, "testdata/endings/*.script") {
 		input, _ := readScript(t, path)
 		s := parseScript(t, input)
-		if ending(s.observations) == nil {
+		if endingOf(s.observations) == nil {
 			continue // there is none to be told of
 		}
-		want := ending(s.observations).Termination(s.asOf, s.skew)
+		want := endingOf(s.observations).Termination(s.asOf, s.skew)
 		random := rand.New(rand.NewPCG(1, 2))
 		for range 50 {
 			again := append([]Observation{s.observations[0]}, shuffledButTheRuntime(random, append(slices.Clone(s.observations), s.observations...))...)
-			if got := ending(again).Termination(s.asOf, s.skew); !reflect.DeepEqual(got, want) {
+			if got := endingOf(again).Termination(s.asOf, s.skew); !reflect.DeepEqual(got, want) {
 				t.Fatalf("%s: order changes the termination:\n%+v\nwant\n%+v", path, got, want)
 			}
 		}

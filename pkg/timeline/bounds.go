@@ -58,13 +58,13 @@ func (os origins) has(o origin) bool { return os&(1<<o) != 0 }
 
 // String names each, in the order of trust.
 func (os origins) String() string {
-	var words []string
+	var names []string
 	for o := range originSources {
 		if os.has(origin(o)) {
-			words = append(words, origin(o).String())
+			names = append(names, origin(o).String())
 		}
 	}
-	return strings.Join(words, ", ")
+	return strings.Join(names, ", ")
 }
 
 // sources lists who is behind the origins, each once, in the order of trust. Nobody may change the list.
@@ -105,11 +105,11 @@ func (f *fold) spanError(from, to *bound) time.Duration {
 	shortest := max(0, to.earliest.sub(from.latest))
 	bounded := max(longest-estimate, estimate-shortest, 0)
 	if message, ok := f.reportedLength(from.key, to.key); ok {
-		told := message.Pull
+		reported := message.Pull
 		if to.key.mark == MarkPullStarted {
-			told = message.Waiting - message.Pull
+			reported = message.Waiting - message.Pull
 		}
-		bounded = min(bounded, (estimate-told).Abs()+message.Unit+durationSlack)
+		bounded = min(bounded, (estimate-reported).Abs()+message.Unit+durationSlack)
 	}
 	return max(bounded, credentials)
 }
@@ -132,14 +132,14 @@ func (f *fold) credentials(from, to *bound) time.Duration {
 // reportedLength says that kubelet told the length between two marks itself, which is nearer to the truth
 // than the difference of their stamps.
 func (f *fold) reportedLength(from, to markKey) (pullLengths, bool) {
-	if from.container == podWide || from.container != to.container || f.pulls[from.container].final != to.attempt {
+	if from.container == podWide || from.container != to.container || f.pulls[from.container].finalAttempt != to.attempt {
 		return pullLengths{}, false
 	}
-	told := f.pulls[from.container].pulled.lengths
+	reported := f.pulls[from.container].pulled.lengths
 	switch {
 	case from.mark == MarkPullStarted && to.mark == MarkPullFinished && f.pulls[from.container].eventOnTime(),
-		from.mark == MarkPullRequested && to.mark == MarkPullStarted && told.WaitingTimed:
-		return told, told.Timed
+		from.mark == MarkPullRequested && to.mark == MarkPullStarted && reported.WaitingTimed:
+		return reported, reported.Timed
 	}
 	return pullLengths{}, false
 }

@@ -26,8 +26,8 @@ func (f *fold) validUntil(t *Timeline, cut bool) instant {
 			return f.asOf // it may be as long as the phase, in which several may be at work
 		}
 		until = at(f.e.givesUpAt())
-		if told := len(t.Said); told < len(f.e.messages) {
-			until = min(until, at(f.e.messages[told].At))
+		if reported := len(t.Said); reported < len(f.e.messages) {
+			until = min(until, at(f.e.messages[reported].At))
 		}
 	}
 	until = min(until, f.changesFrom(t))

@@ -78,9 +78,9 @@ func TestToldAgainLikeFoldedAnew(t *testing.T) {
 		check("nonsense", seed, Scope{Runtime: true, Events: true}, RandomObservations(seed))
 	}
 	for seed := range uint64(60) {
-		for _, s := range sights {
+		for _, s := range sourceSets {
 			random := rand.New(rand.NewPCG(seed, 12))
-			w := &witness{life: live(rand.New(rand.NewPCG(seed, 11))), random: random, loss: s.loss(random)}
+			w := &simulatedSources{simulatedPod: simulate(rand.New(rand.NewPCG(seed, 11))), random: random, loss: s.loss(random)}
 			observations := w.observe(s.scope)
 			check(s.name, seed, s.scope, observations)
 			slices.SortStableFunc(observations, func(a, b Observation) int { return arrivedAt(a).Compare(arrivedAt(b)) })

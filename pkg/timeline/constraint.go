@@ -73,14 +73,14 @@ var originSources = [...]Source{
 
 func (o origin) source() Source { return originSources[o] }
 
-// originWords are what each origin adds to its source's name, of which a source may have several.
-var originWords = [...]string{
+// originNames are what each origin adds to its source's name, of which a source may have several.
+var originNames = [...]string{
 	originRuntime: "stamp", originStore: "stamp", originEventName: "Event's name", originEventDuration: "kubelet's duration",
 	originEventSecond: "kubelet's stamp", originStatus: "kubelet's stamp", originEventArrival: "arrival", originArrival: "arrival",
 	originControlPlane: "control plane's stamp",
 }
 
-func (o origin) String() string { return fmt.Sprintf("%s (%s)", o.source(), originWords[o]) }
+func (o origin) String() string { return fmt.Sprintf("%s (%s)", o.source(), originNames[o]) }
 
 // lean says where in its interval a claim's instant most likely lies.
 type lean uint8

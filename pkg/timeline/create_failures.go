@@ -14,8 +14,8 @@ func (e *Evidence) applyCreateFailure(o EventSeen) {
 	if o.Reason != "Failed" || o.Container == "" {
 		return
 	}
-	for _, words := range notConfigTexts {
-		if !strings.Contains(o.Message, words) {
+	for _, text := range notConfigTexts {
+		if !strings.Contains(o.Message, text) {
 			continue
 		}
 		if _, c := e.container(o.Container); c != nil && !c.notConfig {

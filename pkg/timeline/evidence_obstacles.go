@@ -188,7 +188,7 @@ const firstCheck = instant(2 * time.Second)
 // there when kubelet first looked was there before; of one that was named later nothing tells since when it was.
 func (f *fold) phasesBeforeFirst(begun step) []Phase {
 	first, acknowledged := f.obstacles[0], f.bounds.find(podMark(MarkAcknowledged))
-	phases := first.from.row().first
+	phases := first.from.row().before
 	if acknowledged == nil || first.earliest-acknowledged.latest <= firstCheck {
 		return phases
 	}
@@ -253,7 +253,7 @@ func (o obstacleOccurrence) dueBy() instant {
 
 // phasesAfterRetry is what a pod may have waited for after kubelet was due to try again and before it named the next obstacle.
 func (f *fold) phasesAfterRetry(begun step, before, next obstacleOccurrence) []Phase {
-	return union([]Phase{begun.phase}, begun.also, before.from.row().phases, next.from.row().first, []Phase{PhaseKubeletSync}, f.unreportedObstacles())
+	return union([]Phase{begun.phase}, begun.also, before.from.row().phases, next.from.row().before, []Phase{PhaseKubeletSync}, f.unreportedObstacles())
 }
 
 // phasesBetween is what a pod waited for from one obstacle until an instant at which another one was named, if any was.
@@ -272,7 +272,7 @@ func (f *fold) phasesBetween(o obstacleOccurrence, until instant, next *obstacle
 	if next != nil {
 		add(next)
 		if next.row().sandbox && o.from.row().sandbox && next.first.earliest-o.latest > instant(podRetry+retrySlack) {
-			for _, p := range next.row().first { // the try that failed took long, with whatever comes before what failed
+			for _, p := range next.row().before { // the try that failed took long, with whatever comes before what failed
 				if p != PhaseVolumes && !slices.Contains(phases, p) {
 					phases = append(phases, p)
 				}

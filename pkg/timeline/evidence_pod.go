@@ -135,15 +135,15 @@ func (e *Evidence) keepReason(o PodSeen) {
 	if !o.Pod.DeletedAt.IsZero() || o.Pod.Phase == "Failed" || o.Pod.Phase == "Succeeded" {
 		return
 	}
-	told := waitingReason{at: at(o.ArrivedAt)}
+	latest := waitingReason{at: at(o.ArrivedAt)}
 	for _, c := range o.Pod.Containers {
 		if c.State == StateWaiting && c.WaitingReason != "ContainerCreating" && c.WaitingReason != "PodInitializing" {
-			told.reason = cmp.Or(told.reason, c.WaitingReason)
+			latest.reason = cmp.Or(latest.reason, c.WaitingReason)
 		}
 	}
-	if told.compare(e.waiting) > 0 {
-		e.changed = e.changed || told.reason != e.waiting.reason
-		e.waiting = told
+	if latest.compare(e.waiting) > 0 {
+		e.changed = e.changed || latest.reason != e.waiting.reason
+		e.waiting = latest
 	}
 }
 
@@ -177,17 +177,17 @@ func (e *Evidence) applyStatus(o PodSeen, c Container) {
 	if evidence == nil {
 		return
 	}
-	told := func(m Mark, attempt int, stamp time.Time) {
+	addRun := func(m Mark, attempt int, stamp time.Time) {
 		if !stamp.IsZero() {
 			k := markKey{container: index, mark: m, attempt: clampAttempt(attempt)}
 			e.constrain(second(k, originStatus, stamp))
 			e.constrain(arrival(k, originArrival, o.ArrivedAt, false))
 		}
 	}
-	told(MarkRunning, c.Attempt, c.StartedAt)
+	addRun(MarkRunning, c.Attempt, c.StartedAt)
 	if c.State == StateTerminated {
 		if !lostRun(c.EndReason, c.ExitCode) {
-			told(MarkFinished, c.Attempt, c.FinishedAt)
+			addRun(MarkFinished, c.Attempt, c.FinishedAt)
 		}
 		e.keepExit(evidence, c.Attempt, c.ExitCode)
 	}
@@ -197,9 +197,9 @@ func (e *Evidence) applyStatus(o PodSeen, c Container) {
 			last = c.Attempt // in back-off kubelet calls the current run the last one (kubelet_pods.go)
 		}
 		if last >= 0 {
-			told(MarkRunning, last, c.LastRun.StartedAt)
+			addRun(MarkRunning, last, c.LastRun.StartedAt)
 			if !lostRun(c.LastRun.Reason, c.LastRun.ExitCode) {
-				told(MarkFinished, last, c.LastRun.FinishedAt)
+				addRun(MarkFinished, last, c.LastRun.FinishedAt)
 			}
 			e.keepExit(evidence, last, c.LastRun.ExitCode)
 		}
@@ -253,8 +253,8 @@ var createFailureMarks = map[string]Mark{
 // applyPullFailure reads a status that says that a pull had failed: kubelet writes it right after. It is of use where
 // the Events that tell of failures are not seen.
 func (e *Evidence) applyPullFailure(c *containerEvidence, o PodSeen, why imagepull.Failure) {
-	told := arrival(markKey{}, originArrival, o.ArrivedAt, o.Live)
-	f := failureEvent{window{told.origin, told.lean, told.earliest, told.latest}, 0, why}
+	news := arrival(markKey{}, originArrival, o.ArrivedAt, o.Live)
+	f := failureEvent{window{news.origin, news.lean, news.earliest, news.latest}, 0, why}
 	if c.statusFailure == nil || f.compare(*c.statusFailure) < 0 {
 		c.statusFailure, e.changed = &f, true
 	}
@@ -294,7 +294,7 @@ func (e *Evidence) applyNetwork(o RuntimeSeen) {
 }
 
 func (e *Evidence) applySandbox(s Sandbox) {
-	told := func(m Mark, o origin, stamp time.Time) {
+	addPoint := func(m Mark, o origin, stamp time.Time) {
 		if !stamp.IsZero() {
 			e.constrain(point(markKey{podWide, clampAttempt(s.Attempt), m}, o, stamp))
 		}
@@ -302,11 +302,11 @@ func (e *Evidence) applySandbox(s Sandbox) {
 	if known := e.imageKnown.with(clampAttempt(s.Attempt)); s.ImageKnown && known != e.imageKnown {
 		e.imageKnown, e.changed = known, true
 	}
-	told(MarkSandboxBegun, originStore, s.BegunAt)
-	told(MarkSandboxImageResolved, originStore, s.ImageResolvedAt)
-	told(MarkSandboxImagePulled, originStore, s.ImagePulledAt)
-	told(MarkNetworkReady, originRuntime, s.NetworkReadyAt)
-	told(MarkSandboxRunning, originStore, s.RunningAt)
+	addPoint(MarkSandboxBegun, originStore, s.BegunAt)
+	addPoint(MarkSandboxImageResolved, originStore, s.ImageResolvedAt)
+	addPoint(MarkSandboxImagePulled, originStore, s.ImagePulledAt)
+	addPoint(MarkNetworkReady, originRuntime, s.NetworkReadyAt)
+	addPoint(MarkSandboxRunning, originStore, s.RunningAt)
 	if !s.CreatedAt.IsZero() {
 		begun := markKey{podWide, clampAttempt(s.Attempt), MarkSandboxBegun}
 		e.constrain(constraint{key: begun, origin: originRuntime, earliest: minInstant, latest: at(s.CreatedAt)})
@@ -320,17 +320,17 @@ func (e *Evidence) applyRun(r ContainerRun) {
 	if evidence == nil {
 		return
 	}
-	told := func(m Mark, stamp time.Time) {
+	addPoint := func(m Mark, stamp time.Time) {
 		if !stamp.IsZero() {
 			e.constrain(point(markKey{index, clampAttempt(r.Attempt), m}, originRuntime, stamp))
 		}
 	}
-	told(MarkContainerCreated, r.CreatedAt)
-	told(MarkRunning, r.StartedAt)
+	addPoint(MarkContainerCreated, r.CreatedAt)
+	addPoint(MarkRunning, r.StartedAt)
 	if r.endUnknown() {
 		e.constrain(constraint{key: markKey{index, clampAttempt(r.Attempt), MarkFinished}, origin: originRuntime, earliest: at(r.StartedAt), latest: at(r.FinishedAt)})
 	} else {
-		told(MarkFinished, r.FinishedAt)
+		addPoint(MarkFinished, r.FinishedAt)
 	}
 	if !r.FinishedAt.IsZero() {
 		e.keepExit(evidence, r.Attempt, r.ExitCode)

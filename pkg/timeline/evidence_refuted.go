@@ -43,18 +43,18 @@ func (r refuter) firstCredible(c *containerEvidence) (p pulledEvent, refuted []r
 	if !c.pulled.known() {
 		return pulledEvent{}, nil
 	}
-	if why := r.refutes(c.pulled); why != "" {
-		refuted = append(refuted, refutedEvent{c.pulled, why})
+	if reason := r.refutes(c.pulled); reason != "" {
+		refuted = append(refuted, refutedEvent{c.pulled, reason})
 	} else {
 		p = c.pulled
 	}
 	for _, o := range c.laterPulled {
-		switch why := r.refutes(o); {
-		case !p.known() && why != "":
-			refuted = append(refuted, refutedEvent{o, why})
+		switch reason := r.refutes(o); {
+		case !p.known() && reason != "":
+			refuted = append(refuted, refutedEvent{o, reason})
 		case !p.known():
 			p = o
-		case why == "" && o.began() <= p.latest && !p.present && !o.present && p.lengths != o.lengths:
+		case reason == "" && o.began() <= p.latest && !p.present && !o.present && p.lengths != o.lengths:
 			p.latest, p.lean, p.lengths = max(p.latest, o.latest), leanNone, pullLengths{}
 		}
 	}
@@ -86,14 +86,14 @@ func (e *Evidence) refuter(index int16) refuter {
 // volumes then; its first sandbox ran, and it starts ephemeral containers first; and it was done with the init containers and sidecars
 // before. That it was done with a main container tells nothing: it goes on from one that it cannot start, and starts it later.
 func (e *Evidence) firstWorkStart(c *Container) instant {
-	turn := minInstant
+	start := minInstant
 	if e.pod.ReadAt.IsZero() && !e.pod.AcknowledgedAt.IsZero() {
-		turn = at(e.pod.AcknowledgedAt)
+		start = at(e.pod.AcknowledgedAt)
 	}
 	if c.Kind == KindImageVolume {
-		return turn
+		return start
 	}
-	turn = max(turn, e.runtimeEarliest(podMark(MarkSandboxRunning)))
+	start = max(start, e.runtimeEarliest(podMark(MarkSandboxRunning)))
 	for i := range e.pod.Containers {
 		before := &e.pod.Containers[i]
 		if before.Name == c.Name || c.Kind == KindEphemeral {
@@ -103,10 +103,10 @@ func (e *Evidence) firstWorkStart(c *Container) instant {
 			continue
 		}
 		if index := e.indexNear(i, before.Name); index != podWide {
-			turn = max(turn, e.completedAt(before, index))
+			start = max(start, e.completedAt(before, index))
 		}
 	}
-	return turn
+	return start
 }
 
 // completedAt is when kubelet went on for the first time from an init container or a sidecar at the earliest, as the runtime says.
@@ -157,8 +157,8 @@ func (p *pullEvidence) findRequests(e *Evidence, index int16) {
 		switch {
 		case p.tooEarly(w.latest) != "":
 			p.refuted = true
-		case p.requested == constraint{}:
-			p.requested = w.constraint(key)
+		case p.firstRequest == constraint{}:
+			p.firstRequest = w.constraint(key)
 		}
 	}
 	for _, w := range own.inspected {
@@ -170,7 +170,7 @@ func (p *pullEvidence) findRequests(e *Evidence, index int16) {
 
 // requests are those for a container's image that nothing refutes, whatever came of them.
 func (p *pullEvidence) requests(yield func(constraint) bool) {
-	if p.requested != (constraint{}) && !yield(p.requested) {
+	if p.firstRequest != (constraint{}) && !yield(p.firstRequest) {
 		return
 	}
 	for _, c := range p.laterRequests {
@@ -232,8 +232,8 @@ func (e *Evidence) absentUntil(index int16) instant {
 
 // refutesFailure is why kubelet's word that a pull failed cannot be true; empty if nothing refutes it.
 func (e *Evidence) refutesFailure(index int16, r refuter, pulled pulledEvent, failed failureEvent) string {
-	if why := r.tooEarly(failed.latest); why != "" {
-		return why
+	if reason := r.tooEarly(failed.latest); reason != "" {
+		return reason
 	}
 	began := pulled.latest - instant(pulled.lengths.Waiting)
 	if pulled.lengths.WaitingTimed && began < failed.earliest && failed.latest < pulled.earliest && e.runtimeConfirms(index, pulled) {
@@ -265,16 +265,16 @@ func (f *fold) refutations(index int16) []markConflict {
 	pulled, refuted := r.firstCredible(evidence)
 	var all []markConflict
 	for _, failed := range evidence.failures {
-		if why := f.e.refutesFailure(index, r, pulled, failed); why != "" {
+		if reason := f.e.refutesFailure(index, r, pulled, failed); reason != "" {
 			c := failed.constraint(markKey{index, 0, MarkPullFailed})
-			all = append(all, markConflict{c.key, fmt.Sprintf("%s says %s: %s", c.origin, interval(c.earliest, c.latest), why)})
+			all = append(all, markConflict{c.key, fmt.Sprintf("%s says %s: %s", c.origin, interval(c.earliest, c.latest), reason)})
 		}
 	}
 	early := func(windows []window, mark Mark) {
 		for _, w := range windows {
-			if why := r.tooEarly(w.latest); why != "" {
+			if reason := r.tooEarly(w.latest); reason != "" {
 				c := w.constraint(markKey{index, 0, mark})
-				all = append(all, markConflict{c.key, fmt.Sprintf("%s says %s: %s", c.origin, interval(c.earliest, c.latest), why)})
+				all = append(all, markConflict{c.key, fmt.Sprintf("%s says %s: %s", c.origin, interval(c.earliest, c.latest), reason)})
 			}
 		}
 	}

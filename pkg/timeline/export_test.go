@@ -45,4 +45,4 @@ func RandomObservations(seed uint64) []Observation {
 }
 
 // EndingOf is what observations say of their pod's end; nil if nobody asked for one.
-func EndingOf(observations []Observation) *Ending { return ending(observations) }
+func EndingOf(observations []Observation) *Ending { return endingOf(observations) }

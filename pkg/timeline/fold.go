@@ -104,7 +104,7 @@ func (f *fold) gather() {
 	for i := range f.pulls {
 		f.pulls[i].runtimeEnd = f.pullEnd(int16(i))
 		for c := range f.pulls[i].requests {
-			if c.key.attempt <= f.pulls[i].final {
+			if c.key.attempt <= f.pulls[i].finalAttempt {
 				f.add(c)
 			}
 		}

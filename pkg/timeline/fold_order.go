@@ -63,7 +63,7 @@ func (f *fold) workOrder() []sequence {
 	var all []sequence
 	for _, c := range f.containers {
 		index := f.index(c.Name)
-		started := f.bounds.find(markKey{index, f.pulls[index].final, MarkPullStarted})
+		started := f.bounds.find(markKey{index, f.pulls[index].finalAttempt, MarkPullStarted})
 		created := f.bounds.find(markKey{index, 0, MarkContainerCreated})
 		if c.Kind != KindMain || f.e.createFailed(index) || started == nil || created == nil || started.origins != origins(0).with(originStore) {
 			continue

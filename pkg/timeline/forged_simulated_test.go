@@ -8,8 +8,8 @@ import (
 	"time"
 )
 
-// crowded is a pod of so many containers, each of which has failed as often as is kept.
-func crowded(containers int) *Evidence {
+// fullEvidence is a pod of so many containers, each of which has failed as often as is kept.
+func fullEvidence(containers int) *Evidence {
 	pod := Pod{UID: "u", RuntimeUID: "u", CreatedAt: base, AcknowledgedAt: base}
 	for i := range containers {
 		pod.Containers = append(pod.Containers, Container{Name: fmt.Sprint("c", i), Kind: KindMain, Image: fmt.Sprint("image", i), State: StateWaiting})
@@ -34,7 +34,7 @@ func crowded(containers int) *Evidence {
 // time. What looks for each container among all of them takes sixteen times as long, at the least.
 func TestACrowdedPodCostsInProportion(t *testing.T) {
 	fastest := func(containers int) time.Duration {
-		e, least := crowded(containers), time.Duration(1<<62)
+		e, least := fullEvidence(containers), time.Duration(1<<62)
 		for range 7 {
 			begun := time.Now()
 			e.fold(at(base.Add(time.Hour)), Skew{})
@@ -51,7 +51,7 @@ func TestACrowdedPodCostsInProportion(t *testing.T) {
 
 // BenchmarkFoldCrowded folds the most that one pod can be made to hold.
 func BenchmarkFoldCrowded(b *testing.B) {
-	e := crowded(maxContainers)
+	e := fullEvidence(maxContainers)
 	b.ReportAllocs()
 	for b.Loop() {
 		e.fold(at(base.Add(time.Hour)), Skew{})
@@ -59,10 +59,10 @@ func BenchmarkFoldCrowded(b *testing.B) {
 }
 
 // forge makes up Events about a pod, as whoever may create Events in its namespace can: of any time up to their arrival.
-func (w *witness) forge(n int) []Observation {
+func (w *simulatedSources) forge(n int) []Observation {
 	var forged []Observation
 	end := w.now
-	begin := w.marks[lifeMark{mark: MarkCreated}]
+	begin := w.marks[trueMark{mark: MarkCreated}]
 	for range n {
 		c := w.containers[w.random.IntN(len(w.containers))]
 		at := begin.Add(time.Duration(w.random.Int64N(int64(end.Sub(begin)))))
@@ -86,11 +86,11 @@ func TestForgedEventsInSimulatedLives(t *testing.T) {
 	scope := Scope{Runtime: true, Events: true}
 	compared := 0
 	for seed := range uint64(400) {
-		l := live(rand.New(rand.NewPCG(seed, 11)))
+		l := simulate(rand.New(rand.NewPCG(seed, 11)))
 		if !l.endsOnce() {
 			continue
 		}
-		w := &witness{life: l, random: rand.New(rand.NewPCG(seed, 13))}
+		w := &simulatedSources{simulatedPod: l, random: rand.New(rand.NewPCG(seed, 13))}
 		honest := w.observe(scope)
 		var forged []Observation
 		for _, o := range w.forge(14) {
@@ -138,12 +138,12 @@ var anyForgeries = []struct{ reason, message string }{
 }
 
 // forgeAny makes up Events of every kind, of times at which the runtime tells what kubelet was at; ok is false where it does not.
-func (w *witness) forgeAny(forgery struct{ reason, message string }) (o EventSeen, ok bool) {
+func (w *simulatedSources) forgeAny(forgery struct{ reason, message string }) (o EventSeen, ok bool) {
 	c := w.containers[w.random.IntN(len(w.containers))]
-	ran := w.marks[lifeMark{mark: MarkSandboxRunning}]
+	ran := w.marks[trueMark{mark: MarkSandboxRunning}]
 	from := ran
 	if !slices.Contains([]string{"FailedMount", "NetworkNotReady", "FailedCreatePodSandBox", "FailedCreatePodContainer", "FailedPrepareDynamicResources"}, forgery.reason) {
-		from = w.marks[lifeMark{mark: MarkCreated}]
+		from = w.marks[trueMark{mark: MarkCreated}]
 	}
 	if !from.Before(w.now) {
 		return o, false
@@ -162,7 +162,7 @@ func (w *witness) forgeAny(forgery struct{ reason, message string }) (o EventSee
 	// it turns while one is not made; and of a startup probe the pod's status.
 	for _, other := range w.containers {
 		turned := slices.IndexFunc(w.truth, func(s stretch) bool { return s.container == other.Name })
-		if (other == c || other.Kind == KindMain) && amid(w.truth[turned].start, w.marks[lifeMark{MarkContainerCreated, other.Name, 0}]) {
+		if (other == c || other.Kind == KindMain) && amid(w.truth[turned].start, w.marks[trueMark{MarkContainerCreated, other.Name, 0}]) {
 			return o, false
 		}
 	}
@@ -180,11 +180,11 @@ func TestAnyForgedEventsInSimulatedLives(t *testing.T) {
 	scope := Scope{Runtime: true, Events: true}
 	forged := map[string]int{}
 	for seed := range uint64(1500) {
-		l := live(rand.New(rand.NewPCG(seed, 11)))
+		l := simulate(rand.New(rand.NewPCG(seed, 11)))
 		if !l.endsOnce() || !l.stamped {
 			continue
 		}
-		w := &witness{life: l, random: rand.New(rand.NewPCG(seed, 14))}
+		w := &simulatedSources{simulatedPod: l, random: rand.New(rand.NewPCG(seed, 14))}
 		honest := w.observe(scope)
 		all := slices.Clone(honest)
 		for range 8 {
@@ -199,13 +199,13 @@ func TestAnyForgedEventsInSimulatedLives(t *testing.T) {
 			for _, o := range observations {
 				e.Apply(o)
 			}
-			told, _ := e.Timeline(l.now.Add(time.Minute), Skew{})
-			p := &promise{life: l, got: told, complete: true, now: l.now.Add(time.Minute)}
+			got, _ := e.Timeline(l.now.Add(time.Minute), Skew{})
+			p := &propertyCheck{simulatedPod: l, got: got, complete: true, now: l.now.Add(time.Minute)}
 			return p.check(), p.summary()
 		}
 		before, _ := check(honest)
 		after, summary := check(all)
-		for _, p := range []property{nobodyBlamed, causeBlamed} {
+		for _, p := range []property{noOvercharge, noCauseOvercharge} {
 			if after[p] != "" && before[p] == "" {
 				t.Fatalf("seed %d: %s: %s\n%s%+v", seed, p, after[p], summary, all[len(honest):])
 			}
@@ -235,7 +235,7 @@ func phasesOf(t *testing.T, scope Scope, observations []Observation, now time.Ti
 
 // BenchmarkAdvanceCrowded is what one more observation of such a pod costs, before anybody wants its timeline.
 func BenchmarkAdvanceCrowded(b *testing.B) {
-	e := crowded(maxContainers)
+	e := fullEvidence(maxContainers)
 	b.ReportAllocs()
 	for i := 0; b.Loop(); i++ {
 		at := base.Add(time.Duration(i) * time.Millisecond)

@@ -31,9 +31,9 @@ const (
 // obstacleRow is what an obstacle says of the time around the Event that names it.
 type obstacleRow struct {
 	phases []Phase // what the pod waits for; several if the Event does not tell them apart
-	// first is what may lie between kubelet's taking the pod up and the first of these Events. What was missing when
+	// before is what may lie between kubelet's taking the pod up and the first of these Events. What was missing when
 	// kubelet first looked was missing before.
-	first []Phase
+	before []Phase
 	// sandbox says that an attempt to make a sandbox failed.
 	sandbox bool
 	// retry is how long after the given number of such Events kubelet tries again at the latest; nil if only the
@@ -44,37 +44,37 @@ type obstacleRow struct {
 // obstacleTable has a row an obstacle, in the order of the constants.
 var obstacleTable = [...]obstacleRow{
 	obstacleNetworkNotReady: {
-		phases: []Phase{PhaseNetwork}, first: []Phase{PhaseNetwork}, retry: func(int) time.Duration { return networkRetry }},
+		phases: []Phase{PhaseNetwork}, before: []Phase{PhaseNetwork}, retry: func(int) time.Duration { return networkRetry }},
 	obstacleMountConfig: {
-		phases: []Phase{PhasePodConfig}, first: []Phase{PhasePodConfig}, retry: mountRetry},
+		phases: []Phase{PhasePodConfig}, before: []Phase{PhasePodConfig}, retry: mountRetry},
 	obstacleMountAPI: {
-		phases: []Phase{PhaseAPIServer}, first: []Phase{PhaseAPIServer}, retry: mountRetry},
+		phases: []Phase{PhaseAPIServer}, before: []Phase{PhaseAPIServer}, retry: mountRetry},
 	obstacleMountSync: {
 		phases: []Phase{PhaseAPIServer, PhasePodConfig, PhaseKubeletSync},
-		first:  []Phase{PhaseAPIServer, PhasePodConfig, PhaseKubeletSync}, retry: mountRetry},
+		before: []Phase{PhaseAPIServer, PhasePodConfig, PhaseKubeletSync}, retry: mountRetry},
 	obstacleNotRegistered: {
-		phases: []Phase{PhaseNetwork, PhaseKubeletSync}, first: []Phase{PhaseNetwork, PhaseKubeletSync}, retry: mountRetry},
-	obstacleMount: {phases: []Phase{PhaseVolumes}, first: []Phase{PhaseVolumes}, retry: mountRetry},
+		phases: []Phase{PhaseNetwork, PhaseKubeletSync}, before: []Phase{PhaseNetwork, PhaseKubeletSync}, retry: mountRetry},
+	obstacleMount: {phases: []Phase{PhaseVolumes}, before: []Phase{PhaseVolumes}, retry: mountRetry},
 	obstaclePodSetup: {
-		phases: []Phase{PhaseKubeletSync, PhaseSandbox}, first: []Phase{PhaseKubeletSync, PhaseSandbox},
+		phases: []Phase{PhaseKubeletSync, PhaseSandbox}, before: []Phase{PhaseKubeletSync, PhaseSandbox},
 		retry: func(int) time.Duration { return podRetry }},
 	obstacleOther: {
-		phases: []Phase{PhaseVolumes, PhaseKubeletSync, PhaseSandbox}, first: []Phase{PhaseVolumes, PhaseKubeletSync, PhaseSandbox}},
+		phases: []Phase{PhaseVolumes, PhaseKubeletSync, PhaseSandbox}, before: []Phase{PhaseVolumes, PhaseKubeletSync, PhaseSandbox}},
 	obstacleDevice: {
-		phases: []Phase{PhaseDevice}, first: []Phase{PhaseVolumes, PhaseDevice}, retry: func(int) time.Duration { return resync }},
+		phases: []Phase{PhaseDevice}, before: []Phase{PhaseVolumes, PhaseDevice}, retry: func(int) time.Duration { return resync }},
 	obstacleSandboxNetwork: {
-		phases: []Phase{PhaseNetwork}, first: []Phase{PhaseVolumes, PhaseNetwork}, sandbox: true, retry: afterSandbox},
+		phases: []Phase{PhaseNetwork}, before: []Phase{PhaseVolumes, PhaseNetwork}, sandbox: true, retry: afterSandbox},
 	obstacleSandboxImage: {
-		phases: []Phase{PhaseSandboxImage}, first: []Phase{PhaseVolumes, PhaseNetwork, PhaseSandboxImage}, sandbox: true,
+		phases: []Phase{PhaseSandboxImage}, before: []Phase{PhaseVolumes, PhaseNetwork, PhaseSandboxImage}, sandbox: true,
 		retry: afterSandbox},
 	obstacleSandboxConfig: {
-		phases: []Phase{PhasePodConfig}, first: []Phase{PhaseVolumes, PhasePodConfig}, sandbox: true, retry: afterSandbox},
+		phases: []Phase{PhasePodConfig}, before: []Phase{PhaseVolumes, PhasePodConfig}, sandbox: true, retry: afterSandbox},
 	obstacleSandboxTimeout: {
 		phases:  []Phase{PhaseNetwork, PhaseSandboxImage, PhaseSandbox},
-		first:   []Phase{PhaseVolumes, PhaseNetwork, PhaseSandboxImage, PhaseSandbox},
+		before:  []Phase{PhaseVolumes, PhaseNetwork, PhaseSandboxImage, PhaseSandbox},
 		sandbox: true, retry: afterSandbox},
 	obstacleSandbox: {
-		phases: []Phase{PhaseSandbox}, first: []Phase{PhaseVolumes, PhaseNetwork, PhaseSandboxImage, PhaseSandbox}, sandbox: true, retry: afterSandbox},
+		phases: []Phase{PhaseSandbox}, before: []Phase{PhaseVolumes, PhaseNetwork, PhaseSandboxImage, PhaseSandbox}, sandbox: true, retry: afterSandbox},
 }
 
 // possibleObstacles is what may have held a pod up beside its volumes where no Event watch would have told of it.
@@ -113,10 +113,10 @@ func mountRetry(count int) time.Duration {
 
 func afterSandbox(int) time.Duration { return podRetry }
 
-// sandboxWords are the texts of containerd (internal/cri/server), CRI-O (server/sandbox_run_linux.go) and gRPC by which
+// sandboxTexts are the texts of containerd (internal/cri/server), CRI-O (server/sandbox_run_linux.go) and gRPC by which
 // the failure of a sandbox is known. Of several that match the first row counts.
-var sandboxWords = []struct {
-	words    string
+var sandboxTexts = []struct {
+	text     string
 	obstacle obstacle
 }{
 	{"failed to setup network for sandbox", obstacleSandboxNetwork},
@@ -138,9 +138,9 @@ var sandboxWords = []struct {
 // rootCA is the ConfigMap that every namespace gets from kube-controller-manager: that it is missing is no fault of the pod.
 const rootCA = `configmap "kube-root-ca.crt" not found`
 
-// mountWords are the texts of kubelet's volume plugins and managers (pkg/volume, pkg/kubelet/{secret,configmap}).
-var mountWords = []struct {
-	words    string
+// mountTexts are the texts of kubelet's volume plugins and managers (pkg/volume, pkg/kubelet/{secret,configmap}).
+var mountTexts = []struct {
+	text     string
 	obstacle obstacle
 }{
 	{"configmap  not found", obstacleMountConfig},
@@ -180,17 +180,17 @@ func obstacleOf(reason, message string) (o obstacle, ok bool) {
 		if strings.Contains(message, rootCA) {
 			return obstacleMountSync, true
 		}
-		for _, row := range mountWords {
+		for _, row := range mountTexts {
 			// What other volumes reach over a network may fail in the same words.
-			if strings.Contains(text, row.words) && (row.obstacle != obstacleMountAPI || strings.Contains(text, "failed to fetch token")) {
+			if strings.Contains(text, row.text) && (row.obstacle != obstacleMountAPI || strings.Contains(text, "failed to fetch token")) {
 				return row.obstacle, true
 			}
 		}
 		return obstacleMount, true
 	case "FailedCreatePodSandBox":
 		text := strings.ToLower(imagepull.WithoutQuotes(message))
-		for _, row := range sandboxWords {
-			if strings.Contains(text, row.words) {
+		for _, row := range sandboxTexts {
+			if strings.Contains(text, row.text) {
 				return row.obstacle, true
 			}
 		}

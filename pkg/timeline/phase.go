@@ -72,7 +72,7 @@ const (
 type phaseRow struct {
 	phase Phase
 	cause Cause
-	words string
+	text  string
 	about about
 }
 

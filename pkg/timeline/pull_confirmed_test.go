@@ -98,8 +98,8 @@ spec main app cold
 		"of this and another one": {"2.000 pod app waiting reason=ErrImagePull pullfailure=rate_limited\n12.000 pod app waiting reason=ImagePullBackOff pullfailure=other\n", false},
 	} {
 		script := parseScript(t, []byte(start+test.status+"at 20\n"))
-		told, _ := script.evidence().Timeline(script.asOf, script.skew)
-		if pulls := told.Pulls; len(pulls) != 1 || pulls[0].Failure != imagepull.FailureRateLimited || pulls[0].Unconfirmed != test.unconfirmed {
+		got, _ := script.evidence().Timeline(script.asOf, script.skew)
+		if pulls := got.Pulls; len(pulls) != 1 || pulls[0].Failure != imagepull.FailureRateLimited || pulls[0].Unconfirmed != test.unconfirmed {
 			t.Errorf("%s: %+v", name, pulls)
 		}
 	}

@@ -59,10 +59,10 @@ func (f *fold) pullEndWithoutEvent(index int16, image *imageEvidence) pullEnd {
 	if !image.wasAbsent() || first.IsZero() || used == maxInstant {
 		return pullEnd{}
 	}
-	mayBeOwn := f.pulls[index].final == 0 && image.pulledOnce() && at(last) <= used && at(image.last.askedAt) >= used
+	mayBeOwn := f.pulls[index].finalAttempt == 0 && image.pulledOnce() && at(last) <= used && at(image.last.askedAt) >= used
 	c := f.e.specOf(index)
-	if turn := f.e.workStart(c); !mayBeOwn || f.e.only(image.Ref) == nil || at(last) < turn || f.mayStartWorkLater(c, index, at(last)) {
-		return pullEnd{max(at(first), turn), maxInstant}
+	if start := f.e.workStart(c); !mayBeOwn || f.e.only(image.Ref) == nil || at(last) < start || f.mayStartWorkLater(c, index, at(last)) {
+		return pullEnd{max(at(first), start), maxInstant}
 	}
 	return pullEndBetween(at(last), at(last))
 }
@@ -116,11 +116,11 @@ func (p pullEvidence) endConstraints(finished markKey) []constraint {
 	if !p.pulled.known() {
 		return constraints
 	}
-	word := p.pulled.constraint(finished)
+	event := p.pulled.constraint(finished)
 	if !p.eventOnTime() {
-		word.earliest = minInstant
+		event.earliest = minInstant
 	}
-	return append(constraints, word)
+	return append(constraints, event)
 }
 
 // answerDelayed says that nothing tells what passed between the stamp of a container's image and kubelet's next step, because

@@ -11,18 +11,18 @@ import (
 // belongs to a restart.
 type pullEvidence struct {
 	refuter
-	requested     constraint // the first request for the image, by an Event; zero where none tells
+	firstRequest  constraint // the first request for the image, by an Event; zero where none tells
 	laterRequests []constraint
 
-	failures     []failedPull
-	pulled       pulledEvent
-	refuted      bool    // some Events count for nothing
-	maybeRestart bool    // there is such an Event, which may be about a restart
-	final        uint16  // the attempt that succeeded or goes on: one more than failed, or the last one asked for
-	layers       []Layer // that came with it; nil when the runtime does not tell
-	resumed      bool    // an attempt before it had begun to bring them
-	undated      bool    // others may have come with it, but the runtime does not tell when
-	runtimeEnd   pullEnd // when it ended, by the runtime's stamps
+	failures      []failedPull
+	pulled        pulledEvent
+	refuted       bool    // some Events count for nothing
+	maybeRestart  bool    // there is such an Event, which may be about a restart
+	finalAttempt  uint16  // the attempt that succeeded or goes on: one more than failed, or the last one asked for
+	layers        []Layer // that came with it; nil when the runtime does not tell
+	resumed       bool    // an attempt before it had begun to bring them
+	layersUndated bool    // others may have come with it, but the runtime does not tell when
+	runtimeEnd    pullEnd // when it ended, by the runtime's stamps
 }
 
 // failedPull is a failure with its number.
@@ -55,25 +55,25 @@ func (e *Evidence) pullEvidence(index int16) pullEvidence {
 			continue
 		}
 		if f.earliest <= end {
-			attempt := max(p.final, f.atLeast)
+			attempt := max(p.finalAttempt, f.atLeast)
 			for c := range p.requests {
 				if c.latest < f.earliest {
 					attempt = max(attempt, c.key.attempt) // one before it failed untold
 				}
 			}
 			p.failures = append(p.failures, failedPull{f.window, attempt, f.why})
-			p.final = attempt + 1
+			p.finalAttempt = attempt + 1
 		}
 	}
 	if f := e.containers[index].statusFailure; len(p.failures) == 0 && f != nil && f.latest <= end {
 		p.failures = append(p.failures, failedPull{f.window, 0, f.why})
-		p.final = 1
+		p.finalAttempt = 1
 	}
 	for c := range p.requests {
-		if c.latest <= end || c.key.attempt <= p.final && c.earliest <= end {
-			p.final = max(p.final, c.key.attempt)
+		if c.latest <= end || c.key.attempt <= p.finalAttempt && c.earliest <= end {
+			p.finalAttempt = max(p.finalAttempt, c.key.attempt)
 			if p.pulled.known() && p.pulled.before(c) {
-				p.final = max(p.final, c.key.attempt+1)
+				p.finalAttempt = max(p.finalAttempt, c.key.attempt+1)
 			}
 		}
 	}
@@ -185,7 +185,7 @@ func pullConstraints(index int16, evidence pullEvidence) []constraint {
 	for _, f := range evidence.failures {
 		constraints = append(constraints, f.constraint(markKey{index, f.attempt, MarkPullFailed}))
 	}
-	p, final := evidence.pulled, evidence.final
+	p, final := evidence.pulled, evidence.finalAttempt
 	constraints = append(constraints, evidence.endConstraints(markKey{index, final, MarkPullFinished})...)
 	if !p.known() {
 		return constraints
@@ -224,15 +224,15 @@ func (a pullAttempt) end() Mark {
 func (f *fold) attemptsOf(c *Container) []pullAttempt {
 	index := f.index(c.Name)
 	evidence := f.pulls[index]
-	attempts := make([]pullAttempt, 0, int(evidence.final)+1)
-	for n := range evidence.final {
+	attempts := make([]pullAttempt, 0, int(evidence.finalAttempt)+1)
+	for n := range evidence.finalAttempt {
 		a := pullAttempt{attempt: n, outcome: imagepull.OutcomeUnknown}
 		if i := slices.IndexFunc(evidence.failures, func(f failedPull) bool { return f.attempt == n }); i >= 0 {
 			a.outcome, a.failure = imagepull.OutcomeFailed, evidence.failures[i].why
 		}
 		attempts = append(attempts, a)
 	}
-	return append(attempts, pullAttempt{attempt: evidence.final, outcome: lastOutcome(f, c, index)})
+	return append(attempts, pullAttempt{attempt: evidence.finalAttempt, outcome: lastOutcome(f, c, index)})
 }
 
 // appendPulls adds what is known of every attempt to get the container's image.
@@ -269,7 +269,7 @@ func (f *fold) describe(pulls []Pull, c *Container) []Pull {
 
 // lastOutcome decides how the last attempt ended, from what was seen only.
 func lastOutcome(f *fold, c *Container, index int16) imagepull.Outcome {
-	pulled, final, image := f.pulls[index].pulled, f.pulls[index].final, f.e.image(c.Image)
+	pulled, final, image := f.pulls[index].pulled, f.pulls[index].finalAttempt, f.e.image(c.Image)
 	there := image != nil && !image.wasAbsent() && image.beforeSandbox
 	switch {
 	case pulled.present:
@@ -300,7 +300,7 @@ func lastOutcome(f *fold, c *Container, index int16) imagepull.Outcome {
 // image was absent: with the policy Always it asks the registry every time, and since 1.35, with IfNotPresent, too, where
 // the image had been pulled with credentials that the pod may not have (pkg/kubelet/images, EnsureImageExists).
 func (f *fold) pulledOutcome(c *Container, index int16, image *imageEvidence) imagepull.Outcome {
-	pulled, started := f.pulls[index].pulled, markKey{index, f.pulls[index].final, MarkPullStarted}
+	pulled, started := f.pulls[index].pulled, markKey{index, f.pulls[index].finalAttempt, MarkPullStarted}
 	nothingCame := image != nil && pulled.lengths.Timed &&
 		image.nothingCameSince(pulled.latest-instant(pulled.lengths.Pull+pulled.lengths.Unit+durationSlack))
 	absent := image != nil && image.wasAbsent() || c.PullPolicy == PullIfNotPresent && !f.wasThere(image, index)
@@ -415,13 +415,13 @@ func (f *fold) pull(c *Container, registry string, a pullAttempt) Pull {
 		p.absentAt = at(image.askedAt)
 	}
 	f.addLayers(&p, index, a)
-	var told origins
+	var from origins
 	for _, b := range [...]*bound{requested, started, finished} {
 		if b != nil {
-			told |= b.origins
+			from |= b.origins
 		}
 	}
-	p.Sources = told.sources()
+	p.Sources = from.sources()
 	if requested != nil {
 		p.RequestedAt = requested.estimate().time()
 	}

@@ -24,7 +24,7 @@ func (f *fold) layerConstraints(c *Container) []constraint {
 	if index == podWide || image == nil || image.layered == nil {
 		return nil
 	}
-	p, final := f.pulls[index].pulled, f.pulls[index].final
+	p, final := f.pulls[index].pulled, f.pulls[index].finalAttempt
 	if p.present || !p.known() && (!image.wasAbsent() || f.e.foundPresent(c, image)) {
 		return nil
 	}
@@ -44,12 +44,12 @@ func (f *fold) layerConstraints(c *Container) []constraint {
 		began = p.latest - instant(p.lengths.Pull+p.lengths.Unit+durationSlack)
 	}
 	if image.layered.undatedSince(began) {
-		f.pulls[index].undated = true // the latest of the others may not be the last
+		f.pulls[index].layersUndated = true // the latest of the others may not be the last
 		return constraints
 	}
 	layers := layersSince(image.layered.Layers, began)
 	if len(layers) > 0 && image.layered.mountedAfter(lastDownload(layers)) {
-		f.pulls[index].undated = true // the registry was asked about another layer while those that came were unpacked
+		f.pulls[index].layersUndated = true // the registry was asked about another layer while those that came were unpacked
 		return constraints
 	}
 	if last := lastDownload(layers); !last.IsZero() && (!p.known() || at(last) <= p.latest) {
@@ -125,7 +125,7 @@ func (f *fold) mayHoldUnpacking(c *Container, a pullAttempt) bool {
 		return a.outcome == imagepull.OutcomePulling
 	}
 	image := f.e.pulledImage(c.Name)
-	return image == nil || image.layered == nil || !image.layered.layersKnown() || f.pulls[f.index(c.Name)].undated
+	return image == nil || image.layered == nil || !image.layered.layersKnown() || f.pulls[f.index(c.Name)].layersUndated
 }
 
 // addLayers adds the layers that came with a pull, and when they had come.

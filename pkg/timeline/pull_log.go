@@ -29,19 +29,19 @@ type PullLog struct {
 
 // loggedPull is one pull that is over.
 type loggedPull struct {
-	event        eventID
-	image        string // as all references to it are normalized
-	uid          string
-	failed       bool
-	imageAbsent  bool // kubelet had found the image absent
-	blocker      Blocker
-	requestedAt  time.Time // kubelet asked for it; zero when not known
-	from, until  time.Time // the runtime was asked, and answered
-	startUnknown bool      // from is only when it was asked for, as of every pull that failed
-	error        time.Duration
-	parallel     time.Time // until then another pull ran at the same time, for certain; zero if none did
-	dequeued     bool      // it waited long, and began as another one ended
-	layers       []uint64  // the layerHash of each that it brought; nil while not known
+	event           eventID
+	image           string // as all references to it are normalized
+	uid             string
+	failed          bool
+	imageAbsent     bool // kubelet had found the image absent
+	blocker         Blocker
+	requestedAt     time.Time // kubelet asked for it; zero when not known
+	from, until     time.Time // the runtime was asked, and answered
+	startUnknown    bool      // from is only when it was asked for, as of every pull that failed
+	error           time.Duration
+	overlappedUntil time.Time // until then another pull ran at the same time, for certain; zero if none did
+	dequeued        bool      // it waited long, and began as another one ended
+	layers          []uint64  // the layerHash of each that it brought; nil while not known
 }
 
 // eventID is one of the times that kubelet made an Event: the same whenever, and however late, the agent hears of it.
@@ -62,11 +62,11 @@ func eventIDOf(o EventSeen, container, image string) eventID {
 // Observe notes the pull that an Event about a pod tells of; most tell of none.
 func (l *PullLog) Observe(o EventSeen, pod Pod) {
 	m := imagepull.ParseMessage(o.Reason, o.Message)
-	told, bound := o.NamedAt, loggedError
-	if m.Combined || told.IsZero() || o.Count > 1 {
-		told, bound = o.LastAt, loggedError+floorError
-		if o.Live && o.ArrivedAt.After(told) && o.ArrivedAt.Before(told.Add(time.Second)) {
-			told = o.ArrivedAt
+	reportedAt, bound := o.NamedAt, loggedError
+	if m.Combined || reportedAt.IsZero() || o.Count > 1 {
+		reportedAt, bound = o.LastAt, loggedError+floorError
+		if o.Live && o.ArrivedAt.After(reportedAt) && o.ArrivedAt.Before(reportedAt.Add(time.Second)) {
+			reportedAt = o.ArrivedAt
 		}
 	}
 	name := o.Container
@@ -78,7 +78,7 @@ func (l *PullLog) Observe(o EventSeen, pod Pod) {
 	}
 	logged := loggedPull{
 		event: eventIDOf(o, name, m.Image), uid: o.UID, imageAbsent: pod.pullsIfAbsent(name),
-		blocker: Blocker{pod.Namespace, pod.Name, name, m.Image, 0}, until: told, error: bound,
+		blocker: Blocker{pod.Namespace, pod.Name, name, m.Image, 0}, until: reportedAt, error: bound,
 	}
 	again := func(known loggedPull) bool { return known.event == logged.event }
 	if slices.ContainsFunc(l.pulls, again) || slices.ContainsFunc(l.pending, again) {
@@ -86,20 +86,20 @@ func (l *PullLog) Observe(o EventSeen, pod Pod) {
 	}
 	switch {
 	case m.Kind == imagepull.KindPulling:
-		l.request(o.UID, name, told)
+		l.request(o.UID, name, reportedAt)
 		return
 	case m.Kind == imagepull.KindPulled && m.Timed:
-		logged.from = told.Add(-m.Pull)
+		logged.from = reportedAt.Add(-m.Pull)
 		if m.WaitingTimed {
-			logged.requestedAt = told.Add(-m.Waiting)
+			logged.requestedAt = reportedAt.Add(-m.Waiting)
 		}
 	case m.Kind == imagepull.KindPullFailed:
 		logged.failed, logged.startUnknown = true, true
 		logged.requestedAt = l.requests[requestOf(o.UID, name)].at
 		logged.from = logged.requestedAt
 	}
-	l.endRequest(o.UID, name, told.Add(bound))
-	if logged.from.IsZero() || !logged.from.Before(told) || pod.ReadAt.IsZero() && logged.from.Before(pod.AcknowledgedAt) {
+	l.endRequest(o.UID, name, reportedAt.Add(bound))
+	if logged.from.IsZero() || !logged.from.Before(reportedAt) || pod.ReadAt.IsZero() && logged.from.Before(pod.AcknowledgedAt) {
 		return
 	}
 	logged.image = normalized(m.Image)

@@ -46,7 +46,7 @@ func (l *PullLog) compare(p *loggedPull) {
 			continue
 		}
 		at := o.overlapEnd(p)
-		o.parallel, p.parallel = latest(o.parallel, at), latest(p.parallel, at)
+		o.overlappedUntil, p.overlappedUntil = latest(o.overlappedUntil, at), latest(p.overlappedUntil, at)
 		p.dequeued = p.dequeued || p.dequeuedAfter(o)
 		o.dequeued = o.dequeued || o.dequeuedAfter(p)
 	}
@@ -110,21 +110,21 @@ func (l *PullLog) mode(p *Pull, uid string) (m pullMode) {
 		if p.FinishedAt.Sub(o.until) > evidenceAge || !o.from.Before(p.FinishedAt) {
 			continue
 		}
-		parallel = latest(parallel, o.parallel)
-		if o.dequeued && o.parallel.IsZero() {
+		parallel = latest(parallel, o.overlappedUntil)
+		if o.dequeued && o.overlappedUntil.IsZero() {
 			alone = latest(alone, o.from)
 		}
 		m.queue = m.queue || o.dequeued
 		if o.uid == uid {
 			continue
 		}
-		own.parallel = latest(own.parallel, own.overlapEnd(o))
+		own.overlappedUntil = latest(own.overlappedUntil, own.overlapEnd(o))
 		own.dequeued = own.dequeued || own.dequeuedAfter(o)
 	}
-	if own.dequeued && own.parallel.IsZero() {
+	if own.dequeued && own.overlappedUntil.IsZero() {
 		alone = latest(alone, own.from)
 	}
-	parallel = latest(parallel, own.parallel)
+	parallel = latest(parallel, own.overlappedUntil)
 	m.queue = m.queue || own.dequeued
 	m.serial = alone.After(parallel.Add(2*loggedError)) && !l.overtook(p, uid)
 	m.parallel = !m.serial && !parallel.IsZero()

@@ -73,7 +73,7 @@ func (l *PullLog) addPending() {
 	pending := l.pending
 	l.pending = nil
 	for _, p := range pending {
-		p.parallel, p.dequeued = time.Time{}, false
+		p.overlappedUntil, p.dequeued = time.Time{}, false
 		l.add(p)
 	}
 }
@@ -136,7 +136,7 @@ func (l *PullLog) refuted(p loggedPull) bool {
 func (l *PullLog) compareAll() {
 	all := l.pulls
 	for i := range all {
-		all[i].parallel, all[i].dequeued = time.Time{}, false
+		all[i].overlappedUntil, all[i].dequeued = time.Time{}, false
 	}
 	for i := range all {
 		l.pulls = all[:i]

@@ -266,19 +266,19 @@ func TestFailedPullBeganAfterTheOneBefore(t *testing.T) {
 // TestPullLogForgetsTheOldestRequest is of more pulls at once than are remembered: the latest of them are.
 func TestPullLogForgetsTheOldestRequest(t *testing.T) {
 	var log PullLog
-	told := func(i int, reason, message string, after time.Duration) {
+	observe := func(i int, reason, message string, after time.Duration) {
 		uid, at := fmt.Sprint("pod-", i), base.Add(time.Duration(i)*time.Second+after)
 		log.Observe(EventSeen{UID: uid, Container: "app", Reason: reason, Message: message, NamedAt: at, FirstAt: at, LastAt: at, Count: 1}, shopPod(uid, "x"))
 	}
 	const over = 3
 	for i := range maxPullLog + over {
-		told(i, "Pulling", `Pulling image "x"`, 0)
+		observe(i, "Pulling", `Pulling image "x"`, 0)
 	}
 	if len(log.requests) != maxPullLog {
 		t.Errorf("%d requests are remembered", len(log.requests))
 	}
 	for _, i := range []int{over - 1, over, maxPullLog + over - 1} {
-		told(i, "Failed", `Failed to pull image "x": not found`, time.Hour)
+		observe(i, "Failed", `Failed to pull image "x": not found`, time.Hour)
 	}
 	if len(log.pulls) != 2 || log.pulls[0].uid != fmt.Sprint("pod-", over) {
 		t.Errorf("of the oldest pull forgotten and two more, remembered are %+v", log.pulls)

@@ -29,9 +29,9 @@ func TestTighteningLikeTheNaive(t *testing.T) {
 	}
 	for seed := range uint64(300) {
 		check("nonsense", seed, Scope{Runtime: true, Events: true}, RandomObservations(seed))
-		for _, s := range sights {
+		for _, s := range sourceSets {
 			random := rand.New(rand.NewPCG(seed, 12))
-			w := &witness{life: live(rand.New(rand.NewPCG(seed, 11))), random: random, loss: s.loss(random)}
+			w := &simulatedSources{simulatedPod: simulate(rand.New(rand.NewPCG(seed, 11))), random: random, loss: s.loss(random)}
 			check(s.name, seed, s.scope, w.observe(s.scope))
 		}
 	}
@@ -49,7 +49,7 @@ type named struct {
 	container string
 }
 
-func claimsByName(e *Evidence) []named {
+func constraintsByName(e *Evidence) []named {
 	var all []named
 	for _, c := range e.constraints {
 		n := named{constraint: c}
@@ -71,7 +71,7 @@ func checkConstraints(t *testing.T, a Scope, observations []Observation) {
 		e.Apply(o)
 		alone := NewEvidence(a)
 		alone.Apply(o)
-		for _, n := range claimsByName(alone) {
+		for _, n := range constraintsByName(alone) {
 			i := slices.IndexFunc(best, func(b named) bool {
 				return b.key == n.key && b.container == n.container && b.origin == n.origin
 			})
@@ -84,7 +84,7 @@ func checkConstraints(t *testing.T, a Scope, observations []Observation) {
 			}
 		}
 	}
-	kept := claimsByName(e)
+	kept := constraintsByName(e)
 	if len(kept) != len(best) {
 		t.Errorf("%d claims kept of %d", len(kept), len(best))
 	}
@@ -110,7 +110,7 @@ func checkTightening(t *testing.T, a Scope, observations []Observation) (compare
 		return false, false
 	}
 	f := newFold(e, at(base.Add(100*time.Second)), Skew{})
-	naive, consistent := naiveBounds(f.constraints)
+	naive, consistent := referenceBounds(f.constraints)
 	sequences := f.sequences()
 	if !consistent || !relax(naive, sequences) {
 		return false, false
@@ -145,8 +145,8 @@ func checkTightening(t *testing.T, a Scope, observations []Observation) (compare
 	return true, stopped
 }
 
-// naiveBounds intersects all claims about each mark; false when they leave nothing.
-func naiveBounds(constraints []constraint) (map[markKey]*extent, bool) {
+// referenceBounds intersects all claims about each mark; false when they leave nothing.
+func referenceBounds(constraints []constraint) (map[markKey]*extent, bool) {
 	all := map[markKey]*extent{}
 	for _, c := range constraints {
 		if all[c.key] == nil {

@@ -10,30 +10,30 @@ import (
 	"time"
 )
 
-// life is the true start-up of one simulated pod: a kubelet that knows the instant of everything it does
+// simulatedPod is the true start-up of one simulated pod: a kubelet that knows the instant of everything it does
 // and writes down at once what it is called. It shares no code with the fold, which has to find the same
 // from what others say (simulated_sources_test.go).
-type life struct {
+type simulatedPod struct {
 	random *rand.Rand
 	now    time.Time
 	from   time.Time // where the stretch under way began
 	held   time.Time // kubelet writes an Event until then and cannot end its next step before
 
 	pod        Pod // the spec
-	containers []*living
-	crashing   []*living // those whose run will end by itself
-	images     map[string]*stored
+	containers []*simulatedContainer
+	crashing   []*simulatedContainer // those whose run will end by itself
+	images     map[string]*storedImage
 	wording    int  // how this kubelet words the lengths of a pull
 	stamped    bool // the runtime tells all stamps of a sandbox (containerd 2)
 
-	marks  map[lifeMark]time.Time
+	marks  map[trueMark]time.Time
 	truth  []stretch // the phases, by the definition in docs/architecture.md
 	events []occurrence
-	exits  map[lifeMark]int // of MarkFinished
+	exits  map[trueMark]int // of MarkFinished
 }
 
-// lifeMark names a true instant; container is empty for the pod's own.
-type lifeMark struct {
+// trueMark names a true instant; container is empty for the pod's own.
+type trueMark struct {
 	mark      Mark
 	container string
 	attempt   int
@@ -44,11 +44,11 @@ type stretch struct {
 	phase      Phase
 	container  string
 	start, end time.Time
-	ends       lifeMark
+	ends       trueMark
 }
 
-// living is one container of a life: what will go wrong, and how far it has come.
-type living struct {
+// simulatedContainer is one container of a life: what will go wrong, and how far it has come.
+type simulatedContainer struct {
 	Container
 	pullFailures int // attempts to pull that fail first
 	crashes      int // runs that fail first
@@ -60,24 +60,24 @@ type living struct {
 	endsAt       time.Time // of a run that will crash
 }
 
-// stored is the past and future of one image on the node.
-type stored struct {
+// storedImage is the past and future of one image on the node.
+type storedImage struct {
 	present bool        // from the beginning
 	pulled  []time.Time // when pulls ended, the pod's own and others', oldest first
 	came    time.Time   // when the manifest did, with the first pull of them that got so far
 }
 
-func (s *stored) at(t time.Time) bool {
+func (s *storedImage) at(t time.Time) bool {
 	return s.present || len(s.pulled) > 0 && !s.pulled[0].After(t)
 }
 
-func (s *stored) pull(t time.Time) {
+func (s *storedImage) pull(t time.Time) {
 	s.pulled = append(s.pulled, t)
 	slices.SortFunc(s.pulled, time.Time.Compare)
 }
 
 // resolve says that a pull has got the manifest.
-func (s *stored) resolve(t time.Time) {
+func (s *storedImage) resolve(t time.Time) {
 	if s.came.IsZero() || t.Before(s.came) {
 		s.came = t
 	}
@@ -89,14 +89,14 @@ type occurrence struct {
 	container, reason, message string
 }
 
-// live draws a pod and lives its start-up until it is ready.
-func live(random *rand.Rand) *life {
-	l := &life{random: random, marks: map[lifeMark]time.Time{}, exits: map[lifeMark]int{}, images: map[string]*stored{}}
+// simulate draws a pod and lives its start-up until it is ready.
+func simulate(random *rand.Rand) *simulatedPod {
+	l := &simulatedPod{random: random, marks: map[trueMark]time.Time{}, exits: map[trueMark]int{}, images: map[string]*storedImage{}}
 	l.now = base.Add(time.Duration(random.Int64N(int64(time.Second))))
 	l.from = l.now
 	l.wording, l.stamped = random.IntN(10), l.chance(0.8)
 	l.draw()
-	l.mark(lifeMark{mark: MarkCreated}, l.now)
+	l.mark(trueMark{mark: MarkCreated}, l.now)
 	l.step(PhaseScheduling, nil, MarkScheduled, 0, l.length(time.Millisecond, 5*time.Second))
 	l.step(PhaseKubeletPickup, nil, MarkAcknowledged, 0, l.length(2*time.Millisecond, time.Second))
 	l.sandbox()
@@ -111,11 +111,11 @@ func live(random *rand.Rand) *life {
 }
 
 // draw makes up the pod.
-func (l *life) draw() {
+func (l *simulatedPod) draw() {
 	l.pod = Pod{UID: "uid-1", RuntimeUID: "uid-1", Namespace: "ns", Name: "pod", Node: "node-1", Generation: 1, KubeletGeneration: 1, FieldsManaged: true, RemoteVolumes: true,
 		CreatedAt: l.now.Truncate(time.Second), Phase: "Pending", ReadinessGates: l.chance(0.2)}
 	for i := range 4 {
-		s := &stored{present: l.chance(0.5)}
+		s := &storedImage{present: l.chance(0.5)}
 		if l.chance(0.15) { // another pod pulls it meanwhile, or later
 			ends := l.now.Add(l.length(time.Second, 60*time.Second))
 			s.pull(ends)
@@ -125,7 +125,7 @@ func (l *life) draw() {
 	}
 	add := func(kind ContainerKind, n int) {
 		for i := range n {
-			c := &living{Container: Container{Name: fmt.Sprintf("%s%d", kind, i), Kind: kind,
+			c := &simulatedContainer{Container: Container{Name: fmt.Sprintf("%s%d", kind, i), Kind: kind,
 				Image: fmt.Sprintf("image%d", l.random.IntN(4)), PullPolicy: PullIfNotPresent}, wait: PhaseKubeletSync}
 			if l.chance(0.2) {
 				c.PullPolicy = PullAlways
@@ -150,7 +150,7 @@ func (l *life) draw() {
 
 // sandbox is the way to a running sandbox, perhaps after some that failed. What follows a failure is
 // charged with it.
-func (l *life) sandbox() {
+func (l *simulatedPod) sandbox() {
 	phase, message := PhaseNetwork, `failed to setup network for sandbox "%d"`
 	if l.chance(0.3) {
 		phase, message = PhaseSandbox, `failed to start sandbox "%d"`
@@ -170,7 +170,7 @@ func (l *life) sandbox() {
 }
 
 // initialize takes an init container to its end and a sidecar to its start; nothing goes on beside it.
-func (l *life) initialize(c *living) {
+func (l *simulatedPod) initialize(c *simulatedContainer) {
 	l.now = l.now.Add(l.length(time.Millisecond, time.Second)) // until kubelet sees that the one before is done
 	for {
 		if l.now.Before(c.due) {
@@ -181,7 +181,7 @@ func (l *life) initialize(c *living) {
 		}
 		if c.Kind == KindSidecar {
 			l.probe(c)
-			if started := l.marks[lifeMark{MarkStarted, c.Name, 0}]; c.StartupProbe {
+			if started := l.marks[trueMark{MarkStarted, c.Name, 0}]; c.StartupProbe {
 				l.step(PhaseStartupProbe, c, MarkStarted, 0, started.Sub(l.now))
 			} else {
 				l.now = started
@@ -192,7 +192,7 @@ func (l *life) initialize(c *living) {
 		if c.attempt < c.crashes {
 			code = 1
 		}
-		l.exits[lifeMark{MarkFinished, c.Name, c.attempt}] = code
+		l.exits[trueMark{MarkFinished, c.Name, c.attempt}] = code
 		l.step(PhaseInitRun, c, MarkFinished, c.attempt, l.length(5*time.Millisecond, 5*time.Second))
 		if code == 0 {
 			return
@@ -202,10 +202,10 @@ func (l *life) initialize(c *living) {
 }
 
 // runMain starts the main containers, one after the other as far as it goes, and again those that fail.
-func (l *life) runMain() {
+func (l *simulatedPod) runMain() {
 	l.now = l.now.Add(l.length(time.Millisecond, time.Second))
 	for {
-		var next *living
+		var next *simulatedContainer
 		for _, c := range l.containers {
 			if c.Kind != KindMain || c.done {
 				continue
@@ -241,8 +241,8 @@ func (l *life) runMain() {
 	}
 }
 
-func (l *life) nextCrash() *living {
-	var next *living
+func (l *simulatedPod) nextCrash() *simulatedContainer {
+	var next *simulatedContainer
 	for _, c := range l.crashing {
 		if next == nil || c.endsAt.Before(next.endsAt) {
 			next = c
@@ -252,8 +252,8 @@ func (l *life) nextCrash() *living {
 }
 
 // crash ends a run. It is a boundary only while kubelet does nothing else.
-func (l *life) crash(c *living, idle bool) {
-	key := lifeMark{MarkFinished, c.Name, c.attempt}
+func (l *simulatedPod) crash(c *simulatedContainer, idle bool) {
+	key := trueMark{MarkFinished, c.Name, c.attempt}
 	l.mark(key, c.endsAt)
 	l.exits[key] = 1
 	if idle {
@@ -262,13 +262,13 @@ func (l *life) crash(c *living, idle bool) {
 			l.now = c.endsAt
 		}
 	}
-	l.crashing = slices.DeleteFunc(l.crashing, func(o *living) bool { return o == c })
+	l.crashing = slices.DeleteFunc(l.crashing, func(o *simulatedContainer) bool { return o == c })
 	l.again(c)
 }
 
 // again is what kubelet does about a run that failed: the first time at once, then after a back-off.
-func (l *life) again(c *living) {
-	finished := l.marks[lifeMark{MarkFinished, c.Name, c.attempt}]
+func (l *simulatedPod) again(c *simulatedContainer) {
+	finished := l.marks[trueMark{MarkFinished, c.Name, c.attempt}]
 	c.wait, c.due = PhaseKubeletSync, finished.Add(l.length(10*time.Millisecond, time.Second))
 	if c.attempt > 0 {
 		c.wait, c.due = PhaseCrashBackoff, finished.Add(time.Duration(10*c.attempt)*time.Second)
@@ -278,7 +278,7 @@ func (l *life) again(c *living) {
 }
 
 // start takes one container as far as kubelet gets in one go; false when its image could not be pulled.
-func (l *life) start(c *living) bool {
+func (l *simulatedPod) start(c *simulatedContainer) bool {
 	create := PhaseContainerCreate
 	switch {
 	case c.PullPolicy == PullAlways || !l.images[c.Image].at(l.now):
@@ -299,7 +299,7 @@ func (l *life) start(c *living) bool {
 	return true
 }
 
-func (l *life) pull(c *living) bool {
+func (l *simulatedPod) pull(c *simulatedContainer) bool {
 	n := c.pulls
 	c.pulls++
 	l.event(c.Name, "Pulling", fmt.Sprintf("Pulling image %q", c.Image))
@@ -311,7 +311,7 @@ func (l *life) pull(c *living) bool {
 	if n < c.pullFailures {
 		l.step(PhasePull, c, MarkPullFailed, n, length)
 		if got := anyPart(started, 2*length); got < length { // of those that fail, every other one has got the manifest
-			l.mark(lifeMark{MarkPullResolved, c.Name, n}, started.Add(got))
+			l.mark(trueMark{MarkPullResolved, c.Name, n}, started.Add(got))
 			l.images[c.Image].resolve(started.Add(got))
 		}
 		l.event(c.Name, "Failed", fmt.Sprintf("Failed to pull image %q: no %d", c.Image, n*(l.wording%2)))
@@ -343,12 +343,12 @@ func (l *life) pull(c *living) bool {
 }
 
 // probe says when a container that runs will be started and ready. Kubelet sees a run up to a second late.
-func (l *life) probe(c *living) {
+func (l *simulatedPod) probe(c *simulatedContainer) {
 	at := l.now.Add(l.length(time.Millisecond, time.Second))
 	told := func(m Mark) bool {
 		alive := c.attempt >= c.crashes || at.Before(c.endsAt)
 		if alive {
-			l.mark(lifeMark{m, c.Name, c.attempt}, at)
+			l.mark(trueMark{m, c.Name, c.attempt}, at)
 		}
 		return alive
 	}
@@ -365,15 +365,15 @@ func (l *life) probe(c *living) {
 }
 
 // becomeReady waits for the container that becomes ready last, and for the gates.
-func (l *life) becomeReady() {
-	var last *living
+func (l *simulatedPod) becomeReady() {
+	var last *simulatedContainer
 	var readyAt time.Time
 	for _, c := range l.containers {
-		if at := l.marks[lifeMark{MarkContainerReady, c.Name, c.attempt}]; c.Kind != KindInit && at.After(readyAt) {
+		if at := l.marks[trueMark{MarkContainerReady, c.Name, c.attempt}]; c.Kind != KindInit && at.After(readyAt) {
 			last, readyAt = c, at
 		}
 	}
-	started := l.marks[lifeMark{MarkStarted, last.Name, last.attempt}]
+	started := l.marks[trueMark{MarkStarted, last.Name, last.attempt}]
 	if last.StartupProbe && started.After(l.now) {
 		l.step(PhaseStartupProbe, last, MarkStarted, last.attempt, started.Sub(l.now))
 	}
@@ -387,13 +387,13 @@ func (l *life) becomeReady() {
 		l.step(PhaseReadinessGates, last, MarkReady, 0, l.length(time.Millisecond, 5*time.Second))
 		return
 	}
-	l.mark(lifeMark{mark: MarkReady}, l.now)
+	l.mark(trueMark{mark: MarkReady}, l.now)
 }
 
 // step lets time pass until kubelet's next mark. Runs that crash meanwhile are boundaries only if
 // kubelet waited.
-func (l *life) step(p Phase, c *living, m Mark, attempt int, d time.Duration) {
-	key := lifeMark{mark: m, attempt: attempt}
+func (l *simulatedPod) step(p Phase, c *simulatedContainer, m Mark, attempt int, d time.Duration) {
+	key := trueMark{mark: m, attempt: attempt}
 	name := ""
 	if c != nil {
 		name = c.Name
@@ -414,15 +414,15 @@ func (l *life) step(p Phase, c *living, m Mark, attempt int, d time.Duration) {
 	l.now = end
 }
 
-func (l *life) record(p Phase, container string, end time.Time, ends lifeMark) {
+func (l *simulatedPod) record(p Phase, container string, end time.Time, ends trueMark) {
 	l.truth = append(l.truth, stretch{p, container, l.from, end, ends})
 	l.from = end
 }
 
-func (l *life) mark(k lifeMark, t time.Time) { l.marks[k] = t }
+func (l *simulatedPod) mark(k trueMark, t time.Time) { l.marks[k] = t }
 
 // event makes an Event about what kubelet just did, a moment later.
-func (l *life) event(container, reason, message string) {
+func (l *simulatedPod) event(container, reason, message string) {
 	late := l.length(time.Microsecond, 3*time.Millisecond)
 	if l.chance(0.1) {
 		late = l.length(time.Millisecond, 90*time.Millisecond)
@@ -444,16 +444,16 @@ func anyPart(t time.Time, length time.Duration) time.Duration {
 	return time.Duration(float64(length) * float64(t.Nanosecond()%1000) / 1000)
 }
 
-func (l *life) chance(p float64) bool { return l.random.Float64() < p }
+func (l *simulatedPod) chance(p float64) bool { return l.random.Float64() < p }
 
 // length is as likely to be of any order of magnitude between the two.
-func (l *life) length(from, to time.Duration) time.Duration {
+func (l *simulatedPod) length(from, to time.Duration) time.Duration {
 	return time.Duration(float64(from) * math.Pow(float64(to)/float64(from), l.random.Float64()))
 }
 
 // inOrder is all marks, the same at each call.
-func (l *life) inOrder() []lifeMark {
-	return slices.SortedFunc(maps.Keys(l.marks), func(a, b lifeMark) int {
+func (l *simulatedPod) inOrder() []trueMark {
+	return slices.SortedFunc(maps.Keys(l.marks), func(a, b trueMark) int {
 		return cmp.Or(l.marks[a].Compare(l.marks[b]), cmp.Compare(a.mark, b.mark), cmp.Compare(a.container, b.container),
 			cmp.Compare(a.attempt, b.attempt))
 	})
@@ -461,16 +461,16 @@ func (l *life) inOrder() []lifeMark {
 
 // endsOnce says that the pod was not ready for a while before a container crashed; what then is the
 // start-up is another question.
-func (l *life) endsOnce() bool {
+func (l *simulatedPod) endsOnce() bool {
 	for key, finished := range l.marks {
 		if key.mark != MarkFinished {
 			continue
 		}
-		if _, ready := l.marks[lifeMark{MarkContainerReady, key.container, key.attempt}]; !ready {
+		if _, ready := l.marks[trueMark{MarkContainerReady, key.container, key.attempt}]; !ready {
 			continue
 		}
-		if !slices.ContainsFunc(l.containers, func(c *living) bool {
-			return c.Kind == KindMain && c.Name != key.container && l.marks[lifeMark{MarkRunning, c.Name, 0}].After(finished)
+		if !slices.ContainsFunc(l.containers, func(c *simulatedContainer) bool {
+			return c.Kind == KindMain && c.Name != key.container && l.marks[trueMark{MarkRunning, c.Name, 0}].After(finished)
 		}) {
 			return false
 		}

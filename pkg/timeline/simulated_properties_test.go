@@ -14,37 +14,37 @@ type property string
 
 const (
 	// However much of the truth was lost:
-	noConflict   property = "no conflict"    // sources that tell the truth do not contradict each other
-	markHeld     property = "mark held"      // the interval of every mark holds its true instant
-	totalHeld    property = "total held"     // the total is within its error
-	nobodyBlamed property = "nobody blamed"  // no phase of no container is charged with more than was its, beyond the errors
-	causeBlamed  property = "cause in bound" // nor any cause; kubelet and runtime, who merge, are one
-	outcomeTrue  property = "outcome true"   // no image is called present that kubelet pulled, nor got that it found
-	lossTrue     property = "loss true"      // no Event is called lost that kubelet never made
+	noConflict        property = "no conflict"    // sources that tell the truth do not contradict each other
+	markHeld          property = "mark held"      // the interval of every mark holds its true instant
+	totalHeld         property = "total held"     // the total is within its error
+	noOvercharge      property = "nobody blamed"  // no phase of no container is charged with more than was its, beyond the errors
+	noCauseOvercharge property = "cause in bound" // nor any cause; kubelet and runtime, who merge, are one
+	outcomeTrue       property = "outcome true"   // no image is called present that kubelet pulled, nor got that it found
+	lossTrue          property = "loss true"      // no Event is called lost that kubelet never made
 	// When nothing was:
 	namesTrue   property = "names true"   // the phases are the true ones, but for what is merged by definition
 	lengthsTrue property = "lengths true" // each is as long as in truth, within its error
 )
 
-var properties = []property{noConflict, markHeld, totalHeld, nobodyBlamed, causeBlamed, outcomeTrue, lossTrue, namesTrue, lengthsTrue}
+var properties = []property{noConflict, markHeld, totalHeld, noOvercharge, noCauseOvercharge, outcomeTrue, lossTrue, namesTrue, lengthsTrue}
 
-// promise holds a timeline against the truth.
-type promise struct {
-	*life
+// propertyCheck holds a timeline against the truth.
+type propertyCheck struct {
+	*simulatedPod
 	got      Timeline
 	complete bool // nothing was lost
 	now      time.Time
 	broken   map[property]string
 }
 
-func (p *promise) breaks(property property, format string, args ...any) {
+func (p *propertyCheck) breaks(property property, format string, args ...any) {
 	if p.broken[property] == "" {
 		p.broken[property] = fmt.Sprintf(format, args...)
 	}
 }
 
 // check is the first breach of each property.
-func (p *promise) check() map[property]string {
+func (p *propertyCheck) check() map[property]string {
 	p.broken = map[property]string{}
 	for _, c := range p.got.Conflicts {
 		p.breaks(noConflict, "%s %s: %s", c.Mark, c.Container, c.Detail)
@@ -54,23 +54,23 @@ func (p *promise) check() map[property]string {
 	}
 	p.outcomes()
 	p.losses()
-	end := p.marks[lifeMark{mark: MarkReady}]
+	end := p.marks[trueMark{mark: MarkReady}]
 	if p.got.State == StateStarting {
 		end = p.now
 	}
-	if off := p.got.Total - end.Sub(p.marks[lifeMark{mark: MarkCreated}]); off.Abs() > p.got.TotalError {
+	if off := p.got.Total - end.Sub(p.marks[trueMark{mark: MarkCreated}]); off.Abs() > p.got.TotalError {
 		p.breaks(totalHeld, "off by %s, stated ±%s", off, p.got.TotalError)
 	}
 	if p.got.State == StateStarting {
 		return p.broken // what a pod waits for now is known from news that are on their way
 	}
-	p.blame(nobodyBlamed, func(phase Phase, container string) string {
+	p.blame(noOvercharge, func(phase Phase, container string) string {
 		if phase == PhaseReadinessGates {
 			container = "" // of the pod
 		}
 		return string(phase) + " " + container
 	})
-	p.blame(causeBlamed, func(phase Phase, _ string) string { return string(party(phase)) })
+	p.blame(noCauseOvercharge, func(phase Phase, _ string) string { return string(party(phase)) })
 	if p.complete && p.alone() {
 		p.exact()
 	}
@@ -78,7 +78,7 @@ func (p *promise) check() map[property]string {
 }
 
 // outcomes says what kubelet's first word that a container's image was there said of it, in truth, for the last attempt.
-func (p *promise) outcomes() {
+func (p *propertyCheck) outcomes() {
 	for i, pull := range p.got.Pulls {
 		if i+1 < len(p.got.Pulls) && p.got.Pulls[i+1].Container == pull.Container {
 			continue
@@ -99,7 +99,7 @@ func (p *promise) outcomes() {
 }
 
 // losses says that kubelet made the Events that are called lost.
-func (p *promise) losses() {
+func (p *propertyCheck) losses() {
 	for _, lost := range p.got.LostEvents {
 		if !slices.ContainsFunc(p.events, func(o occurrence) bool { return o.reason+"/"+o.container == lost }) {
 			p.breaks(lossTrue, "%s was never made", lost)
@@ -109,7 +109,7 @@ func (p *promise) losses() {
 
 // mark says that its interval holds the true instant. Which of several attempts at a pull it was, lost Events
 // may leave open.
-func (p *promise) mark(m MarkEvidence) {
+func (p *propertyCheck) mark(m MarkEvidence) {
 	anyAttempt := !p.complete && (m.Mark == MarkPullRequested || m.Mark == MarkPullStarted || m.Mark == MarkPullResolved || m.Mark == MarkPullFinished || m.Mark == MarkPullFailed || m.Mark == MarkSandboxFailed)
 	var truth []string
 	for _, k := range p.inOrder() {
@@ -130,7 +130,7 @@ func (p *promise) mark(m MarkEvidence) {
 
 // blame says that whoever is charged was at work at least as long, less the stated errors. A merged span is
 // charged to any of those it names.
-func (p *promise) blame(property property, who func(Phase, string) string) {
+func (p *propertyCheck) blame(property property, who func(Phase, string) string) {
 	type account struct {
 		told, tolerance time.Duration
 		names           []string
@@ -168,52 +168,52 @@ func (p *promise) blame(property property, who func(Phase, string) string) {
 
 // alone says that nothing went on beside kubelet's work but the containers' runs, so that evidence orders all
 // phases.
-func (p *promise) alone() bool {
+func (p *propertyCheck) alone() bool {
 	main := 0
 	for _, c := range p.containers {
 		if c.Kind == KindMain {
 			main++
 		}
 	}
-	return main == 1 || !slices.ContainsFunc(p.containers, func(c *living) bool {
+	return main == 1 || !slices.ContainsFunc(p.containers, func(c *simulatedContainer) bool {
 		return c.Kind == KindMain && (c.crashes > 0 || c.pullFailures > 0)
 	})
 }
 
 // exact compares the phases one by one. A gap may be too short to be seen.
-func (p *promise) exact() {
-	told := p.got.Phases
-	for _, s := range p.tellable() {
+func (p *propertyCheck) exact() {
+	phases := p.got.Phases
+	for _, s := range p.reportable() {
 		length := s.end.Sub(s.start)
-		if len(told) > 0 && told[0].Phase == s.phase && told[0].Container == s.container {
-			if off := told[0].Duration() - length; off.Abs() > told[0].Error {
-				p.breaks(lengthsTrue, "%s %s of %s told as %s ±%s", s.phase, s.container, length, told[0].Duration(), told[0].Error)
+		if len(phases) > 0 && phases[0].Phase == s.phase && phases[0].Container == s.container {
+			if off := phases[0].Duration() - length; off.Abs() > phases[0].Error {
+				p.breaks(lengthsTrue, "%s %s of %s told as %s ±%s", s.phase, s.container, length, phases[0].Duration(), phases[0].Error)
 			}
-			told = told[1:]
+			phases = phases[1:]
 			continue
 		}
 		if s.phase == PhaseKubeletSync {
 			continue
 		}
 		got := "nothing"
-		if len(told) > 0 {
-			got = fmt.Sprintf("%s %s from %s", told[0].Phase, told[0].Container, since(told[0].StartAt))
+		if len(phases) > 0 {
+			got = fmt.Sprintf("%s %s from %s", phases[0].Phase, phases[0].Container, since(phases[0].StartAt))
 		}
 		p.breaks(namesTrue, "%s %s from %s, told %s", s.phase, s.container, since(s.start), got)
 		return
 	}
-	if len(told) > 0 {
-		p.breaks(namesTrue, "nothing after %s, told %s", since(told[0].StartAt), told[0].Phase)
+	if len(phases) > 0 {
+		p.breaks(namesTrue, "nothing after %s, told %s", since(phases[0].StartAt), phases[0].Phase)
 	}
 }
 
-// tellable is the truth as complete evidence can tell it, by docs/architecture.md: steps whose mark nobody
+// reportable is the truth as complete evidence can tell it, by docs/architecture.md: steps whose mark nobody
 // tells are one with the next, and have a name only if it is clear who is to blame.
-func (p *promise) tellable() []stretch {
+func (p *propertyCheck) reportable() []stretch {
 	var all, pending []stretch
 	for _, s := range p.truth {
 		pending = append(pending, s)
-		if p.untold(s.ends) {
+		if p.notReported(s.ends) {
 			continue
 		}
 		s.start, s.phase = pending[0].start, pending[0].phase
@@ -226,10 +226,10 @@ func (p *promise) tellable() []stretch {
 	return all
 }
 
-// untold says that no source tells of a mark however complete the evidence is.
-func (p *promise) untold(m lifeMark) bool {
-	_, failed := p.marks[lifeMark{MarkPullFailed, m.container, m.attempt}]
-	ranAt, ran := p.marks[lifeMark{MarkRunning, m.container, 0}]
+// notReported says that no source tells of a mark however complete the evidence is.
+func (p *propertyCheck) notReported(m trueMark) bool {
+	_, failed := p.marks[trueMark{MarkPullFailed, m.container, m.attempt}]
+	ranAt, ran := p.marks[trueMark{MarkRunning, m.container, 0}]
 	restarted := ran && p.marks[m].After(ranAt)
 	switch m.mark {
 	case MarkSandboxBegun:
@@ -240,8 +240,8 @@ func (p *promise) untold(m lifeMark) bool {
 		return failed || restarted || p.wording == 0
 	case MarkPullResolved: // kubelet's lengths tell more; and which of several pulls the manifest came with, nobody tells
 		image := p.images[p.imageOf(m.container)]
-		shared := slices.ContainsFunc(p.containers, func(c *living) bool { return c.Name != m.container && c.Image == p.imageOf(m.container) })
-		again := slices.ContainsFunc(image.pulled[1:], func(t time.Time) bool { return t.Before(p.marks[lifeMark{mark: MarkReady}].Add(2 * time.Second)) })
+		shared := slices.ContainsFunc(p.containers, func(c *simulatedContainer) bool { return c.Name != m.container && c.Image == p.imageOf(m.container) })
+		again := slices.ContainsFunc(image.pulled[1:], func(t time.Time) bool { return t.Before(p.marks[trueMark{mark: MarkReady}].Add(2 * time.Second)) })
 		return restarted || p.wording != 0 || m.attempt > 0 || image.present || shared || again
 	case MarkPullRequested, MarkPullFinished:
 		return restarted
@@ -249,8 +249,8 @@ func (p *promise) untold(m lifeMark) bool {
 	return false
 }
 
-func (p *promise) imageOf(container string) string {
-	return p.containers[slices.IndexFunc(p.containers, func(c *living) bool { return c.Name == container })].Image
+func (p *propertyCheck) imageOf(container string) string {
+	return p.containers[slices.IndexFunc(p.containers, func(c *simulatedContainer) bool { return c.Name == container })].Image
 }
 
 // party is who is to blame for a phase: kubelet and the runtime work hand in hand.
@@ -262,7 +262,7 @@ func party(p Phase) Cause {
 }
 
 // summary is the phases of both sides, for the reader of a failure.
-func (p *promise) summary() string {
+func (p *propertyCheck) summary() string {
 	var out strings.Builder
 	for _, s := range p.truth {
 		fmt.Fprintf(&out, "true %s-%s %s %s\n", since(s.start), since(s.end), s.phase, s.container)

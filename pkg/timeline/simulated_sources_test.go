@@ -9,10 +9,10 @@ import (
 	"time"
 )
 
-// witness turns a life into the observations that sources make of it, each true as far as it goes:
+// simulatedSources turns a life into the observations that sources make of it, each true as far as it goes:
 // stamps are floored, runs are seen late, and what is lost is lost.
-type witness struct {
-	*life
+type simulatedSources struct {
+	*simulatedPod
 	random *rand.Rand // not the life's: the same life can be seen in many ways
 	loss   loss
 }
@@ -29,7 +29,7 @@ type loss struct {
 }
 
 // observe is all observations, in the order of their arrival unless shuffled.
-func (w *witness) observe(a Scope) []Observation {
+func (w *simulatedSources) observe(a Scope) []Observation {
 	pods := w.pods()
 	var all []Observation
 	for _, o := range pods {
@@ -39,7 +39,7 @@ func (w *witness) observe(a Scope) []Observation {
 		all = append(all, w.answers(pods)...)
 	}
 	if a.Events {
-		all = append(all, w.told(pods[0].ArrivedAt)...)
+		all = append(all, w.eventObservations(pods[0].ArrivedAt)...)
 	}
 	slices.SortStableFunc(all, func(a, b Observation) int { return arrivedAt(a).Compare(arrivedAt(b)) })
 	if w.loss.shuffled {
@@ -66,7 +66,7 @@ func arrivedAt(o Observation) time.Time {
 }
 
 // pods is the pod objects: one at each change, runs and exits up to a second late.
-func (w *witness) pods() []PodSeen {
+func (w *simulatedSources) pods() []PodSeen {
 	var changes []time.Time
 	for _, k := range w.inOrder() {
 		t := w.marks[k]
@@ -79,7 +79,7 @@ func (w *witness) pods() []PodSeen {
 			changes = append(changes, t.Add(w.between(5*time.Millisecond, time.Second)))
 		}
 	}
-	ready := w.marks[lifeMark{mark: MarkReady}]
+	ready := w.marks[trueMark{mark: MarkReady}]
 	changes = slices.DeleteFunc(changes, func(t time.Time) bool { return t.After(ready) })
 	slices.SortFunc(changes, time.Time.Compare)
 	blindFrom, blindTo := time.Time{}, time.Time{}
@@ -115,10 +115,10 @@ func (w *witness) pods() []PodSeen {
 }
 
 // podAt is the pod object as kubelet would write it at t.
-func (w *witness) podAt(t time.Time) Pod {
+func (w *simulatedSources) podAt(t time.Time) Pod {
 	p := w.pod
 	p.Containers = nil
-	when := func(m Mark) time.Time { return w.upTo(lifeMark{mark: m}, t).Truncate(time.Second) }
+	when := func(m Mark) time.Time { return w.upTo(trueMark{mark: m}, t).Truncate(time.Second) }
 	acknowledged := when(MarkAcknowledged)
 	p.AcknowledgedAt = acknowledged
 	for kind, at := range map[string]time.Time{"PodScheduled": when(MarkScheduled),
@@ -138,21 +138,21 @@ func (w *witness) podAt(t time.Time) Pod {
 }
 
 // upTo is the mark's instant if it was not after t.
-func (w *witness) upTo(k lifeMark, t time.Time) time.Time {
+func (w *simulatedSources) upTo(k trueMark, t time.Time) time.Time {
 	if at := w.marks[k]; !at.After(t) {
 		return at
 	}
 	return time.Time{}
 }
 
-func (w *witness) statusAt(c *living, t time.Time) Container {
+func (w *simulatedSources) statusAt(c *simulatedContainer, t time.Time) Container {
 	s := c.Container
-	if w.upTo(lifeMark{mark: MarkAcknowledged}, t).IsZero() {
+	if w.upTo(trueMark{mark: MarkAcknowledged}, t).IsZero() {
 		return s
 	}
 	run := func(n int) Run {
-		return Run{w.upTo(lifeMark{MarkRunning, c.Name, n}, t).Truncate(time.Second),
-			w.upTo(lifeMark{MarkFinished, c.Name, n}, t).Truncate(time.Second), w.exits[lifeMark{MarkFinished, c.Name, n}], ""}
+		return Run{w.upTo(trueMark{MarkRunning, c.Name, n}, t).Truncate(time.Second),
+			w.upTo(trueMark{MarkFinished, c.Name, n}, t).Truncate(time.Second), w.exits[trueMark{MarkFinished, c.Name, n}], ""}
 	}
 	n := c.attempt
 	for n > 0 && run(n).StartedAt.IsZero() {
@@ -163,7 +163,7 @@ func (w *witness) statusAt(c *living, t time.Time) Container {
 	switch {
 	case now.StartedAt.IsZero():
 		s.State = StateWaiting
-		if failed := w.upTo(lifeMark{MarkPullFailed, c.Name, 0}, t); !failed.IsZero() {
+		if failed := w.upTo(trueMark{MarkPullFailed, c.Name, 0}, t); !failed.IsZero() {
 			s.WaitingReason, s.PullFailure = "ImagePullBackOff", "other"
 		}
 		return s
@@ -180,14 +180,14 @@ func (w *witness) statusAt(c *living, t time.Time) Container {
 		s.LastRun = &before
 	}
 	if s.State == StateRunning && c.Kind != KindInit {
-		s.Started = !w.upTo(lifeMark{MarkStarted, c.Name, n}, t).IsZero()
-		s.Ready = !w.upTo(lifeMark{MarkContainerReady, c.Name, n}, t).IsZero()
+		s.Started = !w.upTo(trueMark{MarkStarted, c.Name, n}, t).IsZero()
+		s.Ready = !w.upTo(trueMark{MarkContainerReady, c.Name, n}, t).IsZero()
 	}
 	return s
 }
 
 // answers is the runtime's: asked after each pod object, and once more when all is over.
-func (w *witness) answers(pods []PodSeen) []Observation {
+func (w *simulatedSources) answers(pods []PodSeen) []Observation {
 	var all []Observation
 	ask := func(at time.Time, images bool) {
 		o := RuntimeSeen{UID: w.pod.UID, AskedAt: at, ArrivedAt: at.Add(5 * time.Millisecond)}
@@ -212,31 +212,31 @@ func (w *witness) answers(pods []PodSeen) []Observation {
 	return all
 }
 
-func (w *witness) sandboxesAt(t time.Time) []Sandbox {
-	running := w.upTo(lifeMark{mark: MarkSandboxRunning}, t)
+func (w *simulatedSources) sandboxesAt(t time.Time) []Sandbox {
+	running := w.upTo(trueMark{mark: MarkSandboxRunning}, t)
 	if running.IsZero() {
 		return nil
 	}
-	network := w.marks[lifeMark{mark: MarkNetworkReady}]
+	network := w.marks[trueMark{mark: MarkNetworkReady}]
 	if !w.stamped {
 		created := network // containerd 1.x has it from before the network, CRI-O from after
 		if w.wording%2 == 0 {
-			created = w.marks[lifeMark{mark: MarkSandboxBegun}].Add(time.Millisecond)
+			created = w.marks[trueMark{mark: MarkSandboxBegun}].Add(time.Millisecond)
 		}
 		return []Sandbox{{Ready: true, CreatedAt: created}}
 	}
-	return []Sandbox{{Ready: true, BegunAt: w.marks[lifeMark{mark: MarkSandboxBegun}], NetworkReadyAt: network, RunningAt: running, ImageKnown: true}}
+	return []Sandbox{{Ready: true, BegunAt: w.marks[trueMark{mark: MarkSandboxBegun}], NetworkReadyAt: network, RunningAt: running, ImageKnown: true}}
 }
 
-func (w *witness) runsAt(t time.Time) []ContainerRun {
+func (w *simulatedSources) runsAt(t time.Time) []ContainerRun {
 	var runs []ContainerRun
 	for _, c := range w.containers {
 		var own []ContainerRun
 		for n := range c.attempt + 1 {
-			r := ContainerRun{Name: c.Name, Attempt: n, CreatedAt: w.upTo(lifeMark{MarkContainerCreated, c.Name, n}, t),
-				StartedAt: w.upTo(lifeMark{MarkRunning, c.Name, n}, t), FinishedAt: w.upTo(lifeMark{MarkFinished, c.Name, n}, t)}
+			r := ContainerRun{Name: c.Name, Attempt: n, CreatedAt: w.upTo(trueMark{MarkContainerCreated, c.Name, n}, t),
+				StartedAt: w.upTo(trueMark{MarkRunning, c.Name, n}, t), FinishedAt: w.upTo(trueMark{MarkFinished, c.Name, n}, t)}
 			if !r.FinishedAt.IsZero() {
-				r.ExitCode = w.exits[lifeMark{MarkFinished, c.Name, n}]
+				r.ExitCode = w.exits[trueMark{MarkFinished, c.Name, n}]
 			}
 			if !r.CreatedAt.IsZero() {
 				own = append(own, r)
@@ -250,7 +250,7 @@ func (w *witness) runsAt(t time.Time) []ContainerRun {
 	return runs
 }
 
-func (w *witness) imagesAt(t time.Time) []Image {
+func (w *simulatedSources) imagesAt(t time.Time) []Image {
 	var images []Image
 	for _, c := range w.containers {
 		if slices.ContainsFunc(images, func(i Image) bool { return i.Ref == c.Image }) {
@@ -280,8 +280,8 @@ func (w *witness) imagesAt(t time.Time) []Image {
 	return images
 }
 
-// told is the Events, those that repeat under the name of the first, and when watching them began.
-func (w *witness) told(seenAt time.Time) []Observation {
+// eventObservations is the Events, those that repeat under the name of the first, and when watching them began.
+func (w *simulatedSources) eventObservations(seenAt time.Time) []Observation {
 	openedAt := seenAt.Add(time.Millisecond)
 	if w.loss.late {
 		openedAt = openedAt.Add(w.between(time.Millisecond, 60*time.Second))
@@ -327,6 +327,6 @@ func (w *witness) told(seenAt time.Time) []Observation {
 	return all
 }
 
-func (w *witness) between(from, to time.Duration) time.Duration {
+func (w *simulatedSources) between(from, to time.Duration) time.Duration {
 	return from + time.Duration(w.random.Int64N(int64(to-from)))
 }

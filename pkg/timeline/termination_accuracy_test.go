@@ -6,15 +6,15 @@ import (
 	"time"
 )
 
-// endTruth is what happened to a made-up pod with one container, on one clock.
-type endTruth struct {
+// terminationTruth is what happened to a made-up pod with one container, on one clock.
+type terminationTruth struct {
 	requested, begun, finished, down, gone time.Time
 	killed                                 bool
 }
 
-func randomEnd(random *rand.Rand, grace time.Duration) endTruth {
+func randomTermination(random *rand.Rand, grace time.Duration) terminationTruth {
 	some := func(most time.Duration) time.Duration { return time.Duration(random.Int64N(int64(most))) }
-	var e endTruth
+	var e terminationTruth
 	e.requested = base.Add(10*time.Second + some(3*time.Second))
 	e.begun = e.requested.Add(some(700 * time.Millisecond))
 	if e.killed = random.IntN(2) == 0; e.killed {
@@ -28,7 +28,7 @@ func randomEnd(random *rand.Rand, grace time.Duration) endTruth {
 }
 
 // observed is what an agent could see of it: each source may be missing, news is late by a moment, the runtime is asked now and then.
-func (e endTruth) observed(random *rand.Rand, grace time.Duration) (all []Observation) {
+func (e terminationTruth) observed(random *rand.Rand, grace time.Duration) (all []Observation) {
 	late := func(at time.Time) time.Time {
 		return at.Add(time.Duration(random.Int64N(int64(40 * time.Millisecond))))
 	}
@@ -75,7 +75,7 @@ func TestErrorsOfEndsHoldTheTruth(t *testing.T) {
 	random := rand.New(rand.NewPCG(1, 2))
 	var named, timed int
 	for n := range 5000 {
-		truth := randomEnd(random, grace)
+		truth := randomTermination(random, grace)
 		var e *Ending
 		observations := truth.observed(random, grace)
 		for _, o := range observations {

@@ -6,20 +6,20 @@ import (
 	"time"
 )
 
-// familyTruth is what happened to a made-up pod with several containers, on one clock.
-type familyTruth struct {
+// containersTruth is what happened to a made-up pod with several containers, on one clock.
+type containersTruth struct {
 	requested, begun, mainsOver, over, down, gone time.Time
-	members                                       []member
+	members                                       []containerTruth
 }
 
-type member struct {
+type containerTruth struct {
 	Container
 	never    bool // its image is not to be had
 	finished time.Time
 	code     int
 }
 
-func randomFamily(random *rand.Rand, grace time.Duration) (f familyTruth) {
+func randomContainers(random *rand.Rand, grace time.Duration) (f containersTruth) {
 	some := func(most time.Duration) time.Duration { return time.Duration(random.Int64N(int64(most))) }
 	f.requested = base.Add(10*time.Second + some(3*time.Second))
 	f.begun = f.requested.Add(some(700 * time.Millisecond))
@@ -29,7 +29,7 @@ func randomFamily(random *rand.Rand, grace time.Duration) (f familyTruth) {
 	f.mainsOver = f.begun
 	running := Container{Kind: KindMain, State: StateRunning, StartedAt: base.Add(time.Second)}
 	for i := range 1 + random.IntN(3) {
-		m := member{Container: running, finished: f.begun.Add(some(grace))}
+		m := containerTruth{Container: running, finished: f.begun.Add(some(grace))}
 		m.Name = string(rune('a' + i))
 		switch random.IntN(4) {
 		case 0:
@@ -48,7 +48,7 @@ func randomFamily(random *rand.Rand, grace time.Duration) (f familyTruth) {
 	}
 	f.over = f.mainsOver
 	if random.IntN(3) == 0 {
-		m := member{Container: running, finished: f.mainsOver.Add(some(2 * time.Second))}
+		m := containerTruth{Container: running, finished: f.mainsOver.Add(some(2 * time.Second))}
 		m.Name, m.Kind = "proxy", KindSidecar
 		if random.IntN(3) == 0 { // what is left, in whole seconds, and 2 of them at least
 			left := max(grace-f.mainsOver.Sub(f.begun).Truncate(time.Second), leastGrace)
@@ -62,7 +62,7 @@ func randomFamily(random *rand.Rand, grace time.Duration) (f familyTruth) {
 }
 
 // status is what kubelet says of the containers; at last of those, too, that it does not find.
-func (f familyTruth) status(at time.Time, last bool) (all []Container) {
+func (f containersTruth) status(at time.Time, last bool) (all []Container) {
 	for _, m := range f.members {
 		c := m.Container
 		switch {
@@ -77,7 +77,7 @@ func (f familyTruth) status(at time.Time, last bool) (all []Container) {
 }
 
 // observed is what an agent could see of it: each source may be missing, news is late by a moment, the runtime is asked now and then.
-func (f familyTruth) observed(random *rand.Rand, grace time.Duration) (all []Observation) {
+func (f containersTruth) observed(random *rand.Rand, grace time.Duration) (all []Observation) {
 	some := func(most time.Duration) time.Duration { return time.Duration(random.Int64N(int64(most))) }
 	late := func(at time.Time) time.Time { return at.Add(some(40 * time.Millisecond)) }
 	pod := Pod{UID: "uid-1", CreatedAt: base, DeletedAt: f.requested.Truncate(time.Second), DeletionGrace: grace}
@@ -124,9 +124,9 @@ func TestErrorsOfEndsOfFamiliesHoldTheTruth(t *testing.T) {
 	random := rand.New(rand.NewPCG(7, 8))
 	named, told := 0, 0
 	for n := range 5000 {
-		truth := randomFamily(random, grace)
+		truth := randomContainers(random, grace)
 		observations := truth.observed(random, grace)
-		end := ending(observations).Termination(truth.gone.Add(time.Minute), Skew{})
+		end := endingOf(observations).Termination(truth.gone.Add(time.Minute), Skew{})
 		checkEnd(t, end)
 		within := func(what string, got, want, bound time.Duration) {
 			if off := (got - want).Abs(); off > bound {
@@ -134,7 +134,7 @@ func TestErrorsOfEndsOfFamiliesHoldTheTruth(t *testing.T) {
 			}
 		}
 		within("total", end.Total, truth.gone.Sub(truth.requested), end.TotalError)
-		members := map[string]member{}
+		members := map[string]containerTruth{}
 		for _, m := range truth.members {
 			members[m.Name] = m
 		}

@@ -13,8 +13,8 @@ func TestEndingScripts(t *testing.T) {
 	runScripts(t, "testdata/endings/*.script", (*script).printEnding)
 }
 
-// ending is what observations say of the pod's end; nil if nobody asked to delete it.
-func ending(observations []Observation) (e *Ending) {
+// endingOf is what observations say of the pod's end; nil if nobody asked to delete it.
+func endingOf(observations []Observation) (e *Ending) {
 	for _, o := range observations {
 		if e == nil {
 			e = NewEnding(o)
@@ -27,7 +27,7 @@ func ending(observations []Observation) (e *Ending) {
 
 func (s *script) printEnding(t testing.TB) string {
 	t.Helper()
-	e := ending(s.observations)
+	e := endingOf(s.observations)
 	if e == nil {
 		return "no termination\n"
 	}

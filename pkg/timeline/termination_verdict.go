@@ -8,8 +8,8 @@ import (
 	"time"
 )
 
-// terminationWords are what a pod did in each phase of its termination; those of a container name it.
-var terminationWords = map[Phase]string{
+// terminationTexts are what a pod did in each phase of its termination; those of a container name it.
+var terminationTexts = map[Phase]string{
 	PhaseKubeletPickup: "until kubelet took the deletion up", PhasePreStopHook: "in the pre-stop hook of %s and until it stopped",
 	PhaseGrace: "until %s stopped", PhaseKill: "killing %s", PhaseSandboxStop: "stopping the sandbox",
 	PhaseObjectDeletion: "until kubelet let go of the object", PhaseFinalizers: "held by finalizers",
@@ -35,7 +35,7 @@ func (t Termination) Verdict() string {
 	})
 	slices.SortStableFunc(parts, func(a, b Span) int { return cmp.Compare(b.Duration(), a.Duration()) })
 	for _, s := range parts[:min(len(parts), verdictParts-len(named))] {
-		named = append(named, seconds(s.Duration())+" "+terminationSpanWords(s))
+		named = append(named, seconds(s.Duration())+" "+terminationSpanText(s))
 	}
 	if len(named) > 0 {
 		text += ": " + strings.Join(named, ", ")
@@ -43,12 +43,12 @@ func (t Termination) Verdict() string {
 	return text + "; ±" + seconds(t.TotalError)
 }
 
-func terminationSpanWords(s Span) string {
+func terminationSpanText(s Span) string {
 	one := func(phase Phase) string {
-		if words := terminationWords[phase]; strings.Contains(words, "%s") {
-			return fmt.Sprintf(words, cmp.Or(s.Container, "the last container"))
+		if text := terminationTexts[phase]; strings.Contains(text, "%s") {
+			return fmt.Sprintf(text, cmp.Or(s.Container, "the last container"))
 		}
-		return terminationWords[phase]
+		return terminationTexts[phase]
 	}
 	if s.Phase != PhaseUnattributed || len(s.MergedWith) == 0 {
 		return one(s.Phase)

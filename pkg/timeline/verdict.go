@@ -33,7 +33,7 @@ func (t Timeline) Verdict() string {
 	var named []string
 	for _, p := range parts[:min(len(parts), verdictParts)] {
 		if p.length >= 50*time.Millisecond { // less would print as 0.0 s
-			named = append(named, seconds(p.length)+" "+t.words(p.spans)+p.pressure.words(p.length))
+			named = append(named, seconds(p.length)+" "+t.describe(p.spans)+p.pressure.describe(p.length))
 		}
 	}
 	text := t.outcome()
@@ -108,37 +108,37 @@ func (t Timeline) outcome() string {
 	}
 }
 
-// words say what a pod did in the spans of one part. If no party is charged with them, they name everything that may
+// describe say what a pod did in the spans of one part. If no party is charged with them, they name everything that may
 // have taken the time.
-func (t Timeline) words(spans []Span) string {
+func (t Timeline) describe(spans []Span) string {
 	first := spans[0]
 	if first.Phase != PhaseUnattributed || len(first.MergedWith) == 0 {
-		words := t.wordsOf(first.Phase, spans)
+		text := t.describePhase(first.Phase, spans)
 		if first.Phase == PhasePull {
-			words += t.rateOf(spans) + t.concurrencyOf(spans) + t.lazilyOf(spans)
+			text += t.rateOf(spans) + t.concurrencyOf(spans) + t.lazilyOf(spans)
 		}
-		return words
+		return text
 	}
 	may := make([]string, 0, len(first.MergedWith))
 	for _, phase := range first.MergedWith {
-		may = append(may, t.wordsOf(phase, spans))
+		may = append(may, t.describePhase(phase, spans))
 	}
 	last := len(may) - 1
 	return fmt.Sprintf("unattributed (%s or %s)", strings.Join(may[:last], ", "), may[last])
 }
 
-func (t Timeline) wordsOf(phase Phase, spans []Span) string {
-	words := t.plainWordsOf(phase, spans)
+func (t Timeline) describePhase(phase Phase, spans []Span) string {
+	text := t.describePlain(phase, spans)
 	switch {
 	case !phase.loads() || !spans[0].ImageLoading:
-		return words
+		return text
 	case rowOf(phase).about == aboutContainer:
-		return words + " while its image may still be loading"
+		return text + " while its image may still be loading"
 	}
-	return words + " while an image may still be loading"
+	return text + " while an image may still be loading"
 }
 
-func (t Timeline) plainWordsOf(phase Phase, spans []Span) string {
+func (t Timeline) describePlain(phase Phase, spans []Span) string {
 	row, container := rowOf(phase), spans[0].Container
 	if phase == PhasePullQueue {
 		if image := t.blockerOf(spans); image != "" {
@@ -150,15 +150,15 @@ func (t Timeline) plainWordsOf(phase Phase, spans []Span) string {
 	}
 	switch row.about {
 	case aboutRegistry:
-		words := fmt.Sprintf(row.words, t.registryOf(container))
+		text := fmt.Sprintf(row.text, t.registryOf(container))
 		if n := t.imagesOf(spans); n > 1 {
-			words = fmt.Sprintf(severalImages, n, t.registryOf(container))
+			text = fmt.Sprintf(severalImages, n, t.registryOf(container))
 		}
-		return words
+		return text
 	case aboutContainer:
-		return fmt.Sprintf(row.words, cmp.Or(container, "the last container"))
+		return fmt.Sprintf(row.text, cmp.Or(container, "the last container"))
 	}
-	return row.words
+	return row.text
 }
 
 // blockerOf is the image that all pulls which waited in these spans waited for the longest; empty if it is not the same
@@ -334,8 +334,8 @@ func (p *Pressure) add(s Span) {
 	}
 }
 
-// words say that a pressure, times length, was high; else they are empty.
-func (p *Pressure) words(length time.Duration) string {
+// describe say that a pressure, times length, was high; else they are empty.
+func (p *Pressure) describe(length time.Duration) string {
 	l := float64(length)
 	resource, share := (&Pressure{p.CPU / l, p.IO / l, p.Memory / l}).High()
 	if resource == "" {

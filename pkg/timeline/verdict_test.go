@@ -94,7 +94,7 @@ func pressed(s Span, io float64) Span {
 
 func TestEveryPhaseHasWords(t *testing.T) {
 	for _, p := range Phases() {
-		if row := rowOf(p); row.phase != p || row.words == "" || row.cause == "" {
+		if row := rowOf(p); row.phase != p || row.text == "" || row.cause == "" {
 			t.Errorf("row of %s: %+v", p, row)
 		}
 	}

@@ -15,25 +15,25 @@ const relistEvery = time.Second
 // only what every go waits for counts.
 func (e *Evidence) workStart(c *Container) instant {
 	index := e.indexOf(c.Name)
-	turn, made, refused, volume := minInstant, e.createdSince(index), e.createFailed(index), e.isVolume(index)
+	start, created, failed, volume := minInstant, e.createdSince(index), e.createFailed(index), e.isVolume(index)
 	if volume { // comes before every container
-		made = e.usedBy(index)
+		created = e.usedBy(index)
 	}
 	for _, known := range e.constraints {
-		if known.origin > originStatus || known.earliest <= turn || known.key.container == index {
+		if known.origin > originStatus || known.earliest <= start || known.key.container == index {
 			continue
 		}
 		switch {
 		case known.key.container == podWide:
-			if known.key.mark == MarkSandboxRunning && known.origin <= originStore && known.earliest <= made {
-				turn = known.earliest // its latest instant is not known of every runtime
+			if known.key.mark == MarkSandboxRunning && known.origin <= originStore && known.earliest <= created {
+				start = known.earliest // its latest instant is not known of every runtime
 			}
-		case volume, known.latest > made:
-		case known.key.mark == MarkRunning && !refused, e.mustPrecede(known.key, c):
-			turn = known.earliest
+		case volume, known.latest > created:
+		case known.key.mark == MarkRunning && !failed, e.mustPrecede(known.key, c):
+			start = known.earliest
 		}
 	}
-	return turn
+	return start
 }
 
 // mustPrecede says that kubelet turns to a container no sooner than at that mark of another one.
@@ -92,7 +92,7 @@ func (e *Evidence) foundPresent(c *Container, image *imageEvidence) bool {
 // then: it sees that an init container ended when it lists what runs, waits for a sidecar's startup probe and for a post-start
 // hook, and in back-off; from that it goes on to making the container at once.
 func (f *fold) mayStartWorkLater(c *Container, index int16, then instant) bool {
-	if f.pulls[index].final > 0 {
+	if f.pulls[index].finalAttempt > 0 {
 		return f.e.createdSince(index)-then > instant(statusPatience)
 	}
 	for i := range f.e.pod.Containers {
