@@ -97,53 +97,6 @@ var sourceLists = func() (lists [1 << len(trusted)][]Source) {
 // overlaps says that either mark may have come first.
 func (b *bound) overlaps(o *bound) bool { return b.earliest < o.latest && o.earliest < b.latest }
 
-// spanError bounds how far the estimated length between two marks can be from the truth.
-func (f *fold) spanError(from, to *bound) time.Duration {
-	credentials := f.credentials(from, to)
-	estimate := to.estimate().sub(from.estimate())
-	longest := to.latest.sub(from.earliest)
-	shortest := max(0, to.earliest.sub(from.latest))
-	bounded := max(longest-estimate, estimate-shortest, 0)
-	if message, ok := f.reportedLength(from.key, to.key); ok {
-		reported := message.Pull
-		if to.key.mark == MarkPullStarted {
-			reported = message.Waiting - message.Pull
-		}
-		bounded = min(bounded, (estimate-reported).Abs()+message.Unit+durationSlack)
-	}
-	return max(bounded, credentials)
-}
-
-// credentials is how much of a pull, from kubelet's own start of it, may be the run of a credential plugin: kubelet up to 1.32
-// counts that as pulling (pkg/kubelet/images/puller.go). The plugin had returned when the image's manifest came.
-func (f *fold) credentials(from, to *bound) time.Duration {
-	if from.key.mark != MarkPullStarted || f.e.kubelet133 || from.origins == origins(0).with(originStore) {
-		return 0
-	}
-	began, until := from.estimate(), to.estimate()
-	if image := f.e.pulledImage(f.name(from.key)); image != nil && image.layered != nil {
-		if resolved := at(image.layered.ResolvedAt); !image.layered.ResolvedAt.IsZero() && resolved > began {
-			until = min(until, resolved)
-		}
-	}
-	return max(0, until.sub(began))
-}
-
-// reportedLength says that kubelet told the length between two marks itself, which is nearer to the truth
-// than the difference of their stamps.
-func (f *fold) reportedLength(from, to markKey) (pullLengths, bool) {
-	if from.container == podWide || from.container != to.container || f.pulls[from.container].finalAttempt != to.attempt {
-		return pullLengths{}, false
-	}
-	reported := f.pulls[from.container].pulled.lengths
-	switch {
-	case from.mark == MarkPullStarted && to.mark == MarkPullFinished && f.pulls[from.container].eventOnTime(),
-		from.mark == MarkPullRequested && to.mark == MarkPullStarted && reported.WaitingTimed:
-		return reported, reported.Timed
-	}
-	return pullLengths{}, false
-}
-
 // bounds is the evidence of every known mark, sorted by key.
 type bounds []bound
 

@@ -119,21 +119,6 @@ type containerEvidence struct {
 	notConfig     bool // kubelet said that it could not make the container for a reason that is not its configuration
 }
 
-// imageEvidence is the first answer about an image, which tells what kubelet found, the last one, which tells whether
-// a pull brought anything new, and the last one with layers, nil while there is none; often they are one.
-type imageEvidence struct {
-	*imageAnswer
-	last, layered *imageAnswer
-	// beforeSandbox says that at the time of the first no sandbox ran, so that kubelet cannot have begun to pull.
-	beforeSandbox bool
-}
-
-// imageAnswer is what the runtime said of an image when it was asked.
-type imageAnswer struct {
-	Image
-	askedAt time.Time
-}
-
 // exit is how one run of a container ended.
 type exit struct{ attempt, code int }
 
@@ -185,15 +170,6 @@ func (e *Evidence) markOverflow() {
 	e.overflow = true
 }
 
-// arrivalOf is when the pod object first told of the mark.
-func (e *Evidence) arrivalOf(k markKey) (instant, bool) {
-	i, found := slices.BinarySearchFunc(e.constraints, constraint{key: k, origin: originArrival}, compareConstraints)
-	if !found {
-		return 0, false
-	}
-	return e.constraints[i].latest, true
-}
-
 // indexNear is what indexOf is where that is most likely i.
 func (e *Evidence) indexNear(i int, container string) int16 {
 	if i < len(e.containers) && e.containers[i].name == container {
@@ -237,48 +213,6 @@ func (e *Evidence) unknownContainers() int {
 	return n
 }
 
-// has says that the spec has a container, or an image volume, of that name.
-func (p *Pod) has(name string) bool {
-	return slices.ContainsFunc(p.Containers, func(c Container) bool { return c.Name == name })
-}
-
-// image finds what is known of a reference as written in the spec; nil when it was never asked about.
-func (e *Evidence) image(ref string) *imageEvidence {
-	for i := range e.images {
-		if e.images[i].Ref == ref {
-			return &e.images[i]
-		}
-	}
-	return nil
-}
-
-// pulledImage is the answer about the image of a container if that image was absent at first, or pulled since: the
-// stamp it has then is of a pull during the start-up.
-func (e *Evidence) pulledImage(container string) *imageEvidence {
-	for i := range e.pod.Containers {
-		if e.pod.Containers[i].Name == container {
-			if image := e.image(e.pod.Containers[i].Image); image != nil && (image.wasAbsent() || image.pulledAgain()) {
-				return image
-			}
-		}
-	}
-	return nil
-}
-
-// wasAbsent says that an image was not on the node at first, or not any more when somebody pulled it.
-func (i *imageEvidence) wasAbsent() bool { return !i.Present || i.removed() }
-
-// removed says that an image that was there when the runtime was asked first went from the node, as kubelet's garbage collection
-// makes it, and came anew: until then its first stamp stays.
-func (i *imageEvidence) removed() bool {
-	return i.Present && !i.FirstPulledAt.IsZero() && i.last.FirstPulledAt.After(i.FirstPulledAt)
-}
-
-// pulledAgain says that an image that was there has been pulled since.
-func (i *imageEvidence) pulledAgain() bool {
-	return i.Present && !i.PulledAt.IsZero() && i.last.PulledAt.After(i.PulledAt)
-}
-
 // registryOf parses a reference once: nothing else about a fold costs as much.
 func (c *containerEvidence) registryOf(image string) string {
 	if c.image != image {
@@ -287,28 +221,38 @@ func (c *containerEvidence) registryOf(image string) string {
 	return c.registry
 }
 
-// keepExit keeps how a run ended; of contradicting codes the highest, whichever came first.
-func (e *Evidence) keepExit(c *containerEvidence, attempt, code int) {
-	if attempt >= maxAttempts {
-		return
-	}
-	for i := range c.exits {
-		if c.exits[i].attempt == attempt {
-			e.changed = e.changed || code > c.exits[i].code
-			c.exits[i].code = max(c.exits[i].code, code)
-			return
+// Apply adds what an observation tells. Observations about other pods are the caller's error. It returns
+// whether the observation was news: if not, all but the latest pod object and when the runtime was last
+// asked would be the same without it.
+func (e *Evidence) Apply(o Observation) (changed bool) {
+	e.changed = false
+	switch o := o.(type) {
+	case PodSeen:
+		e.applyPod(o)
+	case PodGone:
+		e.changed = e.changed || !e.gone
+		e.gone = true
+		e.constrain(arrival(podMark(MarkDeleted), originArrival, o.ArrivedAt, o.Live))
+	case EventSeen:
+		e.applyEvent(o)
+	case EventsWatched:
+		if e.watchFirstOpened.IsZero() || o.OpenedAt.Before(e.watchFirstOpened) {
+			e.watchFirstOpened, e.changed = o.OpenedAt, true
 		}
+		if opened := at(o.OpenedAt); opened > e.watchLastOpened {
+			e.watchLastOpened, e.changed = opened, true
+		}
+	case EventsLost:
+		if lost := at(o.ArrivedAt); lost > e.watchLost {
+			e.watchLost, e.changed = lost, true
+		}
+	case RuntimeSeen:
+		e.applyRuntime(o)
 	}
-	e.changed = true
-	c.exits = append(c.exits, exit{attempt, code})
+	if _, seen := o.(PodSeen); seen || e.changed {
+		e.cached = nil
+	}
+	return e.changed
 }
 
-// exitCode is how the run ended; ok is false while that is not known.
-func (c *containerEvidence) exitCode(attempt int) (code int, ok bool) {
-	for _, x := range c.exits {
-		if x.attempt == attempt {
-			return x.code, true
-		}
-	}
-	return 0, false
-}
+func podMark(m Mark) markKey { return markKey{container: podWide, mark: m} }

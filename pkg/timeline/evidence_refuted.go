@@ -126,68 +126,12 @@ func (e *Evidence) completedAt(c *Container, index int16) instant {
 	return done
 }
 
-// runtimeEarliest is when a mark was at the earliest, as the runtime says; minInstant where it says nothing of it.
-func (e *Evidence) runtimeEarliest(k markKey) instant {
-	since := minInstant
-	for _, c := range e.constraints[searchConstraints(e.constraints, k):] {
-		if c.key != k || c.origin > originStore {
-			break
-		}
-		since = max(since, c.earliest)
-	}
-	return since
-}
-
 // tooEarly is why an Event about a container cannot be true; empty if its time does not refute it.
 func (r refuter) tooEarly(latest instant) string {
 	if latest >= r.workStart {
 		return ""
 	}
 	return "the kubelet turned to the container no sooner than at " + r.workStart.time().Format(time.RFC3339Nano)
-}
-
-// maxRequests is how many Events of one container that say that kubelet asked for the first pull are kept, the earliest, and
-// how many that say that the runtime did not tell whether it has the image.
-const maxRequests = 16
-
-// findRequests finds those for a container's image, the first by its first word that nothing refutes.
-func (p *pullEvidence) findRequests(e *Evidence, index int16) {
-	own, key := &e.containers[index], markKey{index, 0, MarkPullRequested}
-	for _, w := range own.requested {
-		switch {
-		case p.tooEarly(w.latest) != "":
-			p.refuted = true
-		case p.firstRequest == constraint{}:
-			p.firstRequest = w.constraint(key)
-		}
-	}
-	for _, w := range own.inspected {
-		p.refuted = p.refuted || p.tooEarly(w.latest) != ""
-	}
-	key.mark++
-	p.laterRequests = e.constraints[searchConstraints(e.constraints, markKey{index, 0, MarkPullRequested}):searchConstraints(e.constraints, key)]
-}
-
-// requests are those for a container's image that nothing refutes, whatever came of them.
-func (p *pullEvidence) requests(yield func(constraint) bool) {
-	if p.firstRequest != (constraint{}) && !yield(p.firstRequest) {
-		return
-	}
-	for _, c := range p.laterRequests {
-		if p.tooEarly(c.latest) == "" && !yield(c) {
-			return
-		}
-	}
-}
-
-// inspectConstraints date that the runtime did not say whether it has a container's image, the first time, before anything was pulled.
-func (f *fold) inspectConstraints(index int16) []constraint {
-	for _, w := range f.e.containers[index].inspected {
-		if w.latest <= f.imageCheckedBy(index) && f.pulls[index].tooEarly(w.latest) == "" {
-			return []constraint{w.constraint(markKey{index, 0, MarkInspectFailed})}
-		}
-	}
-	return nil
 }
 
 // refutes is what refutes an Event; empty if nothing does.

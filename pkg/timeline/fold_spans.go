@@ -2,9 +2,6 @@ package timeline
 
 import (
 	"slices"
-	"time"
-
-	"github.com/podlapse/podlapse/pkg/imagepull"
 )
 
 // end says how far start-up has come and where it ends.
@@ -110,108 +107,6 @@ func (f *fold) span(from, to *bound, until instant, w phaseCandidates) Span {
 	s.Error = max(s.Error, min(max(f.undatedWork(s, from.key, to.key), f.slowest/2), s.Duration()))
 	s.Sources = (from.origins | to.origins).sources()
 	return s
-}
-
-// runtimeSlack bounds, as a rule, how long the runtime takes to create a container: 500 ms were seen on a node with many times
-// as much to do as it has cores.
-const runtimeSlack = 500 * time.Millisecond
-
-// busySlack is how long, as a rule, on a busy node the runtime takes from the stamp of a sandbox that runs to its answer, kubelet from
-// the answer that a container was created to asking for its start, and the runtime from the last byte of a layer to the stamp of its
-// download: neither dates its part alone.
-const busySlack = 100 * time.Millisecond
-
-// slowestStart is the longest time that the runtime took to start a container or a sandbox of the pod, if that is longer than it takes on a
-// node that is not short of processors or of disk; else 0. On one that is, whatever kubelet and the runtime do without a stamp
-// takes longer, too.
-func (f *fold) slowestStart() time.Duration {
-	longest := instant(0)
-	for _, b := range f.bounds {
-		began := markKey{b.key.container, b.key.attempt, MarkContainerCreated}
-		switch {
-		case b.key.mark == MarkSandboxRunning && b.origins.has(originStore):
-			began.mark = MarkNetworkReady
-		case b.key.mark != MarkRunning || !b.origins.has(originRuntime):
-			continue
-		}
-		if from := f.bounds.find(began); from != nil && from.origins.has(originRuntime) {
-			longest = max(longest, b.latest-from.earliest)
-		}
-	}
-	if length := time.Duration(longest); length > runtimeSlack {
-		return length
-	}
-	return 0
-}
-
-// undatedWork is how much of a phase may be somebody else's work of which no stamp tells the beginning: kubelet's and the
-// runtime's, where they are merged; the creation of a container after a wait that kubelet ended, or kubelet's own part of it; and what the runtime does
-// for a sandbox before and after it calls the network plugin, which is less than what it does to start it.
-func (f *fold) undatedWork(s Span, begin, end markKey) time.Duration {
-	mixed := func(p Phase) bool { return CauseOf(p) != s.Cause }
-	switch {
-	case s.Phase == PhaseUnattributed:
-		return 0
-	case slices.ContainsFunc(s.MergedWith, mixed):
-		return s.Duration()
-	case s.Phase == PhaseCrashBackoff || s.Phase == PhaseImageBackoff:
-		longer := max(0, s.Duration()-maxBackoff(s.Phase, s.Attempt))
-		if end.mark == MarkContainerCreated {
-			longer = max(longer, runtimeSlack, f.slowest)
-		}
-		return longer
-	case end.mark == MarkContainerCreated:
-		return max(runtimeSlack, f.slowest)
-	case begin.mark == MarkSandboxRunning && s.Phase == PhaseKubeletSync,
-		end.mark == MarkRunning && s.Phase == PhaseContainerStart, end.mark == MarkPullDownloaded && s.Phase == PhasePull:
-		return busySlack
-	case end.mark == MarkSandboxImagePulled && s.Phase == PhaseSandboxImage:
-		return runtimeSlack // it is unpacked, too
-	case end.mark == MarkSandboxFailed && (s.Phase == PhaseSandbox || s.Phase == PhaseSandboxImage):
-		return max(0, s.Duration()-podRetryLeast) // the try that failed began after kubelet's wait, with other steps first
-	case end.mark == MarkScheduled && (s.Phase == PhaseScheduling || s.Phase == PhaseUnschedulable):
-		return f.undatedScheduling(s)
-	case end.mark == MarkRetryDue && int(end.attempt) < len(f.obstacles):
-		return f.obstacleUncertainty(f.obstacles[end.attempt])
-	case end.mark == MarkSandboxBegun && len(f.obstacles) > 0:
-		return f.afterLastObstacle()
-	case end.mark == MarkSandboxBegun && s.Phase == PhaseVolumes && s.Duration() > mountRetryFirst && f.e.watchFirstOpened.IsZero():
-		return s.Duration() // kubelet may have been held up once or twice, and nobody listened
-	case end.mark == MarkNetworkReady && s.Phase == PhaseNetwork:
-		ready, running := f.bounds.find(end), f.bounds.find(markKey{podWide, end.attempt, MarkSandboxRunning})
-		if ready != nil && running != nil {
-			return min(max(runtimeSlack, f.slowest), running.latest.sub(ready.earliest))
-		}
-		return runtimeSlack
-	}
-	return 0
-}
-
-// maxBackoff is how long kubelet waits at most before it tries again: the back-off and, since it does not wake for its end, until it
-// takes the pod up the next time. What is longer than that somebody else may have taken.
-func maxBackoff(phase Phase, failures int) time.Duration {
-	if phase == PhaseCrashBackoff {
-		failures-- // after the first run kubelet does not wait
-	}
-	return imagepull.Backoff(failures) + podRetry + retrySlack
-}
-
-// obstacleUncertainty is how long nobody vouches for an obstacle before kubelet was due to try again: kubelet may have stopped as soon as it
-// had named it. What follows a failed sandbox is kubelet's back-off, which the sandbox's failure caused.
-func (f *fold) obstacleUncertainty(o obstacleOccurrence) time.Duration {
-	if o.from.row().sandbox {
-		return 0
-	}
-	return o.dueBy().sub(o.earliest)
-}
-
-// afterLastObstacle is how long something else may have been in the way after the last obstacle before the sandbox.
-func (f *fold) afterLastObstacle() time.Duration {
-	last := f.obstacles[len(f.obstacles)-1]
-	if last.from.row().sandbox || last.until() == maxInstant {
-		return 0 // kubelet goes on with the sandbox
-	}
-	return last.until().sub(last.latest) + retrySlack
 }
 
 // failedAfterRun says that a pod that failed did so with the end of a run: kubelet runs nothing again, and what is left is the

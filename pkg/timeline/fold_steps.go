@@ -2,8 +2,6 @@ package timeline
 
 import (
 	"slices"
-
-	"github.com/podlapse/podlapse/pkg/imagepull"
 )
 
 // step is one mark on the way to ready, with the phase that ends there.
@@ -159,15 +157,6 @@ func beforeRun(attempt uint16) Phase {
 	return PhaseCrashBackoff
 }
 
-// waitForWork is what passes before kubelet turns to a container: the post-start hook of the one before, if
-// that has one.
-func (f *fold) waitForWork(c *Container) step {
-	if before := f.before(c.Name); before != nil && before.PostStartHook {
-		return step{phase: PhasePostStartHook, previous: true}
-	}
-	return step{phase: PhaseKubeletSync}
-}
-
 // before is the container that kubelet turns to before the one of that name; nil if that is the first.
 func (f *fold) before(name string) *Container {
 	i := slices.IndexFunc(f.containers, func(c *Container) bool { return c.Name == name })
@@ -179,146 +168,6 @@ func (f *fold) before(name string) *Container {
 
 // isLast says that kubelet starts no container after this one.
 func (f *fold) isLast(c *Container) bool { return f.containers[len(f.containers)-1].Name == c.Name }
-
-// pullSteps is what comes before a container is created. Of an image that was there, only kubelet may
-// tell, with an Event, when it found it. One that must not be pulled may be refused before it is found.
-func (f *fold) pullSteps(c *Container) []step {
-	index, attempts, wait := f.index(c.Name), f.attemptsOf(c), f.waitForWork(c)
-	steps := make([]step, 0, 4*len(attempts)+4) // with those of a run
-	if inspected := (markKey{index, 0, MarkInspectFailed}); f.bounds.find(inspected) != nil {
-		wait.key = inspected
-		steps = append(steps, wait)
-		wait = step{phase: PhaseContainerCreate} // kubelet asks the runtime again until it answers
-	}
-	if c.PullPolicy == PullNever {
-		wait.key, wait.optional = markKey{index, 0, MarkPullRequested}, true
-		return append(steps, wait)
-	}
-	for i, a := range attempts {
-		if i > 0 {
-			wait = step{phase: PhaseImageBackoff}
-			if attempts[i-1].failure == imagepull.FailureInvalidReference {
-				wait.phase = PhaseContainerConfig // a name that is none becomes none by trying again
-			}
-		}
-		if a.outcome == imagepull.OutcomePresent {
-			wait.key, wait.optional = markKey{index, a.attempt, MarkPullFinished}, true
-			steps = append(steps, wait)
-			continue
-		}
-		wait.key = markKey{index, a.attempt, MarkPullRequested}
-		resolved := f.startedBy(index, a.attempt)
-		steps = append(steps, wait, step{key: markKey{index, a.attempt, MarkPullStarted}, phase: PhasePullQueue, undated: resolved})
-		if resolved {
-			steps = append(steps, step{key: markKey{index, a.attempt, MarkPullResolved}, phase: PhasePull})
-		}
-		end := step{key: markKey{index, a.attempt, a.end()}, phase: PhasePull}
-		switch downloaded := (markKey{index, a.attempt, MarkPullDownloaded}); {
-		case f.bounds.find(downloaded) != nil:
-			steps = append(steps, step{key: downloaded, phase: PhasePull})
-			end.phase = PhaseUnpack
-		case f.mayHoldUnpacking(c, a):
-			end.also = alsoUnpack
-		}
-		steps = append(steps, end)
-	}
-	return steps
-}
-
-// readySteps is the way from the last container's start to the pod's readiness, along the container
-// that became ready last. It has no steps while no container was seen ready.
-func (f *fold) readySteps() chain {
-	last := f.readyLast()
-	if last == nil {
-		return chain{}
-	}
-	index := f.index(last.Name)
-	attempt := f.lastAttempt(index, MarkContainerReady)
-	name, also := last.Name, f.alsoReadyLast(last)
-	if len(also) > 0 {
-		name = ""
-	}
-	gates := PhaseKubeletSync
-	if f.e.pod.ReadinessGates {
-		gates = PhaseReadinessGates
-	}
-	steps := make([]step, 0, 3)
-	// Without such a probe kubelet calls a container started when it runs; a sidecar's is on the way to the others.
-	if last.StartupProbe && last.Kind != KindSidecar {
-		started := step{key: markKey{index, attempt, MarkStarted}, phase: PhaseStartupProbe}
-		started.undated = name == "" || last.ReadinessProbe && f.sameNews(started.key, podMark(MarkContainersReady))
-		steps = append(steps, started)
-	}
-	// All containers are ready when the last one is, and that moment has a stamp of its own.
-	steps = append(steps,
-		step{key: podMark(MarkContainersReady), phase: probePhase(last.ReadinessProbe, PhaseReadinessProbe), also: also},
-		step{key: podMark(MarkReady), phase: gates})
-	return chain{name, steps, attempt, true}
-}
-
-// sameNews says that both marks were first seen in the same news: which part of the time before it lies between them, nothing
-// tells.
-func (f *fold) sameNews(a, b markKey) bool {
-	first, seen := f.e.arrivalOf(a)
-	second, both := f.e.arrivalOf(b)
-	return seen && both && first == second
-}
-
-// probePhase charges the wait for a probe to the app only if there is a probe.
-func probePhase(probed bool, phase Phase) Phase {
-	if probed {
-		return phase
-	}
-	return PhaseKubeletSync
-}
-
-// alsoReadyLast is the phase of another container that may have become ready last just as well, because both were
-// first seen ready in the same news; nil without one.
-func (f *fold) alsoReadyLast(last *Container) []Phase {
-	var also Phase
-	for _, c := range f.containers {
-		b := f.latestOf(c, MarkContainerReady)
-		probed := c.ReadinessProbe || c.StartupProbe
-		switch {
-		case c.Kind == KindInit || c.Name == last.Name || b == nil || b.latest != f.latestOf(last, MarkContainerReady).latest:
-		case !probed && !last.ReadinessProbe && !last.StartupProbe: // kubelet's status is to blame either way
-		case !probed && f.ranLongBefore(c, b): // and was ready then
-		case also == "" || c.ReadinessProbe != last.ReadinessProbe:
-			also = probePhase(probed, PhaseReadinessProbe)
-		}
-	}
-	if also == "" {
-		return nil
-	}
-	return []Phase{also}
-}
-
-// ranLongBefore says that the container ran longer before it was seen ready than kubelet needs to write that.
-func (f *fold) ranLongBefore(c *Container, ready *bound) bool {
-	ran := f.latestOf(c, MarkRunning)
-	return ran != nil && ready.latest-ran.latest > instant(statusPatience)
-}
-
-// readyLast is the container that became ready last; of several at once one with a readiness probe. It is nil
-// while none was seen ready.
-func (f *fold) readyLast() *Container {
-	var last *Container
-	var lastAt instant
-	for _, c := range f.containers {
-		if c.Kind == KindInit {
-			continue
-		}
-		b := f.latestOf(c, MarkContainerReady)
-		if b == nil {
-			continue
-		}
-		at := b.estimate()
-		if last == nil || at > lastAt || at == lastAt && (c.ReadinessProbe || !last.ReadinessProbe) {
-			last, lastAt = c, at
-		}
-	}
-	return last
-}
 
 // latestOf is a container's mark in the last attempt that it is known for; nil when it is not known.
 func (f *fold) latestOf(c *Container, m Mark) *bound {

@@ -250,29 +250,6 @@ func (l *PullLog) complete(p *Pull, uid string) {
 	}
 }
 
-// share counts the layers that came while another pull of the same image went on with that one.
-func (p *Pull) share(o *loggedPull) {
-	for i, layer := range p.Layers {
-		if layer.DownloadedAt.After(o.until) {
-			continue
-		}
-		if p.Shared == nil {
-			p.Shared = make([]bool, len(p.Layers))
-		}
-		p.Shared[i] = true
-	}
-}
-
-// sharesAll says that no layer came with this pull alone, as far as anybody tells of layers.
-func (p *Pull) sharesAll() bool {
-	for i := range p.Layers {
-		if !p.shared(i) {
-			return false
-		}
-	}
-	return true
-}
-
 // dated says that all instants of a pull are known, in their order.
 func (p *Pull) dated() bool {
 	return !p.RequestedAt.IsZero() && !p.StartedAt.Before(p.RequestedAt) && !p.FinishedAt.Before(p.StartedAt) && p.Outcome != imagepull.OutcomePresent

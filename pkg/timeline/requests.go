@@ -58,106 +58,6 @@ func (e *Evidence) Wants(now time.Time) Wants {
 	return w
 }
 
-// graceOver says that start-up has been over for longer than a grace. Either way: of a clock that was put back since, nobody knows
-// how long it has been, and it may be hours until it is there again.
-func (e *Evidence) graceOver(now time.Time, grace time.Duration) bool {
-	end, over := e.endLearned()
-	if end.Before(e.scope.ResumedAt) {
-		end = e.scope.ResumedAt
-	}
-	return over && now.Sub(end).Abs() > grace
-}
-
-// Settled says that start-up is over and nothing more that matters will come: every want is met or its
-// grace has passed.
-func (e *Evidence) Settled(now time.Time) bool {
-	if _, over := e.endLearned(); !over {
-		return e.givenUp(now)
-	}
-	w := e.Wants(now)
-	return !w.Runtime && !w.Events && !e.awaitsLayers(now)
-}
-
-// givenUp says that the pod has been starting for too long. What it came to while no agent was there, the
-// first list tells.
-func (e *Evidence) givenUp(now time.Time) bool {
-	_, over := e.endLearned()
-	return !over && e.PodSeen() && !now.Before(e.givesUpAt())
-}
-
-// givesUpAt is when a pod that has not come further is given up.
-func (e *Evidence) givesUpAt() time.Time {
-	givesUp := e.firstSeen.at.Add(giveUpAfter)
-	if resumed := e.scope.ResumedAt.Add(eventGrace); resumed.After(givesUp) {
-		return resumed
-	}
-	return givesUp
-}
-
-// beforeAgent says that the pod was there, and its start-up over, before the agent's time.
-func (e *Evidence) beforeAgent() bool {
-	return e.firstSeen.over && !e.firstSeen.live && !e.inScope() || e.isOldMirror()
-}
-
-// inScope says that the pod may have come to the node while start-ups are the agent's to report. When it was created does
-// not matter: it may have waited for days for a scheduler, or for the node.
-func (e *Evidence) inScope() bool {
-	return !e.scope.Since.IsZero() && e.pod.reachedNodeAt().Add(time.Second).After(e.scope.Since)
-}
-
-// reachedNodeAt is what tells best when a pod came to the node, floored to a second.
-func (p *Pod) reachedNodeAt() time.Time {
-	if !p.ReadAt.IsZero() {
-		return p.ReadAt
-	}
-	for _, c := range p.Conditions {
-		if c.Type == "PodScheduled" && c.True && !c.TransitionAt.IsZero() {
-			return c.TransitionAt
-		}
-	}
-	if !p.AcknowledgedAt.IsZero() {
-		return p.AcknowledgedAt
-	}
-	return p.CreatedAt
-}
-
-// isOldMirror says that a static pod ran before kubelet read its manifest, again then as after a restart of its own, or was
-// ready before start-ups are the agent's to report. Its object is a mirror, which kubelet makes anew when somebody deletes it, so
-// that such a pod, too, is seen to come.
-func (e *Evidence) isOldMirror() bool {
-	if e.pod.ReadAt.IsZero() {
-		return false
-	}
-	read := at(e.pod.ReadAt)
-	return slices.ContainsFunc(e.constraints, func(c constraint) bool {
-		switch c.key.mark {
-		case MarkRunning:
-			return c.latest < read
-		case MarkReady:
-			return c.latest < read || !e.scope.Since.IsZero() && c.latest < at(e.scope.Since)
-		}
-		return false
-	})
-}
-
-// Ended says that start-up is over, though evidence may still be on its way.
-func (e *Evidence) Ended() bool {
-	_, over := e.endLearned()
-	return over
-}
-
-// endLearned says whether and when the agent learned that start-up ended.
-func (e *Evidence) endLearned() (learnedAt time.Time, over bool) {
-	for _, m := range []Mark{MarkReady, MarkSucceeded, MarkFailed, MarkDeleted} {
-		for _, c := range e.constraints {
-			if c.key == podMark(m) && c.origin == originArrival {
-				return c.latest.time(), true
-			}
-		}
-	}
-	return time.Time{}, false
-}
-
 // wantedImages are the references whose presence says whether kubelet pulls: each is asked about once,
 // and once more after a pull, for what it brought. Of those layers are wanted as well.
 func (e *Evidence) wantedImages(now time.Time) (refs, layers []string) {
@@ -245,15 +145,6 @@ func (e *Evidence) runtimeBehind() bool {
 	return false
 }
 
-func (e *Evidence) hasRuntimeConstraint(k markKey) bool {
-	for _, c := range e.constraints {
-		if c.key == k && c.origin == originRuntime {
-			return true
-		}
-	}
-	return false
-}
-
 // askedSince is from when on the runtime has been asked about the pod.
 func (e *Evidence) askedSince() time.Time {
 	if e.scope.ResumedAt.After(e.firstSeen.at) {
@@ -310,37 +201,6 @@ func (e *Evidence) waitsForNetwork() bool {
 	return !over && !e.sandboxRan() && slices.ContainsFunc(e.obstacleEvents, func(h obstacleEvent) bool { return h.obstacle == obstacleNetworkNotReady })
 }
 
-// sandboxRan says that something tells of a sandbox that ran, be it a container in it.
-func (e *Evidence) sandboxRan() bool {
-	return slices.ContainsFunc(e.constraints, func(c constraint) bool {
-		return c.key.container != podWide || c.key.mark == MarkSandboxRunning
-	})
-}
-
-// sandboxMayHaveFailed says that evidence leaves room for sandboxes that failed before the one that
-// begun is about.
-func (e *Evidence) sandboxMayHaveFailed(begun *bound) bool {
-	acknowledged, known := e.latest(podMark(MarkAcknowledged))
-	return known && begun != nil && e.mayHaveMissedEvents(begun.latest) && begun.latest-acknowledged > instant(sandboxPatience)
-}
-
-// mayHaveMissedEvents says that Events may have been missed by then: no watch was open, or one was lost and not opened again.
-func (e *Evidence) mayHaveMissedEvents(by instant) bool {
-	return e.watchFirstOpened.IsZero() || e.watchLost > e.watchLastOpened && e.watchLost < by
-}
-
-// latest is the earliest upper bound that any claim sets for the mark.
-func (e *Evidence) latest(k markKey) (instant, bool) {
-	latest := maxInstant
-	for _, c := range e.constraints[searchConstraints(e.constraints, k):] {
-		if c.key != k {
-			break
-		}
-		latest = min(latest, c.latest)
-	}
-	return latest, latest != maxInstant
-}
-
 // mayBePulled says whether evidence leaves room for a pull of this container's image.
 func (e *Evidence) mayBePulled(c Container) bool {
 	image := e.image(c.Image)
@@ -349,4 +209,30 @@ func (e *Evidence) mayBePulled(c Container) bool {
 		return true
 	}
 	return !image.beforeSandbox && !e.pulledBefore(image)
+}
+
+// LookUp is one question to the runtime.
+type LookUp struct {
+	UID        string // the pod object's UID, to be repeated in the answer
+	RuntimeUID string // the UID the runtime knows the pod by
+	Images     []string
+	Layers     []string // those of Images whose layers are wanted as well
+	Network    bool     // whether the runtime's network is ready is wanted as well
+}
+
+// EventWatch names the pod whose kubelet Events are wanted.
+type EventWatch struct {
+	UID         string // the pod object's UID, to be repeated in observations
+	InvolvedUID string // involvedObject.uid: for static pods the kubelet's UID
+	Namespace   string
+	Name        string
+}
+
+// Wants is the evidence that one pod's timeline lacks and a source could fetch now.
+type Wants struct {
+	Runtime bool     // ask the runtime about the pod
+	Images  []string // when asking: also whether these references, as written in the spec, are present
+	Layers  []string // when asking: those of Images whose layers are wanted as well
+	Network bool     // when asking: also whether the runtime's network is ready
+	Events  bool     // keep an Event watch open for the pod
 }

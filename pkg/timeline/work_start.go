@@ -58,36 +58,6 @@ func (e *Evidence) predecessor(name string, c *Container) *Container {
 	return nil
 }
 
-// createdSince is when at the earliest a container was made, or began to run if nobody tells when it was made: kubelet does
-// nothing else in between. It is maxInstant while that is not known.
-func (e *Evidence) createdSince(index int16) instant {
-	for _, mark := range [...]Mark{MarkContainerCreated, MarkRunning} {
-		since := minInstant
-		for _, known := range e.constraints {
-			if known.key == (markKey{index, 0, mark}) {
-				since = max(since, known.earliest)
-			}
-		}
-		if since != minInstant {
-			return since
-		}
-	}
-	return maxInstant
-}
-
-// createFailed says that kubelet had a container's image, and could not make the container.
-func (e *Evidence) createFailed(index int16) bool {
-	_, refused := e.latest(markKey{index, 0, MarkConfigRefused})
-	_, failed := e.latest(markKey{index, 0, MarkCreateFailed})
-	return refused || failed
-}
-
-// foundPresent says that somebody brought the image before kubelet turned to the container, and looked.
-func (e *Evidence) foundPresent(c *Container, image *imageEvidence) bool {
-	first := image.last.FirstPulledAt
-	return c.PullPolicy != PullAlways && !first.IsZero() && at(first) < e.workStart(c)
-}
-
 // mayStartWorkLater says that kubelet may have turned to a container only after an instant, long as the one before was over by
 // then: it sees that an init container ended when it lists what runs, waits for a sidecar's startup probe and for a post-start
 // hook, and in back-off; from that it goes on to making the container at once.

@@ -1,0 +1,64 @@
+package timeline
+
+import "slices"
+
+// latest is the earliest upper bound that any claim sets for the mark.
+func (e *Evidence) latest(k markKey) (instant, bool) {
+	latest := maxInstant
+	for _, c := range e.constraints[searchConstraints(e.constraints, k):] {
+		if c.key != k {
+			break
+		}
+		latest = min(latest, c.latest)
+	}
+	return latest, latest != maxInstant
+}
+
+// arrivalOf is when the pod object first told of the mark.
+func (e *Evidence) arrivalOf(k markKey) (instant, bool) {
+	i, found := slices.BinarySearchFunc(e.constraints, constraint{key: k, origin: originArrival}, compareConstraints)
+	if !found {
+		return 0, false
+	}
+	return e.constraints[i].latest, true
+}
+
+// runtimeEarliest is when a mark was at the earliest, as the runtime says; minInstant where it says nothing of it.
+func (e *Evidence) runtimeEarliest(k markKey) instant {
+	since := minInstant
+	for _, c := range e.constraints[searchConstraints(e.constraints, k):] {
+		if c.key != k || c.origin > originStore {
+			break
+		}
+		since = max(since, c.earliest)
+	}
+	return since
+}
+
+func (e *Evidence) hasRuntimeConstraint(k markKey) bool {
+	for _, c := range e.constraints {
+		if c.key == k && c.origin == originRuntime {
+			return true
+		}
+	}
+	return false
+}
+
+// sandboxRan says that something tells of a sandbox that ran, be it a container in it.
+func (e *Evidence) sandboxRan() bool {
+	return slices.ContainsFunc(e.constraints, func(c constraint) bool {
+		return c.key.container != podWide || c.key.mark == MarkSandboxRunning
+	})
+}
+
+// sandboxMayHaveFailed says that evidence leaves room for sandboxes that failed before the one that
+// begun is about.
+func (e *Evidence) sandboxMayHaveFailed(begun *bound) bool {
+	acknowledged, known := e.latest(podMark(MarkAcknowledged))
+	return known && begun != nil && e.mayHaveMissedEvents(begun.latest) && begun.latest-acknowledged > instant(sandboxPatience)
+}
+
+// mayHaveMissedEvents says that Events may have been missed by then: no watch was open, or one was lost and not opened again.
+func (e *Evidence) mayHaveMissedEvents(by instant) bool {
+	return e.watchFirstOpened.IsZero() || e.watchLost > e.watchLastOpened && e.watchLost < by
+}

@@ -1,0 +1,147 @@
+package timeline
+
+import (
+	"slices"
+	"time"
+
+	"github.com/podlapse/podlapse/pkg/imagepull"
+)
+
+// lastOutcome decides how the last attempt ended, from what was seen only.
+func lastOutcome(f *fold, c *Container, index int16) imagepull.Outcome {
+	pulled, final, image := f.pulls[index].pulled, f.pulls[index].finalAttempt, f.e.image(c.Image)
+	there := image != nil && !image.wasAbsent() && image.beforeSandbox
+	switch {
+	case pulled.present:
+		return imagepull.OutcomePresent
+	case pulled.known():
+		return f.pulledOutcome(c, index, image)
+	case f.e.usedBy(index) == maxInstant && f.bounds.find(markKey{index, final, MarkPullRequested}) != nil:
+		return imagepull.OutcomePulling
+	case f.e.usedBy(index) != maxInstant && image != nil && image.wasAbsent():
+		return f.outcomeWithoutEvent(c, index, image)
+	case there && image.pulledAgain():
+		switch {
+		case c.PullPolicy != PullAlways:
+			return imagepull.OutcomeUnknown // by another pod most likely, but kubelet may have checked credentials
+		case image.last.Digest == image.Digest:
+			return imagepull.OutcomeVerified
+		}
+		return imagepull.OutcomeDownloaded
+	case there && c.PullPolicy != PullAlways, c.PullPolicy == PullNever && f.e.usedBy(index) != maxInstant:
+		return imagepull.OutcomePresent
+	case f.e.pulledBefore(image) && c.PullPolicy != PullAlways:
+		return imagepull.OutcomePresent
+	}
+	return imagepull.OutcomeUnknown
+}
+
+// pulledOutcome is what a pull brought of which kubelet tells that it succeeded. That kubelet pulled does not say that the
+// image was absent: with the policy Always it asks the registry every time, and since 1.35, with IfNotPresent, too, where
+// the image had been pulled with credentials that the pod may not have (pkg/kubelet/images, EnsureImageExists).
+func (f *fold) pulledOutcome(c *Container, index int16, image *imageEvidence) imagepull.Outcome {
+	pulled, started := f.pulls[index].pulled, markKey{index, f.pulls[index].finalAttempt, MarkPullStarted}
+	nothingCame := image != nil && pulled.lengths.Timed &&
+		image.nothingCameSince(pulled.latest-instant(pulled.lengths.Pull+pulled.lengths.Unit+durationSlack))
+	absent := image != nil && image.wasAbsent() || c.PullPolicy == PullIfNotPresent && !f.wasThere(image, index)
+	switch {
+	case len(f.pulls[index].layers) > 0:
+		return imagepull.OutcomeDownloaded // whoever else had brought the image by then, its tag was moved or it was removed
+	case f.wasThere(image, index) && image.last.askedAt.After(pulled.latest.time()) && image.Digest != "":
+		if image.last.Digest == image.Digest {
+			return imagepull.OutcomeVerified
+		}
+		return imagepull.OutcomeDownloaded
+	case !absent && nothingCame:
+		return imagepull.OutcomeVerified
+	case absent && (image != nil && f.broughtByOther(image, started) || f.pulledBeside(c, started)):
+		return imagepull.OutcomeJoined
+	case absent && nothingCame:
+		return imagepull.OutcomeVerified // it was there, under another name
+	case absent:
+		return imagepull.OutcomeDownloaded
+	}
+	return imagepull.OutcomeUnknown
+}
+
+// outcomeWithoutEvent is how an image came that was absent and that a container runs from, where no Event tells.
+func (f *fold) outcomeWithoutEvent(c *Container, index int16, image *imageEvidence) imagepull.Outcome {
+	switch {
+	case f.inBackoff(index, image.last.FirstPulledAt) && c.PullPolicy == PullAlways:
+		return imagepull.OutcomeJoined
+	case f.e.foundPresent(c, image), f.inBackoff(index, image.last.FirstPulledAt):
+		return imagepull.OutcomePresent
+	case image.layered != nil && f.inBackoff(index, image.layered.ResolvedAt):
+		return imagepull.OutcomeUnknown // another pull had begun; whether kubelet's next one still found work to do
+	case image.nothingCameSince(f.e.workStart(c)):
+		return imagepull.OutcomeVerified // it was there, under another name
+	case image.pulledOnce() && !f.mayStartWorkLater(c, index, at(image.last.FirstPulledAt)):
+		return imagepull.OutcomeDownloaded
+	}
+	return imagepull.OutcomeUnknown // by whom, a runtime does not tell; or more than once since, by this pod among others
+}
+
+// wasThere says that the runtime had an image when it was asked about it before kubelet wanted it pulled.
+func (f *fold) wasThere(image *imageEvidence, index int16) bool {
+	if image == nil || image.wasAbsent() {
+		return false
+	}
+	requested := f.bounds.find(markKey{index, 0, MarkPullRequested})
+	return image.beforeSandbox || requested != nil && at(image.askedAt) < requested.earliest
+}
+
+// pulledBeside says that kubelet had pulled the same image before, for another container of the pod.
+func (f *fold) pulledBeside(c *Container, started markKey) bool {
+	b := f.bounds.find(started)
+	return b != nil && slices.ContainsFunc(f.e.pod.Containers, func(o Container) bool {
+		if o.Name == c.Name || o.Image != c.Image || f.index(o.Name) == podWide {
+			return false
+		}
+		pulled := f.pulls[f.index(o.Name)].pulled
+		return pulled.known() && !pulled.present && pulled.latest <= b.latest
+	})
+}
+
+// foundPresent says that somebody brought the image before kubelet turned to the container, and looked.
+func (e *Evidence) foundPresent(c *Container, image *imageEvidence) bool {
+	first := image.last.FirstPulledAt
+	return c.PullPolicy != PullAlways && !first.IsZero() && at(first) < e.workStart(c)
+}
+
+// inBackoff says that kubelet waited between two attempts to pull a container's image: whatever came then, others
+// brought. Of a failure that a status alone tells of nothing is known but that it came soon after, if it came live.
+func (f *fold) inBackoff(index int16, t time.Time) bool {
+	failures := f.pulls[index].failures
+	if len(failures) == 0 || t.IsZero() {
+		return false
+	}
+	last := failures[len(failures)-1]
+	failed := last.earliest
+	if failed == minInstant && last.lean == leanLatest {
+		failed = last.latest - instant(statusPatience)
+	}
+	return last.latest < at(t) && at(t) < failed+instant(imagepull.Backoff(int(last.attempt)+1))
+}
+
+// broughtByOther says that the image was complete before this pull began: while it waited in the queue,
+// another pod's pull brought it. An attempt of its own that failed at the end may have stored it, too.
+func (f *fold) broughtByOther(image *imageEvidence, started markKey) bool {
+	b := f.bounds.find(started)
+	if b == nil || image.last.FirstPulledAt.IsZero() || at(image.last.FirstPulledAt) >= b.estimate() {
+		return false
+	}
+	return !slices.ContainsFunc(f.pulls[started.container].failures, func(failed failedPull) bool {
+		return at(image.last.FirstPulledAt) <= failed.latest
+	})
+}
+
+// pulledBefore says that the image's latest pull ended before the pod was here at all.
+func (e *Evidence) pulledBefore(image *imageEvidence) bool {
+	if image == nil || image.wasAbsent() || image.PulledAt.IsZero() {
+		return false
+	}
+	if e.firstSeen.live && e.firstSeen.new && at(image.PulledAt) < at(e.firstSeen.at)-liveSlack {
+		return true // kubelet has heard of the pod no sooner than the agent
+	}
+	return !e.pod.AcknowledgedAt.IsZero() && image.PulledAt.Before(e.pod.AcknowledgedAt)
+}
