@@ -49,7 +49,7 @@ func (os origins) ofControlPlane() bool {
 	return os.has(originControlPlane) && os&^(1<<originControlPlane|1<<originArrival) == 0
 }
 
-// datedOnNode says that kubelet or the runtime dated the mark itself.
+// datedOnNode says that the kubelet or the runtime dated the mark itself.
 func (os origins) datedOnNode() bool {
 	return os.has(originRuntime) || os.has(originStore) || os.has(originStatus)
 }
@@ -141,9 +141,9 @@ func (bs bounds) capAt(now instant) (cut bool) {
 	return cut
 }
 
-// leanToPickup leans kubelet's taking the pod up to the moment when the pod came to the node: kubelet hears of it
+// leanToPickup leans the kubelet's taking the pod up to the moment when the pod came to the node: the kubelet hears of it
 // as the agent does and takes it up at once, while the status that tells of it waits for its turn and for the
-// API server (on a quiet node now and then 50 to 300 ms). Not so if kubelet's own stamp says otherwise.
+// API server (on a quiet node now and then 50 to 300 ms). Not so if the kubelet's own stamp says otherwise.
 func (bs bounds) leanToPickup() {
 	scheduled, acknowledged := bs.find(podMark(MarkScheduled)), bs.find(podMark(MarkAcknowledged))
 	if scheduled == nil || acknowledged == nil || scheduled.lean != leanLatest {

@@ -6,14 +6,14 @@ import (
 )
 
 const (
-	// eventSlack bounds how long kubelet takes from the thing that happened to the Event that tells of
+	// eventSlack bounds how long the kubelet takes from the thing that happened to the Event that tells of
 	// it: both are in the same function, so it is the time to be scheduled, 34 ms on a node with three
 	// times as much to do as it has cores.
 	eventSlack = instant(100 * time.Millisecond)
 	// liveSlack is how long after the fact news of it comes through a running watch. If that is just after a
 	// floored stamp's second, the second's end is the best estimate.
 	liveSlack = instant(100 * time.Millisecond)
-	// durationSlack is what kubelet's lengths hold beside what they are taken for: the one of a pull
+	// durationSlack is what the kubelet's lengths hold beside what they are taken for: the one of a pull
 	// also asks for the image's size, the one with the wait begins a moment after the Event.
 	durationSlack = 10 * time.Millisecond
 )
@@ -25,9 +25,9 @@ const (
 	originRuntime       origin = iota // a runtime's nanosecond stamp
 	originStore                       // a stamp in containerd's stores
 	originEventName                   // the nanoseconds in an Event's name
-	originEventDuration               // a monotonic duration in kubelet's message
+	originEventDuration               // a monotonic duration in the kubelet's message
 	originEventSecond                 // an Event's floored stamp
-	originStatus                      // kubelet's floored stamp in the pod object
+	originStatus                      // the kubelet's floored stamp in the pod object
 	originEventArrival                // when an Event arrived
 	originArrival                     // when the pod object arrived
 	originControlPlane                // the control plane's floored stamp in the pod object: of another clock
@@ -58,7 +58,7 @@ const (
 	leanNone     lean = iota // anywhere
 	leanLatest               // just before the end: news that arrived live
 	leanEarliest             // at the start: a request whose stamp is taken first
-	leanSlack                // eventSlack before the end: live news of what kubelet was about to do
+	leanSlack                // eventSlack before the end: live news of what the kubelet was about to do
 )
 
 // podWide is the container index of marks of the whole pod.

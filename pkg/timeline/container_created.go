@@ -20,7 +20,7 @@ func (e *Evidence) createdBy(index int16) instant {
 	return min(created, ran)
 }
 
-// createdSince is when at the earliest a container was made, or began to run if nobody tells when it was made: kubelet does
+// createdSince is when at the earliest a container was made, or began to run if nobody tells when it was made: the kubelet does
 // nothing else in between. It is maxInstant while that is not known.
 func (e *Evidence) createdSince(index int16) instant {
 	for _, mark := range [...]Mark{MarkContainerCreated, MarkRunning} {
@@ -37,7 +37,7 @@ func (e *Evidence) createdSince(index int16) instant {
 	return maxInstant
 }
 
-// createFailed says that kubelet had a container's image, and could not make the container.
+// createFailed says that the kubelet had a container's image, and could not make the container.
 func (e *Evidence) createFailed(index int16) bool {
 	_, refused := e.latest(markKey{index, 0, MarkConfigRefused})
 	_, failed := e.latest(markKey{index, 0, MarkCreateFailed})

@@ -2,14 +2,14 @@ package timeline
 
 import "strings"
 
-// notConfigTexts are kubelet's words for a container that it cannot make although nothing is wrong with its configuration: it does not have
+// notConfigTexts are the kubelet's words for a container that it cannot make although nothing is wrong with its configuration: it does not have
 // yet what the API server holds, or a volume is not as it should be (pkg/kubelet/{configmap,secret,volumemanager}, kubelet_pods.go).
 var notConfigTexts = []string{
 	"failed to sync configmap cache", "failed to sync secret cache", "services have not yet been read at least once",
 	"failed to prepare subPath for volumeMount", "cannot find volume",
 }
 
-// applyCreateFailure keeps that kubelet said why it could not make a container, and that this is no fault of its configuration.
+// applyCreateFailure keeps that the kubelet said why it could not make a container, and that this is no fault of its configuration.
 func (e *Evidence) applyCreateFailure(o EventSeen) {
 	if o.Reason != "Failed" || o.Container == "" {
 		return
@@ -27,7 +27,7 @@ func (e *Evidence) applyCreateFailure(o EventSeen) {
 // alsoNotConfig is what a container may wait for beside its configuration.
 var alsoNotConfig = []Phase{PhaseContainerConfig, PhaseAPIServer, PhaseVolumes, PhaseKubeletSync}
 
-// createFailureConstraints date by a container's pull when kubelet first could not create that container. Kubelet tries to right after it got
+// createFailureConstraints date by a container's pull when the kubelet first could not create that container. The kubelet tries to right after it got
 // the image (pkg/kubelet/kuberuntime, startContainer), and says in the pod's status that it failed only when it comes back
 // to the pod, which may be when the reason is gone. A status that is later than that was not written by a kubelet at work.
 func (f *fold) createFailureConstraints(index int16) (constraints []constraint) {

@@ -6,7 +6,7 @@ import (
 )
 
 // Debug follows the pulls of the ephemeral containers that somebody adds to a pod (kubectl debug). They are no part of its
-// start-up, which may be over long since, but kubelet pulls their images like any other. Not safe for concurrent use.
+// start-up, which may be over long since, but the kubelet pulls their images like any other. Not safe for concurrent use.
 type Debug struct {
 	evidence *Evidence
 	reported []string // names of ephemeral containers that have been told of

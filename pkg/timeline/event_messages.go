@@ -8,16 +8,16 @@ import (
 	"unicode/utf8"
 )
 
-// Bounds on what is kept of kubelet's words about one pod. A start-up without trouble has some ten Events;
+// Bounds on what is kept of the kubelet's words about one pod. A start-up without trouble has some ten Events;
 // in one with trouble the first ones tell what it was.
 const (
 	maxMessages     = 32
 	maxMessageBytes = 256 // bytes
 )
 
-// Said is one thing that kubelet said of the pod, in its own words: an Event, once however often it repeats.
+// Said is one thing that the kubelet said of the pod, in its own words: an Event, once however often it repeats.
 type Said struct {
-	// At is when kubelet said it first, kubelet's clock: exact where the Event's name tells, else floored to a second.
+	// At is when the kubelet said it first, the kubelet's clock: exact where the Event's name tells, else floored to a second.
 	At        time.Time
 	Container string // empty for what is about the whole pod
 	Reason    string // e.g. FailedMount
@@ -39,7 +39,7 @@ func messageOf(o EventSeen) Said {
 	return s
 }
 
-// keepMessage keeps the earliest of all that kubelet said: what came first stays, in whatever order it is told.
+// keepMessage keeps the earliest of all that the kubelet said: what came first stays, in whatever order it is told.
 func (e *Evidence) keepMessage(o EventSeen) {
 	s := messageOf(o)
 	i, found := slices.BinarySearchFunc(e.messages, s, Said.compare)
@@ -52,7 +52,7 @@ func (e *Evidence) keepMessage(o EventSeen) {
 	e.messages, e.changed = longer[:min(len(longer), maxMessages)], true
 }
 
-// messagesUntil is what kubelet had said when start-up ended.
+// messagesUntil is what the kubelet had said when start-up ended.
 func (e *Evidence) messagesUntil(end time.Time) []Said {
 	after, _ := slices.BinarySearchFunc(e.messages, end, func(s Said, end time.Time) int {
 		if s.At.After(end) {

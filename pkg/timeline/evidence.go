@@ -53,13 +53,13 @@ type Evidence struct {
 	constraints      []constraint // sorted by key, then origin; at most one each
 	containers       []containerEvidence
 	images           []imageEvidence
-	obstacleEvents   []obstacleEvent // what kubelet's Events say kept it from making the sandbox, in the order of time
+	obstacleEvents   []obstacleEvent // what the kubelet's Events say kept it from making the sandbox, in the order of time
 	messages         []Said          // the earliest, in the order of time
-	ignoreMessages   bool            // what kubelet says is not kept: nobody tells it
+	ignoreMessages   bool            // what the kubelet says is not kept: nobody tells it
 	networkDowns     []instant       // when the runtime said that its network was not ready, the earliest ones, in the order of time
 	networkUp        instant         // when it first said that it was; zero for never
 	imageKnown       attempts        // of which sandboxes the runtime said whether it pulled their image
-	kubelet133       bool            // kubelet is 1.33 or later
+	kubelet133       bool            // the kubelet is 1.33 or later
 	generation       int64           // the lowest version of the spec that was seen; 0 while none is known
 	watchFirstOpened time.Time       // when an Event watch was first open
 	watchLastOpened  instant         // when the latest one was opened; zero for never
@@ -84,10 +84,10 @@ type sighting struct {
 	at   time.Time
 	live bool
 	over bool // start-up was over already
-	new  bool // kubelet had said nothing of it
+	new  bool // the kubelet had said nothing of it
 }
 
-// waitingReason is why a container waits, in kubelet's word, and when the pod object said so.
+// waitingReason is why a container waits, in the kubelet's word, and when the pod object said so.
 type waitingReason struct {
 	at     instant
 	reason string
@@ -106,8 +106,8 @@ type containerEvidence struct {
 	// laterPulled are others, in the order of time.
 	laterPulled []pulledEvent
 	failures    []failureEvent
-	// requested are when kubelet's Events say that it asked for the first pull, and inspected when they say that the runtime
-	// did not tell whether it has the image, in the order of time: more than one each only where kubelet started again, or
+	// requested are when the kubelet's Events say that it asked for the first pull, and inspected when they say that the runtime
+	// did not tell whether it has the image, in the order of time: more than one each only where the kubelet started again, or
 	// somebody made some up.
 	requested, inspected []window
 	// statusFailure is the first status of the pod object that says that a pull had failed; nil when none came.
@@ -116,7 +116,7 @@ type containerEvidence struct {
 	statusReasons []imagepull.Failure
 	exits         []exit
 	overflow      bool // it had attempts that were not kept
-	notConfig     bool // kubelet said that it could not make the container for a reason that is not its configuration
+	notConfig     bool // the kubelet said that it could not make the container for a reason that is not its configuration
 }
 
 // exit is how one run of a container ended.

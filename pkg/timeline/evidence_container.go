@@ -7,7 +7,7 @@ import (
 	"github.com/podlapse/podlapse/pkg/imagepull"
 )
 
-// applyStatus reads one container's status. Kubelet learns of starts and exits from the runtime's
+// applyStatus reads one container's status. The kubelet learns of starts and exits from the runtime's
 // list, up to a second later, so their arrival is only a bound; probes it runs itself, so news of
 // them is fresh.
 func (e *Evidence) applyStatus(o PodSeen, c Container) {
@@ -32,7 +32,7 @@ func (e *Evidence) applyStatus(o PodSeen, c Container) {
 	if c.LastRun != nil {
 		last := c.Attempt - 1
 		if c.State == StateWaiting {
-			last = c.Attempt // in back-off kubelet calls the current run the last one (kubelet_pods.go)
+			last = c.Attempt // in back-off the kubelet calls the current run the last one (kubelet_pods.go)
 		}
 		if last >= 0 {
 			addRun(MarkRunning, last, c.LastRun.StartedAt)
@@ -49,7 +49,7 @@ func (e *Evidence) applyStatus(o PodSeen, c Container) {
 		return
 	}
 	if c.PostStartHook && c.State == StateRunning {
-		// The hook runs within kubelet's start of the container, before its status is written (startContainer).
+		// The hook runs within the kubelet's start of the container, before its status is written (startContainer).
 		e.constrain(arrival(markKey{index, clampAttempt(c.Attempt), MarkPostStarted}, originArrival, o.ArrivedAt, o.Live))
 	}
 	if c.Started {
@@ -77,18 +77,18 @@ func (e *Evidence) applyWaiting(index int16, evidence *containerEvidence, o PodS
 	}
 }
 
-// inspectError is kubelet's word for a runtime that does not say whether it has an image: nothing was asked of a registry.
+// inspectError is the kubelet's word for a runtime that does not say whether it has an image: nothing was asked of a registry.
 const inspectError = "ImageInspectError"
 
-// createFailureMarks are kubelet's words for a container that cannot be made, each with the mark that is dated by the first status
-// that says so: kubelet tries again until it can (kuberuntime and images packages).
+// createFailureMarks are the kubelet's words for a container that cannot be made, each with the mark that is dated by the first status
+// that says so: the kubelet tries again until it can (kuberuntime and images packages).
 var createFailureMarks = map[string]Mark{
 	"CreateContainerConfigError": MarkConfigRefused, // a ConfigMap, Secret or key is missing, or the user would be root
 	"ErrImageNeverPull":          MarkConfigRefused, // the image is not there and must not be pulled
 	"CreateContainerError":       MarkCreateFailed,
 }
 
-// applyPullFailure reads a status that says that a pull had failed: kubelet writes it right after. It is of use where
+// applyPullFailure reads a status that says that a pull had failed: the kubelet writes it right after. It is of use where
 // the Events that tell of failures are not seen.
 func (e *Evidence) applyPullFailure(c *containerEvidence, o PodSeen, why imagepull.Failure) {
 	news := arrival(markKey{}, originArrival, o.ArrivedAt, o.Live)

@@ -16,7 +16,7 @@ type pulledEvent struct {
 	lengths pullLengths
 }
 
-// pullLengths is what kubelet's message tells of a pull beside its end; see imagepull.Message.
+// pullLengths is what the kubelet's message tells of a pull beside its end; see imagepull.Message.
 type pullLengths struct {
 	Pull, Waiting, Unit time.Duration
 	SizeBytes           int64
@@ -43,7 +43,7 @@ func (w window) constraint(k markKey) constraint {
 	return constraint{key: k, origin: w.origin, lean: w.lean, earliest: w.earliest, latest: w.latest}
 }
 
-// applyEvent keeps what kubelet says, and reads what it says of a container's pulls. Other Events date nothing that
+// applyEvent keeps what the kubelet says, and reads what it says of a container's pulls. Other Events date nothing that
 // the runtime does not date better.
 func (e *Evidence) applyEvent(o EventSeen) {
 	if o.FirstAt.IsZero() || o.LastAt.IsZero() || o.ofFuture() {
@@ -69,7 +69,7 @@ func (e *Evidence) applyEvent(o EventSeen) {
 		// It stands for several occurrences, of which only the text and the latest stamp are of this one.
 		o.NamedAt, o.FirstAt, o.Count = time.Time{}, o.LastAt, 1
 	}
-	if message.Combined || name == "" { // kubelet's Events about image volumes have no fieldPath
+	if message.Combined || name == "" { // the kubelet's Events about image volumes have no fieldPath
 		name = ImageName(message.Image)
 	}
 	index, evidence := e.container(name)
@@ -145,7 +145,7 @@ func (w window) compare(o window) int {
 		cmp.Compare(w.origin, o.origin), cmp.Compare(w.lean, o.lean))
 }
 
-// firstOccurrence is the moment that the Event's name tells: kubelet makes the Event right after
+// firstOccurrence is the moment that the Event's name tells: the kubelet makes the Event right after
 // what it reports.
 func firstOccurrence(o EventSeen) window {
 	if o.NamedAt.IsZero() {
@@ -183,7 +183,7 @@ func (e *Evidence) keepRepeated(c *containerEvidence, f failureEvent) {
 	keepEarliest(e, &c.failures, f, maxFailures)
 }
 
-// floored is the second in which kubelet made an Event about something over, which may be from the end of the
+// floored is the second in which the kubelet made an Event about something over, which may be from the end of the
 // one before.
 func floored(t time.Time) window {
 	c := second(markKey{}, originEventSecond, t)

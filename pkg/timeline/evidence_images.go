@@ -5,12 +5,12 @@ import (
 	"time"
 )
 
-// imageEvidence is the first answer about an image, which tells what kubelet found, the last one, which tells whether
+// imageEvidence is the first answer about an image, which tells what the kubelet found, the last one, which tells whether
 // a pull brought anything new, and the last one with layers, nil while there is none; often they are one.
 type imageEvidence struct {
 	*imageAnswer
 	last, layered *imageAnswer
-	// beforeSandbox says that at the time of the first no sandbox ran, so that kubelet cannot have begun to pull.
+	// beforeSandbox says that at the time of the first no sandbox ran, so that the kubelet cannot have begun to pull.
 	beforeSandbox bool
 }
 
@@ -96,7 +96,7 @@ func (e *Evidence) pulledImage(container string) *imageEvidence {
 // wasAbsent says that an image was not on the node at first, or not any more when somebody pulled it.
 func (i *imageEvidence) wasAbsent() bool { return !i.Present || i.removed() }
 
-// removed says that an image that was there when the runtime was asked first went from the node, as kubelet's garbage collection
+// removed says that an image that was there when the runtime was asked first went from the node, as the kubelet's garbage collection
 // makes it, and came anew: until then its first stamp stays.
 func (i *imageEvidence) removed() bool {
 	return i.Present && !i.FirstPulledAt.IsZero() && i.last.FirstPulledAt.After(i.FirstPulledAt)

@@ -13,12 +13,12 @@ type obstacleEvent struct {
 	obstacle    obstacle
 	first, last window
 	count       int  // occurrences so far
-	runtime     bool // the last one is what the runtime said of its network, not kubelet
+	runtime     bool // the last one is what the runtime said of its network, not the kubelet
 }
 
 func (h obstacleEvent) row() *obstacleRow { return &obstacleTable[h.obstacle] }
 
-// until is when kubelet has tried again for certain; maxInstant if nothing tells.
+// until is when the kubelet has tried again for certain; maxInstant if nothing tells.
 func (h obstacleEvent) until() instant {
 	if h.row().retry == nil {
 		return maxInstant
@@ -59,7 +59,7 @@ func (e *Evidence) applyObstacle(o EventSeen) {
 	}
 }
 
-// obstacleEventsWithRuntime is the obstacles with what the runtime said of the latest network that was not ready: kubelet does not start
+// obstacleEventsWithRuntime is the obstacles with what the runtime said of the latest network that was not ready: the kubelet does not start
 // the pod as long as the runtime says so.
 func (e *Evidence) obstacleEventsWithRuntime() []obstacleEvent {
 	latest := -1
@@ -77,7 +77,7 @@ func (e *Evidence) obstacleEventsWithRuntime() []obstacleEvent {
 		h.last = window{origin: originRuntime, earliest: down, latest: down}
 		h.count, h.runtime = max(2, h.count), true
 	}
-	// Why kubelet has not begun to look for the pod's objects is known.
+	// Why the kubelet has not begun to look for the pod's objects is known.
 	return slices.DeleteFunc(extended, func(h obstacleEvent) bool { return h.obstacle == obstacleNotRegistered })
 }
 
@@ -94,7 +94,7 @@ func (e *Evidence) networkDownUntil() (until instant) {
 // manyOccurrences is more than a start-up has of one Event before it is given up.
 const manyOccurrences = 4096
 
-// continuous says that the occurrences between the first and the latest are as close as kubelet tries again.
+// continuous says that the occurrences between the first and the latest are as close as the kubelet tries again.
 func (h obstacleEvent) continuous() bool {
 	retry := h.row().retry
 	if retry == nil || h.runtime {
@@ -152,10 +152,10 @@ func (f *fold) obstacleOccurrences() []obstacleOccurrence {
 	return all
 }
 
-// retryMark is the mark of kubelet's next try after an obstacle.
+// retryMark is the mark of the kubelet's next try after an obstacle.
 func retryMark(obstacle int) markKey { return markKey{podWide, uint16(obstacle), MarkRetryDue} }
 
-// until is when kubelet has tried again for certain after this occurrence; maxInstant if nothing tells.
+// until is when the kubelet has tried again for certain after this occurrence; maxInstant if nothing tells.
 func (o obstacleOccurrence) until() instant { return o.from.until() }
 
 // dueBy is the same for an occurrence that need not be the latest of its Event: the latest tells more only if the Event came
@@ -171,7 +171,7 @@ func (o obstacleOccurrence) dueBy() instant {
 	}
 }
 
-// obstacleConstraints date the occurrences of obstacles, and when kubelet was to try again after the last one.
+// obstacleConstraints date the occurrences of obstacles, and when the kubelet was to try again after the last one.
 func (f *fold) obstacleConstraints() []constraint {
 	var constraints []constraint
 	for _, o := range f.obstacles {
@@ -217,7 +217,7 @@ func (f *fold) sandboxBegunSince() instant {
 	return since
 }
 
-// retryDue is by when kubelet should have asked for a sandbox if nothing but the last obstacle was in the way; maxInstant if
+// retryDue is by when the kubelet should have asked for a sandbox if nothing but the last obstacle was in the way; maxInstant if
 // nothing tells.
 func (f *fold) retryDue() instant {
 	if len(f.obstacles) == 0 {

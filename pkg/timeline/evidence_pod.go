@@ -39,7 +39,7 @@ func (e *Evidence) applyPod(o PodSeen) {
 		}
 		switch c.Type {
 		case "PodScheduled":
-			if o.Pod.ReadAt.IsZero() { // nobody schedules a static pod; kubelet sets the condition later
+			if o.Pod.ReadAt.IsZero() { // nobody schedules a static pod; the kubelet sets the condition later
 				stamped(MarkScheduled, originControlPlane, c.TransitionAt)
 			}
 		case "PodReadyToStartContainers":
@@ -90,7 +90,7 @@ func (e *Evidence) keepFirstSighting(o PodSeen) {
 	}
 }
 
-// keepReason keeps what kubelet said last of a container that waits, before the pod was deleted or failed: its containers'
+// keepReason keeps what the kubelet said last of a container that waits, before the pod was deleted or failed: its containers'
 // statuses then say what that did to them.
 func (e *Evidence) keepReason(o PodSeen) {
 	if !o.Pod.DeletedAt.IsZero() || o.Pod.Phase == "Failed" || o.Pod.Phase == "Succeeded" {
@@ -108,7 +108,7 @@ func (e *Evidence) keepReason(o PodSeen) {
 	}
 }
 
-// readyAtFirst bounds how long after kubelet took a pod up it writes the first, false, Ready condition:
+// readyAtFirst bounds how long after the kubelet took a pod up it writes the first, false, Ready condition:
 // both go out with the same status, but their stamps are floored on their own.
 const readyAtFirst = 2 * time.Second
 

@@ -8,11 +8,11 @@ import (
 // An Event is a hint: whoever may create Events in a namespace can create one that looks like the kubelet's. What the
 // runtime refutes counts as a conflict and changes nothing.
 
-// futureSlack is how much later than its arrival an Event may be dated: kubelet's clock is the agent's, and a stamp is
+// futureSlack is how much later than its arrival an Event may be dated: the kubelet's clock is the agent's, and a stamp is
 // floored to a second, but a clock may be set back in between.
 const futureSlack = time.Second
 
-// maxPulledEvents is how many Events of one container that say that its image is there are kept, the earliest: kubelet
+// maxPulledEvents is how many Events of one container that say that its image is there are kept, the earliest: the kubelet
 // makes one for each run, so that more come only of crash loops and of forgeries.
 const maxPulledEvents = 16
 
@@ -70,7 +70,7 @@ type refutedEvent struct {
 // refuter is what has to be true of Events about the image of one container.
 type refuter struct {
 	absentUntil instant // until then the runtime says that the image is absent
-	workStart   instant // kubelet did not turn to the container before
+	workStart   instant // the kubelet did not turn to the container before
 	image       uint64  // textHash of the container's; 0 while it is not known
 }
 
@@ -82,7 +82,7 @@ func (e *Evidence) refuter(index int16) refuter {
 	return refuter{absentUntil: e.absentUntil(index), workStart: e.firstWorkStart(c), image: textHash(c.Image)}
 }
 
-// firstWorkStart is when kubelet turned to a container for the first time at the earliest: it had taken the pod up, and pulls image
+// firstWorkStart is when the kubelet turned to a container for the first time at the earliest: it had taken the pod up, and pulls image
 // volumes then; its first sandbox ran, and it starts ephemeral containers first; and it was done with the init containers and sidecars
 // before. That it was done with a main container tells nothing: it goes on from one that it cannot start, and starts it later.
 func (e *Evidence) firstWorkStart(c *Container) instant {
@@ -109,7 +109,7 @@ func (e *Evidence) firstWorkStart(c *Container) instant {
 	return start
 }
 
-// completedAt is when kubelet went on for the first time from an init container or a sidecar at the earliest, as the runtime says.
+// completedAt is when the kubelet went on for the first time from an init container or a sidecar at the earliest, as the runtime says.
 func (e *Evidence) completedAt(c *Container, index int16) instant {
 	done := e.runtimeEarliest(markKey{index, 0, MarkRunning})
 	if c.Kind == KindSidecar {
@@ -118,7 +118,7 @@ func (e *Evidence) completedAt(c *Container, index int16) instant {
 	for attempt := range uint16(maxAttempts) {
 		done = max(done, e.runtimeEarliest(markKey{index, attempt, MarkFinished}))
 		code, known := e.containers[index].exitCode(int(attempt))
-		// With its sandbox an init container may have been lost that had succeeded, and kubelet calls that a failure.
+		// With its sandbox an init container may have been lost that had succeeded, and the kubelet calls that a failure.
 		if !known || code == 0 || e.runtimeEarliest(markKey{podWide, 1, MarkSandboxRunning}) != minInstant {
 			break
 		}
@@ -174,7 +174,7 @@ func (e *Evidence) absentUntil(index int16) instant {
 	return absent
 }
 
-// refutesFailure is why kubelet's word that a pull failed cannot be true; empty if nothing refutes it.
+// refutesFailure is why the kubelet's word that a pull failed cannot be true; empty if nothing refutes it.
 func (e *Evidence) refutesFailure(index int16, r refuter, pulled pulledEvent, failed failureEvent) string {
 	if reason := r.tooEarly(failed.latest); reason != "" {
 		return reason

@@ -21,15 +21,15 @@ type fold struct {
 	markConflicts []markConflict
 	slowest       time.Duration // see strained
 
-	containers     []*Container // in kubelet's order
+	containers     []*Container // in the kubelet's order
 	pod            chain
 	sandboxes      []chain // those after the first
 	chains         []chain // of each container
 	ready          chain
 	obstacleEvents []obstacleEvent // the evidence's, with what the runtime says of its network
-	// laterObstacles is what kubelet named after the first sandbox.
+	// laterObstacles is what the kubelet named after the first sandbox.
 	laterObstacles []Phase
-	obstacles      []obstacleOccurrence // what kept kubelet from making the sandbox, in the order of time
+	obstacles      []obstacleOccurrence // what kept the kubelet from making the sandbox, in the order of time
 
 	phases []Phase // room for those of all boundaries
 	open   *bound  // where the phase that goes on began; nil while none is known to
@@ -127,7 +127,7 @@ func (f *fold) add(constraints ...constraint) {
 	}
 }
 
-// inOrder is the pod's containers in kubelet's order, without ephemeral ones, which are no part of
+// inOrder is the pod's containers in the kubelet's order, without ephemeral ones, which are no part of
 // start-up, and without any that the evidence has no room for.
 func (f *fold) inOrder() []*Container {
 	known := make([]*Container, 0, len(f.e.pod.Containers))

@@ -24,7 +24,7 @@ func (f *fold) spanError(from, to *bound) time.Duration {
 	return max(bounded, credentials)
 }
 
-// credentials is how much of a pull, from kubelet's own start of it, may be the run of a credential plugin: kubelet up to 1.32
+// credentials is how much of a pull, from the kubelet's own start of it, may be the run of a credential plugin: the kubelet up to 1.32
 // counts that as pulling (pkg/kubelet/images/puller.go). The plugin had returned when the image's manifest came.
 func (f *fold) credentials(from, to *bound) time.Duration {
 	if from.key.mark != MarkPullStarted || f.e.kubelet133 || from.origins == origins(0).with(originStore) {
@@ -39,7 +39,7 @@ func (f *fold) credentials(from, to *bound) time.Duration {
 	return max(0, until.sub(began))
 }
 
-// reportedLength says that kubelet told the length between two marks itself, which is nearer to the truth
+// reportedLength says that the kubelet told the length between two marks itself, which is nearer to the truth
 // than the difference of their stamps.
 func (f *fold) reportedLength(from, to markKey) (pullLengths, bool) {
 	if from.container == podWide || from.container != to.container || f.pulls[from.container].finalAttempt != to.attempt {
@@ -58,13 +58,13 @@ func (f *fold) reportedLength(from, to markKey) (pullLengths, bool) {
 // as much to do as it has cores.
 const runtimeSlack = 500 * time.Millisecond
 
-// busySlack is how long, as a rule, on a busy node the runtime takes from the stamp of a sandbox that runs to its answer, kubelet from
+// busySlack is how long, as a rule, on a busy node the runtime takes from the stamp of a sandbox that runs to its answer, the kubelet from
 // the answer that a container was created to asking for its start, and the runtime from the last byte of a layer to the stamp of its
 // download: neither dates its part alone.
 const busySlack = 100 * time.Millisecond
 
 // slowestStart is the longest time that the runtime took to start a container or a sandbox of the pod, if that is longer than it takes on a
-// node that is not short of processors or of disk; else 0. On one that is, whatever kubelet and the runtime do without a stamp
+// node that is not short of processors or of disk; else 0. On one that is, whatever the kubelet and the runtime do without a stamp
 // takes longer, too.
 func (f *fold) slowestStart() time.Duration {
 	longest := instant(0)
@@ -86,8 +86,8 @@ func (f *fold) slowestStart() time.Duration {
 	return 0
 }
 
-// undatedWork is how much of a phase may be somebody else's work of which no stamp tells the beginning: kubelet's and the
-// runtime's, where they are merged; the creation of a container after a wait that kubelet ended, or kubelet's own part of it; and what the runtime does
+// undatedWork is how much of a phase may be somebody else's work of which no stamp tells the beginning: the kubelet's and the
+// runtime's, where they are merged; the creation of a container after a wait that the kubelet ended, or the kubelet's own part of it; and what the runtime does
 // for a sandbox before and after it calls the network plugin, which is less than what it does to start it.
 func (f *fold) undatedWork(s Span, begin, end markKey) time.Duration {
 	mixed := func(p Phase) bool { return CauseOf(p) != s.Cause }
@@ -110,7 +110,7 @@ func (f *fold) undatedWork(s Span, begin, end markKey) time.Duration {
 	case end.mark == MarkSandboxImagePulled && s.Phase == PhaseSandboxImage:
 		return runtimeSlack // it is unpacked, too
 	case end.mark == MarkSandboxFailed && (s.Phase == PhaseSandbox || s.Phase == PhaseSandboxImage):
-		return max(0, s.Duration()-podRetryLeast) // the try that failed began after kubelet's wait, with other steps first
+		return max(0, s.Duration()-podRetryLeast) // the try that failed began after the kubelet's wait, with other steps first
 	case end.mark == MarkScheduled && (s.Phase == PhaseScheduling || s.Phase == PhaseUnschedulable):
 		return f.undatedScheduling(s)
 	case end.mark == MarkRetryDue && int(end.attempt) < len(f.obstacles):
@@ -118,7 +118,7 @@ func (f *fold) undatedWork(s Span, begin, end markKey) time.Duration {
 	case end.mark == MarkSandboxBegun && len(f.obstacles) > 0:
 		return f.afterLastObstacle()
 	case end.mark == MarkSandboxBegun && s.Phase == PhaseVolumes && s.Duration() > mountRetryFirst && f.e.watchFirstOpened.IsZero():
-		return s.Duration() // kubelet may have been held up once or twice, and nobody listened
+		return s.Duration() // the kubelet may have been held up once or twice, and nobody listened
 	case end.mark == MarkNetworkReady && s.Phase == PhaseNetwork:
 		ready, running := f.bounds.find(end), f.bounds.find(markKey{podWide, end.attempt, MarkSandboxRunning})
 		if ready != nil && running != nil {
@@ -129,17 +129,17 @@ func (f *fold) undatedWork(s Span, begin, end markKey) time.Duration {
 	return 0
 }
 
-// maxBackoff is how long kubelet waits at most before it tries again: the back-off and, since it does not wake for its end, until it
+// maxBackoff is how long the kubelet waits at most before it tries again: the back-off and, since it does not wake for its end, until it
 // takes the pod up the next time. What is longer than that somebody else may have taken.
 func maxBackoff(phase Phase, failures int) time.Duration {
 	if phase == PhaseCrashBackoff {
-		failures-- // after the first run kubelet does not wait
+		failures-- // after the first run the kubelet does not wait
 	}
 	return imagepull.Backoff(failures) + podRetry + retrySlack
 }
 
-// obstacleUncertainty is how long nobody vouches for an obstacle before kubelet was due to try again: kubelet may have stopped as soon as it
-// had named it. What follows a failed sandbox is kubelet's back-off, which the sandbox's failure caused.
+// obstacleUncertainty is how long nobody vouches for an obstacle before the kubelet was due to try again: the kubelet may have stopped as soon as it
+// had named it. What follows a failed sandbox is the kubelet's back-off, which the sandbox's failure caused.
 func (f *fold) obstacleUncertainty(o obstacleOccurrence) time.Duration {
 	if o.from.row().sandbox {
 		return 0
@@ -151,7 +151,7 @@ func (f *fold) obstacleUncertainty(o obstacleOccurrence) time.Duration {
 func (f *fold) afterLastObstacle() time.Duration {
 	last := f.obstacles[len(f.obstacles)-1]
 	if last.from.row().sandbox || last.until() == maxInstant {
-		return 0 // kubelet goes on with the sandbox
+		return 0 // the kubelet goes on with the sandbox
 	}
 	return last.until().sub(last.latest) + retrySlack
 }

@@ -2,7 +2,7 @@ package timeline
 
 import "slices"
 
-// crashLoop is what a container's status says in back-off, though only for a part of it: kubelet leaves the status at
+// crashLoop is what a container's status says in back-off, though only for a part of it: the kubelet leaves the status at
 // the run's end until it tries again.
 const crashLoop = "CrashLoopBackOff"
 
@@ -90,7 +90,7 @@ func (f *fold) nextStep(c chain) *phaseCandidates {
 	w := &phaseCandidates{[]Phase{c.steps[next].phase}, c.container, key.attempt}
 	w.add(c.steps[next].also...)
 	if n := len(f.obstacles); key.mark == MarkSandboxBegun && n > 0 && f.bounds.find(retryMark(n-1)) == nil {
-		return w // kubelet tries again because of what made the last one fail
+		return w // the kubelet tries again because of what made the last one fail
 	}
 	for _, s := range c.steps[next+1:] {
 		if !reportedOnlyAfter(key.mark, s.key.mark) {
@@ -126,7 +126,7 @@ func reportedOnlyAfter(first, second Mark) bool {
 	return false
 }
 
-// restarts says that the container's latest run ended, and that kubelet will start it again: because it failed, or because it
+// restarts says that the container's latest run ended, and that the kubelet will start it again: because it failed, or because it
 // is to run always.
 func (f *fold) restarts(c *Container) bool {
 	index := f.index(c.Name)

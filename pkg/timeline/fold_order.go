@@ -12,8 +12,8 @@ const maxTighteningRounds = 8
 // sequence is marks that must follow each other, as far as they are known.
 type sequence []*bound
 
-// sequences is the order that kubelet keeps: pod steps, init containers one after the other, then the main
-// containers, then readiness. Main containers have no order among themselves: after a failure kubelet
+// sequences is the order that the kubelet keeps: pod steps, init containers one after the other, then the main
+// containers, then readiness. Main containers have no order among themselves: after a failure the kubelet
 // goes on with the next.
 func (f *fold) sequences() []sequence {
 	gate := f.along(f.pod.steps)
@@ -56,7 +56,7 @@ func (f *fold) sequences() []sequence {
 	return append(all, f.along(f.ready.steps))
 }
 
-// workOrder is the order of kubelet's work on main containers whose pull nothing but the runtime's stores tells of: it takes a
+// workOrder is the order of the kubelet's work on main containers whose pull nothing but the runtime's stores tells of: it takes a
 // container from its pull to its start in one go (pkg/kubelet/kuberuntime, startContainer), so what ran before that one
 // was created ran before its pull, too.
 func (f *fold) workOrder() []sequence {
@@ -99,7 +99,7 @@ func (f *fold) along(steps []step) sequence {
 }
 
 // firstSuccess is how many of an init container's steps lead to its first successful end, after which
-// kubelet goes on; of other containers, and of one that did not succeed, all do.
+// the kubelet goes on; of other containers, and of one that did not succeed, all do.
 func (f *fold) firstSuccess(c *Container, steps []step) int {
 	if c.Kind != KindInit {
 		return len(steps)
@@ -116,7 +116,7 @@ func (f *fold) firstSuccess(c *Container, steps []step) int {
 	return len(steps)
 }
 
-// endsBeforeFailure is the end of each container before the pod's failure: kubelet calls a pod failed when all
+// endsBeforeFailure is the end of each container before the pod's failure: the kubelet calls a pod failed when all
 // have ended (since 1.27; before, an evicted one at once, which their stamps then tell).
 func (f *fold) endsBeforeFailure() []sequence {
 	failed := f.bounds.find(podMark(MarkFailed))

@@ -13,13 +13,13 @@ type boundary struct {
 	container  string
 	attempt    uint16
 	from       instant // the mark before it in its own chain
-	concurrent bool    // it comes to pass beside kubelet's work
+	concurrent bool    // it comes to pass beside the kubelet's work
 }
 
 // path is every known boundary from scheduling to readiness in the order of time. A container's
 // boundaries keep their own phases, so that work on one container during another's back-off is
-// charged to the work; a container that ends while kubelet works on another is no boundary at all,
-// because kubelet goes on with that work first.
+// charged to the work; a container that ends while the kubelet works on another is no boundary at all,
+// because the kubelet goes on with that work first.
 func (f *fold) path() []boundary {
 	path, pending := f.appendBoundaries(make([]boundary, 0, len(f.bounds)), f.pod)
 	first := len(path)
@@ -45,7 +45,7 @@ func (f *fold) path() []boundary {
 }
 
 // shareUnordered charges what lies before a mark that is known to a second only, and before marks of other main
-// containers that may as well have come first, to all of them: in which order kubelet worked on them nobody
+// containers that may as well have come first, to all of them: in which order the kubelet worked on them nobody
 // tells.
 func (f *fold) shareUnordered(work []boundary) {
 	vague := func(b *boundary) bool { return b.bound.latest-b.bound.earliest > 2*eventSlack && f.ofMain(b) }
@@ -75,14 +75,14 @@ func (b *boundary) share(phases []Phase) {
 	}
 }
 
-// ofMain says that a boundary is kubelet's work on a main container.
+// ofMain says that a boundary is the kubelet's work on a main container.
 func (f *fold) ofMain(b *boundary) bool {
 	return !b.concurrent && b.bound.key.container != podWide && slices.ContainsFunc(f.containers, func(c *Container) bool {
 		return c.Kind == KindMain && c.Name == b.container
 	})
 }
 
-// awaitsStart says that a boundary ends a run of a sidecar whose startup probe has not succeeded yet: kubelet works on no container
+// awaitsStart says that a boundary ends a run of a sidecar whose startup probe has not succeeded yet: the kubelet works on no container
 // after it until then.
 func (f *fold) awaitsStart(b *boundary) bool {
 	return b.phases[0] == PhaseFailedRun && slices.ContainsFunc(f.containers, func(c *Container) bool {
@@ -90,10 +90,10 @@ func (f *fold) awaitsStart(b *boundary) bool {
 	})
 }
 
-// mayBeDuringWork says that it ends what goes on without kubelet.
+// mayBeDuringWork says that it ends what goes on without the kubelet.
 func (b boundary) mayBeDuringWork() bool { return b.phases[0] == PhaseFailedRun || b.concurrent }
 
-// duringWork says that b ends a run inside a stretch of kubelet's work on another container.
+// duringWork says that b ends a run inside a stretch of the kubelet's work on another container.
 func (b boundary) duringWork(all []boundary) bool {
 	if !b.mayBeDuringWork() {
 		return false

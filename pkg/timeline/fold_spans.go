@@ -109,7 +109,7 @@ func (f *fold) span(from, to *bound, until instant, w phaseCandidates) Span {
 	return s
 }
 
-// failedAfterRun says that a pod that failed did so with the end of a run: kubelet runs nothing again, and what is left is the
+// failedAfterRun says that a pod that failed did so with the end of a run: the kubelet runs nothing again, and what is left is the
 // way to its status. Not so if the container waited for its next run when something else ended the pod.
 func (f *fold) failedAfterRun(k markKey) bool {
 	return k.mark == MarkFinished && !slices.ContainsFunc(f.containers, func(c *Container) bool {
@@ -118,7 +118,7 @@ func (f *fold) failedAfterRun(k markKey) bool {
 }
 
 // charge names a stretch that may hold several phases. Neighbors of one cause go under the first one's
-// name, and so do kubelet's and the runtime's, who work hand in hand. Where different parties could be
+// name, and so do the kubelet's and the runtime's, who work hand in hand. Where different parties could be
 // to blame, nobody is.
 func charge(phases []Phase) (name Phase, merged []Phase) {
 	party := func(p Phase) Cause {

@@ -14,7 +14,7 @@ type step struct {
 	also     []Phase // other phases that may be in there
 }
 
-// chain is the steps of the pod's common part or of one container, in the order kubelet takes them.
+// chain is the steps of the pod's common part or of one container, in the order the kubelet takes them.
 type chain struct {
 	container string // empty for the pod's own
 	steps     []step
@@ -22,7 +22,7 @@ type chain struct {
 	probes    bool   // it is the way from the last start to readiness
 }
 
-// concurrent says that a step comes to pass beside kubelet's work.
+// concurrent says that a step comes to pass beside the kubelet's work.
 func (c *chain) concurrent(s step) bool { return c.probes && s.key.mark == MarkStarted }
 
 // podSteps is the way to the first sandbox that ran. Of several sandboxes before it the first begins.
@@ -46,7 +46,7 @@ func (f *fold) containerSteps(c *Container) chain {
 	}
 	last := f.lastAttempt(index, MarkConfigRefused, MarkCreateFailed, MarkContainerCreated, MarkRunning, MarkFinished)
 	if c.Kind == KindSidecar && len(f.sandboxes) == 0 {
-		// Once it has started, kubelet goes on; that it restarts later is no part of the way.
+		// Once it has started, the kubelet goes on; that it restarts later is no part of the way.
 		last = f.firstAttempt(index, MarkStarted, last)
 	}
 	ended := PhaseFailedRun
@@ -96,7 +96,7 @@ func (f *fold) containerSteps(c *Container) chain {
 	return chain{container: c.Name, steps: steps}
 }
 
-// createFailure is the mark at which kubelet first could not make a container for a run, and what it may have waited for since
+// createFailure is the mark at which the kubelet first could not make a container for a run, and what it may have waited for since
 // then: its reason tells the configuration from all else, but what fails to be created may be configured so.
 func (f *fold) createFailure(index int16, attempt uint16) (first markKey, why []Phase) {
 	config, failed := markKey{index, attempt, MarkConfigRefused}, markKey{index, attempt, MarkCreateFailed}
@@ -114,8 +114,8 @@ func (f *fold) createFailure(index int16, attempt uint16) (first markKey, why []
 	return failed, []Phase{PhaseContainerConfig, PhaseContainerCreate}
 }
 
-// killed says that kubelet ended a run when it ended the pod, of which the pod's reason tells (Evicted, DeadlineExceeded,
-// Preempting, Terminated …): a pod whose runs all failed has none. While kubelet waits for containers to end it
+// killed says that the kubelet ended a run when it ended the pod, of which the pod's reason tells (Evicted, DeadlineExceeded,
+// Preempting, Terminated …): a pod whose runs all failed has none. While the kubelet waits for containers to end it
 // writes no status (pkg/kubelet, SyncTerminatingPod), so a run that was seen to have ended before had done so by itself.
 func (f *fold) killed(index int16, attempt uint16) bool {
 	if !f.failed() || f.e.pod.Reason == "" {
@@ -126,7 +126,7 @@ func (f *fold) killed(index int16, attempt uint16) bool {
 	return !seen || ended >= failed
 }
 
-// untilKilled is what a container was in when kubelet ended it: on its way to ready, if it was not, and if kubelet had
+// untilKilled is what a container was in when the kubelet ended it: on its way to ready, if it was not, and if the kubelet had
 // started all there were.
 func (f *fold) untilKilled(c *Container, attempt uint16) []step {
 	index := f.index(c.Name)
@@ -148,7 +148,7 @@ func (f *fold) untilKilled(c *Container, attempt uint16) []step {
 	return []step{{key: started, phase: PhaseStartupProbe}, finished}
 }
 
-// beforeRun is what lies before another run of a container. Kubelet restarts it at once the first time, and after a
+// beforeRun is what lies before another run of a container. The kubelet restarts it at once the first time, and after a
 // back-off from then on, whatever its exit code is (pkg/kubelet/kuberuntime, doBackOff).
 func beforeRun(attempt uint16) Phase {
 	if attempt == 1 {
@@ -157,7 +157,7 @@ func beforeRun(attempt uint16) Phase {
 	return PhaseCrashBackoff
 }
 
-// before is the container that kubelet turns to before the one of that name; nil if that is the first.
+// before is the container that the kubelet turns to before the one of that name; nil if that is the first.
 func (f *fold) before(name string) *Container {
 	i := slices.IndexFunc(f.containers, func(c *Container) bool { return c.Name == name })
 	if i <= 0 {
@@ -166,7 +166,7 @@ func (f *fold) before(name string) *Container {
 	return f.containers[i-1]
 }
 
-// isLast says that kubelet starts no container after this one.
+// isLast says that the kubelet starts no container after this one.
 func (f *fold) isLast(c *Container) bool { return f.containers[len(f.containers)-1].Name == c.Name }
 
 // latestOf is a container's mark in the last attempt that it is known for; nil when it is not known.

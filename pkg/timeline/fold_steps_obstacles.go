@@ -5,8 +5,8 @@ import (
 	"time"
 )
 
-// obstacleSteps is the way from kubelet's taking the pod up to the sandbox that came to run, where Events tell of
-// obstacles. Between two of them the pod waited for what either names, and for every volume that kubelet had not
+// obstacleSteps is the way from the kubelet's taking the pod up to the sandbox that came to run, where Events tell of
+// obstacles. Between two of them the pod waited for what either names, and for every volume that the kubelet had not
 // tried to mount again by then.
 func (f *fold) obstacleSteps(begun step) []step {
 	steps := make([]step, 0, len(f.obstacles)+2)
@@ -33,11 +33,11 @@ func (f *fold) obstacleSteps(begun step) []step {
 	return mergeRepeated(append(steps, ahead))
 }
 
-// firstCheck is how long after it took a pod up kubelet first looks for its volumes and the network, at the latest and as a rule.
+// firstCheck is how long after it took a pod up the kubelet first looks for its volumes and the network, at the latest and as a rule.
 const firstCheck = instant(2 * time.Second)
 
-// phasesBeforeFirst is what a pod may have waited for from when kubelet took it up until the first obstacle was named. One that was
-// there when kubelet first looked was there before; of one that was named later nothing tells since when it was.
+// phasesBeforeFirst is what a pod may have waited for from when the kubelet took it up until the first obstacle was named. One that was
+// there when the kubelet first looked was there before; of one that was named later nothing tells since when it was.
 func (f *fold) phasesBeforeFirst(begun step) []Phase {
 	first, acknowledged := f.obstacles[0], f.bounds.find(podMark(MarkAcknowledged))
 	phases := first.from.row().before
@@ -51,7 +51,7 @@ func (f *fold) phasesBeforeFirst(begun step) []Phase {
 func (f *fold) phasesBetween(o obstacleOccurrence, until instant, next *obstacleEvent) []Phase {
 	phases := slices.Clone(o.from.row().phases)
 	if o.from.runtime && next == nil && o.latest == o.from.last.latest {
-		phases = append(phases, PhaseVolumes) // the network may have become ready at once, and kubelet have seen it
+		phases = append(phases, PhaseVolumes) // the network may have become ready at once, and the kubelet have seen it
 	}
 	add := func(h *obstacleEvent) {
 		for _, p := range h.row().phases {
@@ -79,12 +79,12 @@ func (f *fold) phasesBetween(o obstacleOccurrence, until instant, next *obstacle
 	return phases
 }
 
-// phasesAfterRetry is what a pod may have waited for after kubelet was due to try again and before it named the next obstacle.
+// phasesAfterRetry is what a pod may have waited for after the kubelet was due to try again and before it named the next obstacle.
 func (f *fold) phasesAfterRetry(begun step, before, next obstacleOccurrence) []Phase {
 	return union([]Phase{begun.phase}, begun.also, before.from.row().phases, next.from.row().before, []Phase{PhaseKubeletSync}, f.unreportedObstacles())
 }
 
-// stepToSandbox is the step to a sandbox after kubelet should have tried again: the obstacle may have been there for longer, if
+// stepToSandbox is the step to a sandbox after the kubelet should have tried again: the obstacle may have been there for longer, if
 // Events were lost, or something else was in the way.
 func (f *fold) stepToSandbox(begun step, obstacles []Phase) step {
 	ahead := stepWith(begun.key, union([]Phase{begun.phase}, begun.also, obstacles, []Phase{PhaseKubeletSync}, f.unreportedObstacles()))
@@ -121,7 +121,7 @@ func union(lists ...[]Phase) []Phase {
 // (client-go, tools/record, defaultSpamBurst).
 const spamLimit = 25
 
-// unreportedObstacles is what may have held a pod up unnamed, because kubelet had made as many Events as its client lets through; nothing
+// unreportedObstacles is what may have held a pod up unnamed, because the kubelet had made as many Events as its client lets through; nothing
 // if it had not.
 func (f *fold) unreportedObstacles() []Phase {
 	made := 0

@@ -2,7 +2,7 @@ package timeline
 
 import "github.com/podlapse/podlapse/pkg/imagepull"
 
-// waitForWork is what passes before kubelet turns to a container: the post-start hook of the one before, if
+// waitForWork is what passes before the kubelet turns to a container: the post-start hook of the one before, if
 // that has one.
 func (f *fold) waitForWork(c *Container) step {
 	if before := f.before(c.Name); before != nil && before.PostStartHook {
@@ -11,7 +11,7 @@ func (f *fold) waitForWork(c *Container) step {
 	return step{phase: PhaseKubeletSync}
 }
 
-// pullSteps is what comes before a container is created. Of an image that was there, only kubelet may
+// pullSteps is what comes before a container is created. Of an image that was there, only the kubelet may
 // tell, with an Event, when it found it. One that must not be pulled may be refused before it is found.
 func (f *fold) pullSteps(c *Container) []step {
 	index, attempts, wait := f.index(c.Name), f.attemptsOf(c), f.waitForWork(c)
@@ -19,7 +19,7 @@ func (f *fold) pullSteps(c *Container) []step {
 	if inspected := (markKey{index, 0, MarkInspectFailed}); f.bounds.find(inspected) != nil {
 		wait.key = inspected
 		steps = append(steps, wait)
-		wait = step{phase: PhaseContainerCreate} // kubelet asks the runtime again until it answers
+		wait = step{phase: PhaseContainerCreate} // the kubelet asks the runtime again until it answers
 	}
 	if c.PullPolicy == PullNever {
 		wait.key, wait.optional = markKey{index, 0, MarkPullRequested}, true

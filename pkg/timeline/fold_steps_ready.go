@@ -18,7 +18,7 @@ func (f *fold) readySteps() chain {
 		gates = PhaseReadinessGates
 	}
 	steps := make([]step, 0, 3)
-	// Without such a probe kubelet calls a container started when it runs; a sidecar's is on the way to the others.
+	// Without such a probe the kubelet calls a container started when it runs; a sidecar's is on the way to the others.
 	if last.StartupProbe && last.Kind != KindSidecar {
 		started := step{key: markKey{index, attempt, MarkStarted}, phase: PhaseStartupProbe}
 		started.undated = name == "" || last.ReadinessProbe && f.sameNews(started.key, podMark(MarkContainersReady))
@@ -56,7 +56,7 @@ func (f *fold) alsoReadyLast(last *Container) []Phase {
 		probed := c.ReadinessProbe || c.StartupProbe
 		switch {
 		case c.Kind == KindInit || c.Name == last.Name || b == nil || b.latest != f.latestOf(last, MarkContainerReady).latest:
-		case !probed && !last.ReadinessProbe && !last.StartupProbe: // kubelet's status is to blame either way
+		case !probed && !last.ReadinessProbe && !last.StartupProbe: // the kubelet's status is to blame either way
 		case !probed && f.ranLongBefore(c, b): // and was ready then
 		case also == "" || c.ReadinessProbe != last.ReadinessProbe:
 			also = probePhase(probed, PhaseReadinessProbe)
@@ -68,7 +68,7 @@ func (f *fold) alsoReadyLast(last *Container) []Phase {
 	return []Phase{also}
 }
 
-// ranLongBefore says that the container ran longer before it was seen ready than kubelet needs to write that.
+// ranLongBefore says that the container ran longer before it was seen ready than the kubelet needs to write that.
 func (f *fold) ranLongBefore(c *Container, ready *bound) bool {
 	ran := f.latestOf(c, MarkRunning)
 	return ran != nil && ready.latest-ran.latest > instant(statusPatience)

@@ -51,7 +51,7 @@ func (f *fold) firstSandbox() uint16 {
 }
 
 // laterSandboxes is the way to each sandbox that took the place of one that had run: what was done in
-// that one is lost, and kubelet begins anew.
+// that one is lost, and the kubelet begins anew.
 func (f *fold) laterSandboxes() []chain {
 	var chains []chain
 	last := f.lastAttempt(podWide, MarkSandboxBegun, MarkNetworkReady, MarkSandboxRunning)
@@ -74,7 +74,7 @@ func (f *fold) endedWithSandbox(index int16, attempt uint16) bool {
 	})
 }
 
-// sandboxSteps is the way to the sandbox that came to run. Only Events tell what kept kubelet from making it, and of
+// sandboxSteps is the way to the sandbox that came to run. Only Events tell what kept the kubelet from making it, and of
 // sandboxes that failed, since the runtime keeps nothing of them.
 func (f *fold) sandboxSteps() []step {
 	begun := step{key: podMark(MarkSandboxBegun), phase: PhaseVolumes}
@@ -96,7 +96,7 @@ func (f *fold) sandboxSteps() []step {
 	return []step{begun}
 }
 
-// pickup is the step to kubelet's taking the pod up. It hears of the pod as the agent does: if that heard of it late, the API server
+// pickup is the step to the kubelet's taking the pod up. It hears of the pod as the agent does: if that heard of it late, the API server
 // may have told it late.
 func (f *fold) pickup() step {
 	s := step{key: podMark(MarkAcknowledged), phase: PhaseKubeletPickup}
@@ -107,7 +107,7 @@ func (f *fold) pickup() step {
 	return s
 }
 
-// sandboxDelayed says that kubelet took longer to begin with a sandbox than it takes to mount what it serves itself: such volumes are
+// sandboxDelayed says that the kubelet took longer to begin with a sandbox than it takes to mount what it serves itself: such volumes are
 // there at once unless it has to wait for the API server, or has no time.
 func (f *fold) sandboxDelayed() bool {
 	begun, acknowledged := f.asOf, f.bounds.find(podMark(MarkAcknowledged))

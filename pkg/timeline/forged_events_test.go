@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// honest is a start-up of which the runtime and kubelet's Events tell all.
+// honest is a start-up of which the runtime and the kubelet's Events tell all.
 const honest = `
 available runtime events
 spec main app cold

@@ -81,7 +81,7 @@ func (w *simulatedSources) forge(n int) []Observation {
 }
 
 // TestForgedEventsInSimulatedLives holds that Events that say that an image came, made up of any time before the runtime had it, change
-// no phase of a pod of which the runtime and kubelet's own Events tell all.
+// no phase of a pod of which the runtime and the kubelet's own Events tell all.
 func TestForgedEventsInSimulatedLives(t *testing.T) {
 	scope := Scope{Runtime: true, Events: true}
 	compared := 0
@@ -137,7 +137,7 @@ var anyForgeries = []struct{ reason, message string }{
 	{"FailedPrepareDynamicResources", "Failed to prepare dynamic resources: no"},
 }
 
-// forgeAny makes up Events of every kind, of times at which the runtime tells what kubelet was at; ok is false where it does not.
+// forgeAny makes up Events of every kind, of times at which the runtime tells what the kubelet was at; ok is false where it does not.
 func (w *simulatedSources) forgeAny(forgery struct{ reason, message string }) (o EventSeen, ok bool) {
 	c := w.containers[w.random.IntN(len(w.containers))]
 	ran := w.marks[trueMark{mark: MarkSandboxRunning}]
@@ -158,7 +158,7 @@ func (w *simulatedSources) forgeAny(forgery struct{ reason, message string }) (o
 	amid := func(from, to time.Time) bool {
 		return named.After(from.Add(-2*time.Duration(eventSlack))) && named.Before(to.Add(2*time.Duration(eventSlack)))
 	}
-	// What kubelet does for a container from when it turns to it until it makes it, Events alone tell; so do they to which main container
+	// What the kubelet does for a container from when it turns to it until it makes it, Events alone tell; so do they to which main container
 	// it turns while one is not made; and of a startup probe the pod's status.
 	for _, other := range w.containers {
 		turned := slices.IndexFunc(w.truth, func(s stretch) bool { return s.container == other.Name })
@@ -175,7 +175,7 @@ func (w *simulatedSources) forgeAny(forgery struct{ reason, message string }) (o
 }
 
 // TestAnyForgedEventsInSimulatedLives holds that a set of forged Events of any kind has nobody blamed for more than was theirs beyond the
-// stated errors, where the runtime tells what kubelet was at.
+// stated errors, where the runtime tells what the kubelet was at.
 func TestAnyForgedEventsInSimulatedLives(t *testing.T) {
 	scope := Scope{Runtime: true, Events: true}
 	forged := map[string]int{}

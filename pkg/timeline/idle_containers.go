@@ -2,7 +2,7 @@ package timeline
 
 import "time"
 
-// IdleContainer is one that does not run and that kubelet may start, mostly again. Where its image is pulled for that, no
+// IdleContainer is one that does not run and that the kubelet may start, mostly again. Where its image is pulled for that, no
 // Pull of a Timeline tells of it. For ephemeral containers there is Debug.
 type IdleContainer struct {
 	Namespace, Pod, Container, Image string

@@ -2,9 +2,9 @@ package timeline
 
 import "github.com/podlapse/podlapse/pkg/imagepull"
 
-// lostEvents names the Events that kubelet made for certain and that never came, although a watch was open that told all
-// there was: a container runs from its image, so kubelet has decided to pull it or not, and says so each time with a
-// Pulled Event; and before a pull, which the policy Always or what came proves, it says that it pulls. Kubelet drops
+// lostEvents names the Events that the kubelet made for certain and that never came, although a watch was open that told all
+// there was: a container runs from its image, so the kubelet has decided to pull it or not, and says so each time with a
+// Pulled Event; and before a pull, which the policy Always or what came proves, it says that it pulls. The kubelet drops
 // Events when it makes many of one pod (client-go, tools/record: 25, then one in five minutes), and so does a queue that
 // is full.
 func (f *fold) lostEvents() []string {
@@ -41,7 +41,7 @@ func (e *Evidence) hasImageEvent(image string) bool {
 	return e.indexOf(ImageName(image)) != podWide
 }
 
-// wasPulled says that kubelet has pulled for a container that runs.
+// wasPulled says that the kubelet has pulled for a container that runs.
 func (f *fold) wasPulled(c *Container, index int16) bool {
 	if pulled := f.pulls[index].pulled; pulled.known() {
 		return !pulled.present

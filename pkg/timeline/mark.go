@@ -8,11 +8,11 @@ type Mark uint8
 const (
 	MarkCreated              Mark = iota // the API server stored the pod
 	MarkScheduled                        // bound to the node
-	MarkAcknowledged                     // kubelet took the pod up (status.startTime)
+	MarkAcknowledged                     // the kubelet took the pod up (status.startTime)
 	MarkUnschedulable                    // a scheduler said that no node fits
-	MarkHeldUp                           // kubelet said why it does not make a sandbox yet; counts the occurrences
+	MarkHeldUp                           // the kubelet said why it does not make a sandbox yet; counts the occurrences
 	MarkSandboxFailed                    // a sandbox could not be made; counts the failures
-	MarkRetryDue                         // kubelet has tried again after it was held up
+	MarkRetryDue                         // the kubelet has tried again after it was held up
 	MarkSandboxBegun                     // the runtime was asked for the sandbox that came to run
 	MarkSandboxImageResolved             // the manifest of the sandbox image came, while the sandbox was made
 	MarkSandboxImagePulled               // the sandbox image came, while the sandbox was made
@@ -25,14 +25,14 @@ const (
 	MarkDeleted                          // deletion asked for, or the object gone
 
 	MarkInspectFailed    // the runtime did not say whether it has the image; the first time, before anything was pulled
-	MarkPullRequested    // kubelet wants the image; the pull queue begins
+	MarkPullRequested    // the kubelet wants the image; the pull queue begins
 	MarkPullStarted      // the runtime was asked to pull
 	MarkPullResolved     // the image's manifest had come; where nothing else tells when the pull was under way
 	MarkPullDownloaded   // the last byte of the image had come
 	MarkPullFinished     // the runtime has the image
 	MarkPullFailed       // the runtime gave up
-	MarkConfigRefused    // kubelet cannot make the container as it is configured; the first time
-	MarkCreateFailed     // kubelet or the runtime failed to create the container; the first time
+	MarkConfigRefused    // the kubelet cannot make the container as it is configured; the first time
+	MarkCreateFailed     // the kubelet or the runtime failed to create the container; the first time
 	MarkContainerCreated // the runtime created the container
 	MarkRunning          // the container's process runs
 	MarkFinished         // the container's process ended

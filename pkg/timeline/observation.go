@@ -10,7 +10,7 @@ type Source string
 // The sources of a node agent.
 const (
 	SourcePodWatch   Source = "pod_watch"   // pod objects from the API server
-	SourceEventWatch Source = "event_watch" // kubelet's Events from the API server
+	SourceEventWatch Source = "event_watch" // the kubelet's Events from the API server
 	SourceCRI        Source = "cri"         // the container runtime over CRI
 	SourceContainerd Source = "containerd"  // containerd's own stores, beside CRI
 )
@@ -46,7 +46,7 @@ type EventSeen struct {
 	Live      bool      // as in PodSeen
 	Container string    // from fieldPath; empty for pod-level Events and image volumes
 	Reason    string    // Pulling, Pulled, Failed, BackOff, …
-	Message   string    // as kubelet wrote it; of more than 1 KiB the middle is left out
+	Message   string    // as the kubelet wrote it; of more than 1 KiB the middle is left out
 	// NamedAt is the first occurrence at nanosecond resolution, from the Event's name; zero when the
 	// name does not carry it. (client-go names an Event <object>.<hex UnixNano>.)
 	NamedAt time.Time

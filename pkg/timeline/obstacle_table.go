@@ -7,18 +7,18 @@ import (
 	"github.com/podlapse/podlapse/pkg/imagepull"
 )
 
-// obstacle is what kept kubelet from making a pod's sandbox, as one of its Events says.
+// obstacle is what kept the kubelet from making a pod's sandbox, as one of its Events says.
 type obstacle uint8
 
 // The obstacles, in the order of obstacleTable.
 const (
-	obstacleNetworkNotReady obstacle = iota // kubelet does not start pods while the runtime's network is not ready
+	obstacleNetworkNotReady obstacle = iota // the kubelet does not start pods while the runtime's network is not ready
 	obstacleMountConfig                     // a ConfigMap, a Secret or a key of a volume is missing
-	obstacleMountAPI                        // the API server did not give kubelet what a volume shows
-	obstacleMountSync                       // kubelet does not have yet what a volume shows, if that exists
-	obstacleNotRegistered                   // kubelet has not begun to look for the pod's objects, as while the network is not ready
+	obstacleMountAPI                        // the API server did not give the kubelet what a volume shows
+	obstacleMountSync                       // the kubelet does not have yet what a volume shows, if that exists
+	obstacleNotRegistered                   // the kubelet has not begun to look for the pod's objects, as while the network is not ready
 	obstacleMount                           // any other failure to mount
-	obstaclePodSetup                        // kubelet could not make the pod's cgroups or directories
+	obstaclePodSetup                        // the kubelet could not make the pod's cgroups or directories
 	obstacleOther                           // an Event of a failure whose reason this table does not have
 	obstacleDevice                          // a driver did not prepare a dynamically allocated resource
 	obstacleSandboxNetwork                  // the network plugin failed
@@ -31,13 +31,13 @@ const (
 // obstacleRow is what an obstacle says of the time around the Event that names it.
 type obstacleRow struct {
 	phases []Phase // what the pod waits for; several if the Event does not tell them apart
-	// before is what may lie between kubelet's taking the pod up and the first of these Events. What was missing when
-	// kubelet first looked was missing before.
+	// before is what may lie between the kubelet's taking the pod up and the first of these Events. What was missing when
+	// the kubelet first looked was missing before.
 	before []Phase
 	// sandbox says that an attempt to make a sandbox failed.
 	sandbox bool
-	// retry is how long after the given number of such Events kubelet tries again at the latest; nil if only the
-	// next sign of kubelet tells.
+	// retry is how long after the given number of such Events the kubelet tries again at the latest; nil if only the
+	// next sign of the kubelet tells.
 	retry func(count int) time.Duration
 }
 
@@ -81,26 +81,26 @@ var obstacleTable = [...]obstacleRow{
 var possibleObstacles = []Phase{PhaseNetwork, PhaseAPIServer, PhasePodConfig, PhaseSandboxImage, PhaseSandbox}
 
 const (
-	// networkRetry is how long kubelet waits at most before it looks again whether the network is ready
+	// networkRetry is how long the kubelet waits at most before it looks again whether the network is ready
 	// (pkg/kubelet/pod_workers.go, backOffOnTransientErrorPeriod with its jitter, and a queue that is looked at once a second).
 	networkRetry = 2500 * time.Millisecond
-	// networkPoll is how often kubelet asks the runtime whether its network is ready (pkg/kubelet, updateRuntimeUp).
+	// networkPoll is how often the kubelet asks the runtime whether its network is ready (pkg/kubelet, updateRuntimeUp).
 	networkPoll = 5 * time.Second
-	// podRetry is how long kubelet waits at most before it takes a pod up again that it could not start, and podRetryLeast at
+	// podRetry is how long the kubelet waits at most before it takes a pod up again that it could not start, and podRetryLeast at
 	// least (pkg/kubelet/pod_workers.go, backOffPeriod with its jitter, and a queue that is looked at once a second); resync is the same where it knows of no failure.
 	podRetry      = 16 * time.Second
 	podRetryLeast = 10 * time.Second
 	resync        = 90 * time.Second
-	// mountRetryFirst and mountRetryMost bound kubelet's back-off of a volume that it could not mount
+	// mountRetryFirst and mountRetryMost bound the kubelet's back-off of a volume that it could not mount
 	// (pkg/util/goroutinemap/exponentialbackoff).
 	mountRetryFirst = 500 * time.Millisecond
 	mountRetryMost  = 2*time.Minute + 2*time.Second
-	// retrySlack is how long kubelet takes from the end of an obstacle to asking for the sandbox: it looks at volumes
+	// retrySlack is how long the kubelet takes from the end of an obstacle to asking for the sandbox: it looks at volumes
 	// ten times a second, and waits for them in steps of 300 ms (pkg/kubelet/volumemanager).
 	retrySlack = time.Second
 )
 
-// mountRetry is how long kubelet waits after a volume could not be mounted so many times.
+// mountRetry is how long the kubelet waits after a volume could not be mounted so many times.
 func mountRetry(count int) time.Duration {
 	wait := mountRetryFirst
 	for range count - 1 {
@@ -138,7 +138,7 @@ var sandboxTexts = []struct {
 // rootCA is the ConfigMap that every namespace gets from kube-controller-manager: that it is missing is no fault of the pod.
 const rootCA = `configmap "kube-root-ca.crt" not found`
 
-// mountTexts are the texts of kubelet's volume plugins and managers (pkg/volume, pkg/kubelet/{secret,configmap}).
+// mountTexts are the texts of the kubelet's volume plugins and managers (pkg/volume, pkg/kubelet/{secret,configmap}).
 var mountTexts = []struct {
 	text     string
 	obstacle obstacle

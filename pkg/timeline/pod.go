@@ -11,7 +11,7 @@ import (
 // the API server stores them; the zero time means absent.
 type Pod struct {
 	UID        string
-	RuntimeUID string // UID that kubelet and runtime use; differs from UID for static pods only
+	RuntimeUID string // UID that the kubelet and runtime use; differs from UID for static pods only
 	Namespace  string
 	Name       string
 	Node       string
@@ -19,19 +19,19 @@ type Pod struct {
 	Traits     *Traits // nil where nobody needs them
 
 	CreatedAt time.Time // metadata.creationTimestamp, control plane's clock
-	// ReadAt is when kubelet read the manifest of a static pod (the annotation kubernetes.io/config.seen),
-	// exact, kubelet's clock; zero for other pods. Its start-up begins there: the object in the API server is
-	// a mirror that kubelet makes later, often after the sandbox.
+	// ReadAt is when the kubelet read the manifest of a static pod (the annotation kubernetes.io/config.seen),
+	// exact, the kubelet's clock; zero for other pods. Its start-up begins there: the object in the API server is
+	// a mirror that the kubelet makes later, often after the sandbox.
 	ReadAt         time.Time
-	AcknowledgedAt time.Time // status.startTime, kubelet's clock
+	AcknowledgedAt time.Time // status.startTime, the kubelet's clock
 	DeletedAt      time.Time // metadata.deletionTimestamp less its grace period: when deletion was asked for
-	// DeletionGrace is metadata.deletionGracePeriodSeconds; kubelet sets it to 0 when it lets go of the object. It and the three
+	// DeletionGrace is metadata.deletionGracePeriodSeconds; the kubelet sets it to 0 when it lets go of the object. It and the three
 	// below are set only once deletion was asked for, and only where ends are followed.
 	DeletionGrace time.Duration
 	// DeletionObserved says that the status is by a kubelet that knows of the deletion: its observedGeneration is that of the
 	// object, which the deletion has raised. Kubernetes before 1.34 does not tell.
 	DeletionObserved bool
-	// Finalizers says that the object has some, which hold it when kubelet has let go of it.
+	// Finalizers says that the object has some, which hold it when the kubelet has let go of it.
 	Finalizers bool
 	// Disruption is the reason of the condition DisruptionTarget, e.g. EvictionByEvictionAPI: who was about to end the pod.
 	Disruption string
@@ -39,7 +39,7 @@ type Pod struct {
 	// Generation is metadata.generation, which counts versions of the spec from 1; binding the pod to a node does not
 	// change it (registry/core/pod). 0 before Kubernetes 1.33, which does not count.
 	Generation int64
-	// KubeletGeneration is status.observedGeneration, which kubelet sets since 1.33; 0 when it is not set.
+	// KubeletGeneration is status.observedGeneration, which the kubelet sets since 1.33; 0 when it is not set.
 	KubeletGeneration int64
 	// UnschedulableAt is when a scheduler last changed the condition PodScheduled, floored to a second, control plane's
 	// clock (metadata.managedFields). A scheduler writes that condition only to say that it found no node. Zero when
@@ -55,7 +55,7 @@ type Pod struct {
 	// VolumeClaims says that the pod mounts persistent volumes by their claims. A claim whose class binds it late
 	// (WaitForFirstConsumer) is only then given a volume, between the scheduler's choice of a node and the binding.
 	VolumeClaims bool
-	// RemoteVolumes says that the pod mounts volumes that others than kubelet serve, as claims, CSI drivers and file servers do.
+	// RemoteVolumes says that the pod mounts volumes that others than the kubelet serve, as claims, CSI drivers and file servers do.
 	RemoteVolumes bool
 
 	Phase          string // Pending, Running, Succeeded, Failed
@@ -95,7 +95,7 @@ const (
 	KindMain      ContainerKind = "main"
 	KindEphemeral ContainerKind = "ephemeral"
 	// KindImageVolume is no container but the image of one or more volumes: it is pulled before the first
-	// container, and nothing is run from it. Its name is its ImageName, as all that kubelet tells of it.
+	// container, and nothing is run from it. Its name is its ImageName, as all that the kubelet tells of it.
 	KindImageVolume ContainerKind = "image_volume"
 )
 
@@ -138,7 +138,7 @@ type Container struct {
 	ReadinessProbe bool
 	PostStartHook  bool
 	PreStopHook    bool
-	RestartsAlways bool // kubelet starts it again whatever its exit code is
+	RestartsAlways bool // the kubelet starts it again whatever its exit code is
 
 	State         ContainerState
 	WaitingReason string // e.g. ContainerCreating, ImagePullBackOff, CrashLoopBackOff
@@ -158,7 +158,7 @@ type Container struct {
 type Run struct {
 	StartedAt, FinishedAt time.Time
 	ExitCode              int
-	Reason                string // in kubelet's word: Completed, Error, OOMKilled, …
+	Reason                string // in the kubelet's word: Completed, Error, OOMKilled, …
 }
 
 // has says that the spec has a container, or an image volume, of that name.

@@ -3,13 +3,13 @@ package timeline
 // Later is something that happened to a pod after its start-up; one of the two is set.
 type Later struct {
 	Run   *EndedRun
-	Event *Said // kubelet said it then for the first time
+	Event *Said // the kubelet said it then for the first time
 }
 
-// EndedRun is a run of a container that is over. Its stamps are kubelet's, floored to a second.
+// EndedRun is a run of a container that is over. Its stamps are the kubelet's, floored to a second.
 type EndedRun struct {
 	Container string
-	Attempt   int // from 0: kubelet had started it so often before
+	Attempt   int // from 0: the kubelet had started it so often before
 	Run
 	Signal int // by the exit code; 0 for none
 }
@@ -75,5 +75,5 @@ func (c Container) ended() (runs []EndedRun) {
 	return runs
 }
 
-// SaidOf is what one of kubelet's Events says of a pod, and whether it is known when kubelet said so first.
+// SaidOf is what one of the kubelet's Events says of a pod, and whether it is known when the kubelet said so first.
 func SaidOf(o EventSeen) (Said, bool) { return messageOf(o), !o.NamedAt.IsZero() }

@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// A container that runs, crashes, waits, runs for less than a moment, and runs again; kubelet's status has the run before.
+// A container that runs, crashes, waits, runs for less than a moment, and runs again; the kubelet's status has the run before.
 func TestSequelTellsOfEachRunOnce(t *testing.T) {
 	second := func(n int) time.Time { return base.Add(time.Duration(n) * time.Second) }
 	run := func(from, to, code int, reason string) *Run {

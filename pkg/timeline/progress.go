@@ -7,10 +7,10 @@ import "time"
 type Reached struct {
 	ScheduledAt time.Time
 	// InitializedAt is when nothing was left to wait for before the main containers: every init container had
-	// succeeded and every sidecar had started. A pod without any is initialized when kubelet takes it up.
+	// succeeded and every sidecar had started. A pod without any is initialized when the kubelet takes it up.
 	InitializedAt time.Time
 	ReadyAt       time.Time
-	// Containers are the pod's in the order in which kubelet works on them, without ephemeral ones.
+	// Containers are the pod's in the order in which the kubelet works on them, without ephemeral ones.
 	Containers []ContainerReached
 }
 
@@ -27,7 +27,7 @@ type ContainerReached struct {
 	SucceededAt time.Time // its first end with exit code 0; of init containers alone
 }
 
-// PassedAt is when kubelet could turn to the container after it, of an init container or a sidecar.
+// PassedAt is when the kubelet could turn to the container after it, of an init container or a sidecar.
 func (c ContainerReached) PassedAt() time.Time {
 	if c.Kind == KindSidecar {
 		return c.StartedAt
@@ -73,7 +73,7 @@ func (f *fold) containerReached(c *Container) ContainerReached {
 		r.SucceededAt = f.succeeded(index)
 	case KindSidecar, KindMain:
 		r.ReadyAt = f.first(index, MarkContainerReady)
-		switch { // as kubelet does (pkg/kubelet/prober, UpdatePodStatus)
+		switch { // as the kubelet does (pkg/kubelet/prober, UpdatePodStatus)
 		case c.StartupProbe:
 			r.StartedAt = f.first(index, MarkStarted)
 		case c.PostStartHook:

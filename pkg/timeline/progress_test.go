@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// TestInitializedAt holds that a pod without anything before its main containers is initialized when kubelet took it up, and any
+// TestInitializedAt holds that a pod without anything before its main containers is initialized when the kubelet took it up, and any
 // other when the last of that had passed.
 func TestInitializedAt(t *testing.T) {
 	const taken = "1.200 pod scheduled@1\n2.300 pod acknowledged@2\n"

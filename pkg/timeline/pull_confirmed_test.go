@@ -7,7 +7,7 @@ import (
 	"github.com/podlapse/podlapse/pkg/imagepull"
 )
 
-// What Events tell of a pull is confirmed by the runtime's answer, or by kubelet's status, and by nothing else.
+// What Events tell of a pull is confirmed by the runtime's answer, or by the kubelet's status, and by nothing else.
 func TestConfirmedPulls(t *testing.T) {
 	const image = "registry.example/web:2"
 	at := base.Add

@@ -8,7 +8,7 @@ import (
 // its other names, a write to its database each, and reads how large it is (internal/cri/server/images, PullImage).
 const answerSlack = instant(250 * time.Millisecond)
 
-// pullEnd is when the runtime had what a pull brought, and had said so, by the image's stamps: kubelet, starved or stopped,
+// pullEnd is when the runtime had what a pull brought, and had said so, by the image's stamps: the kubelet, starved or stopped,
 // may hear of it at any time later. latest is maxInstant where nothing ends it; the zero value tells nothing.
 type pullEnd struct{ earliest, latest instant }
 
@@ -21,7 +21,7 @@ func (s pullEnd) bounded() bool { return s.known() && s.latest != maxInstant }
 func pullEndBetween(from, last instant) pullEnd { return pullEnd{from, last + answerSlack} }
 
 // pullEnd is what an image's stamps tell of the end of a container's pull. Stamps that are older than the pull or later than
-// kubelet's word of it are of others' pulls, or of restarts.
+// the kubelet's word of it are of others' pulls, or of restarts.
 func (f *fold) pullEnd(index int16) pullEnd {
 	image, p := f.e.pulledImage(f.e.containers[index].name), f.pulls[index].pulled
 	switch {
@@ -53,7 +53,7 @@ func (f *fold) pullEnd(index int16) pullEnd {
 
 // pullEndWithoutEvent is that of a pull of which no Event tells: if the image had been pulled once when the container was made, and
 // not before it was the container's turn, that was this pull, unless another container of the pod has the same image, or pulls
-// failed: then somebody else may have brought it while kubelet waited to try again.
+// failed: then somebody else may have brought it while the kubelet waited to try again.
 func (f *fold) pullEndWithoutEvent(index int16, image *imageEvidence) pullEnd {
 	first, last, used := image.last.FirstPulledAt, image.last.PulledAt, f.e.usedBy(index)
 	if !image.wasAbsent() || first.IsZero() || used == maxInstant {
@@ -81,7 +81,7 @@ func (e *Evidence) only(image string) (only *Container) {
 	return only
 }
 
-// began is when the runtime was asked, by kubelet's length; of old kubelets, when the pull was requested.
+// began is when the runtime was asked, by the kubelet's length; of old kubelets, when the pull was requested.
 func (p pulledEvent) began() instant {
 	switch l := p.lengths; {
 	case l.Timed:
@@ -92,13 +92,13 @@ func (p pulledEvent) began() instant {
 	return minInstant
 }
 
-// eventOnTime says that nothing shows that kubelet told of the pull's end later than it does as a rule. If it was late, its length
+// eventOnTime says that nothing shows that the kubelet told of the pull's end later than it does as a rule. If it was late, its length
 // of the pull holds what it was late by.
 func (p pullEvidence) eventOnTime() bool {
 	return !p.runtimeEnd.bounded() || p.pulled.earliest <= p.runtimeEnd.earliest
 }
 
-// eventLate says that kubelet heard of the pull's end when the runtime had long answered.
+// eventLate says that the kubelet heard of the pull's end when the runtime had long answered.
 func (p pullEvidence) eventLate() bool {
 	return !p.eventOnTime() && p.pulled.latest > p.runtimeEnd.latest
 }
@@ -108,7 +108,7 @@ func (p pullEvidence) endConstraints(finished markKey) []constraint {
 	var constraints []constraint
 	if p.runtimeEnd.known() {
 		c := constraint{finished, originStore, leanNone, p.runtimeEnd.earliest, p.runtimeEnd.latest}
-		if p.runtimeEnd.bounded() && (p.pulled.origin != originEventName || p.eventLate()) { // to what is nearer than the next sign of kubelet
+		if p.runtimeEnd.bounded() && (p.pulled.origin != originEventName || p.eventLate()) { // to what is nearer than the next sign of the kubelet
 			c.lean = leanEarliest
 		}
 		constraints = append(constraints, c)
@@ -123,9 +123,9 @@ func (p pullEvidence) endConstraints(finished markKey) []constraint {
 	return append(constraints, event)
 }
 
-// answerDelayed says that nothing tells what passed between the stamp of a container's image and kubelet's next step, because
+// answerDelayed says that nothing tells what passed between the stamp of a container's image and the kubelet's next step, because
 // that took longer than it does as a rule. The runtime writes the image down once more before it answers, which takes
-// long on a busy disk; or kubelet, starved or stopped, heard the answer late.
+// long on a busy disk; or the kubelet, starved or stopped, heard the answer late.
 func (f *fold) answerDelayed(index int16, next markKey) bool {
 	p := f.pulls[index]
 	if p.pulled.known() {

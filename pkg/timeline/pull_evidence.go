@@ -80,8 +80,8 @@ func (e *Evidence) pullEvidence(index int16) pullEvidence {
 	return p
 }
 
-// mayBeOfRestart says that kubelet's word that an image was there may as well be about the second run of a container, since
-// nobody tells to the nanosecond when the first one was made. Then kubelet's word about that one was lost.
+// mayBeOfRestart says that the kubelet's word that an image was there may as well be about the second run of a container, since
+// nobody tells to the nanosecond when the first one was made. Then the kubelet's word about that one was lost.
 func (e *Evidence) mayBeOfRestart(index int16, p pulledEvent) bool {
 	if !p.present || p.latest <= e.createdSince(index) {
 		return false
@@ -91,7 +91,7 @@ func (e *Evidence) mayBeOfRestart(index int16, p pulledEvent) bool {
 	})
 }
 
-// imageCheckedBy is when at the latest the runtime had said whether it has a container's image: kubelet had asked for a pull,
+// imageCheckedBy is when at the latest the runtime had said whether it has a container's image: the kubelet had asked for a pull,
 // or used it. It is maxInstant while nothing tells.
 func (f *fold) imageCheckedBy(index int16) instant {
 	p, first := &f.pulls[index], f.e.usedBy(index)
@@ -155,7 +155,7 @@ func pullConstraints(index int16, evidence pullEvidence) []constraint {
 	if !p.known() {
 		return constraints
 	}
-	// Kubelet cuts durations to a unit, so the truth is up to that much longer.
+	// The kubelet cuts durations to a unit, so the truth is up to that much longer.
 	ago := func(m Mark, d time.Duration, slack instant) constraint {
 		return constraint{markKey{index, final, m}, originEventDuration, leanLatest,
 			p.earliest - instant(d+p.lengths.Unit) - slack, p.latest - instant(d)}
@@ -170,7 +170,7 @@ func pullConstraints(index int16, evidence pullEvidence) []constraint {
 	return constraints
 }
 
-// maxRequests is how many Events of one container that say that kubelet asked for the first pull are kept, the earliest, and
+// maxRequests is how many Events of one container that say that the kubelet asked for the first pull are kept, the earliest, and
 // how many that say that the runtime did not tell whether it has the image.
 const maxRequests = 16
 

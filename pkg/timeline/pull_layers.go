@@ -60,7 +60,7 @@ func (f *fold) layerConstraints(c *Container) []constraint {
 	return constraints
 }
 
-// beganAfter is when a pull of which kubelet tells the length began at the earliest.
+// beganAfter is when a pull of which the kubelet tells the length began at the earliest.
 func (p pulledEvent) beganAfter() instant {
 	return p.earliest - instant(p.lengths.Pull+p.lengths.Unit+durationSlack)
 }

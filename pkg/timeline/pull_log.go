@@ -11,16 +11,16 @@ import (
 const (
 	// maxPullLog is how many pulls are remembered; a queue is seldom longer.
 	maxPullLog = 256
-	// leastBlocked is the wait that is worth a name: less is how long kubelet takes to hand a pull on.
+	// leastBlocked is the wait that is worth a name: less is how long the kubelet takes to hand a pull on.
 	leastBlocked = 50 * time.Millisecond
 )
 
-// PullLog remembers the node's latest pulls, as kubelet's Events told of them, to complete what one pod's evidence cannot
+// PullLog remembers the node's latest pulls, as the kubelet's Events told of them, to complete what one pod's evidence cannot
 // tell of its own: which pull it waited for, and whether another one had brought the image. Not safe for concurrent use.
 type PullLog struct {
 	pulls    []loggedPull           // the oldest first
 	pending  []loggedPull           // the same of pods that may not be as far; see shown
-	requests map[string]pullRequest // when kubelet asked last, by pod and container
+	requests map[string]pullRequest // when the kubelet asked last, by pod and container
 	layers   recentLayers
 	images   map[string]imageAnswerOf // by normalized name
 	// sandboxes are of the pods that the runtime has made one for, by UID; nil while the runtime has said nothing at all.
@@ -33,9 +33,9 @@ type loggedPull struct {
 	image           string // as all references to it are normalized
 	uid             string
 	failed          bool
-	imageAbsent     bool // kubelet had found the image absent
+	imageAbsent     bool // the kubelet had found the image absent
 	blocker         Blocker
-	requestedAt     time.Time // kubelet asked for it; zero when not known
+	requestedAt     time.Time // the kubelet asked for it; zero when not known
 	from, until     time.Time // the runtime was asked, and answered
 	startUnknown    bool      // from is only when it was asked for, as of every pull that failed
 	error           time.Duration
@@ -44,7 +44,7 @@ type loggedPull struct {
 	layers          []uint64  // the layerHash of each that it brought; nil while not known
 }
 
-// eventID is one of the times that kubelet made an Event: the same whenever, and however late, the agent hears of it.
+// eventID is one of the times that the kubelet made an Event: the same whenever, and however late, the agent hears of it.
 type eventID struct {
 	uid, container, reason, image string
 	namedAt                       time.Time // the first time that it made it; to the second where the name does not tell
@@ -119,14 +119,14 @@ func (l *PullLog) add(p loggedPull) {
 	}
 }
 
-// pullsIfAbsent says that kubelet pulls a container's image only if it is absent.
+// pullsIfAbsent says that the kubelet pulls a container's image only if it is absent.
 func (p *Pod) pullsIfAbsent(container string) bool {
 	return slices.ContainsFunc(p.Containers, func(c Container) bool {
 		return c.Name == container && c.PullPolicy == PullIfNotPresent
 	})
 }
 
-// mayPull says that kubelet may say so of a container: it has the image.
+// mayPull says that the kubelet may say so of a container: it has the image.
 func (p *Pod) mayPull(container string, m imagepull.Message) bool {
 	if m.Image == "" {
 		return p.has(container)
@@ -149,7 +149,7 @@ func podOf(request string) string {
 	return uid
 }
 
-// request notes when kubelet wanted a pull; of as many as there are pulls remembered, the latest. A pod gets one
+// request notes when the kubelet wanted a pull; of as many as there are pulls remembered, the latest. A pod gets one
 // image after the other, so that what it wanted before is over.
 func (l *PullLog) request(uid, container string, at time.Time) {
 	if l.requests == nil {

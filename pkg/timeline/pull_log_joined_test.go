@@ -28,7 +28,7 @@ func TestJoinedUnderAnotherSpelling(t *testing.T) {
 func TestJoinedByEvidenceOfTheOtherPull(t *testing.T) {
 	second := func(s float64) time.Time { return base.Add(time.Duration(s * float64(time.Second))) }
 	for policy, want := range map[PullPolicy]imagepull.Outcome{
-		PullIfNotPresent: imagepull.OutcomeJoined,  // kubelet had found it absent, while this one waited in the queue
+		PullIfNotPresent: imagepull.OutcomeJoined,  // the kubelet had found it absent, while this one waited in the queue
 		PullAlways:       imagepull.OutcomeUnknown, // that other pull may have found it there
 	} {
 		var log PullLog

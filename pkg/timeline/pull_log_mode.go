@@ -6,7 +6,7 @@ import (
 
 // What the pulls of a node tell of how its kubelet pulls. By default it pulls one image after the other; with
 // serializeImagePulls: false it pulls all at once, and with maxParallelImagePulls so many. No API tells which, so
-// nothing is assumed: the lengths that kubelet gives have to show it.
+// nothing is assumed: the lengths that the kubelet gives have to show it.
 const (
 	// loggedError bounds how far the instants of a logged pull can be from the truth: an Event is named up to 100 ms
 	// late, and more on a node that is short of CPU. floorError comes on top where only the second is known.
@@ -18,7 +18,7 @@ const (
 	leastBeside = 100 * time.Millisecond
 	// staleRequest is the age from which a request whose end was never seen is no pull any more: its Event was lost.
 	staleRequest = 10 * time.Minute
-	// evidenceAge is how long a pull says how the node pulls: kubelet may be configured anew.
+	// evidenceAge is how long a pull says how the node pulls: the kubelet may be configured anew.
 	evidenceAge = time.Hour
 )
 
@@ -82,7 +82,7 @@ type pullMode struct {
 // mode is how the node pulls. p is the pull in question, which the log may not have.
 //
 // A pull that waited, took over from another one and ran alone shows that the node runs one at a time: if it ran
-// several, the others would have gone on. What was seen last counts, because kubelet may have been configured anew.
+// several, the others would have gone on. What was seen last counts, because the kubelet may have been configured anew.
 func (l *PullLog) mode(p *Pull, uid string) (m pullMode) {
 	own := loggedPull{uid: uid, from: p.StartedAt, until: p.FinishedAt, error: loggedError}
 	if p.QueueTimed {

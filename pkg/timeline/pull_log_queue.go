@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// pullRequest is when kubelet asked for a pull.
+// pullRequest is when the kubelet asked for a pull.
 type pullRequest struct {
 	at   time.Time
 	over bool
@@ -131,7 +131,7 @@ func (l *PullLog) explainQueue(p *Pull, uid string, m pullMode) {
 	}
 }
 
-// failedPullStart is when a pull that failed began, of which kubelet tells no length, on a node that pulls one image after the
+// failedPullStart is when a pull that failed began, of which the kubelet tells no length, on a node that pulls one image after the
 // other: when it was asked for, or when the last one before it was over.
 func (l *PullLog) failedPullStart(p *loggedPull) time.Time {
 	from := p.requestedAt

@@ -8,11 +8,11 @@ import (
 	"github.com/podlapse/podlapse/pkg/imagepull"
 )
 
-// nodePull is one pull in a test: when kubelet asked for it, when the runtime was asked, and when it answered, in
+// nodePull is one pull in a test: when the kubelet asked for it, when the runtime was asked, and when it answered, in
 // seconds. One whose end is 0 goes on; one without a start failed.
 type nodePull struct{ wanted, from, until float64 }
 
-// nodeLog is a log to which kubelet told of pulls, each of a pod of its own, in the order of their ends.
+// nodeLog is a log to which the kubelet told of pulls, each of a pod of its own, in the order of their ends.
 func nodeLog(pulls map[string]nodePull) (log PullLog) {
 	tellPulls(&log, pulls)
 	return log

@@ -8,7 +8,7 @@ import (
 // maxImageAnswers is of how many images the log remembers what the runtime said; a node has some hundred.
 const maxImageAnswers = 512
 
-// maxSandboxes is of how many pods the log remembers that they have a sandbox. Kubelet's default is 110 pods; others come and go.
+// maxSandboxes is of how many pods the log remembers that they have a sandbox. The kubelet's default is 110 pods; others come and go.
 const maxSandboxes = 1024
 
 // imageAnswerOf is what the runtime said last of an image.
@@ -89,7 +89,7 @@ func (s *Sandbox) since() time.Time {
 }
 
 // sandboxKnown says that a pod may have pulled an image at an instant by more than an Event's word: its sandbox was there, which
-// kubelet wants before it pulls (kuberuntime_manager.go, SyncPod). Without a runtime nobody can tell.
+// the kubelet wants before it pulls (kuberuntime_manager.go, SyncPod). Without a runtime nobody can tell.
 func (l *PullLog) sandboxKnown(uid string, at time.Time) bool {
 	if l.sandboxes == nil {
 		return true

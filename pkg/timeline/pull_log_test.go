@@ -134,7 +134,7 @@ func serialLog() (log PullLog) {
 	return log
 }
 
-// A wait is worth a name from 50 ms on: less is what kubelet takes to hand a pull on.
+// A wait is worth a name from 50 ms on: less is what the kubelet takes to hand a pull on.
 func TestBlockedFromFiftyMilliseconds(t *testing.T) {
 	for length, named := range map[time.Duration]bool{40 * time.Millisecond: false, 60 * time.Millisecond: true, time.Second: true} {
 		log := serialLog()
@@ -149,7 +149,7 @@ func TestBlockedFromFiftyMilliseconds(t *testing.T) {
 	}
 }
 
-// Kubelet pulls one after the other: one that failed began no sooner than the one before it was over.
+// The kubelet pulls one after the other: one that failed began no sooner than the one before it was over.
 func TestFailedPullBeganAfterTheOneBefore(t *testing.T) {
 	second := func(s float64) time.Time { return base.Add(time.Duration(s * float64(time.Second))) }
 	event := func(uid, reason, message string, s float64) (EventSeen, Pod) {

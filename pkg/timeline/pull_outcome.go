@@ -23,7 +23,7 @@ func lastOutcome(f *fold, c *Container, index int16) imagepull.Outcome {
 	case there && image.pulledAgain():
 		switch {
 		case c.PullPolicy != PullAlways:
-			return imagepull.OutcomeUnknown // by another pod most likely, but kubelet may have checked credentials
+			return imagepull.OutcomeUnknown // by another pod most likely, but the kubelet may have checked credentials
 		case image.last.Digest == image.Digest:
 			return imagepull.OutcomeVerified
 		}
@@ -36,7 +36,7 @@ func lastOutcome(f *fold, c *Container, index int16) imagepull.Outcome {
 	return imagepull.OutcomeUnknown
 }
 
-// pulledOutcome is what a pull brought of which kubelet tells that it succeeded. That kubelet pulled does not say that the
+// pulledOutcome is what a pull brought of which the kubelet tells that it succeeded. That the kubelet pulled does not say that the
 // image was absent: with the policy Always it asks the registry every time, and since 1.35, with IfNotPresent, too, where
 // the image had been pulled with credentials that the pod may not have (pkg/kubelet/images, EnsureImageExists).
 func (f *fold) pulledOutcome(c *Container, index int16, image *imageEvidence) imagepull.Outcome {
@@ -72,7 +72,7 @@ func (f *fold) outcomeWithoutEvent(c *Container, index int16, image *imageEviden
 	case f.e.foundPresent(c, image), f.inBackoff(index, image.last.FirstPulledAt):
 		return imagepull.OutcomePresent
 	case image.layered != nil && f.inBackoff(index, image.layered.ResolvedAt):
-		return imagepull.OutcomeUnknown // another pull had begun; whether kubelet's next one still found work to do
+		return imagepull.OutcomeUnknown // another pull had begun; whether the kubelet's next one still found work to do
 	case image.nothingCameSince(f.e.workStart(c)):
 		return imagepull.OutcomeVerified // it was there, under another name
 	case image.pulledOnce() && !f.mayStartWorkLater(c, index, at(image.last.FirstPulledAt)):
@@ -81,7 +81,7 @@ func (f *fold) outcomeWithoutEvent(c *Container, index int16, image *imageEviden
 	return imagepull.OutcomeUnknown // by whom, a runtime does not tell; or more than once since, by this pod among others
 }
 
-// wasThere says that the runtime had an image when it was asked about it before kubelet wanted it pulled.
+// wasThere says that the runtime had an image when it was asked about it before the kubelet wanted it pulled.
 func (f *fold) wasThere(image *imageEvidence, index int16) bool {
 	if image == nil || image.wasAbsent() {
 		return false
@@ -90,7 +90,7 @@ func (f *fold) wasThere(image *imageEvidence, index int16) bool {
 	return image.beforeSandbox || requested != nil && at(image.askedAt) < requested.earliest
 }
 
-// pulledBeside says that kubelet had pulled the same image before, for another container of the pod.
+// pulledBeside says that the kubelet had pulled the same image before, for another container of the pod.
 func (f *fold) pulledBeside(c *Container, started markKey) bool {
 	b := f.bounds.find(started)
 	return b != nil && slices.ContainsFunc(f.e.pod.Containers, func(o Container) bool {
@@ -102,13 +102,13 @@ func (f *fold) pulledBeside(c *Container, started markKey) bool {
 	})
 }
 
-// foundPresent says that somebody brought the image before kubelet turned to the container, and looked.
+// foundPresent says that somebody brought the image before the kubelet turned to the container, and looked.
 func (e *Evidence) foundPresent(c *Container, image *imageEvidence) bool {
 	first := image.last.FirstPulledAt
 	return c.PullPolicy != PullAlways && !first.IsZero() && at(first) < e.workStart(c)
 }
 
-// inBackoff says that kubelet waited between two attempts to pull a container's image: whatever came then, others
+// inBackoff says that the kubelet waited between two attempts to pull a container's image: whatever came then, others
 // brought. Of a failure that a status alone tells of nothing is known but that it came soon after, if it came live.
 func (f *fold) inBackoff(index int16, t time.Time) bool {
 	failures := f.pulls[index].failures
@@ -141,7 +141,7 @@ func (e *Evidence) pulledBefore(image *imageEvidence) bool {
 		return false
 	}
 	if e.firstSeen.live && e.firstSeen.new && at(image.PulledAt) < at(e.firstSeen.at)-liveSlack {
-		return true // kubelet has heard of the pod no sooner than the agent
+		return true // the kubelet has heard of the pod no sooner than the agent
 	}
 	return !e.pod.AcknowledgedAt.IsZero() && image.PulledAt.Before(e.pod.AcknowledgedAt)
 }

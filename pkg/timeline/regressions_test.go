@@ -199,7 +199,7 @@ spec main second base
 12.000 pod first running@0 started ready | second running@10 started ready | containers_ready@11 ready@11
 12.010 runtime sandbox ready begun@0.340 network@0.400 running@0.450 | first created@0.500 started@0.550 | second created@10.500 started@10.600
 `,
-		// second has no probe: if it was the last one, kubelet took until 11 to see it run.
+		// second has no probe: if it was the last one, the kubelet took until 11 to see it run.
 		not: "readiness_probe 10.600",
 	},
 	{

@@ -8,7 +8,7 @@ import (
 // How long to wait for evidence that should be on its way.
 const (
 	// How long after the end of start-up late evidence is waited for: an answer of the runtime, and the
-	// Events that kubelet sends beside its status, again after 10 s where the API server was away
+	// Events that the kubelet sends beside its status, again after 10 s where the API server was away
 	// (client-go, tools/record).
 	runtimeGrace = 3 * time.Second
 	eventGrace   = 15 * time.Second
@@ -17,20 +17,20 @@ const (
 	// reaskAfter is how long after an answer that did not hold what the pod object tells the runtime is
 	// asked again.
 	reaskAfter = time.Second
-	// statusPatience is how long kubelet may take from a container's start to the status that says so: it lists what
+	// statusPatience is how long the kubelet may take from a container's start to the status that says so: it lists what
 	// runs once a second (pleg/generic.go), and limits how often it writes.
 	statusPatience = 2 * time.Second
-	// presentPatience is how long kubelet may take to make a container whose image is there.
+	// presentPatience is how long the kubelet may take to make a container whose image is there.
 	presentPatience = 2 * time.Second
 	// giveUpAfter is how long after its first sight a start-up is followed: what takes longer is no slow start but
 	// one that somebody has to mend, and belongs into the records as it stands.
 	giveUpAfter = time.Hour
-	// sandboxPatience is how long kubelet may take from taking a pod up to a sandbox before it is worth
-	// an Event watch to learn why. After a failure kubelet waits longer than this before it tries
+	// sandboxPatience is how long the kubelet may take from taking a pod up to a sandbox before it is worth
+	// an Event watch to learn why. After a failure the kubelet waits longer than this before it tries
 	// again (pod_workers.go, backOffPeriod), so a sandbox that began sooner was the first.
 	sandboxPatience = 2 * time.Second
 	// runtimePatience is how long the runtime may take to say whether an image is on the node: an answer takes less than a second. One
-	// that does not answer must not keep kubelet's word from being asked for.
+	// that does not answer must not keep the kubelet's word from being asked for.
 	runtimePatience = 5 * time.Second
 )
 
@@ -58,7 +58,7 @@ func (e *Evidence) Wants(now time.Time) Wants {
 	return w
 }
 
-// wantedImages are the references whose presence says whether kubelet pulls: each is asked about once,
+// wantedImages are the references whose presence says whether the kubelet pulls: each is asked about once,
 // and once more after a pull, for what it brought. Of those layers are wanted as well.
 func (e *Evidence) wantedImages(now time.Time) (refs, layers []string) {
 	for _, c := range e.pod.Containers {
@@ -115,7 +115,7 @@ func (e *Evidence) pulledSince(c Container, image *imageEvidence) bool {
 }
 
 // mayBeRemoved says that a container was made so long after its turn that an image that had been there may have been removed and
-// pulled meanwhile, as after kubelet's garbage collection. Who finds its image makes it at once.
+// pulled meanwhile, as after the kubelet's garbage collection. Who finds its image makes it at once.
 func (e *Evidence) mayBeRemoved(c *Container, index int16) bool {
 	made := e.createdSince(index)
 	return c.PullPolicy == PullIfNotPresent && made != maxInstant && !e.createFailed(index) && made-max(e.workStart(c), at(e.firstSeen.at)) > instant(presentPatience)
@@ -153,7 +153,7 @@ func (e *Evidence) askedSince() time.Time {
 	return e.firstSeen.at
 }
 
-// wantsEvents says that a container waits for a pull, or was pulled for, and kubelet's word on it has
+// wantsEvents says that a container waits for a pull, or was pulled for, and the kubelet's word on it has
 // not come. A pod whose images are all on the node wants none. Once the runtime is overdue, an image that it has not
 // answered for may be pulled.
 //
@@ -194,7 +194,7 @@ func (e *Evidence) wantsSandboxEvents(now time.Time) bool {
 	return e.watchFirstOpened.IsZero() && begun-acknowledged > instant(sandboxPatience)
 }
 
-// waitsForNetwork says that kubelet does not make the sandbox because the network is not ready. Kubelet drops its Events about that
+// waitsForNetwork says that the kubelet does not make the sandbox because the network is not ready. The kubelet drops its Events about that
 // after half a minute, so that only the runtime tells how long it goes on.
 func (e *Evidence) waitsForNetwork() bool {
 	_, over := e.endLearned()

@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// TestEventsAreWantedWithoutTheRuntime is of pods that come while the runtime answers late or never: kubelet's Events are wanted once it is
+// TestEventsAreWantedWithoutTheRuntime is of pods that come while the runtime answers late or never: the kubelet's Events are wanted once it is
 // overdue, and not before.
 func TestEventsAreWantedWithoutTheRuntime(t *testing.T) {
 	second := func(s float64) time.Time { return base.Add(time.Duration(s * float64(time.Second))) }

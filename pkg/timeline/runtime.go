@@ -32,7 +32,7 @@ type Sandbox struct {
 type ContainerRun struct {
 	Name       string
 	ID         string
-	Attempt    int // kubelet's restart count, from the container's annotation
+	Attempt    int // the kubelet's restart count, from the container's annotation
 	CreatedAt  time.Time
 	StartedAt  time.Time
 	FinishedAt time.Time

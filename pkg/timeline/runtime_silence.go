@@ -45,7 +45,7 @@ func (l *SilenceLog) Observe(o Observation) {
 func (l *SilenceLog) Silences() []RuntimeSilent { return slices.Clone(l.silences) }
 
 // Complete takes out of phases what passed while the runtime was silent: a network plugin or a registry that was done by then
-// had to wait for it, and so had kubelet. Nothing tells which of them was done. The phases are copied first: others may read them.
+// had to wait for it, and so had the kubelet. Nothing tells which of them was done. The phases are copied first: others may read them.
 func (l *SilenceLog) Complete(t *Timeline) {
 	for _, silent := range l.silences {
 		if !slices.ContainsFunc(t.Phases, silent.within) {

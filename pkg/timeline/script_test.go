@@ -27,9 +27,9 @@ var update = flag.Bool("update", false, "rewrite the expected part of the script
 //	generation N                                   the spec's version when it was bound: 1 unless given, 0 where it is not counted
 //	unschedulable S                                a scheduler said then that no node fits
 //	unmanaged                                      the object comes without managed fields
-//	kubelet old                                    kubelet does not report which version of the spec it knows
+//	the kubelet old                                    kubelet does not report which version of the spec it knows
 //	created S                                      when the API server stored the pod, else 0
-//	static S                                       a static pod, whose manifest kubelet read then
+//	static S                                       a static pod, whose manifest the kubelet read then
 //	AT pod [listed] CHANGE | CHANGE…               the pod object arrives, changed so far:
 //	    scheduled@S acknowledged@S containers_ready@S ready@S deleted@S phase=P reason=R
 //	    grace=S observed finalizers disruption=R (of a deletion)

@@ -86,8 +86,8 @@ func (p *Pod) reachedNodeAt() time.Time {
 	return p.CreatedAt
 }
 
-// isOldMirror says that a static pod ran before kubelet read its manifest, again then as after a restart of its own, or was
-// ready before start-ups are the agent's to report. Its object is a mirror, which kubelet makes anew when somebody deletes it, so
+// isOldMirror says that a static pod ran before the kubelet read its manifest, again then as after a restart of its own, or was
+// ready before start-ups are the agent's to report. Its object is a mirror, which the kubelet makes anew when somebody deletes it, so
 // that such a pod, too, is seen to come.
 func (e *Evidence) isOldMirror() bool {
 	if e.pod.ReadAt.IsZero() {

@@ -14,7 +14,7 @@ type simulatedPod struct {
 	random *rand.Rand
 	now    time.Time
 	from   time.Time // where the stretch under way began
-	held   time.Time // kubelet writes an Event until then and cannot end its next step before
+	held   time.Time // the kubelet writes an Event until then and cannot end its next step before
 
 	pod        Pod // the spec
 	containers []*simulatedContainer
@@ -52,7 +52,7 @@ type simulatedContainer struct {
 	pulls        int // attempts to pull so far, of all runs
 	attempt      int // the run
 	done         bool
-	due          time.Time // when kubelet works on it next
+	due          time.Time // when the kubelet works on it next
 	wait         Phase     // what it waits in until then
 	endsAt       time.Time // of a run that will crash
 }
@@ -80,7 +80,7 @@ func (s *storedImage) resolve(t time.Time) {
 	}
 }
 
-// occurrence is one time that kubelet made an Event.
+// occurrence is one time that the kubelet made an Event.
 type occurrence struct {
 	at                         time.Time
 	container, reason, message string
@@ -168,7 +168,7 @@ func (l *simulatedPod) sandbox() {
 
 // initialize takes an init container to its end and a sidecar to its start; nothing goes on beside it.
 func (l *simulatedPod) initialize(c *simulatedContainer) {
-	l.now = l.now.Add(l.length(time.Millisecond, time.Second)) // until kubelet sees that the one before is done
+	l.now = l.now.Add(l.length(time.Millisecond, time.Second)) // until the kubelet sees that the one before is done
 	for {
 		if l.now.Before(c.due) {
 			l.now = c.due
@@ -248,7 +248,7 @@ func (l *simulatedPod) nextCrash() *simulatedContainer {
 	return next
 }
 
-// crash ends a run. It is a boundary only while kubelet does nothing else.
+// crash ends a run. It is a boundary only while the kubelet does nothing else.
 func (l *simulatedPod) crash(c *simulatedContainer, idle bool) {
 	key := trueMark{MarkFinished, c.Name, c.attempt}
 	l.mark(key, c.endsAt)
@@ -263,7 +263,7 @@ func (l *simulatedPod) crash(c *simulatedContainer, idle bool) {
 	l.again(c)
 }
 
-// again is what kubelet does about a run that failed: the first time at once, then after a back-off.
+// again is what the kubelet does about a run that failed: the first time at once, then after a back-off.
 func (l *simulatedPod) again(c *simulatedContainer) {
 	finished := l.marks[trueMark{MarkFinished, c.Name, c.attempt}]
 	c.wait, c.due = PhaseKubeletSync, finished.Add(l.length(10*time.Millisecond, time.Second))
@@ -274,7 +274,7 @@ func (l *simulatedPod) again(c *simulatedContainer) {
 	c.done = false
 }
 
-// start takes one container as far as kubelet gets in one go; false when its image could not be pulled.
+// start takes one container as far as the kubelet gets in one go; false when its image could not be pulled.
 func (l *simulatedPod) start(c *simulatedContainer) bool {
 	create := PhaseContainerCreate
 	switch {

@@ -18,9 +18,9 @@ const (
 	markHeld          property = "mark held"      // the interval of every mark holds its true instant
 	totalHeld         property = "total held"     // the total is within its error
 	noOvercharge      property = "nobody blamed"  // no phase of no container is charged with more than was its, beyond the errors
-	noCauseOvercharge property = "cause in bound" // nor any cause; kubelet and runtime, who merge, are one
-	outcomeTrue       property = "outcome true"   // no image is called present that kubelet pulled, nor got that it found
-	lossTrue          property = "loss true"      // no Event is called lost that kubelet never made
+	noCauseOvercharge property = "cause in bound" // nor any cause; the kubelet and runtime, who merge, are one
+	outcomeTrue       property = "outcome true"   // no image is called present that the kubelet pulled, nor got that it found
+	lossTrue          property = "loss true"      // no Event is called lost that the kubelet never made
 	// When nothing was:
 	namesTrue   property = "names true"   // the phases are the true ones, but for what is merged by definition
 	lengthsTrue property = "lengths true" // each is as long as in truth, within its error
@@ -77,7 +77,7 @@ func (p *propertyCheck) check() map[property]string {
 	return p.broken
 }
 
-// outcomes says what kubelet's first word that a container's image was there said of it, in truth, for the last attempt.
+// outcomes says what the kubelet's first word that a container's image was there said of it, in truth, for the last attempt.
 func (p *propertyCheck) outcomes() {
 	for i, pull := range p.got.Pulls {
 		if i+1 < len(p.got.Pulls) && p.got.Pulls[i+1].Container == pull.Container {
@@ -98,7 +98,7 @@ func (p *propertyCheck) outcomes() {
 	}
 }
 
-// losses says that kubelet made the Events that are called lost.
+// losses says that the kubelet made the Events that are called lost.
 func (p *propertyCheck) losses() {
 	for _, lost := range p.got.LostEvents {
 		if !slices.ContainsFunc(p.events, func(o occurrence) bool { return o.reason+"/"+o.container == lost }) {
@@ -123,7 +123,7 @@ func (p *propertyCheck) mark(m MarkEvidence) {
 		truth = append(truth, since(at))
 	}
 	if m.Mark == MarkRetryDue {
-		return // by when kubelet was due to do something, not what it did
+		return // by when the kubelet was due to do something, not what it did
 	}
 	p.breaks(markHeld, "%s %s#%d in [%s, %s], was at %s", m.Mark, m.Container, m.Attempt, since(m.Earliest), since(m.Latest), truth)
 }
@@ -166,7 +166,7 @@ func (p *propertyCheck) blame(property property, who func(Phase, string) string)
 	}
 }
 
-// alone says that nothing went on beside kubelet's work but the containers' runs, so that evidence orders all
+// alone says that nothing went on beside the kubelet's work but the containers' runs, so that evidence orders all
 // phases.
 func (p *propertyCheck) alone() bool {
 	main := 0
@@ -238,7 +238,7 @@ func (p *propertyCheck) notReported(m trueMark) bool {
 		return !p.stamped
 	case MarkPullStarted:
 		return failed || restarted || p.wording == 0
-	case MarkPullResolved: // kubelet's lengths tell more; and which of several pulls the manifest came with, nobody tells
+	case MarkPullResolved: // the kubelet's lengths tell more; and which of several pulls the manifest came with, nobody tells
 		image := p.images[p.imageOf(m.container)]
 		shared := slices.ContainsFunc(p.containers, func(c *simulatedContainer) bool { return c.Name != m.container && c.Image == p.imageOf(m.container) })
 		again := slices.ContainsFunc(image.pulled[1:], func(t time.Time) bool { return t.Before(p.marks[trueMark{mark: MarkReady}].Add(2 * time.Second)) })
@@ -253,7 +253,7 @@ func (p *propertyCheck) imageOf(container string) string {
 	return p.containers[slices.IndexFunc(p.containers, func(c *simulatedContainer) bool { return c.Name == container })].Image
 }
 
-// party is who is to blame for a phase: kubelet and the runtime work hand in hand.
+// party is who is to blame for a phase: the kubelet and the runtime work hand in hand.
 func party(p Phase) Cause {
 	if c := CauseOf(p); c != CauseRuntime {
 		return c

@@ -114,7 +114,7 @@ func (w *simulatedSources) pods() []PodSeen {
 	return pods
 }
 
-// podAt is the pod object as kubelet would write it at t.
+// podAt is the pod object as the kubelet would write it at t.
 func (w *simulatedSources) podAt(t time.Time) Pod {
 	p := w.pod
 	p.Containers = nil
@@ -301,7 +301,7 @@ func (w *simulatedSources) eventObservations(seenAt time.Time) []Observation {
 		}
 		objects[key].count++
 		if w.random.Float64() < w.loss.events {
-			// Kubelet has room for 25 warnings, so that sandbox failures are lost only with the watch.
+			// The kubelet has room for 25 warnings, so that sandbox failures are lost only with the watch.
 			complete = complete && o.reason != "FailedCreatePodSandBox"
 			continue
 		}

@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// probe says when a container that runs will be started and ready. Kubelet sees a run up to a second late.
+// probe says when a container that runs will be started and ready. The kubelet sees a run up to a second late.
 func (l *simulatedPod) probe(c *simulatedContainer) {
 	at := l.now.Add(l.length(time.Millisecond, time.Second))
 	told := func(m Mark) bool {
@@ -56,8 +56,8 @@ func (l *simulatedPod) becomeReady() {
 	l.mark(trueMark{mark: MarkReady}, l.now)
 }
 
-// step lets time pass until kubelet's next mark. Runs that crash meanwhile are boundaries only if
-// kubelet waited.
+// step lets time pass until the kubelet's next mark. Runs that crash meanwhile are boundaries only if
+// the kubelet waited.
 func (l *simulatedPod) step(p Phase, c *simulatedContainer, m Mark, attempt int, d time.Duration) {
 	key := trueMark{mark: m, attempt: attempt}
 	name := ""
@@ -87,7 +87,7 @@ func (l *simulatedPod) record(p Phase, container string, end time.Time, ends tru
 
 func (l *simulatedPod) mark(k trueMark, t time.Time) { l.marks[k] = t }
 
-// event makes an Event about what kubelet just did, a moment later.
+// event makes an Event about what the kubelet just did, a moment later.
 func (l *simulatedPod) event(container, reason, message string) {
 	late := l.length(time.Microsecond, 3*time.Millisecond)
 	if l.chance(0.1) {

@@ -4,12 +4,12 @@ import "time"
 
 // The phases of a termination, beside PhaseKubeletPickup and PhaseUnattributed, which a start-up has as well.
 const (
-	PhasePreStopHook    Phase = "pre_stop_hook"   // kubelet took the deletion up → the hook is over, which only the container's end tells
+	PhasePreStopHook    Phase = "pre_stop_hook"   // the kubelet took the deletion up → the hook is over, which only the container's end tells
 	PhaseGrace          Phase = "grace"           // asked to stop → stopped, or out of time
 	PhaseKill           Phase = "kill"            // out of time → killed
 	PhaseSandboxStop    Phase = "sandbox_stop"    // last container stopped → no sandbox ready
-	PhaseObjectDeletion Phase = "object_deletion" // no sandbox ready → kubelet lets go of the object: volumes, cgroups, API server
-	PhaseFinalizers     Phase = "finalizers"      // kubelet let go of the object → the object gone
+	PhaseObjectDeletion Phase = "object_deletion" // no sandbox ready → the kubelet lets go of the object: volumes, cgroups, API server
+	PhaseFinalizers     Phase = "finalizers"      // the kubelet let go of the object → the object gone
 )
 
 // terminationCauses says who each phase of a termination is charged to.
@@ -67,7 +67,7 @@ const (
 	HowExited      How = "exited"        // by itself, with the exit code that it chose
 	HowSignalled   How = "signalled"     // by a signal other than SIGKILL, such as SIGTERM, in time
 	HowKilled      How = "killed"        // by SIGKILL, when its grace period was over
-	HowKilledEarly How = "killed_early"  // by SIGKILL, before its grace period was over: not by kubelet, for that reason
+	HowKilledEarly How = "killed_early"  // by SIGKILL, before its grace period was over: not by the kubelet, for that reason
 	HowOutOfMemory How = "out_of_memory" // by the kernel, while it was to stop
 	HowUnknown     How = "unknown"       // nothing tells
 	HowRunning     How = "running"       // not stopped yet
@@ -84,14 +84,14 @@ type Stop struct {
 	Kind      ContainerKind
 	How       How
 	StoppedAt time.Time // zero while running, or where nothing tells
-	// Used is how much of the grace period it took: StoppedAt less when kubelet took the deletion up. Known if Timed, and then
+	// Used is how much of the grace period it took: StoppedAt less when the kubelet took the deletion up. Known if Timed, and then
 	// within Error of the truth.
 	Used, Error time.Duration
 	Timed       bool
 	Exited      bool // ExitCode is known
 	ExitCode    int
 	Signal      int    // by ExitCode; 0 for none
-	Reason      string // in the runtime's or kubelet's word: Completed, Error, OOMKilled, …
+	Reason      string // in the runtime's or the kubelet's word: Completed, Error, OOMKilled, …
 	PreStopHook bool
 	Sources     []Source
 }

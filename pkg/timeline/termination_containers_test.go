@@ -23,7 +23,7 @@ func randomContainers(random *rand.Rand, grace time.Duration) (f containersTruth
 	some := func(most time.Duration) time.Duration { return time.Duration(random.Int64N(int64(most))) }
 	f.requested = base.Add(10*time.Second + some(3*time.Second))
 	f.begun = f.requested.Add(some(700 * time.Millisecond))
-	if random.IntN(6) == 0 { // kubelet is busy, or away
+	if random.IntN(6) == 0 { // the kubelet is busy, or away
 		f.begun = f.requested.Add(some(20 * time.Second))
 	}
 	f.mainsOver = f.begun
@@ -61,7 +61,7 @@ func randomContainers(random *rand.Rand, grace time.Duration) (f containersTruth
 	return f
 }
 
-// status is what kubelet says of the containers; at last of those, too, that it does not find.
+// status is what the kubelet says of the containers; at last of those, too, that it does not find.
 func (f containersTruth) status(at time.Time, last bool) (all []Container) {
 	for _, m := range f.members {
 		c := m.Container

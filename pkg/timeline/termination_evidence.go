@@ -22,9 +22,9 @@ type Ending struct {
 	requestSecond instant       // floored second, of the control plane's clock
 	learnedAt     instant       // when the first pod object came that says so
 	learnedLive   bool          // of heard
-	observedAt    instant       // when the first came that says that kubelet knows; zero for never
+	observedAt    instant       // when the first came that says that the kubelet knows; zero for never
 	observedLive  bool          // that came live
-	releasedAt    instant       // when the first came without grace: of a pod that had some, kubelet let go; zero for never
+	releasedAt    instant       // when the first came without grace: of a pod that had some, the kubelet let go; zero for never
 	hadFinalizers bool          // that had finalizers
 	grace         time.Duration // the shortest that is not 0; 0 for none
 	shortened     bool          // a longer one was seen, too: what was out of time when is not known
@@ -43,19 +43,19 @@ type stopEvidence struct {
 	name        string
 	attempt     int
 	seenRunning instant // asked the runtime at the latest, and it ran; zero for never
-	killingAt   instant // kubelet's Event Killing, by its name; zero for none
+	killingAt   instant // the kubelet's Event Killing, by its name; zero for none
 
 	finished instant // the runtime's stamp; zero for none
 	code     int
 	reason   string
 
-	statusSecond instant // kubelet's floored stamp; zero for none
+	statusSecond instant // the kubelet's floored stamp; zero for none
 	statusAt     instant // when the pod object first said that it had ended; zero for never
 	statusLive   bool
 	statusCode   int
 	statusReason string
 	notStarted   bool // the pod object, as last seen, has no run of it
-	waitsForNext bool // the latest run is over, and kubelet waits before the next
+	waitsForNext bool // the latest run is over, and the kubelet waits before the next
 }
 
 // NewEnding begins with an observation; it is nil unless that is a pod object that somebody asked to delete. That of a static pod is a
@@ -172,7 +172,7 @@ func (e *Ending) applyStatus(c Container, o PodSeen, latest bool) bool {
 	return *s != before
 }
 
-// statusMissing says that kubelet had no status of the container and made one up, with an exit code of 137 that no process had, and one restart more if it
+// statusMissing says that the kubelet had no status of the container and made one up, with an exit code of 137 that no process had, and one restart more if it
 // had run: so it does with each container that it does not find when a pod ends, such as those that had never started
 // (kubelet: status/status_manager.go, TerminatePod; kubelet_pods.go, convertToAPIContainerStatuses).
 func (c Container) statusMissing() bool {
@@ -185,7 +185,7 @@ func (e *Ending) applyRuntime(o RuntimeSeen) (changed bool) {
 	switch {
 	case ready && asked > e.sandboxReady:
 		e.sandboxReady, changed = asked, true
-		if e.sandboxDown != 0 && e.sandboxDown <= asked { // kubelet made another
+		if e.sandboxDown != 0 && e.sandboxDown <= asked { // the kubelet made another
 			e.sandboxDown = 0
 		}
 	case !ready && at(o.ArrivedAt) > e.sandboxReady && (e.sandboxDown == 0 || at(o.ArrivedAt) < e.sandboxDown):
@@ -211,7 +211,7 @@ func (e *Ending) applyRuntime(o RuntimeSeen) (changed bool) {
 	return changed
 }
 
-// applyEvent takes from Killing when kubelet began to stop a container: the Event is made just before the hook runs and the runtime is
+// applyEvent takes from Killing when the kubelet began to stop a container: the Event is made just before the hook runs and the runtime is
 // asked (kubelet: kuberuntime/kuberuntime_container.go, killContainer). One from before the deletion is of another end.
 func (e *Ending) applyEvent(o EventSeen) bool {
 	if o.Reason != "Killing" || o.NamedAt.IsZero() || o.NamedAt.Before(e.requestSecond.time()) || !e.pod.has(o.Container) {

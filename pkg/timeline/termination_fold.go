@@ -46,7 +46,7 @@ func (f *terminationFold) request() bound {
 		b.earliest, b.latest = min(b.earliest, f.learnedAt), f.learnedAt
 		b.origins = origins(0).with(originArrival)
 	}
-	if !f.learnedLive && f.grace == 0 && f.observedAt != 0 { // kubelet has let go of the object, which moved the stamp
+	if !f.learnedLive && f.grace == 0 && f.observedAt != 0 { // the kubelet has let go of the object, which moved the stamp
 		b.earliest, b.notBefore = min(b.earliest, f.created), b.earliest
 	}
 	if f.learnedAt <= b.latest+liveSlack {
@@ -78,7 +78,7 @@ func (f *terminationFold) objectGone() bound {
 // goneBy is when the news came that the object is gone, which cannot be before the request.
 func (f *terminationFold) goneBy() instant { return max(f.Ending.gone, f.requested.earliest) }
 
-// stopBegun is when kubelet began to stop the containers. Its Event of the first one dates that; else it was before the status came that
+// stopBegun is when the kubelet began to stop the containers. Its Event of the first one dates that; else it was before the status came that
 // it writes then, which says which generation of the object it is about (Kubernetes 1.34 and newer), and as a rule when it heard of
 // the deletion, as the agent did: that status is late; else that a container was killed when its grace period was over, which had
 // begun that long before.
@@ -133,15 +133,15 @@ func (f *terminationFold) stopBegun() (bound, bool) {
 	return b, known
 }
 
-// statusLate is how late the news of kubelet's status is at the most while kubelet has no other reason to be: 15 to 270 ms on a quiet
+// statusLate is how late the news of the kubelet's status is at the most while the kubelet has no other reason to be: 15 to 270 ms on a quiet
 // node, where it began to stop the containers 5 ms after the request.
 const statusLate = instant(300 * time.Millisecond)
 
-// leastGrace is what kubelet gives each container, be the grace period shorter, or used up before its turn
+// leastGrace is what the kubelet gives each container, be the grace period shorter, or used up before its turn
 // (kubelet: kuberuntime/kuberuntime_container.go, minimumGracePeriodInSeconds).
 const leastGrace = 2 * time.Second
 
-// killAfter is after how long kubelet kills, at the earliest.
+// killAfter is after how long the kubelet kills, at the earliest.
 func (f *terminationFold) killAfter() time.Duration { return max(f.grace, leastGrace) }
 
 // killedOnTime says that a container is killed no later than that: it waits neither for a hook nor for the containers that it serves.

@@ -7,7 +7,7 @@ import (
 
 const (
 	// askStopping is how often the runtime is asked while something is likely to happen: in the first seconds, and from when the
-	// grace period is about to be over. Kubelet removes what has stopped soon after.
+	// grace period is about to be over. The kubelet removes what has stopped soon after.
 	askStopping = time.Second
 	// askWaiting is how often it is asked in a long grace period.
 	askWaiting = 5 * time.Second

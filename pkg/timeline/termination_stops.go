@@ -98,7 +98,7 @@ const (
 	lastSignal        = 64
 	signalKill        = 9
 	codeKilled        = codeSignal + signalKill
-	reasonOutOfMemory = "OOMKilled" // in kubelet's word and in the runtime's
+	reasonOutOfMemory = "OOMKilled" // in the kubelet's word and in the runtime's
 )
 
 func (s *Stop) setCode(code int, reason string) {
@@ -114,7 +114,7 @@ func signalOf(code int) int {
 	return 0
 }
 
-// howStopped tells a kill for lack of time from others: kubelet sends SIGKILL no sooner than the grace period is over.
+// howStopped tells a kill for lack of time from others: the kubelet sends SIGKILL no sooner than the grace period is over.
 func (f *terminationFold) howStopped(s Stop, end bound) How {
 	switch {
 	case s.Reason == reasonOutOfMemory:

@@ -25,8 +25,8 @@ const (
 // Timeline is what is known of one pod's start-up. It is a value: never changed after Fold made it.
 type Timeline struct {
 	Namespace, Name, UID, Node string
-	StaticUID                  string    // UID that kubelet knows a static pod by; empty for others
-	ReadAt                     time.Time // when kubelet read a static pod's manifest; zero for others
+	StaticUID                  string    // UID that the kubelet knows a static pod by; empty for others
+	ReadAt                     time.Time // when the kubelet read a static pod's manifest; zero for others
 	Owner                      Owner
 	Traits                     Traits
 	State                      State
@@ -52,9 +52,9 @@ type Timeline struct {
 	Conflicts []Conflict
 	Skew      Skew     // of the clocks when the timeline was made
 	Missing   []string // marks that lack evidence, as mark[/container][#attempt]
-	// LostEvents are Events that kubelet must have made and that an open watch never got, as reason/container.
+	// LostEvents are Events that the kubelet must have made and that an open watch never got, as reason/container.
 	LostEvents []string
-	// Said is what kubelet said on the way, as far as an Event watch was open; the earliest 32 Events, in order.
+	// Said is what the kubelet said on the way, as far as an Event watch was open; the earliest 32 Events, in order.
 	Said []Said
 
 	Revision    string // of Owner, as in Pod
@@ -74,8 +74,8 @@ type Timeline struct {
 }
 
 // ID names the start-up in all that leaves the agent: the pod's UID, a slash, and which of its start-ups
-// this is, from 0. Only the first is timed so far. Of a static pod it is kubelet's UID and the nanosecond at which
-// kubelet read the manifest: the object in the API server may be made again, with another UID. What is reported
+// this is, from 0. Only the first is timed so far. Of a static pod it is the kubelet's UID and the nanosecond at which
+// the kubelet read the manifest: the object in the API server may be made again, with another UID. What is reported
 // again, as after a crash of the agent, has the same ID.
 func (t Timeline) ID() string { return startUpID(t.UID, t.StaticUID, t.ReadAt) }
 
@@ -144,7 +144,7 @@ type Pull struct {
 	Failure   imagepull.Failure // why, of imagepull.OutcomeFailed
 	Attempt   int               // from 0
 
-	RequestedAt  time.Time // kubelet asked for the pull; then it waits for the node's pull queue
+	RequestedAt  time.Time // the kubelet asked for the pull; then it waits for the node's pull queue
 	StartedAt    time.Time // the runtime was asked to pull
 	DownloadedAt time.Time // the last byte had come, and is unpacked; zero when nobody tells
 	FinishedAt   time.Time // the runtime answered
@@ -168,14 +168,14 @@ type Pull struct {
 	// this pull is not known then.
 	Resumed bool
 
-	// Confirmed says that the runtime, or kubelet's status of the container, shows that a pull of the image ended well during the
+	// Confirmed says that the runtime, or the kubelet's status of the container, shows that a pull of the image ended well during the
 	// start-up. What Events alone tell is not confirmed: tenants may create Events.
 	Confirmed bool
 	// Unconfirmed says of a pull that failed that only Events tell of its Failure: no status of the pod did, which tenants cannot
-	// write. Kubelet's status follows the Event by some seconds, and may skip attempts.
+	// write. The kubelet's status follows the Event by some seconds, and may skip attempts.
 	Unconfirmed bool
 
-	// Credentials is for how much of Pull a credential plugin of kubelet may have run; zero since kubelet 1.33.
+	// Credentials is for how much of Pull a credential plugin of the kubelet may have run; zero since kubelet 1.33.
 	Credentials time.Duration
 
 	// Lazy says that a snapshotter mounted layers from the registry: their content comes while the container runs.

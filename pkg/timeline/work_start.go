@@ -2,14 +2,14 @@ package timeline
 
 import "time"
 
-// relistEvery is how often kubelet lists what runs (pkg/kubelet, plegRelistPeriod): so late it sees at the latest, as a
+// relistEvery is how often the kubelet lists what runs (pkg/kubelet, plegRelistPeriod): so late it sees at the latest, as a
 // rule, that an init container ended.
 const relistEvery = time.Second
 
-// Kubelet takes a container from its image to its start in one go (pkg/kubelet/kuberuntime, startContainer), one container
+// The kubelet takes a container from its image to its start in one go (pkg/kubelet/kuberuntime, startContainer), one container
 // after the other. So what it did before it made a container bounds when it looked for that container's image.
 
-// workStart is when kubelet turned at the earliest to a container, in the go in which it was made: the sandbox ran then, the init
+// workStart is when the kubelet turned at the earliest to a container, in the go in which it was made: the sandbox ran then, the init
 // containers before it had ended, and so had the start of every container that ran before it was made. One that ran later
 // was passed over, as in back-off. A container that was refused had an earlier go, in which it may have been pulled, and
 // only what every go waits for counts.
@@ -36,7 +36,7 @@ func (e *Evidence) workStart(c *Container) instant {
 	return start
 }
 
-// mustPrecede says that kubelet turns to a container no sooner than at that mark of another one.
+// mustPrecede says that the kubelet turns to a container no sooner than at that mark of another one.
 func (e *Evidence) mustPrecede(k markKey, c *Container) bool {
 	if k.mark != MarkRunning && k.mark != MarkFinished {
 		return false
@@ -45,7 +45,7 @@ func (e *Evidence) mustPrecede(k markKey, c *Container) bool {
 	return before != nil && (before.Kind == KindInit || before.Kind == KindSidecar && k.mark == MarkRunning && k.attempt == 0)
 }
 
-// predecessor is the container of that name if kubelet works on it before another one; else nil.
+// predecessor is the container of that name if the kubelet works on it before another one; else nil.
 func (e *Evidence) predecessor(name string, c *Container) *Container {
 	for i := range e.pod.Containers {
 		switch before := &e.pod.Containers[i]; before.Name {
@@ -58,7 +58,7 @@ func (e *Evidence) predecessor(name string, c *Container) *Container {
 	return nil
 }
 
-// mayStartWorkLater says that kubelet may have turned to a container only after an instant, long as the one before was over by
+// mayStartWorkLater says that the kubelet may have turned to a container only after an instant, long as the one before was over by
 // then: it sees that an init container ended when it lists what runs, waits for a sidecar's startup probe and for a post-start
 // hook, and in back-off; from that it goes on to making the container at once.
 func (f *fold) mayStartWorkLater(c *Container, index int16, then instant) bool {
