@@ -7,17 +7,17 @@ import (
 	"time"
 )
 
-// bound is the interval that all trusted claims about one mark leave, both ends included.
+// bound is the interval that remains when all trusted constraints on a mark are combined. Both ends are included.
 type bound struct {
 	key              markKey
 	earliest, latest instant
 	lean             lean
-	origins          origins // those that agree
-	// Where the estimates of its neighbors limit this one's; zero when they do not.
+	origins          origins // the origins that agree
+	// notBefore and notAfter limit the estimate by the estimates of neighboring marks; zero without such a limit.
 	notBefore, notAfter instant
 }
 
-// estimate is the best single instant inside the bound.
+// estimate is the most likely instant inside the bound.
 func (b *bound) estimate() instant {
 	best := max(b.leaning(), b.notBefore)
 	if b.notAfter != 0 {
@@ -26,7 +26,7 @@ func (b *bound) estimate() instant {
 	return best
 }
 
-// leaning is where the evidence of this mark alone leans.
+// leaning is the estimate by the evidence of this mark alone.
 func (b *bound) leaning() instant {
 	switch {
 	case b.earliest == minInstant || b.lean == leanLatest:
@@ -39,24 +39,24 @@ func (b *bound) leaning() instant {
 	return b.earliest + (b.latest-b.earliest)/2
 }
 
-// origins is a set of origins, a bit each.
+// origins is a set of origins, one bit each.
 type origins uint16
 
 func (os origins) with(o origin) origins { return os | 1<<o }
 
-// ofControlPlane says that nothing on the node's clock tells of the mark but when the news arrived.
+// ofControlPlane reports whether, apart from the arrival of the news, only the control plane's clock dates the mark.
 func (os origins) ofControlPlane() bool {
 	return os.has(originControlPlane) && os&^(1<<originControlPlane|1<<originArrival) == 0
 }
 
-// datedOnNode says that the kubelet or the runtime dated the mark itself.
+// datedOnNode reports whether the kubelet or the runtime dated the mark itself.
 func (os origins) datedOnNode() bool {
 	return os.has(originRuntime) || os.has(originStore) || os.has(originStatus)
 }
 
 func (os origins) has(o origin) bool { return os&(1<<o) != 0 }
 
-// String names each, in the order of trust.
+// String names each origin, the most trusted first.
 func (os origins) String() string {
 	var names []string
 	for o := range originSources {
@@ -67,7 +67,7 @@ func (os origins) String() string {
 	return strings.Join(names, ", ")
 }
 
-// sources lists who is behind the origins, each once, in the order of trust. Nobody may change the list.
+// sources lists the sources of the origins, each once, the most trusted first. Callers must not change the list.
 func (os origins) sources() []Source {
 	var set int
 	for o, source := range originSources {
@@ -78,10 +78,10 @@ func (os origins) sources() []Source {
 	return sourceLists[set]
 }
 
-// trusted is the sources in the order of trust.
+// trusted is the sources, the most trusted first.
 var trusted = [...]Source{SourceCRI, SourceContainerd, SourceEventWatch, SourcePodWatch}
 
-// sourceLists has a list for each set of sources: the many parts of a timeline share them.
+// sourceLists has a list for each set of sources, so that the many parts of a timeline share them.
 var sourceLists = func() (lists [1 << len(trusted)][]Source) {
 	for set := range lists {
 		for i, source := range trusted {
@@ -94,10 +94,10 @@ var sourceLists = func() (lists [1 << len(trusted)][]Source) {
 	return lists
 }()
 
-// overlaps says that either mark may have come first.
+// overlaps reports whether either mark may have come first.
 func (b *bound) overlaps(o *bound) bool { return b.earliest < o.latest && o.earliest < b.latest }
 
-// bounds is the evidence of every known mark, sorted by key.
+// bounds is the bounds of all known marks, sorted by key.
 type bounds []bound
 
 func (bs bounds) find(k markKey) *bound {
@@ -107,8 +107,8 @@ func (bs bounds) find(k markKey) *bound {
 	return nil
 }
 
-// search is the place of the first mark that is not before the key. Nothing in a fold is called as often, which a search by
-// a function doubles in cost.
+// search returns the index of the first mark that is not before the key. A fold calls nothing else as often, and a
+// search with a callback costs twice as much.
 func (bs bounds) search(k markKey) int {
 	rank, low, high := k.rank(), 0, len(bs)
 	for low < high {
@@ -126,13 +126,14 @@ func (bs bounds) ofContainer(container int16) bounds {
 	return bs[bs.search(markKey{container: container}):bs.search(markKey{container: container + 1})]
 }
 
-// markConflict is a contradiction between claims, or between two marks that should be in order.
+// markConflict is a contradiction between constraints, or between two marks that must be in order.
 type markConflict struct {
 	key    markKey
 	detail string
 }
 
-// capAt ends what is open: no mark that was told of lies after now. It says whether any of them could.
+// capAt ends every interval at now at the latest, because a reported mark cannot be in the future. It reports
+// whether any interval reached beyond now.
 func (bs bounds) capAt(now instant) (cut bool) {
 	for i := range bs {
 		cut = cut || bs[i].latest >= now
@@ -141,9 +142,10 @@ func (bs bounds) capAt(now instant) (cut bool) {
 	return cut
 }
 
-// leanToPickup leans the kubelet's taking the pod up to the moment when the pod came to the node: the kubelet hears of it
-// as the agent does and takes it up at once, while the status that tells of it waits for its turn and for the
-// API server (on a quiet node now and then 50 to 300 ms). Not so if the kubelet's own stamp says otherwise.
+// leanToPickup moves the estimate of the kubelet's pickup to the moment when the pod reached the node. The kubelet
+// learns of the pod when the agent does and picks it up at once, but the status that reports the pickup waits for
+// its turn and for the API server (sometimes 50 to 300 ms on a quiet node). The estimate does not move if the
+// kubelet's own timestamp says otherwise.
 func (bs bounds) leanToPickup() {
 	scheduled, acknowledged := bs.find(podMark(MarkScheduled)), bs.find(podMark(MarkAcknowledged))
 	if scheduled == nil || acknowledged == nil || scheduled.lean != leanLatest {
@@ -155,8 +157,8 @@ func (bs bounds) leanToPickup() {
 	}
 }
 
-// intersect takes the claims, sorted by key and trust, to one bound per mark. A claim that leaves
-// nothing of what more trusted claims allow is a disagreement and is left out.
+// intersect combines the constraints, sorted by key and trust, into one bound per mark. A constraint that leaves
+// nothing of what more trusted constraints allow is a conflict and is not used.
 func intersect(constraints []constraint) (bounds, []markConflict) {
 	marks := 0
 	for i := range constraints {
@@ -177,14 +179,14 @@ func intersect(constraints []constraint) (bounds, []markConflict) {
 				c.origin, interval(c.earliest, c.latest), b.origins, interval(b.earliest, b.latest))}
 			if c.origin == originControlPlane {
 				d.detail += ": the clocks of control plane and node may differ"
-				if b.earliest == minInstant { // as far off as the stamp is, the truth may be
+				if b.earliest == minInstant { // the truth may be off by as much as the timestamp is
 					b.earliest = b.latest - (c.latest - b.latest)
 				}
 			}
 			conflicts = append(conflicts, d)
 			continue
 		}
-		// The most trusted claim that leans, and sets the end it leans to, decides.
+		// The most trusted constraint that leans, and that sets the end to which it leans, decides.
 		if b.lean == leanSlack && latest < b.latest || b.lean == leanLatest && b.latest-latest >= liveSlack || b.lean == leanEarliest && earliest > b.earliest {
 			b.lean = leanNone
 		}

@@ -2,17 +2,17 @@ package timeline
 
 import "slices"
 
-// cachedTimeline is the latest timeline of evidence that nothing was applied to since. Until time alone changes more, it only has to
-// be made longer: a node that comes up full is asked every few seconds where each of its pods is stuck, and a fold costs ten
-// times as much.
+// cachedTimeline is the latest timeline of evidence that has not changed since. Until time alone changes more, only
+// its last phase has to be extended: on a node that restarts with many pods, clients ask every few seconds where
+// each pod is stuck, and a fold costs ten times as much.
 type cachedTimeline struct {
 	timeline Timeline
-	from     instant // as of when it was folded
-	until    instant // from then on it has to be folded anew
+	from     instant // the instant of the fold
+	until    instant // when it must be folded again
 }
 
-// validUntil is when time alone changes more of the timeline than the length of the phase that goes on: at once, if the
-// instant of the fold cut any evidence short.
+// validUntil is when time alone changes more of the timeline than the length of the current phase. That is at once
+// if the instant of the fold cut an interval short.
 func (f *fold) validUntil(t *Timeline, cut bool) instant {
 	if cut {
 		return f.asOf
@@ -20,10 +20,10 @@ func (f *fold) validUntil(t *Timeline, cut bool) instant {
 	until := maxInstant
 	if t.State == StateStarting {
 		if f.open == nil || f.unbounded(f.open) || f.unbounded(f.bounds.find(podMark(MarkCreated))) {
-			return f.asOf // the error grows as well
+			return f.asOf // the error grows, too
 		}
 		if last := t.Phases[len(t.Phases)-1]; last.Error >= last.Duration() {
-			return f.asOf // it may be as long as the phase, in which several may be at work
+			return f.asOf // the error may be as long as the phase, which may hold several phases
 		}
 		until = at(f.e.givesUpAt())
 		if reported := len(t.Said); reported < len(f.e.messages) {
@@ -36,14 +36,14 @@ func (f *fold) validUntil(t *Timeline, cut bool) instant {
 	}
 	for i := range f.containers {
 		if used := f.e.usedBy(f.index(f.containers[i].Name)); used != maxInstant && f.asOf-used <= instant(eventGrace) {
-			until = min(until, used+instant(eventGrace)+1) // an Event is lost that may still come
+			until = min(until, used+instant(eventGrace)+1) // from then on a missing Event counts as lost
 		}
 	}
 	return until
 }
 
-// changesFrom is when the phase that goes on gets other candidates, or an error that grows with it; maxInstant if it does not. From then
-// on it is folded anew each time.
+// changesFrom is when the current phase gets other candidates, or an error that grows with it; maxInstant if it does
+// not. From then on each request folds again.
 func (f *fold) changesFrom(t *Timeline) instant {
 	from := maxInstant
 	if t.State != StateStarting {
@@ -64,11 +64,12 @@ func (f *fold) changesFrom(t *Timeline) instant {
 	return from
 }
 
-// unbounded says that what lasts since the mark has no error that could be counted, or would not have for long: the longest
-// length is 1<<63.
+// unbounded reports whether the error of the time since the mark is too large to count, or soon will be: the longest
+// duration is 1<<63.
 func (f *fold) unbounded(b *bound) bool { return f.asOf.sub(b.earliest) >= 1<<62 }
 
-// asOf is the timeline at a later moment; false if it must be folded anew. Who gets it may change its phases and its pulls.
+// asOf returns the timeline at a later moment, or false if it must be folded again. The caller may change its phases
+// and pulls.
 func (s *cachedTimeline) asOf(now instant, skew Skew) (Timeline, bool) {
 	if s == nil || now < s.from || now >= s.until || !skew.same(s.timeline.Skew) {
 		return Timeline{}, false
@@ -83,7 +84,7 @@ func (s *cachedTimeline) asOf(now instant, skew Skew) (Timeline, bool) {
 	return t, true
 }
 
-// detached has phases and pulls of its own.
+// detached returns a copy with its own phases and pulls.
 func (t Timeline) detached() Timeline {
 	t.Phases, t.Pulls = slices.Clone(t.Phases), slices.Clone(t.Pulls)
 	return t

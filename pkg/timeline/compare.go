@@ -5,10 +5,11 @@ import (
 	"slices"
 )
 
-// What two observations of one instant say may differ, as where a clock is coarse. Which of them counts is then no matter of
-// time, but it must not be one of their order either: so each has a place in an order of its own.
+// Two observations of one instant may differ, for example where a clock is coarse. Then any of them may count, but
+// the choice must not depend on their order. So there is a total order for each kind.
 
-// compareSightings is by time; of several at once one that saw the pod start counts, so that no start-up is lost.
+// compareSightings orders by time. At equal times, a sighting of the pod before its start-up was over comes first,
+// so that no start-up is lost.
 func compareSightings(a, b sighting) int {
 	rank := func(s sighting) int {
 		switch {
@@ -22,7 +23,7 @@ func compareSightings(a, b sighting) int {
 	return cmp.Or(a.at.Compare(b.at), cmp.Compare(rank(a), rank(b)), compareBools(a.live, b.live), compareBools(a.new, b.new))
 }
 
-// comparePods orders pod objects by all that is in them.
+// comparePods orders pod objects by all their fields.
 func comparePods(a, b *Pod) int {
 	return cmp.Or(
 		cmp.Compare(a.Phase, b.Phase), cmp.Compare(a.Reason, b.Reason),
@@ -49,7 +50,7 @@ func compareTraits(a, b *Traits) int {
 	switch {
 	case a == nil || b == nil:
 		return compareBools(a != nil, b != nil)
-	case *a == *b: // as a rule
+	case *a == *b: // the usual case
 		return 0
 	}
 	return slices.Compare(texts(a), texts(b))
@@ -76,7 +77,7 @@ func compareRuns(a, b *Run) int {
 	return cmp.Or(a.StartedAt.Compare(b.StartedAt), a.FinishedAt.Compare(b.FinishedAt), cmp.Compare(a.ExitCode, b.ExitCode), cmp.Compare(a.Reason, b.Reason))
 }
 
-// compareImages orders answers about one image by all that is in them: one that it is absent comes first.
+// compareImages orders answers about one image by all their fields. An answer that the image is absent comes first.
 func compareImages(a, b *Image) int {
 	return cmp.Or(
 		compareBools(a.Present, b.Present), a.FirstPulledAt.Compare(b.FirstPulledAt), a.PulledAt.Compare(b.PulledAt), a.ResolvedAt.Compare(b.ResolvedAt),

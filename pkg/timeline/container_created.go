@@ -1,7 +1,7 @@
 package timeline
 
-// usedBy is when at the latest something was made from the image of a container, or of a volume: it was there then.
-// It is maxInstant while nothing was.
+// usedBy is the latest instant at which something was first created from the image of a container or a volume, so
+// that the image was present. It is maxInstant if nothing was.
 func (e *Evidence) usedBy(index int16) instant {
 	if e.isVolume(index) {
 		end := maxInstant
@@ -13,15 +13,15 @@ func (e *Evidence) usedBy(index int16) instant {
 	return e.createdBy(index)
 }
 
-// createdBy is when at the latest a container was made for the first time; maxInstant while it was not.
+// createdBy is the latest instant at which a container was first created; maxInstant if it was not.
 func (e *Evidence) createdBy(index int16) instant {
 	created, _ := e.latest(markKey{index, 0, MarkContainerCreated})
 	ran, _ := e.latest(markKey{index, 0, MarkRunning})
 	return min(created, ran)
 }
 
-// createdSince is when at the earliest a container was made, or began to run if nobody tells when it was made: the kubelet does
-// nothing else in between. It is maxInstant while that is not known.
+// createdSince is the earliest instant at which a container was created, or began to run if its creation is not
+// dated: the kubelet does nothing else in between. It is maxInstant if unknown.
 func (e *Evidence) createdSince(index int16) instant {
 	for _, mark := range [...]Mark{MarkContainerCreated, MarkRunning} {
 		since := minInstant
@@ -37,7 +37,7 @@ func (e *Evidence) createdSince(index int16) instant {
 	return maxInstant
 }
 
-// createFailed says that the kubelet had a container's image, and could not make the container.
+// createFailed reports whether the kubelet had a container's image but could not create the container.
 func (e *Evidence) createFailed(index int16) bool {
 	_, refused := e.latest(markKey{index, 0, MarkConfigRefused})
 	_, failed := e.latest(markKey{index, 0, MarkCreateFailed})
@@ -49,7 +49,7 @@ func (e *Evidence) isVolume(index int16) bool {
 	return c != nil && c.Kind == KindImageVolume
 }
 
-// specOf is the container of the pod that evidence is about; nil if the pod has none of that name.
+// specOf is the container in the spec that the evidence is about; nil if the spec has no container of that name.
 func (e *Evidence) specOf(index int16) *Container {
 	for i := range e.pod.Containers {
 		if e.pod.Containers[i].Name == e.containers[index].name {

@@ -2,14 +2,16 @@ package timeline
 
 import "strings"
 
-// notConfigTexts are the kubelet's words for a container that it cannot make although nothing is wrong with its configuration: it does not have
-// yet what the API server holds, or a volume is not as it should be (pkg/kubelet/{configmap,secret,volumemanager}, kubelet_pods.go).
+// notConfigTexts are the kubelet's messages about a container that it cannot create although its configuration is
+// correct: the kubelet does not have the objects from the API server yet, or a volume is not as it should be
+// (pkg/kubelet/{configmap,secret,volumemanager}, kubelet_pods.go).
 var notConfigTexts = []string{
 	"failed to sync configmap cache", "failed to sync secret cache", "services have not yet been read at least once",
 	"failed to prepare subPath for volumeMount", "cannot find volume",
 }
 
-// applyCreateFailure keeps that the kubelet said why it could not make a container, and that this is no fault of its configuration.
+// applyCreateFailure records that the kubelet could not create a container for a reason other than its
+// configuration.
 func (e *Evidence) applyCreateFailure(o EventSeen) {
 	if o.Reason != "Failed" || o.Container == "" {
 		return
@@ -24,12 +26,13 @@ func (e *Evidence) applyCreateFailure(o EventSeen) {
 	}
 }
 
-// alsoNotConfig is what a container may wait for beside its configuration.
+// alsoNotConfig is what a container may wait for, in addition to its configuration.
 var alsoNotConfig = []Phase{PhaseContainerConfig, PhaseAPIServer, PhaseVolumes, PhaseKubeletSync}
 
-// createFailureConstraints date by a container's pull when the kubelet first could not create that container. The kubelet tries to right after it got
-// the image (pkg/kubelet/kuberuntime, startContainer), and says in the pod's status that it failed only when it comes back
-// to the pod, which may be when the reason is gone. A status that is later than that was not written by a kubelet at work.
+// createFailureConstraints dates the first failure to create a container by the container's pull. The kubelet tries
+// right after it got the image (pkg/kubelet/kuberuntime, startContainer), but reports the failure in the pod's
+// status only when it comes back to the pod, possibly after the reason is gone. A status that is later than that was
+// not written by a kubelet at work.
 func (f *fold) createFailureConstraints(index int16) (constraints []constraint) {
 	pulled := f.pulls[index].pulled
 	if !pulled.known() || pulled.present {

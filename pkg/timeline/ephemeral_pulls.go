@@ -5,15 +5,16 @@ import (
 	"time"
 )
 
-// Debug follows the pulls of the ephemeral containers that somebody adds to a pod (kubectl debug). They are no part of its
-// start-up, which may be over long since, but the kubelet pulls their images like any other. Not safe for concurrent use.
+// Debug follows the pulls of the ephemeral containers that are added to a pod (kubectl debug). They are not part of
+// its start-up, which may be long over, but the kubelet pulls their images like any other. Not safe for concurrent
+// use.
 type Debug struct {
 	evidence *Evidence
-	reported []string // names of ephemeral containers that have been told of
+	reported []string // names of ephemeral containers that are already reported
 }
 
-// NewDebug begins with a pod as it is now, of which all but the ephemeral containers in over are to be told of. It is nil if
-// there is none, or if all have run already: nobody saw their pulls.
+// NewDebug begins with a pod as it is now and ignores the ephemeral containers in over. It returns nil if there is
+// no other ephemeral container, or if all of them have already run, because their pulls were not seen.
 func NewDebug(scope Scope, o PodSeen, over []string) *Debug {
 	if !slices.ContainsFunc(o.Pod.Containers, func(c Container) bool {
 		return c.Kind == KindEphemeral && !c.ran() && !slices.Contains(over, c.Name)
@@ -33,7 +34,7 @@ func NewDebug(scope Scope, o PodSeen, over []string) *Debug {
 	return d
 }
 
-// Apply adds what an observation about the pod tells; it returns whether that was news.
+// Apply adds an observation about the pod and reports whether the evidence changed.
 func (d *Debug) Apply(o Observation) (changed bool) {
 	if seen, ok := o.(PodSeen); ok {
 		o = d.reduce(seen)
@@ -41,8 +42,8 @@ func (d *Debug) Apply(o Observation) (changed bool) {
 	return d.evidence.Apply(o)
 }
 
-// reduce makes of a pod one that has nothing but its ephemeral containers, and that is done when all have run: what tells
-// of the pulls of a start-up then tells of theirs.
+// reduce returns a pod that has only the ephemeral containers, as main containers, and that succeeds when all of
+// them have run. So the code for the pulls of a start-up also works for theirs.
 func (d *Debug) reduce(o PodSeen) PodSeen {
 	p := o.Pod
 	o.Pod = Pod{
@@ -64,19 +65,20 @@ func (d *Debug) ephemeral(p Pod) []Container {
 	})
 }
 
-// ran says that a container has started, so that its image is there.
+// ran reports whether a container has started, so that its image is present.
 func (c *Container) ran() bool { return c.State == StateRunning || c.State == StateTerminated }
 
-// Wants is as of an Evidence.
+// Wants is Evidence.Wants for the ephemeral containers.
 func (d *Debug) Wants(now time.Time) Wants { return d.evidence.Wants(now) }
 
-// Settled is as of an Evidence: all have run, or the pod is deleted, and nothing more that matters will come.
+// Settled is Evidence.Settled for the ephemeral containers: all of them have run, or the pod is deleted, and no more
+// relevant evidence is expected.
 func (d *Debug) Settled(now time.Time) bool { return d.evidence.Settled(now) }
 
-// Pod is the pod with its ephemeral containers alone, as last seen.
+// Pod is the pod as last seen, with its ephemeral containers only.
 func (d *Debug) Pod() Pod { return d.evidence.Pod() }
 
-// Over are the names of all ephemeral containers that need not be told of again once this is settled.
+// Over returns the names of all ephemeral containers that need no report once this is settled.
 func (d *Debug) Over() []string {
 	over := slices.Clone(d.reported)
 	for _, c := range d.evidence.Pod().Containers {
@@ -85,7 +87,7 @@ func (d *Debug) Over() []string {
 	return over
 }
 
-// Pulls are the attempts to get the images of the ephemeral containers so far.
+// Pulls returns the attempts to pull the images of the ephemeral containers so far.
 func (d *Debug) Pulls(now time.Time, skew Skew) []Pull {
 	t, _ := d.evidence.Timeline(now, skew)
 	for i := range t.Pulls {

@@ -8,20 +8,21 @@ import (
 	"unicode/utf8"
 )
 
-// Bounds on what is kept of the kubelet's words about one pod. A start-up without trouble has some ten Events;
-// in one with trouble the first ones tell what it was.
+// Limits of the Events that are kept as text for one pod. A start-up without trouble has about ten Events; in one
+// with trouble, the first ones name it.
 const (
 	maxMessages     = 32
 	maxMessageBytes = 256 // bytes
 )
 
-// Said is one thing that the kubelet said of the pod, in its own words: an Event, once however often it repeats.
+// Said is a kubelet Event about the pod, as text. An Event that repeats is kept once.
 type Said struct {
-	// At is when the kubelet said it first, the kubelet's clock: exact where the Event's name tells, else floored to a second.
+	// At is the Event's first occurrence on the kubelet's clock: exact if the Event's name contains it, otherwise
+	// truncated to seconds.
 	At        time.Time
-	Container string // empty for what is about the whole pod
+	Container string // empty for Events about the whole pod
 	Reason    string // e.g. FailedMount
-	Message   string // valid UTF-8, cut at 256 bytes
+	Message   string // valid UTF-8, at most 256 bytes
 }
 
 func (s Said) compare(o Said) int {
@@ -29,7 +30,7 @@ func (s Said) compare(o Said) int {
 		cmp.Compare(s.Message, o.Message))
 }
 
-// messageOf is what an Event says.
+// messageOf returns the text of an Event.
 func messageOf(o EventSeen) Said {
 	s := Said{At: o.NamedAt, Container: o.Container, Reason: cutText(o.Reason), Message: cutText(o.Message)}
 	if s.At.IsZero() {
@@ -39,20 +40,20 @@ func messageOf(o EventSeen) Said {
 	return s
 }
 
-// keepMessage keeps the earliest of all that the kubelet said: what came first stays, in whatever order it is told.
+// keepMessage keeps the earliest Events, in whatever order they arrive.
 func (e *Evidence) keepMessage(o EventSeen) {
 	s := messageOf(o)
 	i, found := slices.BinarySearchFunc(e.messages, s, Said.compare)
 	if found || i == maxMessages {
 		return
 	}
-	// The texts may be parts of long ones, which would stay in memory for their sake.
+	// The texts may be parts of longer strings, which would otherwise stay in memory.
 	s.Container, s.Reason, s.Message = strings.Clone(s.Container), strings.Clone(s.Reason), strings.Clone(s.Message)
 	longer := slices.Insert(e.messages, i, s)
 	e.messages, e.changed = longer[:min(len(longer), maxMessages)], true
 }
 
-// messagesUntil is what the kubelet had said when start-up ended.
+// messagesUntil returns the Events up to the end of the start-up.
 func (e *Evidence) messagesUntil(end time.Time) []Said {
 	after, _ := slices.BinarySearchFunc(e.messages, end, func(s Said, end time.Time) int {
 		if s.At.After(end) {
@@ -63,7 +64,7 @@ func (e *Evidence) messagesUntil(end time.Time) []Said {
 	return slices.Clone(e.messages[:after])
 }
 
-// cutText makes a text valid UTF-8 of at most maxSaidMessage bytes.
+// cutText makes a text valid UTF-8 of at most maxMessageBytes bytes.
 func cutText(text string) string {
 	text = strings.ToValidUTF8(text, "\uFFFD")
 	if len(text) <= maxMessageBytes {

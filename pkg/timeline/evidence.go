@@ -8,39 +8,41 @@ import (
 	"github.com/podlapse/podlapse/pkg/imagepull"
 )
 
-// Bounds on what one pod may make the agent keep. A start-up that needs more is a crash loop; its
-// first attempts are kept, and Timeline.Missing says that later ones were left out.
+// Limits of what one pod may make the agent keep. Only a crash loop needs more. Its first attempts are kept, and
+// Timeline.Missing says that later ones were dropped.
 const (
 	maxAttempts   = 16
 	maxContainers = 256
 	maxFailures   = 16
-	// maxNetworkDowns is more than the runtime is asked about its network for one pod in an hour, at ever longer intervals.
+	// maxNetworkDowns is more than the number of questions about the network for one pod in an hour, at growing
+	// intervals.
 	maxNetworkDowns = 256
-	// maxUnknownContainers is how many names are kept that the pod's spec does not have, of those told of after it was seen: ephemeral containers
-	// of which an Event comes before the spec. Anybody who may create Events can make up more.
+	// maxUnknownContainers limits the container names that are not in the pod's spec and arrive after the spec:
+	// ephemeral containers whose Event comes before the spec. Anyone who may create Events can invent more.
 	maxUnknownContainers = 16
 )
 
-// constraintGrowth is how many more claims there is room for when evidence grows.
+// constraintGrowth is the number of constraints by which the capacity grows.
 const constraintGrowth = 8
 
-// Scope is what the agent can know of.
+// Scope says what the agent can observe and which start-ups it reports.
 type Scope struct {
-	// Runtime and Events say that the agent has such a source; evidence of others is never waited for.
+	// Runtime and Events say whether the agent has such a source. Evidence from a missing source is never awaited.
 	Runtime bool
 	Events  bool
-	// Since is from when on every start-up of the node is the agent's to report, also one that was over
-	// before it saw the pod, because the agent or the API server was away; agent's clock. Zero: what it
-	// did not see start is not its own.
+	// Since is the time, on the agent's clock, from which the agent reports every start-up of the node, including
+	// those that ended unseen while the agent or the API server was away. Zero: the agent reports only start-ups
+	// that it saw.
 	Since time.Time
-	// ResumedAt is when the agent went on with what an earlier one had observed; agent's clock. Evidence
-	// that was late by then is waited for anew: nobody fetched it meanwhile. Zero: it began with nothing.
+	// ResumedAt is when the agent continued from the state of an earlier process, on the agent's clock. Evidence
+	// that was late by then is awaited again, because it was not fetched in the meantime. Zero: the agent began
+	// without state.
 	ResumedAt time.Time
 }
 
-// Evidence is all that is known about one pod. Applying the same observations in any order and any
-// number of times gives the same evidence, but for a pod with more names of containers, or of images, than are
-// kept: of these the first to come are. Not safe for concurrent use.
+// Evidence is all that is known about one pod. The same observations give the same evidence in any order and any
+// number of times, with one exception: if a pod has more container or image names than are kept, the first to arrive
+// are kept. Not safe for concurrent use.
 type Evidence struct {
 	scope Scope
 
@@ -53,41 +55,41 @@ type Evidence struct {
 	constraints      []constraint // sorted by key, then origin; at most one each
 	containers       []containerEvidence
 	images           []imageEvidence
-	obstacleEvents   []obstacleEvent // what the kubelet's Events say kept it from making the sandbox, in the order of time
-	messages         []Said          // the earliest, in the order of time
-	ignoreMessages   bool            // what the kubelet says is not kept: nobody tells it
-	networkDowns     []instant       // when the runtime said that its network was not ready, the earliest ones, in the order of time
-	networkUp        instant         // when it first said that it was; zero for never
-	imageKnown       attempts        // of which sandboxes the runtime said whether it pulled their image
-	kubelet133       bool            // the kubelet is 1.33 or later
-	generation       int64           // the lowest version of the spec that was seen; 0 while none is known
+	obstacleEvents   []obstacleEvent // what prevented the sandbox, by the kubelet's Events, in order of time
+	messages         []Said          // the earliest, in order of time
+	ignoreMessages   bool            // Events are not kept as text, because they are not reported
+	networkDowns     []instant       // when the runtime said that its network was not ready; the earliest, in order of time
+	networkUp        instant         // when the runtime first said that its network was ready; zero for never
+	imageKnown       attempts        // the sandboxes for which the runtime said whether it pulled their image
+	kubelet133       bool            // the kubelet has version 1.33 or later
+	generation       int64           // the lowest generation of the spec that was seen; 0 if unknown
 	watchFirstOpened time.Time       // when an Event watch was first open
-	watchLastOpened  instant         // when the latest one was opened; zero for never
-	watchLost        instant         // when one was last lost; zero for never
-	overflow         bool            // something was left out for the bounds above
-	changed          bool            // of the observation that is being applied
+	watchLastOpened  instant         // when the latest Event watch was opened; zero for never
+	watchLost        instant         // when an Event watch was last lost; zero for never
+	overflow         bool            // something was dropped because of the limits above
+	changed          bool            // by the observation that is being applied
 
 	runtimeAskedAt time.Time // of the latest answer
 
-	cached *cachedTimeline // nil when there is nothing to tell again
+	cached *cachedTimeline // nil if the timeline must be folded
 }
 
 // attempts is a set of the first 64 attempts.
 type attempts uint64
 
-func (a attempts) with(attempt uint16) attempts { return a | 1<<attempt } // nothing for a later one
+func (a attempts) with(attempt uint16) attempts { return a | 1<<attempt } // no effect for a later attempt
 
 func (a attempts) has(attempt uint16) bool { return a&(1<<attempt) != 0 }
 
-// sighting is the first time the agent saw the pod.
+// sighting is the agent's first sight of the pod.
 type sighting struct {
 	at   time.Time
 	live bool
-	over bool // start-up was over already
-	new  bool // the kubelet had said nothing of it
+	over bool // the start-up was already over
+	new  bool // the kubelet had not reported on it yet
 }
 
-// waitingReason is why a container waits, in the kubelet's word, and when the pod object said so.
+// waitingReason is the kubelet's reason why a container waits, and when the pod object reported it.
 type waitingReason struct {
 	at     instant
 	reason string
@@ -97,38 +99,39 @@ func (w waitingReason) compare(o waitingReason) int {
 	return cmp.Or(cmp.Compare(w.at, o.at), cmp.Compare(w.reason, o.reason))
 }
 
-// containerEvidence is what is known of one container beside instants.
+// containerEvidence is what is known about one container, apart from constraints.
 type containerEvidence struct {
 	name     string
-	image    string // as last folded, with its registry
+	image    string // as last parsed, with its registry
 	registry string
-	pulled   pulledEvent // the first Event that says that the image is there
-	// laterPulled are others, in the order of time.
+	pulled   pulledEvent // the first Event that says that the image is present
+	// laterPulled are further such Events, in order of time.
 	laterPulled []pulledEvent
 	failures    []failureEvent
-	// requested are when the kubelet's Events say that it asked for the first pull, and inspected when they say that the runtime
-	// did not tell whether it has the image, in the order of time: more than one each only where the kubelet started again, or
-	// somebody made some up.
+	// requested is when the kubelet requested the first pull, by its Events. inspected is when the runtime did not
+	// say whether it has the image. Both are in order of time. There is more than one only if the kubelet restarted
+	// or Events were forged.
 	requested, inspected []window
-	// statusFailure is the first status of the pod object that says that a pull had failed; nil when none came.
+	// statusFailure is the first status that reports a failed pull; nil if there was none.
 	statusFailure *failureEvent
-	// statusReasons is why pulls failed by the statuses of the pod object, each reason once: the set of reasons is small.
+	// statusReasons are the reasons of failed pulls in the pod's statuses, each once. There are only a few different
+	// ones.
 	statusReasons []imagepull.Failure
 	exits         []exit
-	overflow      bool // it had attempts that were not kept
-	notConfig     bool // the kubelet said that it could not make the container for a reason that is not its configuration
+	overflow      bool // some of its attempts were not kept
+	notConfig     bool // the kubelet could not create the container for a reason other than its configuration
 }
 
 // exit is how one run of a container ended.
 type exit struct{ attempt, code int }
 
-// NewEvidence starts with nothing known.
+// NewEvidence returns empty evidence.
 func NewEvidence(scope Scope) *Evidence { return &Evidence{scope: scope} }
 
-// PodSeen says whether any pod object was seen; without one there is nothing to fold.
+// PodSeen reports whether a pod object was seen. Without one there is nothing to fold.
 func (e *Evidence) PodSeen() bool { return !e.podSeenAt.IsZero() }
 
-// Reconstructed says what Timeline.Reconstructed will.
+// Reconstructed is the value of Timeline.Reconstructed.
 func (e *Evidence) Reconstructed() bool { return e.beforeAgent() }
 
 // Pod is the pod object as last seen.
@@ -138,7 +141,7 @@ func compareConstraints(a, b constraint) int {
 	return cmp.Compare(a.key.rank()<<8|uint64(a.origin), b.key.rank()<<8|uint64(b.origin))
 }
 
-// constrain keeps the better of the new claim and the one of the same origin.
+// constrain keeps the better of a new constraint and the known one of the same origin.
 func (e *Evidence) constrain(c constraint) {
 	if c.key.attempt >= maxAttempts {
 		e.markOverflow()
@@ -152,7 +155,7 @@ func (e *Evidence) constrain(c constraint) {
 	i, found := slices.BinarySearchFunc(e.constraints, c, compareConstraints)
 	switch {
 	case !found:
-		if len(e.constraints) == cap(e.constraints) { // by a few at a time: doubling would leave half of the room unused
+		if len(e.constraints) == cap(e.constraints) { // a few at a time: doubling would leave half of the capacity unused
 			e.constraints = append(make([]constraint, 0, len(e.constraints)+constraintGrowth), e.constraints...)
 		}
 		e.constraints = slices.Insert(e.constraints, i, c)
@@ -164,13 +167,13 @@ func (e *Evidence) constrain(c constraint) {
 	e.changed = true
 }
 
-// markOverflow notes that something was left out; the first time is news.
+// markOverflow records that something was dropped. Only the first time is a change.
 func (e *Evidence) markOverflow() {
 	e.changed = e.changed || !e.overflow
 	e.overflow = true
 }
 
-// indexNear is what indexOf is where that is most likely i.
+// indexNear is indexOf for a container that is most likely at i.
 func (e *Evidence) indexNear(i int, container string) int16 {
 	if i < len(e.containers) && e.containers[i].name == container {
 		return int16(i)
@@ -178,7 +181,7 @@ func (e *Evidence) indexNear(i int, container string) int16 {
 	return e.indexOf(container)
 }
 
-// indexOf is the place of a container's evidence; podWide when there is none.
+// indexOf returns the index of a container's evidence; podWide if there is none.
 func (e *Evidence) indexOf(container string) int16 {
 	for i := range e.containers {
 		if e.containers[i].name == container {
@@ -188,7 +191,7 @@ func (e *Evidence) indexOf(container string) int16 {
 	return podWide
 }
 
-// container finds or adds the container's evidence; nil when the pod has too many names.
+// container finds or adds the container's evidence. It returns nil if the pod has too many names.
 func (e *Evidence) container(name string) (int16, *containerEvidence) {
 	if i := e.indexOf(name); i != podWide {
 		return i, &e.containers[i]
@@ -202,7 +205,7 @@ func (e *Evidence) container(name string) (int16, *containerEvidence) {
 	return int16(len(e.containers) - 1), &e.containers[len(e.containers)-1]
 }
 
-// unknownContainers counts the names that the pod's spec, as last seen, does not have.
+// unknownContainers counts the names that are not in the pod's spec as last seen.
 func (e *Evidence) unknownContainers() int {
 	n := 0
 	for i := range e.containers {
@@ -213,7 +216,7 @@ func (e *Evidence) unknownContainers() int {
 	return n
 }
 
-// registryOf parses a reference once: nothing else about a fold costs as much.
+// registryOf parses a reference once, because nothing else in a fold costs as much.
 func (c *containerEvidence) registryOf(image string) string {
 	if c.image != image {
 		c.image, c.registry = image, imagepull.Registry(image)
@@ -221,9 +224,9 @@ func (c *containerEvidence) registryOf(image string) string {
 	return c.registry
 }
 
-// Apply adds what an observation tells. Observations about other pods are the caller's error. It returns
-// whether the observation was news: if not, all but the latest pod object and when the runtime was last
-// asked would be the same without it.
+// Apply adds an observation. The caller must not pass observations about other pods. Apply reports whether the
+// evidence changed: if not, only the latest pod object and the time of the latest question to the runtime may
+// differ.
 func (e *Evidence) Apply(o Observation) (changed bool) {
 	e.changed = false
 	switch o := o.(type) {

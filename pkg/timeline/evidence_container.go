@@ -7,9 +7,8 @@ import (
 	"github.com/podlapse/podlapse/pkg/imagepull"
 )
 
-// applyStatus reads one container's status. The kubelet learns of starts and exits from the runtime's
-// list, up to a second later, so their arrival is only a bound; probes it runs itself, so news of
-// them is fresh.
+// applyStatus reads one container's status. The kubelet learns of starts and exits from the runtime's list, up to a
+// second later, so their arrival is only an upper bound. It runs probes itself, so news of probes is fresh.
 func (e *Evidence) applyStatus(o PodSeen, c Container) {
 	index, evidence := e.container(c.Name)
 	if evidence == nil {
@@ -32,7 +31,7 @@ func (e *Evidence) applyStatus(o PodSeen, c Container) {
 	if c.LastRun != nil {
 		last := c.Attempt - 1
 		if c.State == StateWaiting {
-			last = c.Attempt // in back-off the kubelet calls the current run the last one (kubelet_pods.go)
+			last = c.Attempt // in back-off the kubelet reports the current run as the last one (kubelet_pods.go)
 		}
 		if last >= 0 {
 			addRun(MarkRunning, last, c.LastRun.StartedAt)
@@ -49,7 +48,7 @@ func (e *Evidence) applyStatus(o PodSeen, c Container) {
 		return
 	}
 	if c.PostStartHook && c.State == StateRunning {
-		// The hook runs within the kubelet's start of the container, before its status is written (startContainer).
+		// The kubelet runs the hook when it starts the container, before it writes the status (startContainer).
 		e.constrain(arrival(markKey{index, clampAttempt(c.Attempt), MarkPostStarted}, originArrival, o.ArrivedAt, o.Live))
 	}
 	if c.Started {
@@ -71,25 +70,26 @@ func (e *Evidence) applyWaiting(index int16, evidence *containerEvidence, o PodS
 	if m, refused := createFailureMarks[c.WaitingReason]; refused {
 		next := c.Attempt
 		if c.LastRun != nil {
-			next++ // as in back-off
+			next++ // in back-off the last run is the current one
 		}
 		e.constrain(arrival(markKey{index, clampAttempt(next), m}, originArrival, o.ArrivedAt, o.Live))
 	}
 }
 
-// inspectError is the kubelet's word for a runtime that does not say whether it has an image: nothing was asked of a registry.
+// inspectError is the kubelet's reason if the runtime does not say whether it has an image. The registry was not
+// asked.
 const inspectError = "ImageInspectError"
 
-// createFailureMarks are the kubelet's words for a container that cannot be made, each with the mark that is dated by the first status
-// that says so: the kubelet tries again until it can (kuberuntime and images packages).
+// createFailureMarks are the kubelet's reasons why it cannot create a container, with the mark that the first such
+// status dates. The kubelet retries until it succeeds (packages kuberuntime and images).
 var createFailureMarks = map[string]Mark{
-	"CreateContainerConfigError": MarkConfigRefused, // a ConfigMap, Secret or key is missing, or the user would be root
-	"ErrImageNeverPull":          MarkConfigRefused, // the image is not there and must not be pulled
+	"CreateContainerConfigError": MarkConfigRefused, // a ConfigMap, Secret or key is missing, or the container would run as root
+	"ErrImageNeverPull":          MarkConfigRefused, // the image is absent and must not be pulled
 	"CreateContainerError":       MarkCreateFailed,
 }
 
-// applyPullFailure reads a status that says that a pull had failed: the kubelet writes it right after. It is of use where
-// the Events that tell of failures are not seen.
+// applyPullFailure reads a status that reports a failed pull. The kubelet writes it right after the failure. It is
+// useful if the Events about failures are not seen.
 func (e *Evidence) applyPullFailure(c *containerEvidence, o PodSeen, why imagepull.Failure) {
 	news := arrival(markKey{}, originArrival, o.ArrivedAt, o.Live)
 	f := failureEvent{window{news.origin, news.lean, news.earliest, news.latest}, 0, why}
@@ -101,7 +101,7 @@ func (e *Evidence) applyPullFailure(c *containerEvidence, o PodSeen, why imagepu
 	}
 }
 
-// keepExit keeps how a run ended; of contradicting codes the highest, whichever came first.
+// keepExit records the exit code of a run. Of contradictory codes the highest is kept, whichever came first.
 func (e *Evidence) keepExit(c *containerEvidence, attempt, code int) {
 	if attempt >= maxAttempts {
 		return
@@ -117,7 +117,7 @@ func (e *Evidence) keepExit(c *containerEvidence, attempt, code int) {
 	c.exits = append(c.exits, exit{attempt, code})
 }
 
-// exitCode is how the run ended; ok is false while that is not known.
+// exitCode returns the exit code of a run; ok is false if it is unknown.
 func (c *containerEvidence) exitCode(attempt int) (code int, ok bool) {
 	for _, x := range c.exits {
 		if x.attempt == attempt {

@@ -8,29 +8,29 @@ import (
 	"github.com/podlapse/podlapse/pkg/imagepull"
 )
 
-// pulledEvent is the first Event that says that a container's image is there; zero when none came.
+// pulledEvent is the first Event that says that a container's image is present; zero if there was none.
 type pulledEvent struct {
 	window
-	present bool   // it was there already
-	image   uint64 // textHash of the one that it names
+	present bool   // the image was already present
+	image   uint64 // textHash of the image that the Event names
 	lengths pullLengths
 }
 
-// pullLengths is what the kubelet's message tells of a pull beside its end; see imagepull.Message.
+// pullLengths is what the kubelet's message says about a pull, apart from its end; see imagepull.Message.
 type pullLengths struct {
 	Pull, Waiting, Unit time.Duration
 	SizeBytes           int64
 	Timed, WaitingTimed bool
 }
 
-// failureEvent is one pull that the runtime gave up.
+// failureEvent is one failed pull.
 type failureEvent struct {
 	window
-	atLeast uint16 // as many failed before, by the Event's count
+	atLeast uint16 // earlier failures, by the Event's count
 	why     imagepull.Failure
 }
 
-// window is when an Event's subject happened, and who says so.
+// window is the interval in which the subject of an Event happened, and its origin.
 type window struct {
 	origin           origin
 	lean             lean
@@ -43,8 +43,8 @@ func (w window) constraint(k markKey) constraint {
 	return constraint{key: k, origin: w.origin, lean: w.lean, earliest: w.earliest, latest: w.latest}
 }
 
-// applyEvent keeps what the kubelet says, and reads what it says of a container's pulls. Other Events date nothing that
-// the runtime does not date better.
+// applyEvent keeps an Event as text and reads what it says about a container's pulls. The runtime dates everything
+// else better.
 func (e *Evidence) applyEvent(o EventSeen) {
 	if o.FirstAt.IsZero() || o.LastAt.IsZero() || o.ofFuture() {
 		return
@@ -59,17 +59,18 @@ func (e *Evidence) applyEvent(o EventSeen) {
 	case imagepull.KindPulling, imagepull.KindPulled, imagepull.KindAlreadyPresent, imagepull.KindPullFailed:
 	case imagepull.KindInspectFailed:
 		if name == "" || message.Combined {
-			return // of which container, nothing tells: the reference is often left out
+			return // the container is unknown: the message often has no reference
 		}
 	default:
 		e.applyCreateFailure(o)
 		return
 	}
 	if message.Combined {
-		// It stands for several occurrences, of which only the text and the latest stamp are of this one.
+		// A combined Event stands for several occurrences. Only its text and its latest timestamp belong to this
+		// one.
 		o.NamedAt, o.FirstAt, o.Count = time.Time{}, o.LastAt, 1
 	}
-	if message.Combined || name == "" { // the kubelet's Events about image volumes have no fieldPath
+	if message.Combined || name == "" { // Events about image volumes have no fieldPath
 		name = ImageName(message.Image)
 	}
 	index, evidence := e.container(name)
@@ -91,12 +92,12 @@ func (e *Evidence) applyEvent(o EventSeen) {
 	}
 }
 
-// applyPulling dates the first request by the Event's name, and the latest by its stamps.
+// applyPulling dates the first request by the Event's name, and the latest by its timestamps.
 func (e *Evidence) applyPulling(index int16, evidence *containerEvidence, o EventSeen) {
 	stamp := second(markKey{}, originEventSecond, o.FirstAt)
 	first := window{stamp.origin, stamp.lean, stamp.earliest, stamp.latest}
 	if !o.NamedAt.IsZero() {
-		// The Event is made just before the pull is handed to the queue.
+		// The kubelet creates the Event just before it queues the pull.
 		named := at(o.NamedAt)
 		first = window{originEventName, leanEarliest, named, named + eventSlack}
 	}
@@ -104,22 +105,23 @@ func (e *Evidence) applyPulling(index int16, evidence *containerEvidence, o Even
 	if o.Count > 1 {
 		k := markKey{index, clampAttempt(o.Count - 1), MarkPullRequested}
 		c := second(k, originEventSecond, o.LastAt)
-		c.latest += eventSlack // as above
+		c.latest += eventSlack // as for the first request
 		e.constrain(c)
-		if o.Live { // right after the request, which the stamp has to the second only
+		if o.Live { // it arrives right after the request, which the timestamp dates only to the second
 			e.constrain(constraint{k, originEventArrival, leanSlack, minInstant, at(o.ArrivedAt) + eventSlack})
 		}
 	}
 }
 
-// applyPulled keeps the first word that the image is there.
+// applyPulled records that the image is present.
 func (e *Evidence) applyPulled(c *containerEvidence, o EventSeen, m imagepull.Message) {
 	p := pulledEvent{firstOccurrence(o), m.Kind == imagepull.KindAlreadyPresent,
 		textHash(m.Image), pullLengths{m.Pull, m.Waiting, m.Unit, m.SizeBytes, m.Timed, m.WaitingTimed}}
 	e.keepPulled(c, p)
 }
 
-// compare is by time; in the same floored second the pull came first, since afterwards there is none.
+// compare orders by time. Within the same truncated second the pull comes first, because after it the image is
+// present.
 func (p pulledEvent) compare(o pulledEvent) int {
 	return cmp.Or(p.window.compare(o.window), compareBools(p.present, o.present),
 		cmp.Compare(p.lengths.Pull, o.lengths.Pull), cmp.Compare(p.lengths.Waiting, o.lengths.Waiting),
@@ -130,7 +132,7 @@ func (f failureEvent) compare(o failureEvent) int {
 	return cmp.Or(f.window.compare(o.window), cmp.Compare(f.atLeast, o.atLeast), cmp.Compare(f.why, o.why))
 }
 
-// keepEarliest adds to a list in the order of time, of which the earliest ones are kept, up to a limit.
+// keepEarliest adds to a list in order of time and keeps the earliest entries up to a limit.
 func keepEarliest[F interface{ compare(F) int }](e *Evidence, list *[]F, f F, limit int) {
 	i, found := slices.BinarySearchFunc(*list, f, F.compare)
 	if found || i == limit {
@@ -145,8 +147,7 @@ func (w window) compare(o window) int {
 		cmp.Compare(w.origin, o.origin), cmp.Compare(w.lean, o.lean))
 }
 
-// firstOccurrence is the moment that the Event's name tells: the kubelet makes the Event right after
-// what it reports.
+// firstOccurrence is the moment in the Event's name. The kubelet creates the Event right after the fact.
 func firstOccurrence(o EventSeen) window {
 	if o.NamedAt.IsZero() {
 		return floored(o.FirstAt)
@@ -155,8 +156,8 @@ func firstOccurrence(o EventSeen) window {
 	return window{originEventName, leanLatest, named - eventSlack, named}
 }
 
-// latestOccurrence is the moment that the stamps tell once the Event repeats: to a second, and if the news of it came live
-// no later than that.
+// latestOccurrence is the latest occurrence of a repeated Event, by its timestamps: the second, cut at the Event's
+// arrival if it arrived live.
 func latestOccurrence(o EventSeen) window {
 	if o.Count <= 1 {
 		return firstOccurrence(o)
@@ -168,7 +169,7 @@ func latestOccurrence(o EventSeen) window {
 	return w
 }
 
-// keepRepeated keeps one occurrence of a failure that repeats: of what is told of it again, the earliest word.
+// keepRepeated keeps one occurrence of a repeated failure. Of several reports of it the earliest is kept.
 func (e *Evidence) keepRepeated(c *containerEvidence, f failureEvent) {
 	for i, known := range c.failures {
 		if known.atLeast != f.atLeast || known.why != f.why || known.earliest != f.earliest {
@@ -183,8 +184,8 @@ func (e *Evidence) keepRepeated(c *containerEvidence, f failureEvent) {
 	keepEarliest(e, &c.failures, f, maxFailures)
 }
 
-// floored is the second in which the kubelet made an Event about something over, which may be from the end of the
-// one before.
+// floored is the second in which the kubelet created an Event about something that may have ended in the second
+// before.
 func floored(t time.Time) window {
 	c := second(markKey{}, originEventSecond, t)
 	return window{c.origin, leanNone, c.earliest - eventSlack, c.latest}

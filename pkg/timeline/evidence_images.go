@@ -5,16 +5,16 @@ import (
 	"time"
 )
 
-// imageEvidence is the first answer about an image, which tells what the kubelet found, the last one, which tells whether
-// a pull brought anything new, and the last one with layers, nil while there is none; often they are one.
+// imageEvidence has three answers about an image, often the same one. The first says what the kubelet found. The
+// last says whether a pull brought something new. The last one with layers is nil if there is none.
 type imageEvidence struct {
 	*imageAnswer
 	last, layered *imageAnswer
-	// beforeSandbox says that at the time of the first no sandbox ran, so that the kubelet cannot have begun to pull.
+	// beforeSandbox says that no sandbox ran at the first answer, so the kubelet cannot have begun to pull.
 	beforeSandbox bool
 }
 
-// imageAnswer is what the runtime said of an image when it was asked.
+// imageAnswer is what the runtime said about an image when it was asked.
 type imageAnswer struct {
 	Image
 	askedAt time.Time
@@ -54,12 +54,13 @@ func (e *Evidence) applyImage(askedAt time.Time, image Image, beforeSandbox bool
 	e.changed = true
 }
 
-// before orders answers by when they were asked for; the order of those of one instant is any, but total.
+// before orders answers by the time of the question, and then in an arbitrary but total order.
 func (a *imageAnswer) before(askedAt time.Time, image *Image) bool {
 	return cmp.Or(a.askedAt.Compare(askedAt), compareImages(&a.Image, image)) < 0
 }
 
-// containsLess says that another answer about layers is the one to keep: the later one, unless it has less in it.
+// containsLess reports whether another answer about layers should replace this one: the later one, unless it is less
+// complete.
 func (a *imageAnswer) containsLess(askedAt time.Time, image *Image) bool {
 	if a.Untold != image.Untold {
 		return a.Untold
@@ -67,10 +68,10 @@ func (a *imageAnswer) containsLess(askedAt time.Time, image *Image) bool {
 	return a.before(askedAt, image)
 }
 
-// hasLayers says that the answer has the layers, as far as the runtime knows them.
+// hasLayers reports whether the answer has the layers, as far as the runtime knows them.
 func (i *Image) hasLayers() bool { return i.Layered && i.Present }
 
-// image finds what is known of a reference as written in the spec; nil when it was never asked about.
+// image returns what is known about a reference as written in the spec; nil if the runtime was never asked about it.
 func (e *Evidence) image(ref string) *imageEvidence {
 	for i := range e.images {
 		if e.images[i].Ref == ref {
@@ -80,8 +81,8 @@ func (e *Evidence) image(ref string) *imageEvidence {
 	return nil
 }
 
-// pulledImage is the answer about the image of a container if that image was absent at first, or pulled since: the
-// stamp it has then is of a pull during the start-up.
+// pulledImage returns the answers about the image of a container if that image was absent at first, or was pulled
+// since. Its timestamp is then of a pull during the start-up.
 func (e *Evidence) pulledImage(container string) *imageEvidence {
 	for i := range e.pod.Containers {
 		if e.pod.Containers[i].Name == container {
@@ -93,16 +94,16 @@ func (e *Evidence) pulledImage(container string) *imageEvidence {
 	return nil
 }
 
-// wasAbsent says that an image was not on the node at first, or not any more when somebody pulled it.
+// wasAbsent reports whether an image was absent from the node at first, or was removed and pulled again.
 func (i *imageEvidence) wasAbsent() bool { return !i.Present || i.removed() }
 
-// removed says that an image that was there when the runtime was asked first went from the node, as the kubelet's garbage collection
-// makes it, and came anew: until then its first stamp stays.
+// removed reports whether an image that was present at first was removed, for example by the kubelet's garbage
+// collection, and pulled again: its first timestamp changes only then.
 func (i *imageEvidence) removed() bool {
 	return i.Present && !i.FirstPulledAt.IsZero() && i.last.FirstPulledAt.After(i.FirstPulledAt)
 }
 
-// pulledAgain says that an image that was there has been pulled since.
+// pulledAgain reports whether an image that was present has been pulled since.
 func (i *imageEvidence) pulledAgain() bool {
 	return i.Present && !i.PulledAt.IsZero() && i.last.PulledAt.After(i.PulledAt)
 }

@@ -8,17 +8,18 @@ import (
 	"github.com/podlapse/podlapse/pkg/imagepull"
 )
 
-// obstacleEvent is what one Event tells of an obstacle: its first and its latest occurrence, which are the same unless it repeats.
+// obstacleEvent is one Event about an obstacle: its first and its latest occurrence, which differ only if it
+// repeats.
 type obstacleEvent struct {
 	obstacle    obstacle
 	first, last window
-	count       int  // occurrences so far
-	runtime     bool // the last one is what the runtime said of its network, not the kubelet
+	count       int  // so far
+	runtime     bool // the last occurrence is the runtime's answer about its network, not the kubelet's
 }
 
 func (h obstacleEvent) row() *obstacleRow { return &obstacleTable[h.obstacle] }
 
-// until is when the kubelet has tried again for certain; maxInstant if nothing tells.
+// until is the latest time of the kubelet's next attempt; maxInstant if unknown.
 func (h obstacleEvent) until() instant {
 	if h.row().retry == nil {
 		return maxInstant
@@ -34,8 +35,8 @@ func (h obstacleEvent) compare(o obstacleEvent) int {
 	return cmp.Or(h.first.compare(o.first), cmp.Compare(h.obstacle, o.obstacle))
 }
 
-// applyObstacle keeps an Event that names an obstacle: of each Event its first and its latest occurrence, and of several
-// Events the earliest.
+// applyObstacle keeps the first and the latest occurrence of an Event that names an obstacle, and the earliest of
+// several such Events.
 func (e *Evidence) applyObstacle(o EventSeen) {
 	named, ok := obstacleOf(o.Reason, strings.TrimPrefix(o.Message, imagepull.CombinedPrefix))
 	if !ok || o.Container != "" {
@@ -43,7 +44,7 @@ func (e *Evidence) applyObstacle(o EventSeen) {
 	}
 	h := obstacleEvent{obstacle: named, first: firstOccurrence(o), last: latestOccurrence(o), count: o.Count}
 	if strings.HasPrefix(o.Message, imagepull.CombinedPrefix) {
-		// Of what it stands for, only the text and the latest stamp are of one occurrence.
+		// Only the text and the latest timestamp of a combined Event belong to one occurrence.
 		h.first, h.count = h.last, 1
 	}
 	i, found := slices.BinarySearchFunc(e.obstacleEvents, h, obstacleEvent.compare)
@@ -59,8 +60,8 @@ func (e *Evidence) applyObstacle(o EventSeen) {
 	}
 }
 
-// obstacleEventsWithRuntime is the obstacles with what the runtime said of the latest network that was not ready: the kubelet does not start
-// the pod as long as the runtime says so.
+// obstacleEventsWithRuntime adds the runtime's answers to the latest Event about a network that was not ready: the
+// kubelet does not start the pod while the runtime says so.
 func (e *Evidence) obstacleEventsWithRuntime() []obstacleEvent {
 	latest := -1
 	for i, h := range e.obstacleEvents {
@@ -77,11 +78,12 @@ func (e *Evidence) obstacleEventsWithRuntime() []obstacleEvent {
 		h.last = window{origin: originRuntime, earliest: down, latest: down}
 		h.count, h.runtime = max(2, h.count), true
 	}
-	// Why the kubelet has not begun to look for the pod's objects is known.
+	// The reason why the kubelet has not registered the pod's objects is known.
 	return slices.DeleteFunc(extended, func(h obstacleEvent) bool { return h.obstacle == obstacleNotRegistered })
 }
 
-// networkDownUntil is when the runtime last said that its network was not ready, before it first said that it was; zero if it never said so.
+// networkDownUntil is when the runtime last said that its network was not ready, before it first said that it was;
+// zero for never.
 func (e *Evidence) networkDownUntil() (until instant) {
 	for _, down := range e.networkDowns {
 		if e.networkUp == 0 || down < e.networkUp {
@@ -91,10 +93,11 @@ func (e *Evidence) networkDownUntil() (until instant) {
 	return until
 }
 
-// manyOccurrences is more than a start-up has of one Event before it is given up.
+// manyOccurrences is more than one Event can have before its start-up is given up.
 const manyOccurrences = 4096
 
-// continuous says that the occurrences between the first and the latest are as close as the kubelet tries again.
+// continuous reports whether the occurrences between the first and the latest are as close as the kubelet's
+// attempts.
 func (h obstacleEvent) continuous() bool {
 	retry := h.row().retry
 	if retry == nil || h.runtime {
@@ -117,8 +120,8 @@ type obstacleOccurrence struct {
 	from *obstacleEvent
 }
 
-// obstacleOccurrences are those of all Events that name an obstacle before a sandbox began, in the order of time. What comes later is
-// of a volume that is mounted again, or of another sandbox.
+// obstacleOccurrences returns the occurrences of all obstacles before a sandbox began, in order of time. Later ones
+// are about a volume that is mounted again, or about another sandbox.
 func (f *fold) obstacleOccurrences() []obstacleOccurrence {
 	f.obstacleEvents = f.e.obstacleEventsWithRuntime()
 	begun, known := f.e.latest(podMark(MarkSandboxBegun))
@@ -152,14 +155,14 @@ func (f *fold) obstacleOccurrences() []obstacleOccurrence {
 	return all
 }
 
-// retryMark is the mark of the kubelet's next try after an obstacle.
+// retryMark is the mark of the kubelet's next attempt after an obstacle.
 func retryMark(obstacle int) markKey { return markKey{podWide, uint16(obstacle), MarkRetryDue} }
 
-// until is when the kubelet has tried again for certain after this occurrence; maxInstant if nothing tells.
+// until is the latest time of the kubelet's next attempt after this occurrence; maxInstant if unknown.
 func (o obstacleOccurrence) until() instant { return o.from.until() }
 
-// dueBy is the same for an occurrence that need not be the latest of its Event: the latest tells more only if the Event came
-// again and again in between.
+// dueBy is until for an occurrence that need not be the latest of its Event. The latest one says more only if the
+// Event repeated without a gap.
 func (o obstacleOccurrence) dueBy() instant {
 	switch retry := o.from.row().retry; {
 	case retry == nil:
@@ -171,7 +174,7 @@ func (o obstacleOccurrence) dueBy() instant {
 	}
 }
 
-// obstacleConstraints date the occurrences of obstacles, and when the kubelet was to try again after the last one.
+// obstacleConstraints dates the occurrences of obstacles, and the kubelet's attempts after them.
 func (f *fold) obstacleConstraints() []constraint {
 	var constraints []constraint
 	for _, o := range f.obstacles {
@@ -197,8 +200,8 @@ func (f *fold) obstacleConstraints() []constraint {
 	return constraints
 }
 
-// sandboxBegunSince is when the sandbox began at the earliest, or the moment of the fold while there is no sign of one, nor of
-// work on a container.
+// sandboxBegunSince is the earliest begin of the sandbox. It is the instant of the fold if there is no sign of a
+// sandbox or of work on a container.
 func (f *fold) sandboxBegunSince() instant {
 	pulled := slices.ContainsFunc(f.e.containers, func(c containerEvidence) bool {
 		return c.pulled.known() || len(c.failures) > 0 || c.statusFailure != nil
@@ -217,8 +220,8 @@ func (f *fold) sandboxBegunSince() instant {
 	return since
 }
 
-// retryDue is by when the kubelet should have asked for a sandbox if nothing but the last obstacle was in the way; maxInstant if
-// nothing tells.
+// retryDue is when the kubelet should have requested a sandbox if only the last obstacle was in the way; maxInstant
+// if unknown.
 func (f *fold) retryDue() instant {
 	if len(f.obstacles) == 0 {
 		return maxInstant

@@ -39,11 +39,11 @@ func (e *Evidence) applyPod(o PodSeen) {
 		}
 		switch c.Type {
 		case "PodScheduled":
-			if o.Pod.ReadAt.IsZero() { // nobody schedules a static pod; the kubelet sets the condition later
+			if o.Pod.ReadAt.IsZero() { // a static pod is not scheduled; the kubelet sets the condition later
 				stamped(MarkScheduled, originControlPlane, c.TransitionAt)
 			}
 		case "PodReadyToStartContainers":
-			// Prompt only from kubelet 1.36; before, it can come after the pulls: an upper bound.
+			// Prompt only since kubelet 1.36. Before, it can come after the pulls, so it is an upper bound.
 			e.constrain(arrival(podMark(MarkSandboxRunning), originArrival, o.ArrivedAt, o.Live))
 		case "ContainersReady":
 			stamped(MarkContainersReady, originStatus, c.TransitionAt)
@@ -65,7 +65,7 @@ func (e *Evidence) applyPod(o PodSeen) {
 	}
 }
 
-// applyLost reads a condition that is no longer true: whenever it was, it was before.
+// applyLost reads a condition that is no longer true: it was true some time before.
 func (e *Evidence) applyLost(o PodSeen, c Condition) {
 	var m Mark
 	switch c.Type {
@@ -90,8 +90,8 @@ func (e *Evidence) keepFirstSighting(o PodSeen) {
 	}
 }
 
-// keepReason keeps what the kubelet said last of a container that waits, before the pod was deleted or failed: its containers'
-// statuses then say what that did to them.
+// keepReason keeps the latest reason why a container waits, until the pod was deleted or failed. After that the
+// statuses report the consequences.
 func (e *Evidence) keepReason(o PodSeen) {
 	if !o.Pod.DeletedAt.IsZero() || o.Pod.Phase == "Failed" || o.Pod.Phase == "Succeeded" {
 		return
@@ -108,11 +108,11 @@ func (e *Evidence) keepReason(o PodSeen) {
 	}
 }
 
-// readyAtFirst bounds how long after the kubelet took a pod up it writes the first, false, Ready condition:
-// both go out with the same status, but their stamps are floored on their own.
+// readyAtFirst bounds the time from the kubelet's pickup to its first Ready condition, which is false. Both are
+// written with the same status, but their timestamps are truncated independently.
 const readyAtFirst = 2 * time.Second
 
-// wasReady says that the pod's start-up is over.
+// wasReady reports whether the pod's start-up is over.
 func wasReady(p Pod) bool {
 	if p.Phase == "Succeeded" || p.Phase == "Failed" {
 		return true
@@ -125,7 +125,7 @@ func wasReady(p Pod) bool {
 	return false
 }
 
-// wasTrue says that a condition which is false had been true before: it turned later than it was first written.
+// wasTrue reports whether a false condition was true before: its transition is later than its first write.
 func wasTrue(p Pod, c Condition) bool {
 	return !c.True && !p.AcknowledgedAt.IsZero() && c.TransitionAt.Sub(p.AcknowledgedAt) > readyAtFirst
 }

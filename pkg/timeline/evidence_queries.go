@@ -2,7 +2,7 @@ package timeline
 
 import "slices"
 
-// latest is the earliest upper bound that any claim sets for the mark.
+// latest is the earliest upper bound that any constraint sets for the mark.
 func (e *Evidence) latest(k markKey) (instant, bool) {
 	latest := maxInstant
 	for _, c := range e.constraints[searchConstraints(e.constraints, k):] {
@@ -14,7 +14,7 @@ func (e *Evidence) latest(k markKey) (instant, bool) {
 	return latest, latest != maxInstant
 }
 
-// arrivalOf is when the pod object first told of the mark.
+// arrivalOf is when the pod object first reported the mark.
 func (e *Evidence) arrivalOf(k markKey) (instant, bool) {
 	i, found := slices.BinarySearchFunc(e.constraints, constraint{key: k, origin: originArrival}, compareConstraints)
 	if !found {
@@ -23,7 +23,7 @@ func (e *Evidence) arrivalOf(k markKey) (instant, bool) {
 	return e.constraints[i].latest, true
 }
 
-// runtimeEarliest is when a mark was at the earliest, as the runtime says; minInstant where it says nothing of it.
+// runtimeEarliest is the earliest instant of a mark by the runtime; minInstant if the runtime does not say.
 func (e *Evidence) runtimeEarliest(k markKey) instant {
 	since := minInstant
 	for _, c := range e.constraints[searchConstraints(e.constraints, k):] {
@@ -44,21 +44,21 @@ func (e *Evidence) hasRuntimeConstraint(k markKey) bool {
 	return false
 }
 
-// sandboxRan says that something tells of a sandbox that ran, be it a container in it.
+// sandboxRan reports whether there is evidence of a sandbox that ran, including that of a container in it.
 func (e *Evidence) sandboxRan() bool {
 	return slices.ContainsFunc(e.constraints, func(c constraint) bool {
 		return c.key.container != podWide || c.key.mark == MarkSandboxRunning
 	})
 }
 
-// sandboxMayHaveFailed says that evidence leaves room for sandboxes that failed before the one that
-// begun is about.
+// sandboxMayHaveFailed reports whether sandboxes may have failed unseen before the one that begun is about.
 func (e *Evidence) sandboxMayHaveFailed(begun *bound) bool {
 	acknowledged, known := e.latest(podMark(MarkAcknowledged))
 	return known && begun != nil && e.mayHaveMissedEvents(begun.latest) && begun.latest-acknowledged > instant(sandboxPatience)
 }
 
-// mayHaveMissedEvents says that Events may have been missed by then: no watch was open, or one was lost and not opened again.
+// mayHaveMissedEvents reports whether Events may have been missed until an instant: no watch was open, or it was
+// lost and not reopened.
 func (e *Evidence) mayHaveMissedEvents(by instant) bool {
 	return e.watchFirstOpened.IsZero() || e.watchLost > e.watchLastOpened && e.watchLost < by
 }

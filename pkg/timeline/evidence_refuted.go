@@ -5,24 +5,24 @@ import (
 	"time"
 )
 
-// An Event is a hint: whoever may create Events in a namespace can create one that looks like the kubelet's. What the
-// runtime refutes counts as a conflict and changes nothing.
+// An Event is only a hint: anyone who may create Events in a namespace can create one that looks like the kubelet's.
+// An Event that the runtime's facts contradict is a conflict and changes nothing else.
 
-// futureSlack is how much later than its arrival an Event may be dated: the kubelet's clock is the agent's, and a stamp is
-// floored to a second, but a clock may be set back in between.
+// futureSlack is how much later than its arrival an Event may be dated. The kubelet's clock is the agent's, and
+// truncation only makes a timestamp earlier, but the clock may be set back in between.
 const futureSlack = time.Second
 
-// maxPulledEvents is how many Events of one container that say that its image is there are kept, the earliest: the kubelet
-// makes one for each run, so that more come only of crash loops and of forgeries.
+// maxPulledEvents is the number of Events per container that are kept, the earliest, of those that say that its
+// image is present. The kubelet creates one for each run, so only crash loops and forgeries have more.
 const maxPulledEvents = 16
 
-// ofFuture says that an Event is dated later than it arrived.
+// ofFuture reports whether an Event is dated later than it arrived.
 func (o *EventSeen) ofFuture() bool {
 	limit := o.ArrivedAt.Add(futureSlack)
 	return !o.ArrivedAt.IsZero() && (o.NamedAt.After(limit) || o.FirstAt.After(limit) || o.LastAt.After(limit))
 }
 
-// keepPulled keeps the earliest Events that say that a container's image is there.
+// keepPulled keeps the earliest Events that say that a container's image is present.
 func (e *Evidence) keepPulled(c *containerEvidence, p pulledEvent) {
 	switch {
 	case !c.pulled.known():
@@ -37,8 +37,9 @@ func (e *Evidence) keepPulled(c *containerEvidence, p pulledEvent) {
 	}
 }
 
-// firstCredible is the first Event that says that a container's image is there and that nothing refutes; refuted are those before
-// it. Of several that tell different lengths of what may be one pull, none is believed to tell them.
+// firstCredible returns the first Event that says that a container's image is present and that is not refuted, and
+// the refuted Events before it. If several Events give different durations for what may be one pull, none of the
+// durations is used.
 func (r refuter) firstCredible(c *containerEvidence) (p pulledEvent, refuted []refutedEvent) {
 	if !c.pulled.known() {
 		return pulledEvent{}, nil
@@ -61,17 +62,17 @@ func (r refuter) firstCredible(c *containerEvidence) (p pulledEvent, refuted []r
 	return p, refuted
 }
 
-// refutedEvent is one that counts for nothing, and why.
+// refutedEvent is an Event that does not count, and the reason.
 type refutedEvent struct {
 	pulledEvent
 	why string
 }
 
-// refuter is what has to be true of Events about the image of one container.
+// refuter holds the facts that can refute Events about the image of one container.
 type refuter struct {
-	absentUntil instant // until then the runtime says that the image is absent
-	workStart   instant // the kubelet did not turn to the container before
-	image       uint64  // textHash of the container's; 0 while it is not known
+	absentUntil instant // the runtime says that the image was absent until then
+	workStart   instant // the kubelet did not start working on the container before
+	image       uint64  // textHash of the container's image; 0 if unknown
 }
 
 func (e *Evidence) refuter(index int16) refuter {
@@ -82,9 +83,11 @@ func (e *Evidence) refuter(index int16) refuter {
 	return refuter{absentUntil: e.absentUntil(index), workStart: e.firstWorkStart(c), image: textHash(c.Image)}
 }
 
-// firstWorkStart is when the kubelet turned to a container for the first time at the earliest: it had taken the pod up, and pulls image
-// volumes then; its first sandbox ran, and it starts ephemeral containers first; and it was done with the init containers and sidecars
-// before. That it was done with a main container tells nothing: it goes on from one that it cannot start, and starts it later.
+// firstWorkStart is the earliest instant at which the kubelet started working on a container for the first time. By
+// then it had picked up the pod; it pulls image volumes at that point. For other containers the first sandbox ran.
+// For all but ephemeral containers, which the kubelet starts first, the init containers and sidecars before it were
+// done. Main containers before it prove nothing: if the kubelet cannot start one, it continues with the next and
+// starts that one later.
 func (e *Evidence) firstWorkStart(c *Container) instant {
 	start := minInstant
 	if e.pod.ReadAt.IsZero() && !e.pod.AcknowledgedAt.IsZero() {
@@ -109,7 +112,8 @@ func (e *Evidence) firstWorkStart(c *Container) instant {
 	return start
 }
 
-// completedAt is when the kubelet went on for the first time from an init container or a sidecar at the earliest, as the runtime says.
+// completedAt is the earliest instant, by the runtime, at which the kubelet first continued after an init container
+// or a sidecar.
 func (e *Evidence) completedAt(c *Container, index int16) instant {
 	done := e.runtimeEarliest(markKey{index, 0, MarkRunning})
 	if c.Kind == KindSidecar {
@@ -118,7 +122,7 @@ func (e *Evidence) completedAt(c *Container, index int16) instant {
 	for attempt := range uint16(maxAttempts) {
 		done = max(done, e.runtimeEarliest(markKey{index, attempt, MarkFinished}))
 		code, known := e.containers[index].exitCode(int(attempt))
-		// With its sandbox an init container may have been lost that had succeeded, and the kubelet calls that a failure.
+		// An init container that succeeded may be lost with its sandbox, and then the kubelet reports a failure.
 		if !known || code == 0 || e.runtimeEarliest(markKey{podWide, 1, MarkSandboxRunning}) != minInstant {
 			break
 		}
@@ -126,7 +130,7 @@ func (e *Evidence) completedAt(c *Container, index int16) instant {
 	return done
 }
 
-// tooEarly is why an Event about a container cannot be true; empty if its time does not refute it.
+// tooEarly returns why the time of an Event about a container refutes it; empty if it does not.
 func (r refuter) tooEarly(latest instant) string {
 	if latest >= r.workStart {
 		return ""
@@ -134,7 +138,7 @@ func (r refuter) tooEarly(latest instant) string {
 	return "the kubelet turned to the container no sooner than at " + r.workStart.time().Format(time.RFC3339Nano)
 }
 
-// refutes is what refutes an Event; empty if nothing does.
+// refutes returns why an Event is refuted; empty if it is not.
 func (r refuter) refutes(p pulledEvent) string {
 	longest := p.latest - instant(max(p.lengths.Pull, p.lengths.Waiting))
 	switch {
@@ -146,9 +150,9 @@ func (r refuter) refutes(p pulledEvent) string {
 	return r.tooEarly(longest)
 }
 
-// absentUntil is until when the runtime says that the image of a container was absent, if nothing was made from the image
-// by then: it said so when it was asked, or its first stamp of the image, which was absent before, is of that instant. It is
-// minInstant where the runtime says nothing of the kind.
+// absentUntil is the instant until which the runtime says that the image of a container was absent: the time of such
+// an answer, or the first timestamp of an image that was absent before. It is minInstant if the runtime says nothing
+// of the kind, or if something was created from the image by then.
 func (e *Evidence) absentUntil(index int16) instant {
 	c := e.specOf(index)
 	if c == nil {
@@ -174,7 +178,7 @@ func (e *Evidence) absentUntil(index int16) instant {
 	return absent
 }
 
-// refutesFailure is why the kubelet's word that a pull failed cannot be true; empty if nothing refutes it.
+// refutesFailure returns why an Event about a failed pull is refuted; empty if it is not.
 func (e *Evidence) refutesFailure(index int16, r refuter, pulled pulledEvent, failed failureEvent) string {
 	if reason := r.tooEarly(failed.latest); reason != "" {
 		return reason
@@ -186,7 +190,7 @@ func (e *Evidence) refutesFailure(index int16, r refuter, pulled pulledEvent, fa
 	return ""
 }
 
-// runtimeConfirms says that the runtime's stamps of an image confirm when a pull of it ended.
+// runtimeConfirms reports whether the runtime's timestamps of an image confirm the end of a pull.
 func (e *Evidence) runtimeConfirms(index int16, pulled pulledEvent) bool {
 	c := e.specOf(index)
 	if c == nil {
@@ -202,7 +206,7 @@ func (e *Evidence) runtimeConfirms(index int16, pulled pulledEvent) bool {
 	return confirms(image.last.FirstPulledAt) || confirms(image.last.PulledAt)
 }
 
-// refutations are the conflicts for the Events about a container's image that are refuted.
+// refutations returns the conflicts for the refuted Events about a container's image.
 func (f *fold) refutations(index int16) []markConflict {
 	evidence := f.e.pullEventsOf(index)
 	r := f.pulls[index].refuter

@@ -23,7 +23,7 @@ func (e *Evidence) applyRuntime(o RuntimeSeen) {
 	}
 }
 
-// applyNetwork keeps when the runtime's network was and was not ready, where that was asked.
+// applyNetwork records when the runtime's network was ready and when it was not, if the agent asked for that.
 func (e *Evidence) applyNetwork(o RuntimeSeen) {
 	asked := at(o.AskedAt)
 	if o.NetworkUp && (e.networkUp == 0 || asked < e.networkUp) {
@@ -79,11 +79,11 @@ func (e *Evidence) applyRun(r ContainerRun) {
 	}
 }
 
-// endUnknown says that the runtime does not know when a run ended, as after a reboot of the node: it says then when it found out
-// (containerd: internal/cri/server/restart.go).
+// endUnknown reports whether the runtime does not know when a run ended, for example after a reboot of the node. Its
+// timestamp is then the time when it found out (containerd: internal/cri/server/restart.go).
 func (r *ContainerRun) endUnknown() bool {
 	return lostRun(r.Reason, r.ExitCode) && !r.StartedAt.IsZero() && r.StartedAt.Before(r.FinishedAt)
 }
 
-// lostRun says by the reason and the exit code of a run's end that the runtime found it gone.
+// lostRun reports whether the reason and exit code mean that the runtime found a run gone.
 func lostRun(reason string, code int) bool { return reason == "Unknown" && code == 255 }

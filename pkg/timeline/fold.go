@@ -7,36 +7,36 @@ import (
 	"time"
 )
 
-// maxConflicts bounds a timeline of nonsense; a real pod has one or two.
+// maxConflicts limits a nonsensical timeline; a real pod has one or two conflicts.
 const maxConflicts = 32
 
-// fold is one computation of a timeline.
+// fold is the computation of one timeline.
 type fold struct {
 	e             *Evidence
 	asOf          instant
 	skew          Skew
-	constraints   []constraint   // the evidence's, and what several Events tell together
+	constraints   []constraint   // the evidence's, and those that several Events give together
 	pulls         []pullEvidence // by container index
 	bounds        bounds
 	markConflicts []markConflict
-	slowest       time.Duration // see strained
+	slowest       time.Duration // see slowestStart
 
 	containers     []*Container // in the kubelet's order
 	pod            chain
 	sandboxes      []chain // those after the first
-	chains         []chain // of each container
+	chains         []chain // one per container
 	ready          chain
-	obstacleEvents []obstacleEvent // the evidence's, with what the runtime says of its network
-	// laterObstacles is what the kubelet named after the first sandbox.
+	obstacleEvents []obstacleEvent // the evidence's, with the runtime's answers about its network
+	// laterObstacles is what the kubelet reported after the first sandbox.
 	laterObstacles []Phase
-	obstacles      []obstacleOccurrence // what kept the kubelet from making the sandbox, in the order of time
+	obstacles      []obstacleOccurrence // what prevented the sandbox, in order of time
 
-	phases []Phase // room for those of all boundaries
-	open   *bound  // where the phase that goes on began; nil while none is known to
+	phases []Phase // backing array of the phases of all boundaries
+	open   *bound  // where the current phase began; nil if unknown
 }
 
-// Timeline folds the evidence, as of now on the agent's clock, with what is known of the control plane's.
-// Without a pod object there is nothing to tell and it returns false.
+// Timeline folds the evidence as of now on the agent's clock, with the known skew of the control plane's clock. It
+// returns false without a pod object.
 func (e *Evidence) Timeline(now time.Time, skew Skew) (Timeline, bool) {
 	if !e.PodSeen() {
 		return Timeline{}, false
@@ -52,7 +52,7 @@ func (e *Evidence) Timeline(now time.Time, skew Skew) (Timeline, bool) {
 	return t, true
 }
 
-// fold makes the timeline, and says until when it stands if nothing is applied.
+// fold computes the timeline, and until when it is valid if the evidence does not change.
 func (e *Evidence) fold(now instant, skew Skew) (t Timeline, until instant) {
 	f := newFold(e, now, skew)
 	sequences := f.sequences()
@@ -64,7 +64,7 @@ func (e *Evidence) fold(now instant, skew Skew) (t Timeline, until instant) {
 	return t, f.validUntil(&t, cut)
 }
 
-// newFold is what the claims about each mark leave, and the ways on which the marks lie.
+// newFold combines the constraints of each mark and builds the chains of steps.
 func newFold(e *Evidence, asOf instant, skew Skew) *fold {
 	f := &fold{e: e, asOf: asOf, skew: skew}
 	f.gather()
@@ -81,8 +81,8 @@ func newFold(e *Evidence, asOf instant, skew Skew) *fold {
 	return f
 }
 
-// gather takes the claims, which are sorted, less the requests for pulls that are about restarts, and adds what
-// failures and pulls tell together.
+// gather collects the sorted constraints, without the pull requests of restarts, and adds those that Events give
+// together.
 func (f *fold) gather() {
 	f.pulls = make([]pullEvidence, len(f.e.containers))
 	for i := range f.pulls {
@@ -91,10 +91,10 @@ func (f *fold) gather() {
 	f.constraints = make([]constraint, 0, len(f.e.constraints)+4*len(f.pulls))
 	for _, c := range f.e.constraints {
 		if c.key.mark == MarkPullRequested {
-			continue // it counts as far as it is one of the pull's requests
+			continue // it counts as one of the pull's requests
 		}
 		if c.key.mark == MarkInspectFailed && c.latest > f.imageCheckedBy(c.key.container) {
-			continue // the back-off after a pull, or a restart, holds it
+			continue // it belongs to the back-off after a pull, or to a restart
 		}
 		if c.origin == originControlPlane {
 			c = f.skew.widen(c)
@@ -119,7 +119,7 @@ func (f *fold) gather() {
 	f.add(f.obstacleConstraints()...)
 }
 
-// add puts a few more claims in their place.
+// add inserts a few constraints at their places.
 func (f *fold) add(constraints ...constraint) {
 	for _, c := range constraints {
 		i, _ := slices.BinarySearchFunc(f.constraints, c, compareConstraints)
@@ -127,8 +127,8 @@ func (f *fold) add(constraints ...constraint) {
 	}
 }
 
-// inOrder is the pod's containers in the kubelet's order, without ephemeral ones, which are no part of
-// start-up, and without any that the evidence has no room for.
+// inOrder returns the pod's containers in the kubelet's order, without ephemeral ones, which are not part of the
+// start-up, and without those beyond the limit of the evidence.
 func (f *fold) inOrder() []*Container {
 	known := make([]*Container, 0, len(f.e.pod.Containers))
 	for i := range f.e.pod.Containers {
@@ -141,7 +141,7 @@ func (f *fold) inOrder() []*Container {
 
 func (f *fold) index(container string) int16 { return f.e.indexOf(container) }
 
-// assemble walks the chains from creation to the end of start-up.
+// assemble follows the chains from the creation to the end of the start-up.
 func (f *fold) assemble() Timeline {
 	pod := f.e.pod
 	t := Timeline{
@@ -187,7 +187,7 @@ func (f *fold) assemble() Timeline {
 	return t
 }
 
-// marks lists the evidence of every mark, the pod's own first, then by the containers' names.
+// marks lists the evidence of every mark: the pod's own marks first, then by container name.
 func (f *fold) marks() []MarkEvidence {
 	containers := make([]int16, 0, len(f.e.containers))
 	for i := range f.e.containers {
@@ -213,7 +213,7 @@ func (f *fold) appendMarks(marks []MarkEvidence, container int16) []MarkEvidence
 	return marks
 }
 
-// conflicts lists the disagreements once each: one may be found on several ways through the pod.
+// conflicts lists each conflict once; several chains may find the same one.
 func (f *fold) conflicts() []Conflict {
 	var all []Conflict
 	for _, d := range f.allConflicts() {
@@ -243,7 +243,7 @@ func (f *fold) name(k markKey) string {
 	return f.e.containers[k.container].name
 }
 
-// missing names the marks on the way that have no evidence although the pod is past them.
+// missing names the marks without evidence that the pod has passed.
 func (f *fold) missing() []string {
 	var missing []string
 	for _, c := range append([]chain{f.pod}, f.chains...) {

@@ -7,7 +7,7 @@ import (
 	"github.com/podlapse/podlapse/pkg/imagepull"
 )
 
-// spanError bounds how far the estimated length between two marks can be from the truth.
+// spanError bounds the difference between the estimated and the true time between two marks.
 func (f *fold) spanError(from, to *bound) time.Duration {
 	credentials := f.credentials(from, to)
 	estimate := to.estimate().sub(from.estimate())
@@ -24,8 +24,9 @@ func (f *fold) spanError(from, to *bound) time.Duration {
 	return max(bounded, credentials)
 }
 
-// credentials is how much of a pull, from the kubelet's own start of it, may be the run of a credential plugin: the kubelet up to 1.32
-// counts that as pulling (pkg/kubelet/images/puller.go). The plugin had returned when the image's manifest came.
+// credentials is how much of a pull, by the kubelet's own start of it, may be the run of a credential plugin. Up to
+// 1.32 the kubelet counts that as pulling (pkg/kubelet/images/puller.go). The plugin had returned when the image's
+// manifest arrived.
 func (f *fold) credentials(from, to *bound) time.Duration {
 	if from.key.mark != MarkPullStarted || f.e.kubelet133 || from.origins == origins(0).with(originStore) {
 		return 0
@@ -39,8 +40,8 @@ func (f *fold) credentials(from, to *bound) time.Duration {
 	return max(0, until.sub(began))
 }
 
-// reportedLength says that the kubelet told the length between two marks itself, which is nearer to the truth
-// than the difference of their stamps.
+// reportedLength returns the duration between two marks if the kubelet reported it. It is more accurate than the
+// difference of timestamps.
 func (f *fold) reportedLength(from, to markKey) (pullLengths, bool) {
 	if from.container == podWide || from.container != to.container || f.pulls[from.container].finalAttempt != to.attempt {
 		return pullLengths{}, false
@@ -54,18 +55,18 @@ func (f *fold) reportedLength(from, to markKey) (pullLengths, bool) {
 	return pullLengths{}, false
 }
 
-// runtimeSlack bounds, as a rule, how long the runtime takes to create a container: 500 ms were seen on a node with many times
-// as much to do as it has cores.
+// runtimeSlack usually bounds the time that the runtime takes to create a container: 500 ms were seen on a node with
+// many times as much work as cores.
 const runtimeSlack = 500 * time.Millisecond
 
-// busySlack is how long, as a rule, on a busy node the runtime takes from the stamp of a sandbox that runs to its answer, the kubelet from
-// the answer that a container was created to asking for its start, and the runtime from the last byte of a layer to the stamp of its
-// download: neither dates its part alone.
+// busySlack usually bounds, on a busy node, the time that the runtime takes from the timestamp of a running sandbox
+// to its answer, the kubelet from the answer that a container was created to the request to start it, and the
+// runtime from the last byte of a layer to the timestamp of its download. Each side dates only its own part.
 const busySlack = 100 * time.Millisecond
 
-// slowestStart is the longest time that the runtime took to start a container or a sandbox of the pod, if that is longer than it takes on a
-// node that is not short of processors or of disk; else 0. On one that is, whatever the kubelet and the runtime do without a stamp
-// takes longer, too.
+// slowestStart is the longest time that the runtime took to start a container or a sandbox of the pod, if that is
+// longer than on a node with enough CPU and disk bandwidth; otherwise 0. On a node without enough, everything that
+// the kubelet and the runtime do without a timestamp takes longer, too.
 func (f *fold) slowestStart() time.Duration {
 	longest := instant(0)
 	for _, b := range f.bounds {
@@ -86,9 +87,10 @@ func (f *fold) slowestStart() time.Duration {
 	return 0
 }
 
-// undatedWork is how much of a phase may be somebody else's work of which no stamp tells the beginning: the kubelet's and the
-// runtime's, where they are merged; the creation of a container after a wait that the kubelet ended, or the kubelet's own part of it; and what the runtime does
-// for a sandbox before and after it calls the network plugin, which is less than what it does to start it.
+// undatedWork is how much of a phase may be the work of another party whose start has no timestamp: the kubelet's
+// and the runtime's if they are merged; the creation of a container after a wait that the kubelet ended, or the
+// kubelet's own part of it; and the runtime's work on a sandbox before and after the network plugin, which is less
+// than its work to start the sandbox.
 func (f *fold) undatedWork(s Span, begin, end markKey) time.Duration {
 	mixed := func(p Phase) bool { return CauseOf(p) != s.Cause }
 	switch {
@@ -108,9 +110,9 @@ func (f *fold) undatedWork(s Span, begin, end markKey) time.Duration {
 		end.mark == MarkRunning && s.Phase == PhaseContainerStart, end.mark == MarkPullDownloaded && s.Phase == PhasePull:
 		return busySlack
 	case end.mark == MarkSandboxImagePulled && s.Phase == PhaseSandboxImage:
-		return runtimeSlack // it is unpacked, too
+		return runtimeSlack // the image is also unpacked
 	case end.mark == MarkSandboxFailed && (s.Phase == PhaseSandbox || s.Phase == PhaseSandboxImage):
-		return max(0, s.Duration()-podRetryLeast) // the try that failed began after the kubelet's wait, with other steps first
+		return max(0, s.Duration()-podRetryLeast) // the failed attempt began after the kubelet's wait, with other steps first
 	case end.mark == MarkScheduled && (s.Phase == PhaseScheduling || s.Phase == PhaseUnschedulable):
 		return f.undatedScheduling(s)
 	case end.mark == MarkRetryDue && int(end.attempt) < len(f.obstacles):
@@ -118,7 +120,7 @@ func (f *fold) undatedWork(s Span, begin, end markKey) time.Duration {
 	case end.mark == MarkSandboxBegun && len(f.obstacles) > 0:
 		return f.afterLastObstacle()
 	case end.mark == MarkSandboxBegun && s.Phase == PhaseVolumes && s.Duration() > mountRetryFirst && f.e.watchFirstOpened.IsZero():
-		return s.Duration() // the kubelet may have been held up once or twice, and nobody listened
+		return s.Duration() // the kubelet may have been held up once or twice while no watch was open
 	case end.mark == MarkNetworkReady && s.Phase == PhaseNetwork:
 		ready, running := f.bounds.find(end), f.bounds.find(markKey{podWide, end.attempt, MarkSandboxRunning})
 		if ready != nil && running != nil {
@@ -129,17 +131,19 @@ func (f *fold) undatedWork(s Span, begin, end markKey) time.Duration {
 	return 0
 }
 
-// maxBackoff is how long the kubelet waits at most before it tries again: the back-off and, since it does not wake for its end, until it
-// takes the pod up the next time. What is longer than that somebody else may have taken.
+// maxBackoff is the longest that the kubelet waits before the next attempt: the back-off, and the time until its
+// next sync of the pod, because it does not wake up at the end of the back-off. Any time beyond that may belong to
+// another party.
 func maxBackoff(phase Phase, failures int) time.Duration {
 	if phase == PhaseCrashBackoff {
-		failures-- // after the first run the kubelet does not wait
+		failures-- // the kubelet restarts at once after the first run
 	}
 	return imagepull.Backoff(failures) + podRetry + retrySlack
 }
 
-// obstacleUncertainty is how long nobody vouches for an obstacle before the kubelet was due to try again: the kubelet may have stopped as soon as it
-// had named it. What follows a failed sandbox is the kubelet's back-off, which the sandbox's failure caused.
+// obstacleUncertainty is how much of the time from an obstacle to the kubelet's next attempt nothing confirms: the
+// obstacle may have ended right after the Event. After a failed sandbox the time is the kubelet's back-off, which
+// the failure caused.
 func (f *fold) obstacleUncertainty(o obstacleOccurrence) time.Duration {
 	if o.from.row().sandbox {
 		return 0
@@ -147,11 +151,11 @@ func (f *fold) obstacleUncertainty(o obstacleOccurrence) time.Duration {
 	return o.dueBy().sub(o.earliest)
 }
 
-// afterLastObstacle is how long something else may have been in the way after the last obstacle before the sandbox.
+// afterLastObstacle is how long something else may have been in the way between the last obstacle and the sandbox.
 func (f *fold) afterLastObstacle() time.Duration {
 	last := f.obstacles[len(f.obstacles)-1]
 	if last.from.row().sandbox || last.until() == maxInstant {
-		return 0 // the kubelet goes on with the sandbox
+		return 0 // the kubelet continues with the sandbox
 	}
 	return last.until().sub(last.latest) + retrySlack
 }

@@ -2,19 +2,20 @@ package timeline
 
 import "slices"
 
-// crashLoop is what a container's status says in back-off, though only for a part of it: the kubelet leaves the status at
-// the run's end until it tries again.
+// crashLoop is the reason in a container's status during back-off, but only in a part of it: the kubelet leaves the
+// status at the run's end until its next attempt.
 const crashLoop = "CrashLoopBackOff"
 
-// phaseCandidates is what a pod is in whose next mark has not come.
+// phaseCandidates is the phases that a stretch of time may be, with their container and attempt.
 type phaseCandidates struct {
 	phases    []Phase
 	container string
 	attempt   uint16
 }
 
-// openPhase is the first step without evidence, of the first container that is not done. Work on a main container comes
-// before the wait for another one's next run, as on the path. What ended later than until ran then.
+// openPhase is the first step without evidence, of the first container that is not done. Work on a main container
+// comes before the wait for another container's next run, as on the path. A run that ended after until was running
+// then.
 func (f *fold) openPhase(until instant) phaseCandidates {
 	if f.nothingStarted() {
 		return *f.nextStep(f.pod)
@@ -51,7 +52,7 @@ func (f *fold) openPhase(until instant) phaseCandidates {
 	return phaseCandidates{phases: []Phase{PhaseKubeletSync}}
 }
 
-// nextRun is the wait for a container to run again; nil if it did not crash, or not by itself.
+// nextRun is the wait for a container's next run; nil if it did not crash, or did not end by itself.
 func (f *fold) nextRun(c *Container, until instant) *phaseCandidates {
 	if !f.restarts(c) && c.WaitingReason != crashLoop {
 		return nil
@@ -69,13 +70,13 @@ func (f *fold) nextRun(c *Container, until instant) *phaseCandidates {
 	return &phaseCandidates{[]Phase{phase}, c.Name, attempt}
 }
 
-// nothingStarted says that no container shows any sign of work yet.
+// nothingStarted reports whether there is no sign of work on any container.
 func (f *fold) nothingStarted() bool {
 	return !slices.ContainsFunc(f.bounds, func(b bound) bool { return b.key.container != podWide }) &&
 		f.bounds.find(markKey{podWide, f.lastAttempt(podWide, MarkSandboxRunning), MarkSandboxRunning}) == nil
 }
 
-// nextStep is the first step after the last known one; nil when the last one is known.
+// nextStep is the first step after the last known one; nil if the last step is known.
 func (f *fold) nextStep(c chain) *phaseCandidates {
 	next := 0
 	for i, s := range c.steps {
@@ -90,7 +91,7 @@ func (f *fold) nextStep(c chain) *phaseCandidates {
 	w := &phaseCandidates{[]Phase{c.steps[next].phase}, c.container, key.attempt}
 	w.add(c.steps[next].also...)
 	if n := len(f.obstacles); key.mark == MarkSandboxBegun && n > 0 && f.bounds.find(retryMark(n-1)) == nil {
-		return w // the kubelet tries again because of what made the last one fail
+		return w // the kubelet retries because of what made the last attempt fail
 	}
 	for _, s := range c.steps[next+1:] {
 		if !reportedOnlyAfter(key.mark, s.key.mark) {
@@ -102,7 +103,7 @@ func (f *fold) nextStep(c chain) *phaseCandidates {
 	return w
 }
 
-// add adds phases that it may be as well.
+// add adds phases that are also possible.
 func (w *phaseCandidates) add(phases ...Phase) {
 	for _, p := range phases {
 		if !slices.Contains(w.phases, p) {
@@ -111,9 +112,9 @@ func (w *phaseCandidates) add(phases ...Phase) {
 	}
 }
 
-// reportedOnlyAfter says that nobody tells of the first mark before the second has come, so that while
-// both are unknown the pod may be on its way to either: a runtime shows a sandbox once it runs, and
-// the answer to a pull is what tells when it began.
+// reportedOnlyAfter reports whether the first mark is reported only after the second. While both are unknown the pod
+// may be on its way to either: a runtime shows a sandbox once it runs, and the answer to a pull says when the pull
+// began.
 func reportedOnlyAfter(first, second Mark) bool {
 	switch first {
 	case MarkSandboxBegun:
@@ -126,8 +127,8 @@ func reportedOnlyAfter(first, second Mark) bool {
 	return false
 }
 
-// restarts says that the container's latest run ended, and that the kubelet will start it again: because it failed, or because it
-// is to run always.
+// restarts reports whether the container's latest run ended and the kubelet will start it again, because it failed
+// or because it always restarts.
 func (f *fold) restarts(c *Container) bool {
 	index := f.index(c.Name)
 	last := f.lastAttempt(index, MarkContainerCreated, MarkRunning, MarkFinished)

@@ -5,16 +5,16 @@ import (
 	"slices"
 )
 
-// maxTighteningRounds bounds the passes over the order of marks; news travels one sequence a pass, so
-// few are ever needed, and stopping early leaves wider but still true intervals.
+// maxTighteningRounds limits the passes over the order of marks. A change propagates by one sequence per pass, so a
+// few suffice. Stopping early leaves wider intervals, not false ones.
 const maxTighteningRounds = 8
 
-// sequence is marks that must follow each other, as far as they are known.
+// sequence is the known marks of those that must follow each other.
 type sequence []*bound
 
 // sequences is the order that the kubelet keeps: pod steps, init containers one after the other, then the main
-// containers, then readiness. Main containers have no order among themselves: after a failure the kubelet
-// goes on with the next.
+// containers, then readiness. Main containers are not ordered among themselves, because after a failure the kubelet
+// continues with the next one.
 func (f *fold) sequences() []sequence {
 	gate := f.along(f.pod.steps)
 	all := append(make([]sequence, 0, 8+3*len(f.containers)),
@@ -56,9 +56,9 @@ func (f *fold) sequences() []sequence {
 	return append(all, f.along(f.ready.steps))
 }
 
-// workOrder is the order of the kubelet's work on main containers whose pull nothing but the runtime's stores tells of: it takes a
-// container from its pull to its start in one go (pkg/kubelet/kuberuntime, startContainer), so what ran before that one
-// was created ran before its pull, too.
+// workOrder is the order of the kubelet's work on main containers whose pull only the runtime's stores date. The
+// kubelet takes a container from its pull to its start without interruption (pkg/kubelet/kuberuntime,
+// startContainer). So a container that ran before this one was created also ran before this one's pull.
 func (f *fold) workOrder() []sequence {
 	var all []sequence
 	for _, c := range f.containers {
@@ -98,8 +98,8 @@ func (f *fold) along(steps []step) sequence {
 	return s
 }
 
-// firstSuccess is how many of an init container's steps lead to its first successful end, after which
-// the kubelet goes on; of other containers, and of one that did not succeed, all do.
+// firstSuccess is the number of steps of an init container up to its first success, after which the kubelet
+// continues. It is all steps for other containers, and for one that did not succeed.
 func (f *fold) firstSuccess(c *Container, steps []step) int {
 	if c.Kind != KindInit {
 		return len(steps)
@@ -116,8 +116,8 @@ func (f *fold) firstSuccess(c *Container, steps []step) int {
 	return len(steps)
 }
 
-// endsBeforeFailure is the end of each container before the pod's failure: the kubelet calls a pod failed when all
-// have ended (since 1.27; before, an evicted one at once, which their stamps then tell).
+// endsBeforeFailure orders the end of each container before the pod's failure: the kubelet reports a pod as failed
+// when all containers have ended. Before 1.27 it reported an evicted pod at once, which the timestamps then show.
 func (f *fold) endsBeforeFailure() []sequence {
 	failed := f.bounds.find(podMark(MarkFailed))
 	if failed == nil {
@@ -132,8 +132,8 @@ func (f *fold) endsBeforeFailure() []sequence {
 	return all
 }
 
-// tighten narrows the bounds of marks that must follow each other, until nothing changes. It returns what
-// contradicts the order and stays as it is.
+// tighten narrows the bounds of marks that must follow each other, until nothing changes. It returns the
+// contradictions to the order, which stay as they are.
 func tighten(sequences []sequence) []markConflict {
 	broken := relaxControlPlane(sequences)
 	first := len(broken)
@@ -152,8 +152,8 @@ func tighten(sequences []sequence) []markConflict {
 	return broken
 }
 
-// relaxControlPlane makes room below a control plane's stamp that is later than the node's evidence of what followed:
-// the clocks differ, and as far off as the stamp is, the truth may be.
+// relaxControlPlane extends a control plane's timestamp that is later than the node's evidence of what followed. The
+// clocks differ, and the truth may be off by as much as the timestamp is.
 func relaxControlPlane(sequences []sequence) (broken []markConflict) {
 	for _, s := range sequences {
 		for i, b := range s {
@@ -174,8 +174,8 @@ func relaxControlPlane(sequences []sequence) (broken []markConflict) {
 	return broken
 }
 
-// order tightens the marks of one sequence; it says whether anything changed. Marks that contradict the
-// order stay as they are and are returned.
+// order tightens the marks of one sequence and reports whether anything changed. It returns marks that contradict
+// the order, which stay as they are.
 func (s sequence) order() (changed bool, broken []markConflict) {
 	var before *bound
 	for _, b := range s {
@@ -186,7 +186,7 @@ func (s sequence) order() (changed bool, broken []markConflict) {
 				continue
 			}
 			if before.latest > b.latest {
-				// The one that follows came to its own end no later, so the end is where this one leans.
+				// The mark that follows is at its own end at the latest, so this one leans to that end.
 				before.latest, changed = b.latest, true
 				if before.lean == leanNone || before.lean == leanSlack {
 					before.lean = leanLatest
@@ -201,8 +201,8 @@ func (s sequence) order() (changed bool, broken []markConflict) {
 	return changed, broken
 }
 
-// orderEstimates keeps the estimates, too, in the order of their marks: a bound may reach past the estimate
-// of the mark that follows.
+// orderEstimates also keeps the estimates in the order of their marks, because a bound may reach beyond the estimate
+// of the next mark.
 func orderEstimates(sequences []sequence) {
 	for range maxTighteningRounds {
 		changed := false
@@ -221,7 +221,7 @@ func (s sequence) orderEstimates() (changed bool) {
 		if after != nil {
 			limit := after.estimate()
 			if limit < b.earliest {
-				continue // a contradiction, which order has told
+				continue // a contradiction that order has reported
 			}
 			if limit < b.estimate() {
 				b.notAfter, changed = limit, true

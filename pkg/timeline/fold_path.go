@@ -5,21 +5,20 @@ import (
 	"slices"
 )
 
-// boundary is a known mark on the path, with the phases that lie between the mark before it and
-// itself: one, or several that evidence cannot tell apart.
+// boundary is a known mark on the path, with the phases between the previous mark and itself: one phase, or several
+// that the evidence cannot separate.
 type boundary struct {
 	bound      *bound
 	phases     []Phase
 	container  string
 	attempt    uint16
-	from       instant // the mark before it in its own chain
-	concurrent bool    // it comes to pass beside the kubelet's work
+	from       instant // the previous mark in its own chain
+	concurrent bool    // it happens in parallel with the kubelet's work
 }
 
-// path is every known boundary from scheduling to readiness in the order of time. A container's
-// boundaries keep their own phases, so that work on one container during another's back-off is
-// charged to the work; a container that ends while the kubelet works on another is no boundary at all,
-// because the kubelet goes on with that work first.
+// path is every known boundary from scheduling to readiness, in order of time. A container's boundaries keep their
+// own phases, so that work on one container during another's back-off is charged to the work. The end of a container
+// while the kubelet works on another is not a boundary, because the kubelet finishes that work first.
 func (f *fold) path() []boundary {
 	path, pending := f.appendBoundaries(make([]boundary, 0, len(f.bounds)), f.pod)
 	first := len(path)
@@ -38,15 +37,15 @@ func (f *fold) path() []boundary {
 	})
 	f.shareUnordered(work)
 	if len(work) > 0 && len(pending) > 0 {
-		// What the pod's own steps left untold lies before the first sign of a container.
+		// The pending steps of the pod lie before the first sign of a container.
 		work[0].phases, work[0].container = union(pending, work[0].phases), ""
 	}
-	return path[1 : first+len(work)] // the first is creation itself
+	return path[1 : first+len(work)] // the first boundary is the creation
 }
 
-// shareUnordered charges what lies before a mark that is known to a second only, and before marks of other main
-// containers that may as well have come first, to all of them: in which order the kubelet worked on them nobody
-// tells.
+// shareUnordered handles marks of main containers that are known only to the second. What lies before such a mark,
+// and before marks of other main containers that may have come first, is charged to all of them, because nothing
+// shows in which order the kubelet worked on them.
 func (f *fold) shareUnordered(work []boundary) {
 	vague := func(b *boundary) bool { return b.bound.latest-b.bound.earliest > 2*eventSlack && f.ofMain(b) }
 	if !slices.ContainsFunc(work, func(b boundary) bool { return vague(&b) }) {
@@ -66,7 +65,7 @@ func (f *fold) shareUnordered(work []boundary) {
 	}
 }
 
-// share adds phases that may lie before the boundary as well.
+// share adds phases that may also lie before the boundary.
 func (b *boundary) share(phases []Phase) {
 	for _, p := range phases {
 		if !slices.Contains(b.phases, p) {
@@ -75,25 +74,25 @@ func (b *boundary) share(phases []Phase) {
 	}
 }
 
-// ofMain says that a boundary is the kubelet's work on a main container.
+// ofMain reports whether a boundary is the kubelet's work on a main container.
 func (f *fold) ofMain(b *boundary) bool {
 	return !b.concurrent && b.bound.key.container != podWide && slices.ContainsFunc(f.containers, func(c *Container) bool {
 		return c.Kind == KindMain && c.Name == b.container
 	})
 }
 
-// awaitsStart says that a boundary ends a run of a sidecar whose startup probe has not succeeded yet: the kubelet works on no container
-// after it until then.
+// awaitsStart reports whether a boundary ends a run of a sidecar whose startup probe has not succeeded yet. Until
+// then the kubelet works on no later container.
 func (f *fold) awaitsStart(b *boundary) bool {
 	return b.phases[0] == PhaseFailedRun && slices.ContainsFunc(f.containers, func(c *Container) bool {
 		return c.Kind == KindSidecar && c.StartupProbe && c.Name == b.container
 	})
 }
 
-// mayBeDuringWork says that it ends what goes on without the kubelet.
+// mayBeDuringWork reports whether the boundary ends something that does not need the kubelet.
 func (b boundary) mayBeDuringWork() bool { return b.phases[0] == PhaseFailedRun || b.concurrent }
 
-// duringWork says that b ends a run inside a stretch of the kubelet's work on another container.
+// duringWork reports whether b ends a run while the kubelet works on another container.
 func (b boundary) duringWork(all []boundary) bool {
 	if !b.mayBeDuringWork() {
 		return false
@@ -109,14 +108,14 @@ func (b boundary) duringWork(all []boundary) bool {
 	})
 }
 
-// addPhase adds a phase to those since first, unless it is one of them or none.
+// addPhase adds a non-empty phase to those from index first, unless it is already there.
 func (f *fold) addPhase(first int, phase Phase) {
 	if phase != "" && !slices.Contains(f.phases[first:], phase) {
 		f.phases = append(f.phases, phase)
 	}
 }
 
-// appendBoundaries adds the known steps of a chain; pending are the phases after the last of them.
+// appendBoundaries adds the known steps of a chain. pending is the phases after the last known step.
 func (f *fold) appendBoundaries(known []boundary, c chain) (all []boundary, pending []Phase) {
 	from := minInstant
 	first := len(f.phases)

@@ -4,13 +4,13 @@ import (
 	"slices"
 )
 
-// end says how far start-up has come and where it ends.
+// end returns the state of the start-up and where it ends.
 func (f *fold) end(path []boundary) (State, *bound) {
 	if b := f.bounds.find(podMark(MarkReady)); b != nil {
 		return StateReady, b
 	}
 	if b := f.bounds.find(podMark(MarkSucceeded)); b != nil {
-		// Start-up was over when the last container ran; how long it ran is its own business.
+		// The start-up ended when the last container began to run. How long it ran does not count.
 		for _, last := range slices.Backward(path) {
 			if last.bound.key.mark == MarkRunning {
 				return StateSucceeded, last.bound
@@ -21,7 +21,7 @@ func (f *fold) end(path []boundary) (State, *bound) {
 	failed, deleted := f.bounds.find(podMark(MarkFailed)), f.bounds.find(podMark(MarkDeleted))
 	switch {
 	case deleted != nil && (failed == nil || deleted.estimate() < failed.estimate()):
-		return StateDeleted, deleted // that its containers then fail is what deletion does
+		return StateDeleted, deleted // the deletion makes the containers fail
 	case failed != nil:
 		return StateFailed, failed
 	}
@@ -32,27 +32,27 @@ func (f *fold) end(path []boundary) (State, *bound) {
 	return StateStarting, &bound{earliest: f.asOf, latest: f.asOf}
 }
 
-// spans partitions the time from start to end: every stretch between two neighboring boundaries is
-// one phase. A step that took no time is one too: its error says how sure that is.
+// spans partitions the time from start to end: each stretch between two neighboring boundaries is one phase. A step
+// without duration is a phase, too; its error says how sure that is.
 func (f *fold) spans(path []boundary, start, end *bound, state State) []Span {
 	spans := make([]Span, 0, len(path)+1)
 	from := start
 	to := max(end.estimate(), start.estimate())
 	for _, b := range path {
 		if b.bound.estimate() > to && b.phases[0] == PhaseFailedRun {
-			continue // it still ran at the end
+			continue // it was still running at the end
 		}
 		at := min(b.bound.estimate(), to)
 		if at < from.estimate() {
-			continue // overtaken by other work
+			continue // other work came first
 		}
 		if at == from.estimate() && b.phases[0] == PhaseKubeletSync {
-			from = b.bound // a gap of no length; what follows begins where it ended
+			from = b.bound // a gap without duration: the next phase begins where it ended
 			continue
 		}
 		until := b.bound
 		if b.bound.estimate() > to {
-			until = end // cut short by it
+			until = end // the end cuts it short
 		}
 		w := phaseCandidates{b.phases, b.container, b.attempt}
 		if f.runsMissing(from.key, b.bound.key) {
@@ -81,8 +81,8 @@ func (f *fold) spans(path []boundary, start, end *bound, state State) []Span {
 	return spans
 }
 
-// runsMissing says that runs that were not kept lie between one container's mark and the mark of what follows: the containers
-// after it had to wait for it to pass, and in none of its runs that are known it did.
+// runsMissing reports whether runs that were not kept lie between a container's mark and the next mark: later
+// containers had to wait for a success of this one, and none of its known runs succeeded.
 func (f *fold) runsMissing(from, next markKey) bool {
 	if from.container == podWide || from.container == next.container || !f.e.containers[from.container].overflow {
 		return false
@@ -109,17 +109,18 @@ func (f *fold) span(from, to *bound, until instant, w phaseCandidates) Span {
 	return s
 }
 
-// failedAfterRun says that a pod that failed did so with the end of a run: the kubelet runs nothing again, and what is left is the
-// way to its status. Not so if the container waited for its next run when something else ended the pod.
+// failedAfterRun reports whether a failed pod failed at the end of a run. Then the kubelet runs nothing again, and
+// the rest is the time until its status. It is false if the container waited for its next run when something else
+// ended the pod.
 func (f *fold) failedAfterRun(k markKey) bool {
 	return k.mark == MarkFinished && !slices.ContainsFunc(f.containers, func(c *Container) bool {
 		return c.Name == f.name(k) && c.WaitingReason == crashLoop
 	})
 }
 
-// charge names a stretch that may hold several phases. Neighbors of one cause go under the first one's
-// name, and so do the kubelet's and the runtime's, who work hand in hand. Where different parties could be
-// to blame, nobody is.
+// charge names a stretch that may hold several phases. Neighbors with the same cause get the name of the first one.
+// So do the kubelet and the runtime, who work together. If different parties may be to blame, the phase is
+// unattributed.
 func charge(phases []Phase) (name Phase, merged []Phase) {
 	party := func(p Phase) Cause {
 		if cause := CauseOf(p); cause != CauseRuntime {

@@ -4,28 +4,28 @@ import (
 	"slices"
 )
 
-// step is one mark on the way to ready, with the phase that ends there.
+// step is one mark on the way to ready, with the phase that it ends.
 type step struct {
 	key      markKey
-	previous bool // the phase is about the container before the chain's own
-	undated  bool // evidence does not tell when, only that it was before what follows: no boundary
-	optional bool // nobody may ever tell of this mark, which is then no evidence missing
+	previous bool // the phase belongs to the container before the chain's own
+	undated  bool // known only to be before what follows: not a boundary
+	optional bool // there may never be evidence of this mark, so it does not count as missing
 	phase    Phase
 	also     []Phase // other phases that may be in there
 }
 
-// chain is the steps of the pod's common part or of one container, in the order the kubelet takes them.
+// chain is the steps of the pod, or of one container, in the kubelet's order.
 type chain struct {
-	container string // empty for the pod's own
+	container string // empty for the pod
 	steps     []step
-	attempt   uint16 // of the container, where a step's mark is the pod's
-	probes    bool   // it is the way from the last start to readiness
+	attempt   uint16 // the container's attempt for steps whose mark is the pod's
+	probes    bool   // it leads from the last start to readiness
 }
 
-// concurrent says that a step comes to pass beside the kubelet's work.
+// concurrent reports whether a step happens in parallel with the kubelet's work.
 func (c *chain) concurrent(s step) bool { return c.probes && s.key.mark == MarkStarted }
 
-// podSteps is the way to the first sandbox that ran. Of several sandboxes before it the first begins.
+// podSteps leads to the first sandbox that ran. Of several sandboxes before that, the first one is the begin.
 func (f *fold) podSteps() chain {
 	ran := f.firstSandbox()
 	steps := append(make([]step, 0, 8), step{key: podMark(MarkCreated)})
@@ -37,7 +37,7 @@ func (f *fold) podSteps() chain {
 	return chain{steps: f.appendSandboxStart(steps, ran)}
 }
 
-// containerSteps is the way of one container to running, and of an init container to its end.
+// containerSteps leads to a container's run, and for an init container to its end.
 func (f *fold) containerSteps(c *Container) chain {
 	index := f.index(c.Name)
 	steps := f.pullSteps(c)
@@ -46,7 +46,7 @@ func (f *fold) containerSteps(c *Container) chain {
 	}
 	last := f.lastAttempt(index, MarkConfigRefused, MarkCreateFailed, MarkContainerCreated, MarkRunning, MarkFinished)
 	if c.Kind == KindSidecar && len(f.sandboxes) == 0 {
-		// Once it has started, the kubelet goes on; that it restarts later is no part of the way.
+		// Once a sidecar has started, the kubelet continues. Its later restarts are not part of the way.
 		last = f.firstAttempt(index, MarkStarted, last)
 	}
 	ended := PhaseFailedRun
@@ -58,7 +58,7 @@ func (f *fold) containerSteps(c *Container) chain {
 		if attempt > 0 {
 			create.phase = beforeRun(attempt)
 			if c.PullPolicy == PullAlways {
-				create.also = alsoPull // it asks the registry again, which no evidence here dates
+				create.also = alsoPull // the kubelet asks the registry again, which no evidence here dates
 			}
 		}
 		refused, why := f.createFailure(index, attempt)
@@ -96,8 +96,9 @@ func (f *fold) containerSteps(c *Container) chain {
 	return chain{container: c.Name, steps: steps}
 }
 
-// createFailure is the mark at which the kubelet first could not make a container for a run, and what it may have waited for since
-// then: its reason tells the configuration from all else, but what fails to be created may be configured so.
+// createFailure returns the mark at which the kubelet first could not create a container for a run, and what it may
+// have waited for since. The reason in the status separates configuration from everything else, but a failed
+// creation may also be caused by the configuration.
 func (f *fold) createFailure(index int16, attempt uint16) (first markKey, why []Phase) {
 	config, failed := markKey{index, attempt, MarkConfigRefused}, markKey{index, attempt, MarkCreateFailed}
 	c, r := f.bounds.find(config), f.bounds.find(failed)
@@ -114,9 +115,10 @@ func (f *fold) createFailure(index int16, attempt uint16) (first markKey, why []
 	return failed, []Phase{PhaseContainerConfig, PhaseContainerCreate}
 }
 
-// killed says that the kubelet ended a run when it ended the pod, of which the pod's reason tells (Evicted, DeadlineExceeded,
-// Preempting, Terminated …): a pod whose runs all failed has none. While the kubelet waits for containers to end it
-// writes no status (pkg/kubelet, SyncTerminatingPod), so a run that was seen to have ended before had done so by itself.
+// killed reports whether the kubelet ended a run when it ended the pod, according to the pod's reason (Evicted,
+// DeadlineExceeded, Preempting, Terminated …). A pod whose runs all failed has no reason. While the kubelet waits
+// for containers to end it writes no status (pkg/kubelet, SyncTerminatingPod), so a run that was seen to end before
+// that ended by itself.
 func (f *fold) killed(index int16, attempt uint16) bool {
 	if !f.failed() || f.e.pod.Reason == "" {
 		return false
@@ -126,8 +128,8 @@ func (f *fold) killed(index int16, attempt uint16) bool {
 	return !seen || ended >= failed
 }
 
-// untilKilled is what a container was in when the kubelet ended it: on its way to ready, if it was not, and if the kubelet had
-// started all there were.
+// untilKilled is the step that a container was in when the kubelet ended it: the way to ready, if the container was
+// not ready and all main containers had been started.
 func (f *fold) untilKilled(c *Container, attempt uint16) []step {
 	index := f.index(c.Name)
 	allRan := !slices.ContainsFunc(f.containers, func(o *Container) bool {
@@ -139,7 +141,7 @@ func (f *fold) untilKilled(c *Container, attempt uint16) []step {
 	started := markKey{index, attempt, MarkStarted}
 	finished := step{key: markKey{index, attempt, MarkFinished}, phase: probePhase(c.ReadinessProbe, PhaseReadinessProbe)}
 	switch {
-	case !c.StartupProbe || c.Kind == KindSidecar: // whose startup probe is on the way to the others
+	case !c.StartupProbe || c.Kind == KindSidecar: // a sidecar's startup probe is on the way to the other containers
 		return []step{finished}
 	case f.bounds.find(started) == nil:
 		finished.phase = PhaseStartupProbe
@@ -148,8 +150,8 @@ func (f *fold) untilKilled(c *Container, attempt uint16) []step {
 	return []step{{key: started, phase: PhaseStartupProbe}, finished}
 }
 
-// beforeRun is what lies before another run of a container. The kubelet restarts it at once the first time, and after a
-// back-off from then on, whatever its exit code is (pkg/kubelet/kuberuntime, doBackOff).
+// beforeRun is the phase before another run of a container. The kubelet restarts it at once the first time, and
+// after that with a back-off, whatever its exit code (pkg/kubelet/kuberuntime, doBackOff).
 func beforeRun(attempt uint16) Phase {
 	if attempt == 1 {
 		return PhaseKubeletSync
@@ -157,7 +159,7 @@ func beforeRun(attempt uint16) Phase {
 	return PhaseCrashBackoff
 }
 
-// before is the container that the kubelet turns to before the one of that name; nil if that is the first.
+// before is the container that the kubelet works on before the named one; nil for the first.
 func (f *fold) before(name string) *Container {
 	i := slices.IndexFunc(f.containers, func(c *Container) bool { return c.Name == name })
 	if i <= 0 {
@@ -166,16 +168,16 @@ func (f *fold) before(name string) *Container {
 	return f.containers[i-1]
 }
 
-// isLast says that the kubelet starts no container after this one.
+// isLast reports whether the kubelet starts no container after this one.
 func (f *fold) isLast(c *Container) bool { return f.containers[len(f.containers)-1].Name == c.Name }
 
-// latestOf is a container's mark in the last attempt that it is known for; nil when it is not known.
+// latestOf is a container's mark of the last attempt with evidence; nil if there is none.
 func (f *fold) latestOf(c *Container, m Mark) *bound {
 	index := f.index(c.Name)
 	return f.bounds.find(markKey{index, f.lastAttempt(index, m), m})
 }
 
-// lastAttempt is the highest attempt that any of the marks is known for.
+// lastAttempt is the highest attempt with evidence of any of the marks.
 func (f *fold) lastAttempt(container int16, marks ...Mark) uint16 {
 	var last uint16
 	for _, mark := range marks {
@@ -190,7 +192,7 @@ func (f *fold) lastAttempt(container int16, marks ...Mark) uint16 {
 	return last
 }
 
-// firstAttempt is the lowest attempt that the mark is known for, or the given one when it is not known.
+// firstAttempt is the lowest attempt with evidence of the mark; otherwise if there is none.
 func (f *fold) firstAttempt(container int16, mark Mark, otherwise uint16) uint16 {
 	i := searchConstraints(f.constraints, markKey{container: container, mark: mark})
 	if i < len(f.constraints) && f.constraints[i].key.container == container && f.constraints[i].key.mark == mark {

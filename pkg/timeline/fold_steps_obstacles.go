@@ -5,9 +5,9 @@ import (
 	"time"
 )
 
-// obstacleSteps is the way from the kubelet's taking the pod up to the sandbox that came to run, where Events tell of
-// obstacles. Between two of them the pod waited for what either names, and for every volume that the kubelet had not
-// tried to mount again by then.
+// obstacleSteps leads from the kubelet's pickup to the sandbox that ran, if Events report obstacles. Between two of
+// them the pod waited for what either of them names, and for every volume that the kubelet had not tried to mount
+// again by then.
 func (f *fold) obstacleSteps(begun step) []step {
 	steps := make([]step, 0, len(f.obstacles)+2)
 	phases := f.phasesBeforeFirst(begun)
@@ -33,11 +33,13 @@ func (f *fold) obstacleSteps(begun step) []step {
 	return mergeRepeated(append(steps, ahead))
 }
 
-// firstCheck is how long after it took a pod up the kubelet first looks for its volumes and the network, at the latest and as a rule.
+// firstCheck usually bounds the time from the kubelet's pickup of a pod to its first check of the volumes and the
+// network.
 const firstCheck = instant(2 * time.Second)
 
-// phasesBeforeFirst is what a pod may have waited for from when the kubelet took it up until the first obstacle was named. One that was
-// there when the kubelet first looked was there before; of one that was named later nothing tells since when it was.
+// phasesBeforeFirst is what a pod may have waited for between the kubelet's pickup and the first obstacle. An
+// obstacle that was there at the kubelet's first check was there before. If it was reported later, its begin is
+// unknown.
 func (f *fold) phasesBeforeFirst(begun step) []Phase {
 	first, acknowledged := f.obstacles[0], f.bounds.find(podMark(MarkAcknowledged))
 	phases := first.from.row().before
@@ -47,11 +49,12 @@ func (f *fold) phasesBeforeFirst(begun step) []Phase {
 	return union(phases, []Phase{begun.phase}, begun.also, []Phase{PhaseKubeletSync, PhaseAPIServer})
 }
 
-// phasesBetween is what a pod waited for from one obstacle until an instant at which another one was named, if any was.
+// phasesBetween is what a pod waited for between one obstacle and an instant at which the next one, if any, was
+// reported.
 func (f *fold) phasesBetween(o obstacleOccurrence, until instant, next *obstacleEvent) []Phase {
 	phases := slices.Clone(o.from.row().phases)
 	if o.from.runtime && next == nil && o.latest == o.from.last.latest {
-		phases = append(phases, PhaseVolumes) // the network may have become ready at once, and the kubelet have seen it
+		phases = append(phases, PhaseVolumes) // the network may have become ready at once, and the kubelet may have seen that
 	}
 	add := func(h *obstacleEvent) {
 		for _, p := range h.row().phases {
@@ -63,7 +66,7 @@ func (f *fold) phasesBetween(o obstacleOccurrence, until instant, next *obstacle
 	if next != nil {
 		add(next)
 		if next.row().sandbox && o.from.row().sandbox && next.first.earliest-o.latest > instant(podRetry+retrySlack) {
-			for _, p := range next.row().before { // the try that failed took long, with whatever comes before what failed
+			for _, p := range next.row().before { // the failed attempt took long, including the steps before the one that failed
 				if p != PhaseVolumes && !slices.Contains(phases, p) {
 					phases = append(phases, p)
 				}
@@ -79,20 +82,20 @@ func (f *fold) phasesBetween(o obstacleOccurrence, until instant, next *obstacle
 	return phases
 }
 
-// phasesAfterRetry is what a pod may have waited for after the kubelet was due to try again and before it named the next obstacle.
+// phasesAfterRetry is what a pod may have waited for between the kubelet's next attempt and the next obstacle.
 func (f *fold) phasesAfterRetry(begun step, before, next obstacleOccurrence) []Phase {
 	return union([]Phase{begun.phase}, begun.also, before.from.row().phases, next.from.row().before, []Phase{PhaseKubeletSync}, f.unreportedObstacles())
 }
 
-// stepToSandbox is the step to a sandbox after the kubelet should have tried again: the obstacle may have been there for longer, if
-// Events were lost, or something else was in the way.
+// stepToSandbox is the step to a sandbox after the time of the kubelet's next attempt. The obstacle may have lasted
+// longer if Events were lost, or something else was in the way.
 func (f *fold) stepToSandbox(begun step, obstacles []Phase) step {
 	ahead := stepWith(begun.key, union([]Phase{begun.phase}, begun.also, obstacles, []Phase{PhaseKubeletSync}, f.unreportedObstacles()))
 	ahead.undated = begun.undated
 	return ahead
 }
 
-// mergeRepeated makes one stretch of those between which an obstacle was only named again.
+// mergeRepeated merges the stretches between reports of the same obstacle.
 func mergeRepeated(steps []step) []step {
 	for i := range steps[:len(steps)-1] {
 		s, next := &steps[i], &steps[i+1]
@@ -117,12 +120,12 @@ func union(lists ...[]Phase) []Phase {
 	return all
 }
 
-// spamLimit is of how many Events about one pod a kubelet's client drops the next, but for one every five minutes
-// (client-go, tools/record, defaultSpamBurst).
+// spamLimit is the number of Events about one pod after which the kubelet's client drops further ones, except one
+// every five minutes (client-go, tools/record, defaultSpamBurst).
 const spamLimit = 25
 
-// unreportedObstacles is what may have held a pod up unnamed, because the kubelet had made as many Events as its client lets through; nothing
-// if it had not.
+// unreportedObstacles is what may have held the pod up without an Event, because the kubelet had created as many
+// Events as its client lets through; nil if it had not.
 func (f *fold) unreportedObstacles() []Phase {
 	made := 0
 	for _, h := range f.obstacleEvents {

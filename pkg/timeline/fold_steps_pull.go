@@ -2,8 +2,8 @@ package timeline
 
 import "github.com/podlapse/podlapse/pkg/imagepull"
 
-// waitForWork is what passes before the kubelet turns to a container: the post-start hook of the one before, if
-// that has one.
+// waitForWork is the time before the kubelet starts working on a container: the post-start hook of the previous
+// container, if it has one.
 func (f *fold) waitForWork(c *Container) step {
 	if before := f.before(c.Name); before != nil && before.PostStartHook {
 		return step{phase: PhasePostStartHook, previous: true}
@@ -11,11 +11,11 @@ func (f *fold) waitForWork(c *Container) step {
 	return step{phase: PhaseKubeletSync}
 }
 
-// pullSteps is what comes before a container is created. Of an image that was there, only the kubelet may
-// tell, with an Event, when it found it. One that must not be pulled may be refused before it is found.
+// pullSteps is the steps before a container is created. If the image was present, only an Event may say when the
+// kubelet found it. An image that must not be pulled may be refused before it is found.
 func (f *fold) pullSteps(c *Container) []step {
 	index, attempts, wait := f.index(c.Name), f.attemptsOf(c), f.waitForWork(c)
-	steps := make([]step, 0, 4*len(attempts)+4) // with those of a run
+	steps := make([]step, 0, 4*len(attempts)+4) // with the steps of a run
 	if inspected := (markKey{index, 0, MarkInspectFailed}); f.bounds.find(inspected) != nil {
 		wait.key = inspected
 		steps = append(steps, wait)
@@ -29,7 +29,7 @@ func (f *fold) pullSteps(c *Container) []step {
 		if i > 0 {
 			wait = step{phase: PhaseImageBackoff}
 			if attempts[i-1].failure == imagepull.FailureInvalidReference {
-				wait.phase = PhaseContainerConfig // a name that is none becomes none by trying again
+				wait.phase = PhaseContainerConfig // retrying does not make an invalid name valid
 			}
 		}
 		if a.outcome == imagepull.OutcomePresent {

@@ -1,7 +1,7 @@
 package timeline
 
-// readySteps is the way from the last container's start to the pod's readiness, along the container
-// that became ready last. It has no steps while no container was seen ready.
+// readySteps leads from the last container's start to the pod's readiness, along the container that became ready
+// last. It has no steps if no container was seen ready.
 func (f *fold) readySteps() chain {
 	last := f.readyLast()
 	if last == nil {
@@ -18,21 +18,22 @@ func (f *fold) readySteps() chain {
 		gates = PhaseReadinessGates
 	}
 	steps := make([]step, 0, 3)
-	// Without such a probe the kubelet calls a container started when it runs; a sidecar's is on the way to the others.
+	// Without a startup probe the kubelet reports a container as started when it runs. A sidecar's probe is on the
+	// way to the other containers.
 	if last.StartupProbe && last.Kind != KindSidecar {
 		started := step{key: markKey{index, attempt, MarkStarted}, phase: PhaseStartupProbe}
 		started.undated = name == "" || last.ReadinessProbe && f.sameNews(started.key, podMark(MarkContainersReady))
 		steps = append(steps, started)
 	}
-	// All containers are ready when the last one is, and that moment has a stamp of its own.
+	// All containers are ready when the last one is, and that moment has a timestamp of its own.
 	steps = append(steps,
 		step{key: podMark(MarkContainersReady), phase: probePhase(last.ReadinessProbe, PhaseReadinessProbe), also: also},
 		step{key: podMark(MarkReady), phase: gates})
 	return chain{name, steps, attempt, true}
 }
 
-// sameNews says that both marks were first seen in the same news: which part of the time before it lies between them, nothing
-// tells.
+// sameNews reports whether both marks were first seen in the same news. Then nothing shows how the time before it is
+// divided.
 func (f *fold) sameNews(a, b markKey) bool {
 	first, seen := f.e.arrivalOf(a)
 	second, both := f.e.arrivalOf(b)
@@ -47,8 +48,8 @@ func probePhase(probed bool, phase Phase) Phase {
 	return PhaseKubeletSync
 }
 
-// alsoReadyLast is the phase of another container that may have become ready last just as well, because both were
-// first seen ready in the same news; nil without one.
+// alsoReadyLast is the phase of another container that may also have become ready last, because both were first seen
+// ready in the same news; nil if there is none.
 func (f *fold) alsoReadyLast(last *Container) []Phase {
 	var also Phase
 	for _, c := range f.containers {
@@ -56,8 +57,8 @@ func (f *fold) alsoReadyLast(last *Container) []Phase {
 		probed := c.ReadinessProbe || c.StartupProbe
 		switch {
 		case c.Kind == KindInit || c.Name == last.Name || b == nil || b.latest != f.latestOf(last, MarkContainerReady).latest:
-		case !probed && !last.ReadinessProbe && !last.StartupProbe: // the kubelet's status is to blame either way
-		case !probed && f.ranLongBefore(c, b): // and was ready then
+		case !probed && !last.ReadinessProbe && !last.StartupProbe: // either way the kubelet's status is to blame
+		case !probed && f.ranLongBefore(c, b): // it was ready then
 		case also == "" || c.ReadinessProbe != last.ReadinessProbe:
 			also = probePhase(probed, PhaseReadinessProbe)
 		}
@@ -68,14 +69,15 @@ func (f *fold) alsoReadyLast(last *Container) []Phase {
 	return []Phase{also}
 }
 
-// ranLongBefore says that the container ran longer before it was seen ready than the kubelet needs to write that.
+// ranLongBefore reports whether the container ran longer before it was seen ready than the kubelet needs to report
+// that.
 func (f *fold) ranLongBefore(c *Container, ready *bound) bool {
 	ran := f.latestOf(c, MarkRunning)
 	return ran != nil && ready.latest-ran.latest > instant(statusPatience)
 }
 
-// readyLast is the container that became ready last; of several at once one with a readiness probe. It is nil
-// while none was seen ready.
+// readyLast is the container that became ready last, and of several at once one with a readiness probe. It is nil if
+// none was seen ready.
 func (f *fold) readyLast() *Container {
 	var last *Container
 	var lastAt instant

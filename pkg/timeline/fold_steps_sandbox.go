@@ -2,9 +2,8 @@ package timeline
 
 import "slices"
 
-// appendSandboxStart adds what the runtime does for a sandbox once it was asked: it has the network plugin set up the
-// pod's network, pulls the sandbox image if it is absent, and starts the sandbox container (containerd 2.x,
-// internal/cri/server/sandbox_run.go).
+// appendSandboxStart adds the runtime's work on a sandbox: it calls the network plugin, pulls the sandbox image if
+// it is absent, and starts the sandbox container (containerd 2.x, internal/cri/server/sandbox_run.go).
 func (f *fold) appendSandboxStart(steps []step, attempt uint16) []step {
 	ready := step{key: markKey{podWide, attempt, MarkNetworkReady}, phase: PhaseNetwork}
 	if f.e.pod.HostNetwork {
@@ -13,7 +12,7 @@ func (f *fold) appendSandboxStart(steps []step, attempt uint16) []step {
 	resolved, pulled := markKey{podWide, attempt, MarkSandboxImageResolved}, markKey{podWide, attempt, MarkSandboxImagePulled}
 	switch {
 	case f.bounds.find(pulled) != nil:
-		// Between the network and the answer of the registry no stamp lies.
+		// There is no timestamp between the network setup and the registry's response.
 		begun := step{key: resolved, phase: ready.phase, also: alsoSandboxImage}
 		if f.bounds.find(resolved) == nil {
 			begun.key = pulled
@@ -29,7 +28,7 @@ func (f *fold) appendSandboxStart(steps []step, attempt uint16) []step {
 	return append(steps, ready, step{key: markKey{podWide, attempt, MarkSandboxRunning}, phase: PhaseSandbox})
 }
 
-// Phases that may lie in a step beside its own.
+// Phases that may lie in a step, in addition to its own.
 var (
 	alsoSandboxImage  = []Phase{PhaseSandboxImage}
 	alsoPull          = []Phase{PhasePull}
@@ -39,8 +38,8 @@ var (
 	alsoAnswerDelayed = []Phase{PhaseKubeletSync, PhaseContainerCreate}
 )
 
-// firstSandbox is the attempt of the first sandbox that the runtime saw run; the last one known where it
-// does not tell.
+// firstSandbox is the attempt of the first sandbox that the runtime saw running; the last known attempt if the
+// runtime does not say.
 func (f *fold) firstSandbox() uint16 {
 	for _, c := range f.constraints { // sorted by attempt within a mark
 		if c.key.container == podWide && c.key.mark == MarkSandboxRunning && c.origin <= originStore {
@@ -50,8 +49,8 @@ func (f *fold) firstSandbox() uint16 {
 	return f.lastAttempt(podWide, MarkSandboxBegun, MarkNetworkReady, MarkSandboxRunning)
 }
 
-// laterSandboxes is the way to each sandbox that took the place of one that had run: what was done in
-// that one is lost, and the kubelet begins anew.
+// laterSandboxes leads to each sandbox that replaced one that had run. The work in the old one is lost, and the
+// kubelet begins again.
 func (f *fold) laterSandboxes() []chain {
 	var chains []chain
 	last := f.lastAttempt(podWide, MarkSandboxBegun, MarkNetworkReady, MarkSandboxRunning)
@@ -62,7 +61,7 @@ func (f *fold) laterSandboxes() []chain {
 	return chains
 }
 
-// endedWithSandbox says that a run ended and another sandbox began before the next run was created.
+// endedWithSandbox reports whether a run ended and another sandbox began before the next run was created.
 func (f *fold) endedWithSandbox(index int16, attempt uint16) bool {
 	finished, next := f.bounds.find(markKey{index, attempt, MarkFinished}), f.bounds.find(markKey{index, attempt + 1, MarkContainerCreated})
 	if finished == nil {
@@ -74,12 +73,12 @@ func (f *fold) endedWithSandbox(index int16, attempt uint16) bool {
 	})
 }
 
-// sandboxSteps is the way to the sandbox that came to run. Only Events tell what kept the kubelet from making it, and of
-// sandboxes that failed, since the runtime keeps nothing of them.
+// sandboxSteps leads to the sandbox that ran. Only Events say what prevented it, and report failed sandboxes,
+// because the runtime does not keep them.
 func (f *fold) sandboxSteps() []step {
 	begun := step{key: podMark(MarkSandboxBegun), phase: PhaseVolumes}
 	if b := f.bounds.find(begun.key); b != nil {
-		begun.undated = !b.origins.has(originStore) // the one stamp of other runtimes is from later
+		begun.undated = !b.origins.has(originStore) // other runtimes have one timestamp, which is later
 	}
 	if f.e.pod.ResourceClaims {
 		begun.also = alsoDevice
@@ -96,8 +95,8 @@ func (f *fold) sandboxSteps() []step {
 	return []step{begun}
 }
 
-// pickup is the step to the kubelet's taking the pod up. It hears of the pod as the agent does: if that heard of it late, the API server
-// may have told it late.
+// pickup is the step to the kubelet's pickup of the pod. The kubelet learns of the pod when the agent does. If the
+// agent learned of it late, the API server may have sent it late to both.
 func (f *fold) pickup() step {
 	s := step{key: podMark(MarkAcknowledged), phase: PhaseKubeletPickup}
 	scheduled := f.bounds.find(podMark(MarkScheduled))
@@ -107,8 +106,8 @@ func (f *fold) pickup() step {
 	return s
 }
 
-// sandboxDelayed says that the kubelet took longer to begin with a sandbox than it takes to mount what it serves itself: such volumes are
-// there at once unless it has to wait for the API server, or has no time.
+// sandboxDelayed reports whether the kubelet began with a sandbox later than it takes to mount volumes that it
+// serves itself. Those are mounted at once unless the kubelet waits for the API server or lacks CPU time.
 func (f *fold) sandboxDelayed() bool {
 	begun, acknowledged := f.asOf, f.bounds.find(podMark(MarkAcknowledged))
 	if b := f.bounds.find(podMark(MarkSandboxBegun)); b != nil {

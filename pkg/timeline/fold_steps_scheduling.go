@@ -5,30 +5,32 @@ import (
 	"time"
 )
 
-// schedulingSlack is how long after a pod's creation a scheduler finds out at the latest, as a rule, that no node fits, and
-// how much a scheduling gate has to hold a pod up to be worth a name. The stamps are floored to a second.
+// schedulingSlack usually bounds the time from a pod's creation to the scheduler's result that no node fits. It is
+// also the shortest delay by a scheduling gate that is reported. The timestamps are truncated to seconds.
 const schedulingSlack = instant(time.Second)
 
-// alsoScheduling is what a wait for a node may be where nothing tells a scheduler from the owner of a gate.
+// alsoScheduling is what a wait for a node may also be if nothing separates the scheduler from the owner of a gate.
 var (
 	alsoScheduling = []Phase{PhaseScheduling}
 	alsoEither     = []Phase{PhaseUnschedulable, PhaseScheduling}
 )
 
-// keepGeneration keeps the lowest version of the spec that was seen.
+// keepGeneration keeps the lowest generation of the spec that was seen.
 func (e *Evidence) keepGeneration(generation int64) {
 	if generation > 0 && (e.generation == 0 || generation < e.generation) {
 		e.generation, e.changed = generation, true
 	}
 }
 
-// appendScheduling adds the way from creation to the binding. The agent sees a pod only when it is bound, so what happened
-// before is read off the object:
+// appendScheduling adds the steps from the creation to the binding. The agent sees a pod only once it is bound, so
+// it derives what happened before from the object:
 //
-//   - a scheduler that finds no node writes that into the pod's condition, and so into its managed fields. Only its latest word is
-//     there: until then the pod may have waited for the scheduler itself;
-//   - a scheduler that has chosen a node for a pod whose claim is bound late waits for its volume, and says so nowhere on the object;
-//   - a scheduling gate is removed by a new version of the spec, so a pod of the first version had none that held it up.
+//   - A scheduler that finds no node writes that to the pod's condition, and so to its managed fields. Only the
+//     latest such write is there: until then the pod may have waited for the scheduler itself.
+//   - A scheduler that has chosen a node for a pod whose claim is bound late waits for the volume. The object does
+//     not show that.
+//   - The removal of a scheduling gate creates a new generation of the spec. So no gate held up a pod of the first
+//     generation.
 func (f *fold) appendScheduling(steps []step) []step {
 	bound := step{key: podMark(MarkScheduled), phase: PhaseScheduling}
 	created, refused := f.bounds.find(podMark(MarkCreated)), f.bounds.find(podMark(MarkUnschedulable))
@@ -59,11 +61,12 @@ func (f *fold) appendScheduling(steps []step) []step {
 	return append(steps, bound)
 }
 
-// mayBeGated says that a scheduling gate may have held the pod up.
+// mayBeGated reports whether a scheduling gate may have held the pod up.
 func (f *fold) mayBeGated() bool { return f.e.generation != 1 }
 
-// undatedScheduling is how much of the way from creation to the binding may be somebody else's: what came before a scheduler's word that
-// no node fits; and without a word all of it, unless neither a gate nor such a word can have been there.
+// undatedScheduling is how much of the time from the creation to the binding may belong to another party: the time
+// before the scheduler reported that no node fits; without such a report all of it, unless a gate and such a report
+// are both ruled out.
 func (f *fold) undatedScheduling(s Span) time.Duration {
 	created, bound := f.bounds.find(podMark(MarkCreated)), f.bounds.find(podMark(MarkScheduled))
 	refused := f.bounds.find(podMark(MarkUnschedulable))
@@ -78,7 +81,8 @@ func (f *fold) undatedScheduling(s Span) time.Duration {
 	return 0
 }
 
-// alsoForClaims adds what a pod may wait for, with no word on the object, because it claims a volume or a device that is not there.
+// alsoForClaims adds what a pod may wait for without a trace on the object, because it claims a volume or a device
+// that is not ready.
 func (f *fold) alsoForClaims(also []Phase) []Phase {
 	also = slices.Clip(also)
 	if f.e.pod.VolumeClaims {
@@ -90,13 +94,13 @@ func (f *fold) alsoForClaims(also []Phase) []Phase {
 	return also
 }
 
-// boundAfter says that a pod was given its node longer after an instant than so, whatever the stamps leave in doubt.
+// boundAfter reports whether a pod was bound later than slack after an instant, whatever the intervals leave open.
 func (f *fold) boundAfter(begun *bound, slack instant) bool {
 	bound := f.bounds.find(podMark(MarkScheduled))
 	return begun != nil && bound != nil && bound.earliest-begun.latest > slack
 }
 
-// refusedBeforeBound says that a scheduler's word that no node fits is not of a later time than the pod's binding.
+// refusedBeforeBound reports whether the scheduler's result that no node fits is not later than the pod's binding.
 func (p *Pod) refusedBeforeBound() bool {
 	for _, c := range p.Conditions {
 		if c.Type == "PodScheduled" && c.True {

@@ -2,15 +2,15 @@ package timeline
 
 import "time"
 
-// IdleContainer is one that does not run and that the kubelet may start, mostly again. Where its image is pulled for that, no
-// Pull of a Timeline tells of it. For ephemeral containers there is Debug.
+// IdleContainer is a container that is not running and that the kubelet may start, usually again. If its image is
+// pulled for that, the pull is in no Timeline. For ephemeral containers there is Debug.
 type IdleContainer struct {
 	Namespace, Pod, Container, Image string
 	Kind                             ContainerKind
-	RanUntil                         time.Time // its last run's end, floored to a second; zero when it had none
+	RanUntil                         time.Time // the end of its last run, truncated to seconds; zero without one
 }
 
-// IdleContainers are those of a pod that do not run now.
+// IdleContainers returns the containers of a pod that are not running now.
 func (p *Pod) IdleContainers() (all []IdleContainer) {
 	if p.Phase == "Succeeded" || p.Phase == "Failed" || !p.DeletedAt.IsZero() {
 		return nil
@@ -29,5 +29,5 @@ func (p *Pod) IdleContainers() (all []IdleContainer) {
 	return all
 }
 
-// IdleContainers are those of the pod object as last seen.
+// IdleContainers returns the idle containers of the pod object as last seen.
 func (e *Evidence) IdleContainers() []IdleContainer { return e.pod.IdleContainers() }

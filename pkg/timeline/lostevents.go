@@ -2,11 +2,11 @@ package timeline
 
 import "github.com/podlapse/podlapse/pkg/imagepull"
 
-// lostEvents names the Events that the kubelet made for certain and that never came, although a watch was open that told all
-// there was: a container runs from its image, so the kubelet has decided to pull it or not, and says so each time with a
-// Pulled Event; and before a pull, which the policy Always or what came proves, it says that it pulls. The kubelet drops
-// Events when it makes many of one pod (client-go, tools/record: 25, then one in five minutes), and so does a queue that
-// is full.
+// lostEvents names the Events that the kubelet must have created but that never arrived although a watch was open
+// that delivered everything. A container runs from its image, so the kubelet has decided whether to pull it, and
+// reports that each time with a Pulled Event. Before a pull, which the policy Always or the result proves, it
+// creates a Pulling Event. The kubelet drops Events if it creates many about one pod (client-go, tools/record: 25,
+// then one in five minutes), and if its queue is full.
 func (f *fold) lostEvents() []string {
 	e := f.e
 	if e.watchLastOpened <= e.watchLost {
@@ -17,13 +17,13 @@ func (f *fold) lostEvents() []string {
 		index := f.index(c.Name)
 		used := e.usedBy(index)
 		if used == maxInstant || f.asOf-used <= instant(eventGrace) {
-			continue // it may still come
+			continue // it may still arrive
 		}
 		if c.PullPolicy == PullNever || c.PullPolicy != PullAlways && !e.mayBePulled(*c) {
-			continue // nobody waited for it with an open watch
+			continue // no watch was opened for it
 		}
 		if e.hasImageEvent(c.Image) && e.only(c.Image) == nil {
-			continue // of which of those that share it, and how often, nobody tells
+			continue // unknown how many of the containers that share the image it stands for
 		}
 		pulled := f.pulls[index].pulled
 		if f.wasPulled(c, index) && !f.hasRequestEvent(index) && e.pullEventsOf(index) == &e.containers[index] {
@@ -36,12 +36,13 @@ func (f *fold) lostEvents() []string {
 	return lost
 }
 
-// hasImageEvent says that an Event told of an image without its container, as one that stands for several does.
+// hasImageEvent reports whether an Event named an image without its container, as an Event that stands for several
+// does.
 func (e *Evidence) hasImageEvent(image string) bool {
 	return e.indexOf(ImageName(image)) != podWide
 }
 
-// wasPulled says that the kubelet has pulled for a container that runs.
+// wasPulled reports whether the kubelet has pulled the image of a running container.
 func (f *fold) wasPulled(c *Container, index int16) bool {
 	if pulled := f.pulls[index].pulled; pulled.known() {
 		return !pulled.present
@@ -53,8 +54,8 @@ func (f *fold) wasPulled(c *Container, index int16) bool {
 	return c.PullPolicy == PullAlways
 }
 
-// hasRequestEvent says that an Event told of a pull being asked for, be it of an earlier attempt: later ones count up the
-// same Event.
+// hasRequestEvent reports whether an Event reported the request for a pull, possibly of an earlier attempt: later
+// requests raise the count of the same Event.
 func (f *fold) hasRequestEvent(index int16) bool {
 	return len(f.e.containers[index].requested) > 0 || len(f.pulls[index].laterRequests) > 0
 }

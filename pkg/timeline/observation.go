@@ -4,7 +4,7 @@ import (
 	"time"
 )
 
-// Source names who made an observation. The values appear in records and metric labels.
+// Source is who made an observation. The values appear in records and metric labels.
 type Source string
 
 // The sources of a node agent.
@@ -12,22 +12,22 @@ const (
 	SourcePodWatch   Source = "pod_watch"   // pod objects from the API server
 	SourceEventWatch Source = "event_watch" // the kubelet's Events from the API server
 	SourceCRI        Source = "cri"         // the container runtime over CRI
-	SourceContainerd Source = "containerd"  // containerd's own stores, beside CRI
+	SourceContainerd Source = "containerd"  // containerd's own stores, in addition to CRI
 )
 
-// Observation is one dated fact. The set is closed: PodSeen, PodGone, EventSeen, EventsWatched,
-// EventsLost, RuntimeSeen, RuntimeSilent, ClockSeen, PressureSeen.
+// Observation is one dated fact. The set of types is closed: PodSeen, PodGone, EventSeen, EventsWatched, EventsLost,
+// RuntimeSeen, RuntimeSilent, ClockSeen, PressureSeen.
 type Observation interface {
-	// PodUID is the UID of the pod object in the API server that the fact is about; empty for a ClockSeen, a
-	// PressureSeen and a RuntimeSilent.
+	// PodUID is the UID of the pod object in the API server that the fact is about; empty for ClockSeen,
+	// PressureSeen and RuntimeSilent.
 	PodUID() string
 }
 
-// PodSeen is a pod object as the API server had it.
+// PodSeen is a pod object from the API server.
 type PodSeen struct {
 	ArrivedAt time.Time // agent's clock
-	// Live says that the object came through a running watch, milliseconds after the change; false
-	// for a list, which may be told long after the fact.
+	// Live says that the object came through a running watch, milliseconds after the change. It is false for a list,
+	// which may arrive long after the change.
 	Live bool
 	Pod  Pod
 }
@@ -46,34 +46,34 @@ type EventSeen struct {
 	Live      bool      // as in PodSeen
 	Container string    // from fieldPath; empty for pod-level Events and image volumes
 	Reason    string    // Pulling, Pulled, Failed, BackOff, …
-	Message   string    // as the kubelet wrote it; of more than 1 KiB the middle is left out
-	// NamedAt is the first occurrence at nanosecond resolution, from the Event's name; zero when the
-	// name does not carry it. (client-go names an Event <object>.<hex UnixNano>.)
+	Message   string    // as the kubelet wrote it; the middle of more than 1 KiB is cut
+	// NamedAt is the first occurrence in nanoseconds, from the Event's name; zero if the name does not contain it.
+	// (client-go names an Event <object>.<hex UnixNano>.)
 	NamedAt time.Time
-	FirstAt time.Time // first occurrence, floored to a second
-	LastAt  time.Time // latest occurrence, floored to a second
-	// StoredAt is when the API server stored the first occurrence, floored to a second, control plane's clock.
+	FirstAt time.Time // first occurrence, truncated to seconds
+	LastAt  time.Time // latest occurrence, truncated to seconds
+	// StoredAt is when the API server stored the first occurrence, on the control plane's clock, truncated to
+	// seconds.
 	StoredAt time.Time
 	Count    int // occurrences so far, at least 1
 }
 
-// EventsWatched says that every kubelet Event about a pod that the API server held at OpenedAt has been
-// observed, and that what came since was observed as it came: from here on, that an Event is absent
-// tells something.
+// EventsWatched says that all kubelet Events about a pod that the API server held at OpenedAt have been observed,
+// and that later ones are observed when they arrive. From then on, the absence of an Event is evidence.
 type EventsWatched struct {
 	UID       string
-	ArrivedAt time.Time // agent's clock, when what there was had been told
+	ArrivedAt time.Time // agent's clock, when all existing Events had been delivered
 	OpenedAt  time.Time // agent's clock
 }
 
-// EventsLost takes an EventsWatched back: from here on Events about the pod may come that nobody sees, until
-// another EventsWatched, whose watch began with all that the API server held.
+// EventsLost revokes an EventsWatched: from then on Events about the pod may be missed, until another EventsWatched,
+// whose watch began with everything that the API server held.
 type EventsLost struct {
 	UID       string
 	ArrivedAt time.Time // agent's clock, when the source noticed
 }
 
-// RuntimeSeen is what the container runtime said of one pod when asked.
+// RuntimeSeen is the container runtime's answer about one pod.
 type RuntimeSeen struct {
 	UID        string    // the pod object's UID, also for static pods
 	AskedAt    time.Time // agent's clock, just before the first question
@@ -81,8 +81,8 @@ type RuntimeSeen struct {
 	Sandboxes  []Sandbox
 	Containers []ContainerRun
 	Images     []Image // answers to LookUp.Images, in no particular order
-	// NetworkDown says that the runtime's network was not ready, as when no network plugin is configured, and NetworkUp that
-	// it was; both are false where LookUp.Network did not ask.
+	// NetworkDown says that the runtime's network was not ready, for example because no network plugin is
+	// configured. NetworkUp says that it was ready. Both are false if LookUp.Network did not ask.
 	NetworkDown, NetworkUp bool
 }
 
@@ -92,14 +92,14 @@ type RuntimeSilent struct {
 	From, Until time.Time // agent's clock: the last answer before, and the first one after
 }
 
-// ClockSeen says what the control plane's clock showed when it answered the agent.
+// ClockSeen is a reading of the control plane's clock from a response to the agent.
 type ClockSeen struct {
-	SentAt         time.Time // agent's clock, before the question left
-	ArrivedAt      time.Time // agent's clock, after the answer came
-	ControlPlaneAt time.Time // floored to a second (the answer's HTTP Date)
+	SentAt         time.Time // agent's clock, before the request
+	ArrivedAt      time.Time // agent's clock, after the response
+	ControlPlaneAt time.Time // truncated to seconds (the HTTP Date of the response)
 }
 
-// PressureSeen is what the kernel had counted of the whole node's stalled tasks.
+// PressureSeen is the kernel's counters of stalled tasks on the whole node.
 type PressureSeen struct {
 	ArrivedAt time.Time // agent's clock, when it was read
 	Stalled   Stalled

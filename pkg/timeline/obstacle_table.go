@@ -7,41 +7,41 @@ import (
 	"github.com/podlapse/podlapse/pkg/imagepull"
 )
 
-// obstacle is what kept the kubelet from making a pod's sandbox, as one of its Events says.
+// obstacle is what prevented a pod's sandbox, according to a kubelet Event.
 type obstacle uint8
 
 // The obstacles, in the order of obstacleTable.
 const (
 	obstacleNetworkNotReady obstacle = iota // the kubelet does not start pods while the runtime's network is not ready
 	obstacleMountConfig                     // a ConfigMap, a Secret or a key of a volume is missing
-	obstacleMountAPI                        // the API server did not give the kubelet what a volume shows
-	obstacleMountSync                       // the kubelet does not have yet what a volume shows, if that exists
-	obstacleNotRegistered                   // the kubelet has not begun to look for the pod's objects, as while the network is not ready
+	obstacleMountAPI                        // the API server did not provide the content of a volume
+	obstacleMountSync                       // the kubelet does not have the content of a volume yet, if it exists
+	obstacleNotRegistered                   // the kubelet has not begun to watch the pod's objects, for example while the network is not ready
 	obstacleMount                           // any other failure to mount
-	obstaclePodSetup                        // the kubelet could not make the pod's cgroups or directories
-	obstacleOther                           // an Event of a failure whose reason this table does not have
+	obstaclePodSetup                        // the kubelet could not create the pod's cgroups or directories
+	obstacleOther                           // an Event about a failure whose reason is not in this table
 	obstacleDevice                          // a driver did not prepare a dynamically allocated resource
 	obstacleSandboxNetwork                  // the network plugin failed
 	obstacleSandboxImage                    // the sandbox image could not be pulled
-	obstacleSandboxConfig                   // the node does not have the runtime that the pod asks for
-	obstacleSandboxTimeout                  // the runtime did not answer in time, whatever it was doing
-	obstacleSandbox                         // any other failure to make a sandbox
+	obstacleSandboxConfig                   // the node does not have the runtime that the pod requests
+	obstacleSandboxTimeout                  // the runtime did not answer in time, for whatever reason
+	obstacleSandbox                         // any other failure to create a sandbox
 )
 
-// obstacleRow is what an obstacle says of the time around the Event that names it.
+// obstacleRow is what an obstacle says about the time around its Event.
 type obstacleRow struct {
-	phases []Phase // what the pod waits for; several if the Event does not tell them apart
-	// before is what may lie between the kubelet's taking the pod up and the first of these Events. What was missing when
-	// the kubelet first looked was missing before.
+	phases []Phase // what the pod waits for; several if the Event does not separate them
+	// before is what may lie between the kubelet's pickup and the first of these Events. What was missing at the
+	// kubelet's first check was missing before.
 	before []Phase
-	// sandbox says that an attempt to make a sandbox failed.
+	// sandbox says that an attempt to create a sandbox failed.
 	sandbox bool
-	// retry is how long after the given number of such Events the kubelet tries again at the latest; nil if only the
-	// next sign of the kubelet tells.
+	// retry is the longest time to the kubelet's next attempt after the given number of such Events; nil if only the
+	// kubelet's next sign dates it.
 	retry func(count int) time.Duration
 }
 
-// obstacleTable has a row an obstacle, in the order of the constants.
+// obstacleTable has one row per obstacle, in the order of the constants.
 var obstacleTable = [...]obstacleRow{
 	obstacleNetworkNotReady: {
 		phases: []Phase{PhaseNetwork}, before: []Phase{PhaseNetwork}, retry: func(int) time.Duration { return networkRetry }},
@@ -77,30 +77,34 @@ var obstacleTable = [...]obstacleRow{
 		phases: []Phase{PhaseSandbox}, before: []Phase{PhaseVolumes, PhaseNetwork, PhaseSandboxImage, PhaseSandbox}, sandbox: true, retry: afterSandbox},
 }
 
-// possibleObstacles is what may have held a pod up beside its volumes where no Event watch would have told of it.
+// possibleObstacles is what may have held a pod up, apart from its volumes, if no Event watch would have reported
+// it.
 var possibleObstacles = []Phase{PhaseNetwork, PhaseAPIServer, PhasePodConfig, PhaseSandboxImage, PhaseSandbox}
 
 const (
-	// networkRetry is how long the kubelet waits at most before it looks again whether the network is ready
-	// (pkg/kubelet/pod_workers.go, backOffOnTransientErrorPeriod with its jitter, and a queue that is looked at once a second).
+	// networkRetry is the longest time until the kubelet checks again whether the network is ready
+	// (pkg/kubelet/pod_workers.go, backOffOnTransientErrorPeriod with its jitter, and a queue that is checked once a
+	// second).
 	networkRetry = 2500 * time.Millisecond
-	// networkPoll is how often the kubelet asks the runtime whether its network is ready (pkg/kubelet, updateRuntimeUp).
+	// networkPoll is how often the kubelet asks the runtime whether its network is ready (pkg/kubelet,
+	// updateRuntimeUp).
 	networkPoll = 5 * time.Second
-	// podRetry is how long the kubelet waits at most before it takes a pod up again that it could not start, and podRetryLeast at
-	// least (pkg/kubelet/pod_workers.go, backOffPeriod with its jitter, and a queue that is looked at once a second); resync is the same where it knows of no failure.
+	// podRetry and podRetryLeast are the longest and the shortest time until the kubelet syncs a pod again that it
+	// could not start (pkg/kubelet/pod_workers.go, backOffPeriod with its jitter, and a queue that is checked once a
+	// second). resync is the longest time if the kubelet knows of no failure.
 	podRetry      = 16 * time.Second
 	podRetryLeast = 10 * time.Second
 	resync        = 90 * time.Second
-	// mountRetryFirst and mountRetryMost bound the kubelet's back-off of a volume that it could not mount
+	// mountRetryFirst and mountRetryMost bound the kubelet's back-off for a volume that it could not mount
 	// (pkg/util/goroutinemap/exponentialbackoff).
 	mountRetryFirst = 500 * time.Millisecond
 	mountRetryMost  = 2*time.Minute + 2*time.Second
-	// retrySlack is how long the kubelet takes from the end of an obstacle to asking for the sandbox: it looks at volumes
+	// retrySlack is the time from the end of an obstacle to the kubelet's request for the sandbox: it checks volumes
 	// ten times a second, and waits for them in steps of 300 ms (pkg/kubelet/volumemanager).
 	retrySlack = time.Second
 )
 
-// mountRetry is how long the kubelet waits after a volume could not be mounted so many times.
+// mountRetry is the kubelet's wait after the given number of failures to mount a volume.
 func mountRetry(count int) time.Duration {
 	wait := mountRetryFirst
 	for range count - 1 {
@@ -113,8 +117,8 @@ func mountRetry(count int) time.Duration {
 
 func afterSandbox(int) time.Duration { return podRetry }
 
-// sandboxTexts are the texts of containerd (internal/cri/server), CRI-O (server/sandbox_run_linux.go) and gRPC by which
-// the failure of a sandbox is known. Of several that match the first row counts.
+// sandboxTexts are the texts of containerd (internal/cri/server), CRI-O (server/sandbox_run_linux.go) and gRPC that
+// identify the failure of a sandbox. The first row that matches counts.
 var sandboxTexts = []struct {
 	text     string
 	obstacle obstacle
@@ -131,11 +135,12 @@ var sandboxTexts = []struct {
 	{"failed to find runtime handler", obstacleSandboxConfig}, // CRI-O
 	{"deadline exceeded", obstacleSandboxTimeout},
 	{"deadlineexceeded", obstacleSandboxTimeout},
-	{"failed to reserve sandbox name", obstacleSandboxTimeout}, // an attempt that nobody waits for any more goes on
+	{"failed to reserve sandbox name", obstacleSandboxTimeout}, // an attempt that the kubelet no longer waits for is still running
 	{"name is reserved", obstacleSandboxTimeout},               // CRI-O
 }
 
-// rootCA is the ConfigMap that every namespace gets from kube-controller-manager: that it is missing is no fault of the pod.
+// rootCA is the ConfigMap that kube-controller-manager creates in every namespace. The pod is not to blame if it is
+// missing.
 const rootCA = `configmap "kube-root-ca.crt" not found`
 
 // mountTexts are the texts of the kubelet's volume plugins and managers (pkg/volume, pkg/kubelet/{secret,configmap}).
@@ -155,12 +160,12 @@ var mountTexts = []struct {
 	{"etcdserver: ", obstacleMountAPI},
 	{"the server is currently unable to handle the request", obstacleMountAPI},
 	{"failed to fetch token", obstacleMountSync},
-	{"no relationship found between node", obstacleMountSync}, // the API server does not know yet that the pod is here
+	{"no relationship found between node", obstacleMountSync}, // the API server does not know yet that the pod is on this node
 	{"failed to sync configmap cache", obstacleMountSync},
 	{"failed to sync secret cache", obstacleMountSync},
 }
 
-// obstacleOf reads a kubelet Event; ok is false for one that names no obstacle.
+// obstacleOf reads a kubelet Event; ok is false if it names no obstacle.
 func obstacleOf(reason, message string) (o obstacle, ok bool) {
 	switch reason {
 	case "NetworkNotReady":
@@ -181,7 +186,7 @@ func obstacleOf(reason, message string) (o obstacle, ok bool) {
 			return obstacleMountSync, true
 		}
 		for _, row := range mountTexts {
-			// What other volumes reach over a network may fail in the same words.
+			// Volumes on a network may fail with the same texts.
 			if strings.Contains(text, row.text) && (row.obstacle != obstacleMountAPI || strings.Contains(text, "failed to fetch token")) {
 				return row.obstacle, true
 			}

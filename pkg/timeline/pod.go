@@ -7,71 +7,74 @@ import (
 	"github.com/podlapse/podlapse/pkg/imagepull"
 )
 
-// Pod is the part of a pod object that start-up timing needs. Instants are floored to a second, as
-// the API server stores them; the zero time means absent.
+// Pod is the part of a pod object that start-up timing needs. Instants are truncated to seconds, as the API server
+// stores them. The zero time means absent.
 type Pod struct {
 	UID        string
-	RuntimeUID string // UID that the kubelet and runtime use; differs from UID for static pods only
+	RuntimeUID string // the UID in the kubelet and the runtime; differs from UID only for static pods
 	Namespace  string
 	Name       string
 	Node       string
 	Owner      Owner
-	Traits     *Traits // nil where nobody needs them
+	Traits     *Traits // nil if not needed
 
 	CreatedAt time.Time // metadata.creationTimestamp, control plane's clock
-	// ReadAt is when the kubelet read the manifest of a static pod (the annotation kubernetes.io/config.seen),
-	// exact, the kubelet's clock; zero for other pods. Its start-up begins there: the object in the API server is
-	// a mirror that the kubelet makes later, often after the sandbox.
+	// ReadAt is when the kubelet read the manifest of a static pod (the annotation kubernetes.io/config.seen):
+	// exact, on the kubelet's clock; zero for other pods. A static pod's start-up begins then: the object in the API
+	// server is a mirror that the kubelet creates later, often after the sandbox.
 	ReadAt         time.Time
 	AcknowledgedAt time.Time // status.startTime, the kubelet's clock
-	DeletedAt      time.Time // metadata.deletionTimestamp less its grace period: when deletion was asked for
-	// DeletionGrace is metadata.deletionGracePeriodSeconds; the kubelet sets it to 0 when it lets go of the object. It and the three
-	// below are set only once deletion was asked for, and only where ends are followed.
+	DeletedAt      time.Time // metadata.deletionTimestamp minus its grace period: when deletion was requested
+	// DeletionGrace is metadata.deletionGracePeriodSeconds. The kubelet sets it to 0 when it releases the object.
+	// This field and the three below are set only after a deletion request, and only if terminations are followed.
 	DeletionGrace time.Duration
-	// DeletionObserved says that the status is by a kubelet that knows of the deletion: its observedGeneration is that of the
-	// object, which the deletion has raised. Kubernetes before 1.34 does not tell.
+	// DeletionObserved says that the kubelet that wrote the status knows of the deletion: its observedGeneration is
+	// the object's generation, which the deletion has raised. Unknown before Kubernetes 1.34.
 	DeletionObserved bool
-	// Finalizers says that the object has some, which hold it when the kubelet has let go of it.
+	// Finalizers says that the object has finalizers, which keep it after the kubelet has released it.
 	Finalizers bool
-	// Disruption is the reason of the condition DisruptionTarget, e.g. EvictionByEvictionAPI: who was about to end the pod.
+	// Disruption is the reason of the condition DisruptionTarget, e.g. EvictionByEvictionAPI: who was about to
+	// terminate the pod.
 	Disruption string
 
-	// Generation is metadata.generation, which counts versions of the spec from 1; binding the pod to a node does not
-	// change it (registry/core/pod). 0 before Kubernetes 1.33, which does not count.
+	// Generation is metadata.generation, which counts versions of the spec from 1; binding the pod to a node does
+	// not change it (registry/core/pod). 0 before Kubernetes 1.33, which does not count.
 	Generation int64
-	// KubeletGeneration is status.observedGeneration, which the kubelet sets since 1.33; 0 when it is not set.
+	// KubeletGeneration is status.observedGeneration, which the kubelet sets since 1.33; 0 if not set.
 	KubeletGeneration int64
-	// UnschedulableAt is when a scheduler last changed the condition PodScheduled, floored to a second, control plane's
-	// clock (metadata.managedFields). A scheduler writes that condition only to say that it found no node. Zero when
-	// it did not, or when FieldsManaged is false.
+	// UnschedulableAt is when a scheduler last changed the condition PodScheduled, on the control plane's clock,
+	// truncated to seconds (metadata.managedFields). A scheduler writes that condition only to report that it found
+	// no node. Zero if it did not, or if FieldsManaged is false.
 	UnschedulableAt time.Time
-	// FieldsManaged says that the object had managed fields, so that an absent UnschedulableAt proves something.
+	// FieldsManaged says that the object had managed fields, so that an absent UnschedulableAt is evidence.
 	FieldsManaged bool
-	// HostNetwork says that the pod uses the node's network: no network plugin is called for it.
+	// HostNetwork says that the pod uses the node's network, so that no network plugin is called.
 	HostNetwork bool
-	// ResourceClaims says that the pod asks for dynamically allocated resources, which a driver prepares after the
-	// volumes are mounted and before the sandbox is made (kubelet, kuberuntime_manager.go).
+	// ResourceClaims says that the pod requests dynamically allocated resources, which a driver prepares after the
+	// volumes are mounted and before the sandbox is created (kubelet, kuberuntime_manager.go).
 	ResourceClaims bool
-	// VolumeClaims says that the pod mounts persistent volumes by their claims. A claim whose class binds it late
-	// (WaitForFirstConsumer) is only then given a volume, between the scheduler's choice of a node and the binding.
+	// VolumeClaims says that the pod mounts persistent volumes by claims. A claim whose class binds late
+	// (WaitForFirstConsumer) gets its volume between the scheduler's choice of a node and the binding.
 	VolumeClaims bool
-	// RemoteVolumes says that the pod mounts volumes that others than the kubelet serve, as claims, CSI drivers and file servers do.
+	// RemoteVolumes says that the pod mounts volumes that the kubelet does not serve itself, such as claims, CSI
+	// volumes and file servers.
 	RemoteVolumes bool
 
 	Phase          string // Pending, Running, Succeeded, Failed
 	Reason         string // status.reason, e.g. Evicted, OutOfcpu
 	Conditions     []Condition
 	ReadinessGates bool
-	// Revision tells the owner's versions apart, in its own word: the pod-template-hash of a Deployment, the
-	// controller-revision-hash of others that have one, the Job of a CronJob. Empty for other pods.
+	// Revision distinguishes versions of the owner: the pod-template-hash of a Deployment, the
+	// controller-revision-hash of other owners that have one, the Job of a CronJob. Empty for other pods.
 	Revision string
-	// TraceParent is the annotation traceparent, which whoever made the pod may have set to a W3C trace context;
-	// not validated. Empty without it.
+	// TraceParent is the annotation traceparent, which the pod's creator may set to a W3C trace context. It is not
+	// validated. Empty without the annotation.
 	TraceParent string
-	// Labels are those of the object, as text in the order of their keys: key=value, joined by commas. Neither holds '=' or ','.
+	// Labels are the object's labels as text, sorted by key: key=value, joined by commas. Neither contains '=' or
+	// ','.
 	Labels string
-	// Containers are image volumes, then init containers and sidecars, then main, then ephemeral ones, each
-	// in spec order.
+	// Containers are image volumes, then init containers and sidecars, then main containers, then ephemeral ones,
+	// each in spec order.
 	Containers []Container
 }
 
@@ -85,7 +88,7 @@ type Condition struct {
 	TransitionAt time.Time
 }
 
-// ContainerKind tells the roles a container can have in a pod.
+// ContainerKind is the role of a container in a pod.
 type ContainerKind string
 
 // The kinds of container.
@@ -94,8 +97,8 @@ const (
 	KindSidecar   ContainerKind = "sidecar" // restartable init container
 	KindMain      ContainerKind = "main"
 	KindEphemeral ContainerKind = "ephemeral"
-	// KindImageVolume is no container but the image of one or more volumes: it is pulled before the first
-	// container, and nothing is run from it. Its name is its ImageName, as all that the kubelet tells of it.
+	// KindImageVolume is not a container but the image of one or more volumes: it is pulled before the first
+	// container, and nothing runs from it. Its name is its ImageName, because the kubelet reports nothing else.
 	KindImageVolume ContainerKind = "image_volume"
 )
 
@@ -104,13 +107,13 @@ func ContainerKinds() []ContainerKind {
 	return []ContainerKind{KindImageVolume, KindInit, KindSidecar, KindMain, KindEphemeral}
 }
 
-// ImageName is what an image goes by where no container does, which no container's name can be.
+// ImageName is the name of an image that belongs to no container. No container can have that name.
 func ImageName(ref string) string { return "image:" + ref }
 
 // ContainerState is the state in a container's status.
 type ContainerState string
 
-// The states of a container; StateUnknown when the status does not list it yet.
+// The states of a container. StateUnknown means that the status does not list the container yet.
 const (
 	StateUnknown    ContainerState = ""
 	StateWaiting    ContainerState = "waiting"
@@ -121,7 +124,7 @@ const (
 // PullPolicy is a container's imagePullPolicy.
 type PullPolicy string
 
-// The pull policies; PullAlways asks the registry at every start even when the image is present.
+// The pull policies. PullAlways asks the registry at every start even if the image is present.
 const (
 	PullAlways       PullPolicy = "Always"
 	PullIfNotPresent PullPolicy = "IfNotPresent"
@@ -138,30 +141,30 @@ type Container struct {
 	ReadinessProbe bool
 	PostStartHook  bool
 	PreStopHook    bool
-	RestartsAlways bool // the kubelet starts it again whatever its exit code is
+	RestartsAlways bool // the kubelet restarts it whatever its exit code
 
 	State         ContainerState
 	WaitingReason string // e.g. ContainerCreating, ImagePullBackOff, CrashLoopBackOff
-	// PullFailure is why the latest pull failed, of a container that waits because of that.
+	// PullFailure is why the latest pull failed, if the container waits because of that.
 	PullFailure imagepull.Failure
 	Attempt     int       // status.restartCount: number of the current run, from 0
 	StartedAt   time.Time // of the current run when running or terminated
 	FinishedAt  time.Time // of the current run when terminated
 	ExitCode    int       // of the current run when terminated
 	EndReason   string    // of the current run when terminated: Completed, Error, OOMKilled, …
-	Started     bool      // startup probe passed, or none; for init containers never of interest
+	Started     bool      // startup probe passed, or no such probe; not used for init containers
 	Ready       bool
-	LastRun     *Run // the run before the current one, when the status has it
+	LastRun     *Run // the run before the current one, if the status has it
 }
 
 // Run is one finished run of a container.
 type Run struct {
 	StartedAt, FinishedAt time.Time
 	ExitCode              int
-	Reason                string // in the kubelet's word: Completed, Error, OOMKilled, …
+	Reason                string // the kubelet's reason: Completed, Error, OOMKilled, …
 }
 
-// has says that the spec has a container, or an image volume, of that name.
+// has reports whether the spec has a container, or an image volume, of that name.
 func (p *Pod) has(name string) bool {
 	return slices.ContainsFunc(p.Containers, func(c Container) bool { return c.Name == name })
 }

@@ -1,28 +1,29 @@
 package timeline
 
-// Later is something that happened to a pod after its start-up; one of the two is set.
+// Later is something that happened to a pod after its start-up. One of the two fields is set.
 type Later struct {
 	Run   *EndedRun
-	Event *Said // the kubelet said it then for the first time
+	Event *Said // the first occurrence of an Event
 }
 
-// EndedRun is a run of a container that is over. Its stamps are the kubelet's, floored to a second.
+// EndedRun is a completed run of a container. Its timestamps are the kubelet's, truncated to seconds.
 type EndedRun struct {
 	Container string
-	Attempt   int // from 0: the kubelet had started it so often before
+	Attempt   int // from 0: the number of earlier starts
 	Run
 	Signal int // by the exit code; 0 for none
 }
 
-// StartUp says that the timeline reports a start-up, and not what came after it.
+// StartUp reports whether the timeline is of a start-up, and not of something later.
 func (t Timeline) StartUp() bool { return t.Later == nil && !t.Ended() }
 
 // Sequel follows the containers of a pod whose start-up is over. Not safe for concurrent use.
 type Sequel struct {
-	over map[string]int // the latest run that was over when it was seen, by container; -1 for none
+	over map[string]int // the latest completed run that was seen, by container; -1 for none
 }
 
-// NewSequel begins with the pod as it was when its start-up was over: of runs that had ended then the start-up tells.
+// NewSequel begins with the pod at the end of its start-up. The start-up's records cover the runs that had ended by
+// then.
 func NewSequel(p Pod) *Sequel {
 	s := &Sequel{over: map[string]int{}}
 	for _, c := range p.Containers {
@@ -34,15 +35,15 @@ func NewSequel(p Pod) *Sequel {
 	return s
 }
 
-// Observe tells of runs that have ended since, once each. Between two objects more may have ended than the later one tells of. It
-// tells nothing of a pod that is deleted: see Ending.
+// Observe returns the runs that have ended since, once each. More runs may have ended between two objects than the
+// later one reports. It returns nothing for a pod that is being deleted: see Ending.
 func (s *Sequel) Observe(p Pod) (ended []EndedRun) {
 	if !p.DeletedAt.IsZero() {
 		return nil
 	}
 	for _, c := range p.Containers {
 		before, known := s.over[c.Name]
-		if !known { // an ephemeral container that came later
+		if !known { // an ephemeral container that was added later
 			before = -1
 		}
 		for _, run := range c.ended() {
@@ -55,7 +56,7 @@ func (s *Sequel) Observe(p Pod) (ended []EndedRun) {
 	return ended
 }
 
-// ended are the runs that a status has as over, the earlier one first.
+// ended returns the completed runs in a status, the earlier one first.
 func (c Container) ended() (runs []EndedRun) {
 	add := func(attempt int, run Run) {
 		if attempt >= 0 && !run.FinishedAt.IsZero() && !run.FinishedAt.Before(run.StartedAt) {
@@ -64,7 +65,7 @@ func (c Container) ended() (runs []EndedRun) {
 	}
 	if c.LastRun != nil {
 		last := c.Attempt - 1
-		if c.State == StateWaiting { // the next one has not begun
+		if c.State == StateWaiting { // the next run has not begun
 			last = c.Attempt
 		}
 		add(last, *c.LastRun)
@@ -75,5 +76,5 @@ func (c Container) ended() (runs []EndedRun) {
 	return runs
 }
 
-// SaidOf is what one of the kubelet's Events says of a pod, and whether it is known when the kubelet said so first.
+// SaidOf returns a kubelet Event as text, and whether its first occurrence is known exactly.
 func SaidOf(o EventSeen) (Said, bool) { return messageOf(o), !o.NamedAt.IsZero() }

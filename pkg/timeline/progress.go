@@ -2,15 +2,15 @@ package timeline
 
 import "time"
 
-// Reached is how far a pod came: the best estimates, each inside its mark's interval, of when it got there first. What
-// was not reached, or is not known, is zero.
+// Reached is how far a pod came: for each mark the best estimate of when it was first reached. A mark that was not
+// reached, or is unknown, is zero.
 type Reached struct {
 	ScheduledAt time.Time
-	// InitializedAt is when nothing was left to wait for before the main containers: every init container had
-	// succeeded and every sidecar had started. A pod without any is initialized when the kubelet takes it up.
+	// InitializedAt is when the main containers no longer had to wait: every init container had succeeded and every
+	// sidecar had started. A pod without any is initialized when the kubelet picks it up.
 	InitializedAt time.Time
 	ReadyAt       time.Time
-	// Containers are the pod's in the order in which the kubelet works on them, without ephemeral ones.
+	// Containers are in the order in which the kubelet works on them, without ephemeral ones.
 	Containers []ContainerReached
 }
 
@@ -20,14 +20,14 @@ type ContainerReached struct {
 	Kind        ContainerKind
 
 	RunningAt time.Time // of its first run
-	// StartedAt is when its startup probe passed; without one when it ran, and its post-start hook was over. Zero for
-	// init containers, of which that is of no interest.
+	// StartedAt is when its startup probe passed. Without a probe, it is when the container ran and its post-start
+	// hook had ended. Zero for init containers.
 	StartedAt   time.Time
 	ReadyAt     time.Time // zero for init containers
-	SucceededAt time.Time // its first end with exit code 0; of init containers alone
+	SucceededAt time.Time // its first end with exit code 0; only for init containers
 }
 
-// PassedAt is when the kubelet could turn to the container after it, of an init container or a sidecar.
+// PassedAt is when the kubelet could continue after an init container or a sidecar.
 func (c ContainerReached) PassedAt() time.Time {
 	if c.Kind == KindSidecar {
 		return c.StartedAt
@@ -35,7 +35,7 @@ func (c ContainerReached) PassedAt() time.Time {
 	return c.SucceededAt
 }
 
-// BeforeMain says that main containers wait for this one.
+// BeforeMain reports whether the main containers wait for this one.
 func (c ContainerReached) BeforeMain() bool { return c.Kind == KindInit || c.Kind == KindSidecar }
 
 func (f *fold) reached() Reached {
@@ -85,8 +85,8 @@ func (f *fold) containerReached(c *Container) ContainerReached {
 	return r
 }
 
-// hookOver is when a container's post-start hook was first over: no later than the container was started, of which other marks may tell
-// more.
+// hookOver is when a container's post-start hook first ended. That is not after the container's start, which other
+// marks may date better.
 func (f *fold) hookOver(index int16) time.Time {
 	over := f.first(index, MarkPostStarted)
 	if b := f.bounds.find(markKey{index, 0, MarkStarted}); b != nil && at(over) > b.latest && !over.IsZero() {
@@ -105,7 +105,7 @@ func (f *fold) succeeded(index int16) time.Time {
 	return time.Time{}
 }
 
-// first is the mark of the first attempt that came so far.
+// first is the mark of the first attempt that reached it.
 func (f *fold) first(index int16, m Mark) time.Time {
 	for attempt := range uint16(maxAttempts) {
 		if at := f.when(markKey{index, attempt, m}); !at.IsZero() {
@@ -115,7 +115,7 @@ func (f *fold) first(index int16, m Mark) time.Time {
 	return time.Time{}
 }
 
-// when is the estimate of a mark; zero when it is not known.
+// when is the estimate of a mark; zero if unknown.
 func (f *fold) when(k markKey) time.Time {
 	if b := f.bounds.find(k); b != nil {
 		return b.estimate().time()

@@ -6,14 +6,14 @@ import (
 	"github.com/podlapse/podlapse/pkg/imagepull"
 )
 
-// pullAttempt is how one attempt to get a container's image ended.
+// pullAttempt is the result of one attempt to get a container's image.
 type pullAttempt struct {
 	attempt uint16
 	outcome imagepull.Outcome
 	failure imagepull.Failure
 }
 
-// end is the mark at which the attempt is over.
+// end is the mark that ends the attempt.
 func (a pullAttempt) end() Mark {
 	if a.outcome == imagepull.OutcomeFailed {
 		return MarkPullFailed
@@ -36,14 +36,14 @@ func (f *fold) attemptsOf(c *Container) []pullAttempt {
 	return append(attempts, pullAttempt{attempt: evidence.finalAttempt, outcome: lastOutcome(f, c, index)})
 }
 
-// appendPulls adds what is known of every attempt to get the container's image.
+// appendPulls adds what is known about every attempt to get the container's image.
 func (f *fold) appendPulls(pulls []Pull, c *Container) []Pull {
 	index := f.index(c.Name)
 	registry := f.e.containers[index].registryOf(c.Image)
 	attempts := f.attemptsOf(c)
 	last := attempts[len(attempts)-1]
 	if last.attempt > 0 && last.outcome == imagepull.OutcomeUnknown && f.e.usedBy(index) == maxInstant {
-		attempts = attempts[:len(attempts)-1] // it is still to come
+		attempts = attempts[:len(attempts)-1] // it has not begun
 	}
 	for _, a := range attempts {
 		pulls = append(pulls, f.pull(c, registry, a))
@@ -51,7 +51,7 @@ func (f *fold) appendPulls(pulls []Pull, c *Container) []Pull {
 	return f.describe(pulls, c)
 }
 
-// pull fills in the instants that are known of one attempt.
+// pull fills in the known instants of one attempt.
 func (f *fold) pull(c *Container, registry string, a pullAttempt) Pull {
 	index := f.index(c.Name)
 	p := Pull{
@@ -94,7 +94,7 @@ func (f *fold) pull(c *Container, registry string, a pullAttempt) Pull {
 	p.Timed, p.Pull, p.Error = true, p.FinishedAt.Sub(p.StartedAt), f.spanError(started, finished)
 	p.Credentials = f.credentials(started, finished)
 	if f.startedBy(index, a.attempt) {
-		p.Timed = p.Error <= p.Pull // else the most of it is a guess
+		p.Timed = p.Error <= p.Pull // otherwise most of it is a guess
 	} else if requested != nil {
 		p.QueueTimed, p.Queue = true, p.StartedAt.Sub(p.RequestedAt)
 		p.Error = max(p.Error, f.spanError(requested, started))
@@ -102,7 +102,7 @@ func (f *fold) pull(c *Container, registry string, a pullAttempt) Pull {
 	return p
 }
 
-// describe adds what the image is to the last of the pulls, if that brought or found it.
+// describe adds facts about the image to the last pull, if it did not fail.
 func (f *fold) describe(pulls []Pull, c *Container) []Pull {
 	index := f.index(c.Name)
 	last := &pulls[len(pulls)-1]

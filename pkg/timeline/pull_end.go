@@ -4,24 +4,26 @@ import (
 	"time"
 )
 
-// answerSlack bounds how long the runtime takes from an image's stamp to its answer: containerd writes the image under
-// its other names, a write to its database each, and reads how large it is (internal/cri/server/images, PullImage).
+// answerSlack bounds the time from an image's timestamp to the runtime's answer: containerd writes the image under
+// its other names, one database write each, and reads its size (internal/cri/server/images, PullImage).
 const answerSlack = instant(250 * time.Millisecond)
 
-// pullEnd is when the runtime had what a pull brought, and had said so, by the image's stamps: the kubelet, starved or stopped,
-// may hear of it at any time later. latest is maxInstant where nothing ends it; the zero value tells nothing.
+// pullEnd is when the runtime had stored a pulled image and answered, by the image's timestamps. The kubelet may
+// learn of it at any later time if it was starved or stopped. latest is maxInstant without an upper bound. The zero
+// value means unknown.
 type pullEnd struct{ earliest, latest instant }
 
 func (s pullEnd) known() bool { return s.earliest != 0 }
 
-// bounded says that the stamps leave no doubt that the pull was over.
+// bounded reports whether the timestamps prove that the pull was over.
 func (s pullEnd) bounded() bool { return s.known() && s.latest != maxInstant }
 
-// pullEndBetween is a pull whose runtime answered after the first instant, and to which the stamp of the last one belongs at the latest.
+// pullEndBetween is the end of a pull whose runtime answered after the first instant, and whose timestamp is last at
+// the latest.
 func pullEndBetween(from, last instant) pullEnd { return pullEnd{from, last + answerSlack} }
 
-// pullEnd is what an image's stamps tell of the end of a container's pull. Stamps that are older than the pull or later than
-// the kubelet's word of it are of others' pulls, or of restarts.
+// pullEnd is the end of a container's pull by the image's timestamps. Timestamps before the pull, or after the
+// kubelet's Event about it, belong to pulls of others or to restarts.
 func (f *fold) pullEnd(index int16) pullEnd {
 	image, p := f.e.pulledImage(f.e.containers[index].name), f.pulls[index].pulled
 	switch {
@@ -38,9 +40,9 @@ func (f *fold) pullEnd(index int16) pullEnd {
 	first, last := image.last.FirstPulledAt, image.last.PulledAt
 	ofFirst := of(first) && image.wasAbsent()
 	switch {
-	case of(last) && !p.present && at(image.last.askedAt) >= p.latest: // no later pull is in there, so this one is
+	case of(last) && !p.present && at(image.last.askedAt) >= p.latest: // there was no later pull, so this is the one
 		if ofFirst && !image.pulledOnce() {
-			return pullEndBetween(at(first), at(last)) // of two at the same time
+			return pullEndBetween(at(first), at(last)) // two pulls at the same time
 		}
 		return pullEndBetween(at(last), at(last))
 	case of(last):
@@ -51,9 +53,10 @@ func (f *fold) pullEnd(index int16) pullEnd {
 	return pullEnd{}
 }
 
-// pullEndWithoutEvent is that of a pull of which no Event tells: if the image had been pulled once when the container was made, and
-// not before it was the container's turn, that was this pull, unless another container of the pod has the same image, or pulls
-// failed: then somebody else may have brought it while the kubelet waited to try again.
+// pullEndWithoutEvent is the end of a pull that has no Event. The pull is this container's if the image had been
+// pulled once when the container was created, and not before the kubelet started working on the container. That is
+// not so if another container of the pod has the same image, or if pulls failed: then another pod may have pulled it
+// during the kubelet's back-off.
 func (f *fold) pullEndWithoutEvent(index int16, image *imageEvidence) pullEnd {
 	first, last, used := image.last.FirstPulledAt, image.last.PulledAt, f.e.usedBy(index)
 	if !image.wasAbsent() || first.IsZero() || used == maxInstant {
@@ -67,7 +70,8 @@ func (f *fold) pullEndWithoutEvent(index int16, image *imageEvidence) pullEnd {
 	return pullEndBetween(at(last), at(last))
 }
 
-// only is the one container of the pod with an image; nil if there are more, of which any may have pulled it.
+// only is the one container of the pod that has an image; nil if several have it, because any of them may have
+// pulled it.
 func (e *Evidence) only(image string) (only *Container) {
 	for i := range e.pod.Containers {
 		switch c := &e.pod.Containers[i]; {
@@ -81,7 +85,7 @@ func (e *Evidence) only(image string) (only *Container) {
 	return only
 }
 
-// began is when the runtime was asked, by the kubelet's length; of old kubelets, when the pull was requested.
+// began is when the runtime was asked, by the kubelet's duration; for old kubelets, when the pull was requested.
 func (p pulledEvent) began() instant {
 	switch l := p.lengths; {
 	case l.Timed:
@@ -92,13 +96,13 @@ func (p pulledEvent) began() instant {
 	return minInstant
 }
 
-// eventOnTime says that nothing shows that the kubelet told of the pull's end later than it does as a rule. If it was late, its length
-// of the pull holds what it was late by.
+// eventOnTime reports whether nothing shows that the kubelet's Event about the pull's end was late. If it was late,
+// the kubelet's duration of the pull includes the delay.
 func (p pullEvidence) eventOnTime() bool {
 	return !p.runtimeEnd.bounded() || p.pulled.earliest <= p.runtimeEnd.earliest
 }
 
-// eventLate says that the kubelet heard of the pull's end when the runtime had long answered.
+// eventLate reports whether the kubelet learned of the pull's end long after the runtime had answered.
 func (p pullEvidence) eventLate() bool {
 	return !p.eventOnTime() && p.pulled.latest > p.runtimeEnd.latest
 }
@@ -108,7 +112,7 @@ func (p pullEvidence) endConstraints(finished markKey) []constraint {
 	var constraints []constraint
 	if p.runtimeEnd.known() {
 		c := constraint{finished, originStore, leanNone, p.runtimeEnd.earliest, p.runtimeEnd.latest}
-		if p.runtimeEnd.bounded() && (p.pulled.origin != originEventName || p.eventLate()) { // to what is nearer than the next sign of the kubelet
+		if p.runtimeEnd.bounded() && (p.pulled.origin != originEventName || p.eventLate()) { // the end that is nearer than the kubelet's next sign
 			c.lean = leanEarliest
 		}
 		constraints = append(constraints, c)
@@ -123,9 +127,9 @@ func (p pullEvidence) endConstraints(finished markKey) []constraint {
 	return append(constraints, event)
 }
 
-// answerDelayed says that nothing tells what passed between the stamp of a container's image and the kubelet's next step, because
-// that took longer than it does as a rule. The runtime writes the image down once more before it answers, which takes
-// long on a busy disk; or the kubelet, starved or stopped, heard the answer late.
+// answerDelayed reports whether the time between the timestamp of a container's image and the kubelet's next step is
+// longer than usual, so that its content is unknown. Either the runtime took long to write the image again before it
+// answered, because the disk was busy, or the kubelet, starved or stopped, got the answer late.
 func (f *fold) answerDelayed(index int16, next markKey) bool {
 	p := f.pulls[index]
 	if p.pulled.known() {

@@ -7,25 +7,24 @@ import (
 	"github.com/podlapse/podlapse/pkg/imagepull"
 )
 
-// pullEvidence is what Events tell of the pulls before a container's first run; what came after
-// belongs to a restart.
+// pullEvidence is what Events say about the pulls before a container's first run. Later Events belong to a restart.
 type pullEvidence struct {
 	refuter
-	firstRequest  constraint // the first request for the image, by an Event; zero where none tells
+	firstRequest  constraint // the first request for the image, by an Event; zero without one
 	laterRequests []constraint
 
 	failures      []failedPull
 	pulled        pulledEvent
-	refuted       bool    // some Events count for nothing
-	maybeRestart  bool    // there is such an Event, which may be about a restart
-	finalAttempt  uint16  // the attempt that succeeded or goes on: one more than failed, or the last one asked for
-	layers        []Layer // that came with it; nil when the runtime does not tell
-	resumed       bool    // an attempt before it had begun to bring them
-	layersUndated bool    // others may have come with it, but the runtime does not tell when
-	runtimeEnd    pullEnd // when it ended, by the runtime's stamps
+	refuted       bool    // some Events are refuted
+	maybeRestart  bool    // an Event may be about a restart
+	finalAttempt  uint16  // the attempt that succeeded or is running: the number of failed ones, or the last one requested
+	layers        []Layer // those that the pull brought; nil if the runtime does not say
+	resumed       bool    // an earlier attempt had begun to bring them
+	layersUndated bool    // the pull may have brought others, but the runtime does not date them
+	runtimeEnd    pullEnd // when the pull ended, by the runtime's timestamps
 }
 
-// failedPull is a failure with its number.
+// failedPull is a failure and its attempt.
 type failedPull struct {
 	window
 	attempt uint16
@@ -58,7 +57,7 @@ func (e *Evidence) pullEvidence(index int16) pullEvidence {
 			attempt := max(p.finalAttempt, f.atLeast)
 			for c := range p.requests {
 				if c.latest < f.earliest {
-					attempt = max(attempt, c.key.attempt) // one before it failed untold
+					attempt = max(attempt, c.key.attempt) // an earlier one failed without an Event
 				}
 			}
 			p.failures = append(p.failures, failedPull{f.window, attempt, f.why})
@@ -80,8 +79,8 @@ func (e *Evidence) pullEvidence(index int16) pullEvidence {
 	return p
 }
 
-// mayBeOfRestart says that the kubelet's word that an image was there may as well be about the second run of a container, since
-// nobody tells to the nanosecond when the first one was made. Then the kubelet's word about that one was lost.
+// mayBeOfRestart reports whether the Event that the image was present may be about the container's second run,
+// because the creation of the first one is not dated to the nanosecond. Then the Event about the first run was lost.
 func (e *Evidence) mayBeOfRestart(index int16, p pulledEvent) bool {
 	if !p.present || p.latest <= e.createdSince(index) {
 		return false
@@ -91,8 +90,8 @@ func (e *Evidence) mayBeOfRestart(index int16, p pulledEvent) bool {
 	})
 }
 
-// imageCheckedBy is when at the latest the runtime had said whether it has a container's image: the kubelet had asked for a pull,
-// or used it. It is maxInstant while nothing tells.
+// imageCheckedBy is the latest instant at which the runtime had said whether it has a container's image: the kubelet
+// had requested a pull, or used the image. It is maxInstant if unknown.
 func (f *fold) imageCheckedBy(index int16) instant {
 	p, first := &f.pulls[index], f.e.usedBy(index)
 	if len(p.failures) > 0 {
@@ -109,8 +108,8 @@ func (f *fold) imageCheckedBy(index int16) instant {
 	return first
 }
 
-// pullEventsOf is whose Events tell of a container's pulls: its own, or those that tell of its image alone, if no
-// other container has that image.
+// pullEventsOf returns the evidence with the Events about a container's pulls: its own, or that of Events that name
+// only its image, if no other container has that image.
 func (e *Evidence) pullEventsOf(index int16) *containerEvidence {
 	own := &e.containers[index]
 	if own.pulled.known() || len(own.failures) > 0 {
@@ -134,8 +133,8 @@ func (e *Evidence) pullEventsOf(index int16) *containerEvidence {
 	return own
 }
 
-// before says that the image that is there was not got by the request, but by a later one or none at all: the
-// attempt in between failed, and nothing told of that.
+// before reports whether the request did not get the image that is present. A later request did, or none: the
+// attempt in between failed without an Event.
 func (p pulledEvent) before(request constraint) bool {
 	if p.present {
 		return true
@@ -143,8 +142,8 @@ func (p pulledEvent) before(request constraint) bool {
 	return p.lengths.WaitingTimed && request.latest < p.earliest-instant(p.lengths.Waiting+p.lengths.Unit)-eventSlack
 }
 
-// pullConstraints dates what a container's Events tell together: the end of every failed attempt, and for
-// the one that succeeded its end and, by the durations in its message, its start.
+// pullConstraints dates what a container's Events say together: the end of every failed attempt, and for the one
+// that succeeded its end and, by the durations in the message, its start.
 func pullConstraints(index int16, evidence pullEvidence) []constraint {
 	var constraints []constraint
 	for _, f := range evidence.failures {
@@ -155,7 +154,7 @@ func pullConstraints(index int16, evidence pullEvidence) []constraint {
 	if !p.known() {
 		return constraints
 	}
-	// The kubelet cuts durations to a unit, so the truth is up to that much longer.
+	// The kubelet truncates durations to a unit, so the truth is up to one unit longer.
 	ago := func(m Mark, d time.Duration, slack instant) constraint {
 		return constraint{markKey{index, final, m}, originEventDuration, leanLatest,
 			p.earliest - instant(d+p.lengths.Unit) - slack, p.latest - instant(d)}
@@ -164,17 +163,18 @@ func pullConstraints(index int16, evidence pullEvidence) []constraint {
 		constraints = append(constraints, ago(MarkPullStarted, p.lengths.Pull, 0))
 	}
 	if p.lengths.WaitingTimed {
-		// The length begins right after the Pulling Event, which is the request.
+		// The duration begins right after the Pulling Event, which is the request.
 		constraints = append(constraints, ago(MarkPullRequested, p.lengths.Waiting, eventSlack))
 	}
 	return constraints
 }
 
-// maxRequests is how many Events of one container that say that the kubelet asked for the first pull are kept, the earliest, and
-// how many that say that the runtime did not tell whether it has the image.
+// maxRequests is the number of Events per container that are kept, the earliest, about the kubelet's first request
+// for a pull, and likewise about a runtime that did not say whether it has the image.
 const maxRequests = 16
 
-// findRequests finds those for a container's image, the first by its first word that nothing refutes.
+// findRequests finds the requests for a container's image. The first one is dated by its first Event that is not
+// refuted.
 func (p *pullEvidence) findRequests(e *Evidence, index int16) {
 	own, key := &e.containers[index], markKey{index, 0, MarkPullRequested}
 	for _, w := range own.requested {
@@ -192,7 +192,7 @@ func (p *pullEvidence) findRequests(e *Evidence, index int16) {
 	p.laterRequests = e.constraints[searchConstraints(e.constraints, markKey{index, 0, MarkPullRequested}):searchConstraints(e.constraints, key)]
 }
 
-// requests are those for a container's image that nothing refutes, whatever came of them.
+// requests yields the requests for a container's image that are not refuted, whatever their results.
 func (p *pullEvidence) requests(yield func(constraint) bool) {
 	if p.firstRequest != (constraint{}) && !yield(p.firstRequest) {
 		return
@@ -204,7 +204,8 @@ func (p *pullEvidence) requests(yield func(constraint) bool) {
 	}
 }
 
-// inspectConstraints date that the runtime did not say whether it has a container's image, the first time, before anything was pulled.
+// inspectConstraints dates the first time, before any pull, that the runtime did not say whether it has a
+// container's image.
 func (f *fold) inspectConstraints(index int16) []constraint {
 	for _, w := range f.e.containers[index].inspected {
 		if w.latest <= f.imageCheckedBy(index) && f.pulls[index].tooEarly(w.latest) == "" {
