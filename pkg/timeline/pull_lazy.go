@@ -5,11 +5,11 @@ import (
 	"time"
 )
 
-// A lazy snapshotter (stargz, SOCI, nydus, overlaybd) answers a pull when it has mounted the image's layers from the
-// registry. Their content comes when it is read, which is after the pull: while the container starts and runs.
+// A lazy snapshotter (stargz, SOCI, nydus, overlaybd) answers a pull once it has mounted the image's layers from the
+// registry. Their content is downloaded when it is read, after the pull: while the container starts and runs.
 
-// lazy says that the runtime mounted layers of a container's image from the registry, as far as it was asked about
-// layers.
+// lazy reports whether the runtime mounted layers of a container's image from the registry, as far as it was asked
+// about layers.
 func (f *fold) lazy(c *Container) bool {
 	image := f.e.image(c.Image)
 	return image != nil && image.layered != nil && image.layered.lazy()
@@ -19,12 +19,12 @@ func (i *Image) lazy() bool {
 	return slices.ContainsFunc(i.Layers, func(l Layer) bool { return l.Remote })
 }
 
-// mountedAfter says that a layer was mounted from the registry after an instant.
+// mountedAfter reports whether a layer was mounted from the registry after an instant.
 func (i *Image) mountedAfter(then time.Time) bool {
 	return slices.ContainsFunc(i.Layers, func(l Layer) bool { return l.Remote && l.UnpackedAt.After(then) })
 }
 
-// loads says that a container reads its image in a phase.
+// loads reports whether a container reads its image in a phase.
 func (p Phase) loads() bool {
 	switch p {
 	case PhaseContainerStart, PhaseInitRun, PhasePostStartHook, PhaseFailedRun, PhaseStartupProbe, PhaseReadinessProbe:
@@ -33,8 +33,8 @@ func (p Phase) loads() bool {
 	return false
 }
 
-// markLoading marks the spans in which the image of the container may still have been loading; of one that does not
-// name the container, if that of any may.
+// markLoading marks the spans in which the container's image may still be loading. For a span without a container it
+// is enough that the image of any container may be.
 func (f *fold) markLoading(spans []Span) {
 	for i := range spans {
 		s := &spans[i]

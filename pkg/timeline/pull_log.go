@@ -9,45 +9,46 @@ import (
 )
 
 const (
-	// maxPullLog is how many pulls are remembered; a queue is seldom longer.
+	// maxPullLog is the number of pulls in the log. A queue is seldom longer.
 	maxPullLog = 256
-	// leastBlocked is the wait that is worth a name: less is how long the kubelet takes to hand a pull on.
+	// leastBlocked is the shortest wait that is attributed to another pull. The kubelet needs up to that long to
+	// hand a pull on.
 	leastBlocked = 50 * time.Millisecond
 )
 
-// PullLog remembers the node's latest pulls, as the kubelet's Events told of them, to complete what one pod's evidence cannot
-// tell of its own: which pull it waited for, and whether another one had brought the image. Not safe for concurrent use.
+// PullLog holds the node's latest pulls, by the kubelet's Events. It completes what one pod's evidence cannot show:
+// which pull a pull waited for, and whether another pull had brought the image. Not safe for concurrent use.
 type PullLog struct {
 	pulls    []loggedPull           // the oldest first
-	pending  []loggedPull           // the same of pods that may not be as far; see shown
-	requests map[string]pullRequest // when the kubelet asked last, by pod and container
+	pending  []loggedPull           // pulls of pods without a known sandbox; see sandboxKnown
+	requests map[string]pullRequest // the kubelet's latest request, by pod and container
 	layers   recentLayers
 	images   map[string]imageAnswerOf // by normalized name
-	// sandboxes are of the pods that the runtime has made one for, by UID; nil while the runtime has said nothing at all.
+	// sandboxes are the pods whose sandbox the runtime has created, by UID; nil until the runtime's first answer.
 	sandboxes map[string]sandboxSince
 }
 
-// loggedPull is one pull that is over.
+// loggedPull is one completed pull.
 type loggedPull struct {
 	event           eventID
-	image           string // as all references to it are normalized
+	image           string // normalized, so that all references to it are equal
 	uid             string
 	failed          bool
 	imageAbsent     bool // the kubelet had found the image absent
 	blocker         Blocker
-	requestedAt     time.Time // the kubelet asked for it; zero when not known
-	from, until     time.Time // the runtime was asked, and answered
-	startUnknown    bool      // from is only when it was asked for, as of every pull that failed
+	requestedAt     time.Time // when the kubelet requested it; zero if unknown
+	from, until     time.Time // when the runtime was asked, and when it answered
+	startUnknown    bool      // from is only the time of the request, as for every failed pull
 	error           time.Duration
-	overlappedUntil time.Time // until then another pull ran at the same time, for certain; zero if none did
+	overlappedUntil time.Time // until when another pull certainly ran at the same time; zero if none did
 	dequeued        bool      // it waited long, and began as another one ended
-	layers          []uint64  // the layerHash of each that it brought; nil while not known
+	layers          []uint64  // the layerHash of each layer that it brought; nil if unknown
 }
 
-// eventID is one of the times that the kubelet made an Event: the same whenever, and however late, the agent hears of it.
+// eventID identifies one occurrence of an Event, however often and however late the agent receives it.
 type eventID struct {
 	uid, container, reason, image string
-	namedAt                       time.Time // the first time that it made it; to the second where the name does not tell
+	namedAt                       time.Time // the first occurrence; to the second if the name does not contain it
 	count                         int
 }
 
@@ -59,7 +60,7 @@ func eventIDOf(o EventSeen, container, image string) eventID {
 	return eventID{o.UID, container, o.Reason, image, named, o.Count}
 }
 
-// Observe notes the pull that an Event about a pod tells of; most tell of none.
+// Observe adds the pull that an Event is about. Most Events are not about pulls.
 func (l *PullLog) Observe(o EventSeen, pod Pod) {
 	m := imagepull.ParseMessage(o.Reason, o.Message)
 	reportedAt, bound := o.NamedAt, loggedError
@@ -74,7 +75,7 @@ func (l *PullLog) Observe(o EventSeen, pod Pod) {
 		name = ImageName(m.Image)
 	}
 	if o.ofFuture() || !pod.mayPull(name, m) {
-		return // whoever may create Events can make up any
+		return // Events can be forged
 	}
 	logged := loggedPull{
 		event: eventIDOf(o, name, m.Image), uid: o.UID, imageAbsent: pod.pullsIfAbsent(name),
@@ -106,7 +107,7 @@ func (l *PullLog) Observe(o EventSeen, pod Pod) {
 	l.add(logged)
 }
 
-// add notes a pull: for good, or until the runtime shows that its pod was as far.
+// add logs a pull, or keeps it as pending until the runtime shows the pod's sandbox.
 func (l *PullLog) add(p loggedPull) {
 	switch {
 	case l.refuted(p):
@@ -119,14 +120,14 @@ func (l *PullLog) add(p loggedPull) {
 	}
 }
 
-// pullsIfAbsent says that the kubelet pulls a container's image only if it is absent.
+// pullsIfAbsent reports whether the kubelet pulls a container's image only if it is absent.
 func (p *Pod) pullsIfAbsent(container string) bool {
 	return slices.ContainsFunc(p.Containers, func(c Container) bool {
 		return c.Name == container && c.PullPolicy == PullIfNotPresent
 	})
 }
 
-// mayPull says that the kubelet may say so of a container: it has the image.
+// mayPull reports whether a message can be about a container: the container has the image.
 func (p *Pod) mayPull(container string, m imagepull.Message) bool {
 	if m.Image == "" {
 		return p.has(container)
@@ -136,12 +137,12 @@ func (p *Pod) mayPull(container string, m imagepull.Message) bool {
 	})
 }
 
-// uses says that a container has the image, as its spec names it.
+// uses reports whether a container has the image, as its spec names it.
 func (p *Pod) uses(image string) bool {
 	return slices.ContainsFunc(p.Containers, func(c Container) bool { return c.Image == image })
 }
 
-// requestOf names a container of a pod; podOf is the pod's UID in it.
+// requestOf is the key of a pod's container; podOf is the pod's UID in it.
 func requestOf(uid, container string) string { return uid + "/" + container }
 
 func podOf(request string) string {
@@ -149,8 +150,8 @@ func podOf(request string) string {
 	return uid
 }
 
-// request notes when the kubelet wanted a pull; of as many as there are pulls remembered, the latest. A pod gets one
-// image after the other, so that what it wanted before is over.
+// request records when the kubelet requested a pull, for as many requests as there are logged pulls, the latest
+// ones. A pod pulls one image after the other, so its earlier requests are over.
 func (l *PullLog) request(uid, container string, at time.Time) {
 	if l.requests == nil {
 		l.requests = map[string]pullRequest{}
@@ -178,8 +179,8 @@ func (l *PullLog) request(uid, container string, at time.Time) {
 	delete(l.requests, oldest)
 }
 
-// endRequest notes that the pull that a container's request was about is over. The request may be dated later than the answer, by
-// the errors of both: the next one comes after a back-off of seconds.
+// endRequest records that the pull of a container's request is over. The request may be dated later than the answer,
+// by the errors of both, because the next request comes only after a back-off of seconds.
 func (l *PullLog) endRequest(uid, container string, latest time.Time) {
 	of := requestOf(uid, container)
 	if request, known := l.requests[of]; known && !request.at.After(latest) {
@@ -188,7 +189,7 @@ func (l *PullLog) endRequest(uid, container string, latest time.Time) {
 	}
 }
 
-// Settle takes a timeline that was completed for the last time: from now on its layers count as its own.
+// Settle takes a timeline that was completed for the last time. From then on its layers count as its own.
 func (l *PullLog) Settle(t Timeline) {
 	for of, request := range l.requests {
 		if podOf(of) == t.UID {
@@ -208,7 +209,7 @@ func (l *PullLog) Settle(t Timeline) {
 	}
 }
 
-// Complete adds to the pulls of a timeline what those of other pods tell. The pulls must be the caller's own.
+// Complete adds to the pulls of a timeline what other pods' pulls show. The caller must own the pulls.
 func (l *PullLog) Complete(t *Timeline) {
 	for _, pulls := range [...][]Pull{t.Pulls, t.Debug} {
 		for i := range pulls {
@@ -234,7 +235,7 @@ func (l *PullLog) complete(p *Pull, uid string) {
 		if o.uid == uid {
 			continue
 		}
-		// What this pod's evidence alone leaves open, a pull that began with the image absent decides.
+		// If this pod's evidence alone does not decide, a pull that began with the image absent does.
 		open := p.Outcome == imagepull.OutcomeDownloaded || p.Outcome == imagepull.OutcomeUnknown && o.imageAbsent
 		if open && image == "" {
 			image = normalized(p.Image)
@@ -244,18 +245,18 @@ func (l *PullLog) complete(p *Pull, uid string) {
 			if p.sharesAll() {
 				p.Outcome = imagepull.OutcomeJoined
 			} else {
-				p.Outcome = imagepull.OutcomeDownloaded // what is left came when the other one was over: it had been removed, or was another one
+				p.Outcome = imagepull.OutcomeDownloaded // the rest arrived after the other pull: the image had been removed, or was a different one
 			}
 		}
 	}
 }
 
-// dated says that all instants of a pull are known, in their order.
+// dated reports whether all instants of a pull are known and in order.
 func (p *Pull) dated() bool {
 	return !p.RequestedAt.IsZero() && !p.StartedAt.Before(p.RequestedAt) && !p.FinishedAt.Before(p.StartedAt) && p.Outcome != imagepull.OutcomePresent
 }
 
-// normalized is by what two references to one image are the same; what is no reference is the same as itself alone.
+// normalized returns the same name for all references to one image. An invalid reference is returned unchanged.
 func normalized(ref string) string {
 	name, err := imagepull.Normalize(ref)
 	if err != nil {
@@ -264,8 +265,8 @@ func normalized(ref string) string {
 	return name
 }
 
-// provided says that the pull brought the image, if it is the one that p asked for: it had begun before, and ended when the
-// image was last known to be absent, when p was in the queue, or while p found its content.
+// provided reports whether this pull brought the image that p requested: it began before p, and ended after the
+// image was last known to be absent, while p was in the queue, or while p found its content.
 func (o *loggedPull) provided(p *Pull) bool {
 	absent := at(p.RequestedAt)
 	if p.absentAt != 0 {

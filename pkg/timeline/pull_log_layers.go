@@ -6,24 +6,24 @@ import (
 	"time"
 )
 
-// maxRecentLayers bounds the layers that are remembered: those of some dozens of images. Who shares a layer with a
-// pull pulls at the same time.
+// maxRecentLayers is the number of layers that are remembered: those of some dozens of images. Pulls that share a
+// layer run at the same time.
 const maxRecentLayers = 2048
 
-// recentLayers remembers with which pod each of the latest layers came first. The zero value is empty.
+// recentLayers holds the pod with which each of the latest layers first arrived. The zero value is empty.
 type recentLayers struct {
 	owner map[arrivedLayer]string // pod UID
-	order []arrivedLayer          // in a ring
+	order []arrivedLayer          // a ring
 	next  int                     // in order, once it is full
 }
 
-// arrivedLayer is one layer that came once: after it was removed from the node it may come again.
+// arrivedLayer is one arrival of a layer. A layer that was removed from the node may arrive again.
 type arrivedLayer struct {
 	digest string
 	at     time.Time
 }
 
-// add notes a layer of a pod, unless it has come with another one.
+// add records a layer of a pod, unless it arrived with another one.
 func (l *recentLayers) add(layer Layer, uid string) {
 	a := arrivedLayer{layer.Digest, layer.DownloadedAt}
 	if _, known := l.owner[a]; known {
@@ -42,7 +42,7 @@ func (l *recentLayers) add(layer Layer, uid string) {
 	l.next = (l.next + 1) % maxRecentLayers
 }
 
-// sharedBy says which of a pod's layers came with another pod; nil for none.
+// sharedBy returns for each of a pod's layers whether it arrived with another pod; nil if none did.
 func (l *recentLayers) sharedBy(layers []Layer, uid string) []bool {
 	var shared []bool
 	for i, layer := range layers {
@@ -58,7 +58,7 @@ func (l *recentLayers) sharedBy(layers []Layer, uid string) []bool {
 	return shared
 }
 
-// share counts the layers that came while another pull of the same image went on with that one.
+// share marks the layers that arrived while another pull of the same image was running. They count at that pull.
 func (p *Pull) share(o *loggedPull) {
 	for i, layer := range p.Layers {
 		if layer.DownloadedAt.After(o.until) {
@@ -71,7 +71,7 @@ func (p *Pull) share(o *loggedPull) {
 	}
 }
 
-// sharesAll says that no layer came with this pull alone, as far as anybody tells of layers.
+// sharesAll reports whether no layer is known to have come with this pull alone.
 func (p *Pull) sharesAll() bool {
 	for i := range p.Layers {
 		if !p.shared(i) {
@@ -81,13 +81,14 @@ func (p *Pull) sharesAll() bool {
 	return true
 }
 
-// sharesEarlier says that content of a pull may have come before it began: another pull that went on by then may have
-// brought a part of the same layers. Not so if that one had hardly begun, or if its layers are known to be others.
+// sharesEarlier reports whether content of a pull may have arrived before it began: a pull that was already running
+// may have brought a part of the same layers. It is false if that pull had hardly begun, or if its layers are known
+// to be different ones.
 func (l *PullLog) sharesEarlier(p *Pull, uid string, m pullMode) bool {
 	if len(p.Layers) == 0 || m.serial {
 		return false
 	}
-	const hardly = 20 // as a share of the time in which p came
+	const hardly = 20 // as a share of the time in which p's content arrived
 	since := p.StartedAt.Add(-p.DownloadedAt.Sub(p.StartedAt) / hardly)
 	return slices.ContainsFunc(l.others(p.StartedAt, uid), func(o running) bool {
 		if !o.from.Before(since) {
@@ -97,8 +98,8 @@ func (l *PullLog) sharesEarlier(p *Pull, uid string, m pullMode) bool {
 	})
 }
 
-// joins says that another pull of the same image went on when this one began: the manifest that this one found is
-// that one's, and no attempt was broken off.
+// joins reports whether another pull of the same image was running when this one began. Then the manifest that this
+// one found belongs to that one, and no attempt was broken off.
 func (l *PullLog) joins(p *Pull, uid string) bool {
 	image := normalized(p.Image)
 	return slices.ContainsFunc(l.pulls, func(o loggedPull) bool {
@@ -106,8 +107,8 @@ func (l *PullLog) joins(p *Pull, uid string) bool {
 	})
 }
 
-// mayShare says that a pull may have brought layers of another one. All that one brought which went well had come
-// when it ended.
+// mayShare reports whether a pull may have brought layers of another one. A successful pull brought all its layers
+// before it ended.
 func (o *loggedPull) mayShare(p *Pull) bool {
 	return slices.ContainsFunc(p.Layers, func(layer Layer) bool {
 		if !o.failed && layer.DownloadedAt.After(o.until.Add(o.error)) {
@@ -117,7 +118,7 @@ func (o *loggedPull) mayShare(p *Pull) bool {
 	})
 }
 
-// noteLayers notes which layers a settled pull brought.
+// noteLayers records which layers a settled pull brought.
 func (l *PullLog) noteLayers(p *Pull, uid string) {
 	if p.DownloadedAt.IsZero() {
 		return
@@ -134,10 +135,10 @@ func (l *PullLog) noteLayers(p *Pull, uid string) {
 	}
 }
 
-// layerHash stands for a layer's digest, in an eighth of the memory.
+// layerHash represents a layer's digest in an eighth of the memory.
 func layerHash(layer Layer) uint64 { return textHash(layer.Digest) }
 
-// textHash stands for a text that is only compared.
+// textHash represents a text that is only compared.
 func textHash(text string) uint64 {
 	h := fnv.New64a()
 	_, _ = h.Write([]byte(text))

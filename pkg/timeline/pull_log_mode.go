@@ -4,25 +4,27 @@ import (
 	"time"
 )
 
-// What the pulls of a node tell of how its kubelet pulls. By default it pulls one image after the other; with
-// serializeImagePulls: false it pulls all at once, and with maxParallelImagePulls so many. No API tells which, so
-// nothing is assumed: the lengths that the kubelet gives have to show it.
+// What the pulls of a node show about its kubelet. By default the kubelet pulls one image after the other; with
+// serializeImagePulls: false it pulls all at once, and with maxParallelImagePulls that many. No API reports which,
+// so nothing is assumed: the durations that the kubelet reports have to show it.
 const (
-	// loggedError bounds how far the instants of a logged pull can be from the truth: an Event is named up to 100 ms
-	// late, and more on a node that is short of CPU. floorError comes on top where only the second is known.
+	// loggedError bounds the error of a logged pull's instants: an Event's name is up to 100 ms late, and later on a
+	// node that is short of CPU. floorError is added if only the second is known.
 	loggedError = 250 * time.Millisecond
 	floorError  = time.Second
-	// leastQueue is a wait that only a queue explains.
+	// leastQueue is the shortest wait that only a queue explains.
 	leastQueue = time.Second
 	// leastBeside is the shortest overlap of two pulls that counts on a node that is known to pull several at once.
 	leastBeside = 100 * time.Millisecond
-	// staleRequest is the age from which a request whose end was never seen is no pull any more: its Event was lost.
+	// staleRequest is the age from which a request without a known end no longer counts as a running pull: its Event
+	// was lost.
 	staleRequest = 10 * time.Minute
-	// evidenceAge is how long a pull says how the node pulls: the kubelet may be configured anew.
+	// evidenceAge is how long a pull is evidence of how the node pulls, because the kubelet's configuration may
+	// change.
 	evidenceAge = time.Hour
 )
 
-// compare notes what a new pull and those that are known show together.
+// compare records what a new pull and the known pulls show together.
 func (l *PullLog) compare(p *loggedPull) {
 	for i := range l.pulls {
 		o := &l.pulls[i]
@@ -36,7 +38,7 @@ func (l *PullLog) compare(p *loggedPull) {
 	}
 }
 
-// overlapEnd is until when two pulls ran at the same time, for certain; zero if they need not have.
+// overlapEnd is until when two pulls certainly ran at the same time; zero if they may not have.
 func (o *loggedPull) overlapEnd(p *loggedPull) time.Time {
 	if o.startUnknown || p.startUnknown || o.overlap(p.from, p.until) <= o.error+p.error {
 		return time.Time{}
@@ -54,14 +56,14 @@ func latest(a, b time.Time) time.Time {
 	return b
 }
 
-// dequeuedAfter says that a pull waited long and began as another one ended.
+// dequeuedAfter reports whether a pull waited long and began as another one ended.
 func (o *loggedPull) dequeuedAfter(before *loggedPull) bool {
 	exact := !o.startUnknown && o.error == loggedError && before.error == loggedError
 	waited := !o.requestedAt.IsZero() && o.from.Sub(o.requestedAt) >= leastQueue
 	return exact && waited && o.from.Sub(before.until).Abs() <= o.error+before.error
 }
 
-// overlap is how much of a stretch of time a pull took; negative if it took none of it.
+// overlap is how long a pull ran within a stretch of time; negative if it did not.
 func (o *loggedPull) overlap(from, until time.Time) time.Duration {
 	if o.from.After(from) {
 		from = o.from
@@ -72,17 +74,18 @@ func (o *loggedPull) overlap(from, until time.Time) time.Duration {
 	return until.Sub(from)
 }
 
-// pullMode is how a node pulls, as far as its pulls show it; the zero value is that they do not.
+// pullMode is how a node pulls, as far as its pulls show it. The zero value means unknown.
 type pullMode struct {
-	queue    bool // it has pulls wait: one waited long, and began when another one ended
+	queue    bool // it queues pulls: one waited long, and began when another one ended
 	parallel bool // it runs several at once: two did
 	serial   bool // it runs one at a time
 }
 
-// mode is how the node pulls. p is the pull in question, which the log may not have.
+// mode returns how the node pulls. p is the pull in question, which the log may not have.
 //
-// A pull that waited, took over from another one and ran alone shows that the node runs one at a time: if it ran
-// several, the others would have gone on. What was seen last counts, because the kubelet may have been configured anew.
+// A pull that waited, began as another one ended, and ran alone shows that the node runs one pull at a time: if it
+// ran several, others would have continued. The latest evidence counts, because the kubelet's configuration may
+// change.
 func (l *PullLog) mode(p *Pull, uid string) (m pullMode) {
 	own := loggedPull{uid: uid, from: p.StartedAt, until: p.FinishedAt, error: loggedError}
 	if p.QueueTimed {
@@ -115,8 +118,8 @@ func (l *PullLog) mode(p *Pull, uid string) (m pullMode) {
 	return m
 }
 
-// overtook says that a pull ran although one that was asked for before has not ended: that one went on beside it, or
-// its end was not told.
+// overtook reports whether a pull ran although one that was requested earlier has not ended: either that one was
+// running in parallel, or its end was not reported.
 func (l *PullLog) overtook(p *Pull, uid string) bool {
 	for _, r := range l.open(p.FinishedAt, uid) {
 		if r.from.Add(2 * loggedError).Before(p.RequestedAt) {

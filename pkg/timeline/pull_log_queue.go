@@ -6,20 +6,20 @@ import (
 	"time"
 )
 
-// pullRequest is when the kubelet asked for a pull.
+// pullRequest is when the kubelet requested a pull.
 type pullRequest struct {
 	at   time.Time
 	over bool
 }
 
-// running is another pull of the node, as far as it is known when it ran.
+// running is another pull of the node, and when it ran, as far as that is known.
 type running struct {
-	from, until  time.Time // from is when it was asked for if that is all that is known; until is zero while it goes on
-	startUnknown bool      // from is no more than when it was asked for
+	from, until  time.Time // from is the time of the request if startUnknown; until is zero while it runs
+	startUnknown bool      // only the time of the request is known
 	pull         *loggedPull
 }
 
-// open lists the pulls of other pods that were asked for before an instant and have not ended.
+// open lists the pulls of other pods that were requested before an instant and have not ended.
 func (l *PullLog) open(before time.Time, uid string) []running {
 	var open []running
 	for of, request := range l.requests {
@@ -45,9 +45,9 @@ func (l *PullLog) others(before time.Time, uid string) []running {
 	return all
 }
 
-// concurrent is how many other pulls of the node went on at once, at most, while a pull did. One of which it is only
-// known when it was asked for counts from then on if the node is not known to have a queue, and else not while it may
-// have waited.
+// concurrent is the highest number of other pulls of the node that ran at the same time during a pull. If only the
+// request of a pull is known, it counts from then on if the node is not known to have a queue; otherwise it does not
+// count for the time in which it may have waited.
 func (l *PullLog) concurrent(p *Pull, uid string, m pullMode) int {
 	if !p.Timed || !p.FinishedAt.After(p.StartedAt) {
 		return 0
@@ -91,8 +91,8 @@ func (l *PullLog) concurrent(p *Pull, uid string, m pullMode) int {
 	return most
 }
 
-// explainQueue says what a pull that waited in the node's queue waited for: how many pulls were before it and, if the node
-// pulls one image after the other, which of them took the longest of its wait.
+// explainQueue says what a pull waited for in the node's queue: how many pulls were ahead of it and, if the node
+// pulls one image after the other, which of them took most of its wait.
 func (l *PullLog) explainQueue(p *Pull, uid string, m pullMode) {
 	wait := p.StartedAt.Sub(p.RequestedAt)
 	if !p.QueueTimed || wait < leastBlocked {
@@ -124,15 +124,15 @@ func (l *PullLog) explainQueue(p *Pull, uid string, m pullMode) {
 		}
 	}
 	switch {
-	case m.serial && longest.Waited > 0 && longest.Waited >= unexplained: // else one that is not known may be longer
+	case m.serial && longest.Waited > 0 && longest.Waited >= unexplained: // otherwise an unknown pull may have taken longer
 		p.Ahead, p.BlockedBy = ahead, &longest
 	case m.parallel && m.queue && ahead > 1 && wait >= leastQueue:
 		p.Ahead = ahead
 	}
 }
 
-// failedPullStart is when a pull that failed began, of which the kubelet tells no length, on a node that pulls one image after the
-// other: when it was asked for, or when the last one before it was over.
+// failedPullStart is when a failed pull began, on a node that pulls one image after the other: when it was
+// requested, or when the previous pull ended. The kubelet does not report its duration.
 func (l *PullLog) failedPullStart(p *loggedPull) time.Time {
 	from := p.requestedAt
 	for _, o := range l.pulls {

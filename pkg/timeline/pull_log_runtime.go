@@ -5,21 +5,22 @@ import (
 	"time"
 )
 
-// maxImageAnswers is of how many images the log remembers what the runtime said; a node has some hundred.
+// maxImageAnswers is the number of images whose last answer is kept; a node has some hundred images.
 const maxImageAnswers = 512
 
-// maxSandboxes is of how many pods the log remembers that they have a sandbox. The kubelet's default is 110 pods; others come and go.
+// maxSandboxes is the number of pods that are known to have a sandbox. The kubelet's default limit is 110 pods;
+// others come and go.
 const maxSandboxes = 1024
 
-// imageAnswerOf is what the runtime said last of an image.
+// imageAnswerOf is the runtime's last answer about an image.
 type imageAnswerOf struct {
 	askedAt     time.Time
 	present     bool
-	first, last time.Time // when its first and its latest pull ended; zero where the runtime does not say
+	first, last time.Time // when its first and its latest pull ended; zero if the runtime does not say
 }
 
-// ObserveRuntime notes what the runtime says of images, and drops the pulls that it refutes: an Event is a hint, which
-// whoever may create Events can forge, and other pods' pulls are judged by it.
+// ObserveRuntime records the runtime's answers about images and drops the pulls that they refute. Anyone who may
+// create Events can forge one, and other pods' pulls are judged by the log.
 func (l *PullLog) ObserveRuntime(o RuntimeSeen) {
 	for _, image := range o.Images {
 		name := normalized(image.Ref)
@@ -39,12 +40,13 @@ func (l *PullLog) ObserveRuntime(o RuntimeSeen) {
 	l.noteSandboxes(o)
 }
 
-// sandboxSince is when the runtime was asked for the first sandbox of a pod that it still knew, as exactly as it tells.
+// sandboxSince is when the runtime was asked for the first sandbox of a pod that it still knew, as exactly as the
+// runtime says.
 type sandboxSince struct{ begunAt, askedAt time.Time }
 
-// noteSandboxes notes that a pod has one, and then takes in what its Events told before.
+// noteSandboxes records that a pod has a sandbox, and then adds its pending pulls.
 func (l *PullLog) noteSandboxes(o RuntimeSeen) {
-	if l.sandboxes == nil { // what came before counted without
+	if l.sandboxes == nil { // earlier pulls were logged without this check
 		l.sandboxes = map[string]sandboxSince{}
 		l.pending, l.pulls = l.pulls, nil
 		defer l.addPending()
@@ -68,7 +70,7 @@ func (l *PullLog) noteSandboxes(o RuntimeSeen) {
 	}
 }
 
-// addPending takes in the pulls that the runtime has shown to be possible.
+// addPending adds the pending pulls whose pod's sandbox the runtime has shown.
 func (l *PullLog) addPending() {
 	pending := l.pending
 	l.pending = nil
@@ -78,7 +80,7 @@ func (l *PullLog) addPending() {
 	}
 }
 
-// since is when the runtime made it at the earliest; zero if it does not say.
+// since is the earliest time at which the runtime created it; zero if unknown.
 func (s *Sandbox) since() time.Time {
 	for _, at := range [...]time.Time{s.BegunAt, s.NetworkReadyAt, s.CreatedAt} {
 		if !at.IsZero() {
@@ -88,8 +90,9 @@ func (s *Sandbox) since() time.Time {
 	return time.Time{}
 }
 
-// sandboxKnown says that a pod may have pulled an image at an instant by more than an Event's word: its sandbox was there, which
-// the kubelet wants before it pulls (kuberuntime_manager.go, SyncPod). Without a runtime nobody can tell.
+// sandboxKnown reports whether more than an Event shows that a pod may have pulled an image at an instant: its
+// sandbox existed, which the kubelet requires before it pulls (kuberuntime_manager.go, SyncPod). Without a runtime
+// it is always true.
 func (l *PullLog) sandboxKnown(uid string, at time.Time) bool {
 	if l.sandboxes == nil {
 		return true
@@ -115,8 +118,8 @@ func forgetOldest[A any](answers map[string]A, most int, newest string, askedAt 
 	delete(answers, oldest)
 }
 
-// refuted says that the runtime refutes a pull: of one that succeeded, the image's first stamp is of a later time, or its
-// latest one of an earlier time, or the image is still absent.
+// refuted reports whether the runtime refutes a successful pull: the image's first timestamp is later, or its latest
+// one is earlier, or the image is still absent.
 func (l *PullLog) refuted(p loggedPull) bool {
 	answer, known := l.images[p.image]
 	if !known || p.failed {
@@ -132,7 +135,7 @@ func (l *PullLog) refuted(p loggedPull) bool {
 	return asked && !answer.last.IsZero() && answer.last.Before(p.from.Add(-p.error))
 }
 
-// compareAll compares the pulls anew, two and two, when some of them have been dropped.
+// compareAll compares all pairs of pulls again after some pulls were dropped.
 func (l *PullLog) compareAll() {
 	all := l.pulls
 	for i := range all {
@@ -145,8 +148,8 @@ func (l *PullLog) compareAll() {
 	l.pulls = all
 }
 
-// makeRoom drops the oldest pull of the namespace that has the most, if there are as many as are remembered: nobody's pulls
-// displace those of all others.
+// makeRoom drops the oldest pull of the namespace that has the most pulls if the log is full. So no namespace
+// displaces the pulls of all others.
 func makeRoom(pulls []loggedPull) []loggedPull {
 	if len(pulls) < maxPullLog {
 		return pulls

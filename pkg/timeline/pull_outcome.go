@@ -7,7 +7,7 @@ import (
 	"github.com/podlapse/podlapse/pkg/imagepull"
 )
 
-// lastOutcome decides how the last attempt ended, from what was seen only.
+// lastOutcome decides the result of the last attempt from what was seen only.
 func lastOutcome(f *fold, c *Container, index int16) imagepull.Outcome {
 	pulled, final, image := f.pulls[index].pulled, f.pulls[index].finalAttempt, f.e.image(c.Image)
 	there := image != nil && !image.wasAbsent() && image.beforeSandbox
@@ -23,7 +23,7 @@ func lastOutcome(f *fold, c *Container, index int16) imagepull.Outcome {
 	case there && image.pulledAgain():
 		switch {
 		case c.PullPolicy != PullAlways:
-			return imagepull.OutcomeUnknown // by another pod most likely, but the kubelet may have checked credentials
+			return imagepull.OutcomeUnknown // most likely by another pod, but the kubelet may have checked credentials
 		case image.last.Digest == image.Digest:
 			return imagepull.OutcomeVerified
 		}
@@ -36,9 +36,10 @@ func lastOutcome(f *fold, c *Container, index int16) imagepull.Outcome {
 	return imagepull.OutcomeUnknown
 }
 
-// pulledOutcome is what a pull brought of which the kubelet tells that it succeeded. That the kubelet pulled does not say that the
-// image was absent: with the policy Always it asks the registry every time, and since 1.35, with IfNotPresent, too, where
-// the image had been pulled with credentials that the pod may not have (pkg/kubelet/images, EnsureImageExists).
+// pulledOutcome is the outcome of a pull that succeeded according to the kubelet. A pull does not prove that the
+// image was absent: with the policy Always the kubelet asks the registry every time, and since 1.35 also with
+// IfNotPresent, if the image had been pulled with credentials that the pod may not have (pkg/kubelet/images,
+// EnsureImageExists).
 func (f *fold) pulledOutcome(c *Container, index int16, image *imageEvidence) imagepull.Outcome {
 	pulled, started := f.pulls[index].pulled, markKey{index, f.pulls[index].finalAttempt, MarkPullStarted}
 	nothingCame := image != nil && pulled.lengths.Timed &&
@@ -46,7 +47,7 @@ func (f *fold) pulledOutcome(c *Container, index int16, image *imageEvidence) im
 	absent := image != nil && image.wasAbsent() || c.PullPolicy == PullIfNotPresent && !f.wasThere(image, index)
 	switch {
 	case len(f.pulls[index].layers) > 0:
-		return imagepull.OutcomeDownloaded // whoever else had brought the image by then, its tag was moved or it was removed
+		return imagepull.OutcomeDownloaded // if another pull had brought the image by then, its tag was moved or it was removed
 	case f.wasThere(image, index) && image.last.askedAt.After(pulled.latest.time()) && image.Digest != "":
 		if image.last.Digest == image.Digest {
 			return imagepull.OutcomeVerified
@@ -57,14 +58,14 @@ func (f *fold) pulledOutcome(c *Container, index int16, image *imageEvidence) im
 	case absent && (image != nil && f.broughtByOther(image, started) || f.pulledBeside(c, started)):
 		return imagepull.OutcomeJoined
 	case absent && nothingCame:
-		return imagepull.OutcomeVerified // it was there, under another name
+		return imagepull.OutcomeVerified // it was present under another name
 	case absent:
 		return imagepull.OutcomeDownloaded
 	}
 	return imagepull.OutcomeUnknown
 }
 
-// outcomeWithoutEvent is how an image came that was absent and that a container runs from, where no Event tells.
+// outcomeWithoutEvent is how an absent image that a container runs from was pulled, if there is no Event.
 func (f *fold) outcomeWithoutEvent(c *Container, index int16, image *imageEvidence) imagepull.Outcome {
 	switch {
 	case f.inBackoff(index, image.last.FirstPulledAt) && c.PullPolicy == PullAlways:
@@ -72,16 +73,16 @@ func (f *fold) outcomeWithoutEvent(c *Container, index int16, image *imageEviden
 	case f.e.foundPresent(c, image), f.inBackoff(index, image.last.FirstPulledAt):
 		return imagepull.OutcomePresent
 	case image.layered != nil && f.inBackoff(index, image.layered.ResolvedAt):
-		return imagepull.OutcomeUnknown // another pull had begun; whether the kubelet's next one still found work to do
+		return imagepull.OutcomeUnknown // another pull had begun; unknown whether the kubelet's next attempt still downloaded anything
 	case image.nothingCameSince(f.e.workStart(c)):
-		return imagepull.OutcomeVerified // it was there, under another name
+		return imagepull.OutcomeVerified // it was present under another name
 	case image.pulledOnce() && !f.mayStartWorkLater(c, index, at(image.last.FirstPulledAt)):
 		return imagepull.OutcomeDownloaded
 	}
-	return imagepull.OutcomeUnknown // by whom, a runtime does not tell; or more than once since, by this pod among others
+	return imagepull.OutcomeUnknown // the runtime does not say who pulled it; or several pulls, possibly including this pod's
 }
 
-// wasThere says that the runtime had an image when it was asked about it before the kubelet wanted it pulled.
+// wasThere reports whether the runtime had an image when it was asked, before the kubelet requested it.
 func (f *fold) wasThere(image *imageEvidence, index int16) bool {
 	if image == nil || image.wasAbsent() {
 		return false
@@ -90,7 +91,7 @@ func (f *fold) wasThere(image *imageEvidence, index int16) bool {
 	return image.beforeSandbox || requested != nil && at(image.askedAt) < requested.earliest
 }
 
-// pulledBeside says that the kubelet had pulled the same image before, for another container of the pod.
+// pulledBeside reports whether the kubelet had pulled the same image before, for another container of the pod.
 func (f *fold) pulledBeside(c *Container, started markKey) bool {
 	b := f.bounds.find(started)
 	return b != nil && slices.ContainsFunc(f.e.pod.Containers, func(o Container) bool {
@@ -102,14 +103,16 @@ func (f *fold) pulledBeside(c *Container, started markKey) bool {
 	})
 }
 
-// foundPresent says that somebody brought the image before the kubelet turned to the container, and looked.
+// foundPresent reports whether the image was pulled before the kubelet started working on the container and checked
+// it.
 func (e *Evidence) foundPresent(c *Container, image *imageEvidence) bool {
 	first := image.last.FirstPulledAt
 	return c.PullPolicy != PullAlways && !first.IsZero() && at(first) < e.workStart(c)
 }
 
-// inBackoff says that the kubelet waited between two attempts to pull a container's image: whatever came then, others
-// brought. Of a failure that a status alone tells of nothing is known but that it came soon after, if it came live.
+// inBackoff reports whether the kubelet was in back-off between two attempts to pull a container's image. What
+// arrived then was pulled by others. A failure that only a status reports is dated by its arrival: it came soon
+// after the failure if it arrived live.
 func (f *fold) inBackoff(index int16, t time.Time) bool {
 	failures := f.pulls[index].failures
 	if len(failures) == 0 || t.IsZero() {
@@ -123,8 +126,8 @@ func (f *fold) inBackoff(index int16, t time.Time) bool {
 	return last.latest < at(t) && at(t) < failed+instant(imagepull.Backoff(int(last.attempt)+1))
 }
 
-// broughtByOther says that the image was complete before this pull began: while it waited in the queue,
-// another pod's pull brought it. An attempt of its own that failed at the end may have stored it, too.
+// broughtByOther reports whether the image was complete before this pull began: another pod's pull brought it while
+// this one was in the queue. A failed attempt of its own may also have stored it at its end.
 func (f *fold) broughtByOther(image *imageEvidence, started markKey) bool {
 	b := f.bounds.find(started)
 	if b == nil || image.last.FirstPulledAt.IsZero() || at(image.last.FirstPulledAt) >= b.estimate() {
@@ -135,13 +138,13 @@ func (f *fold) broughtByOther(image *imageEvidence, started markKey) bool {
 	})
 }
 
-// pulledBefore says that the image's latest pull ended before the pod was here at all.
+// pulledBefore reports whether the image's latest pull ended before the pod came to the node.
 func (e *Evidence) pulledBefore(image *imageEvidence) bool {
 	if image == nil || image.wasAbsent() || image.PulledAt.IsZero() {
 		return false
 	}
 	if e.firstSeen.live && e.firstSeen.new && at(image.PulledAt) < at(e.firstSeen.at)-liveSlack {
-		return true // the kubelet has heard of the pod no sooner than the agent
+		return true // the kubelet learned of the pod no earlier than the agent
 	}
 	return !e.pod.AcknowledgedAt.IsZero() && image.PulledAt.Before(e.pod.AcknowledgedAt)
 }

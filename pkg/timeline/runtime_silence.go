@@ -6,25 +6,26 @@ import (
 )
 
 const (
-	// maxSilences is how many silences of the runtime are remembered; the oldest go first.
+	// maxSilences is the number of silences of the runtime that are kept, the latest.
 	maxSilences = 64
-	// leastSilence is how much of a phase the runtime has to be silent for before it may be to blame.
+	// leastSilence is the shortest silence within a phase for which the runtime may be to blame.
 	leastSilence = 50 * time.Millisecond
-	// catchUp is how long the runtime takes, once it answers again, to do what had come meanwhile, as a rule.
+	// catchUp is how long the runtime usually takes, once it answers again, to do what was requested in the
+	// meantime.
 	catchUp = 500 * time.Millisecond
 )
 
-// SilenceLog remembers when the runtime did not answer, to say in which phases it may be to blame. Not safe for concurrent use;
-// the zero one is empty.
+// SilenceLog holds when the runtime did not answer, to find the phases for which it may be to blame. Not safe for
+// concurrent use. The zero value is empty.
 type SilenceLog struct{ silences []RuntimeSilent }
 
-// Observe takes a silence; any other observation says nothing.
+// Observe adds a silence and ignores other observations.
 func (l *SilenceLog) Observe(o Observation) {
 	silent, ok := o.(RuntimeSilent)
 	if !ok || !silent.From.Before(silent.Until) {
 		return
 	}
-	for i := range l.silences { // one that goes on is one
+	for i := range l.silences { // overlapping silences are one
 		if known := &l.silences[i]; !silent.From.After(known.Until) && !known.From.After(silent.Until) {
 			if silent.From.Before(known.From) {
 				known.From = silent.From
@@ -41,11 +42,12 @@ func (l *SilenceLog) Observe(o Observation) {
 	l.silences = append(l.silences, silent)
 }
 
-// Silences are those that are remembered.
+// Silences returns the silences in the log.
 func (l *SilenceLog) Silences() []RuntimeSilent { return slices.Clone(l.silences) }
 
-// Complete takes out of phases what passed while the runtime was silent: a network plugin or a registry that was done by then
-// had to wait for it, and so had the kubelet. Nothing tells which of them was done. The phases are copied first: others may read them.
+// Complete separates from phases the time in which the runtime was silent: a network plugin or a registry that was
+// done by then had to wait for the runtime, and so had the kubelet. Nothing shows which of them was done. It copies
+// the phases first, because others may read them.
 func (l *SilenceLog) Complete(t *Timeline) {
 	for _, silent := range l.silences {
 		if !slices.ContainsFunc(t.Phases, silent.within) {
@@ -59,7 +61,7 @@ func (l *SilenceLog) Complete(t *Timeline) {
 	}
 }
 
-// within says that a phase in which others than the runtime are at work, and need it, has some of the silence in it.
+// within reports whether the silence overlaps a phase in which other parties work and need the runtime.
 func (o RuntimeSilent) within(s Span) bool {
 	from, until := o.during(s)
 	return until.Sub(from) >= leastSilence && needsRuntime(s) != ""
@@ -104,8 +106,8 @@ func (o RuntimeSilent) appendParts(phases []Span, s Span) []Span {
 	return phases
 }
 
-// needsRuntime is what the runtime does itself while others are at work in a phase; empty for a phase that goes on without it,
-// and for one that is charged to it anyway.
+// needsRuntime is the phase of the runtime's own work while other parties work in a phase. It is empty for a phase
+// that does not need the runtime, and for one that is charged to it anyway.
 func needsRuntime(s Span) Phase {
 	of := s.Phase
 	if of == PhaseUnattributed && len(s.MergedWith) > 0 {

@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// Settled says that start-up is over and nothing more that matters will come: every want is met or its
+// Settled reports whether the start-up is over and no more relevant evidence is expected: every want is met or its
 // grace has passed.
 func (e *Evidence) Settled(now time.Time) bool {
 	if _, over := e.endLearned(); !over {
@@ -15,13 +15,13 @@ func (e *Evidence) Settled(now time.Time) bool {
 	return !w.Runtime && !w.Events && !e.awaitsLayers(now)
 }
 
-// Ended says that start-up is over, though evidence may still be on its way.
+// Ended reports whether the start-up is over, though evidence may still be on its way.
 func (e *Evidence) Ended() bool {
 	_, over := e.endLearned()
 	return over
 }
 
-// endLearned says whether and when the agent learned that start-up ended.
+// endLearned returns whether and when the agent learned that the start-up ended.
 func (e *Evidence) endLearned() (learnedAt time.Time, over bool) {
 	for _, m := range []Mark{MarkReady, MarkSucceeded, MarkFailed, MarkDeleted} {
 		for _, c := range e.constraints {
@@ -33,8 +33,8 @@ func (e *Evidence) endLearned() (learnedAt time.Time, over bool) {
 	return time.Time{}, false
 }
 
-// graceOver says that start-up has been over for longer than a grace. Either way: of a clock that was put back since, nobody knows
-// how long it has been, and it may be hours until it is there again.
+// graceOver reports whether the start-up has been over for longer than a grace, in either direction: after a clock
+// was set back the elapsed time is unknown, and it may take hours until the clock is there again.
 func (e *Evidence) graceOver(now time.Time, grace time.Duration) bool {
 	end, over := e.endLearned()
 	if end.Before(e.scope.ResumedAt) {
@@ -43,14 +43,14 @@ func (e *Evidence) graceOver(now time.Time, grace time.Duration) bool {
 	return over && now.Sub(end).Abs() > grace
 }
 
-// givenUp says that the pod has been starting for too long. What it came to while no agent was there, the
-// first list tells.
+// givenUp reports whether the pod has been starting for too long. If it progressed while no agent ran, the first
+// list shows that.
 func (e *Evidence) givenUp(now time.Time) bool {
 	_, over := e.endLearned()
 	return !over && e.PodSeen() && !now.Before(e.givesUpAt())
 }
 
-// givesUpAt is when a pod that has not come further is given up.
+// givesUpAt is when a pod that makes no progress is given up.
 func (e *Evidence) givesUpAt() time.Time {
 	givesUp := e.firstSeen.at.Add(giveUpAfter)
 	if resumed := e.scope.ResumedAt.Add(eventGrace); resumed.After(givesUp) {
@@ -59,18 +59,18 @@ func (e *Evidence) givesUpAt() time.Time {
 	return givesUp
 }
 
-// beforeAgent says that the pod was there, and its start-up over, before the agent's time.
+// beforeAgent reports whether the pod's start-up was over before the agent's time (Scope.Since).
 func (e *Evidence) beforeAgent() bool {
 	return e.firstSeen.over && !e.firstSeen.live && !e.inScope() || e.isOldMirror()
 }
 
-// inScope says that the pod may have come to the node while start-ups are the agent's to report. When it was created does
-// not matter: it may have waited for days for a scheduler, or for the node.
+// inScope reports whether the pod may have come to the node in the agent's time (Scope.Since). Its creation does not
+// count: it may have waited for days for a scheduler, or for the node.
 func (e *Evidence) inScope() bool {
 	return !e.scope.Since.IsZero() && e.pod.reachedNodeAt().Add(time.Second).After(e.scope.Since)
 }
 
-// reachedNodeAt is what tells best when a pod came to the node, floored to a second.
+// reachedNodeAt is the best evidence of when a pod came to the node, truncated to seconds.
 func (p *Pod) reachedNodeAt() time.Time {
 	if !p.ReadAt.IsZero() {
 		return p.ReadAt
@@ -86,9 +86,9 @@ func (p *Pod) reachedNodeAt() time.Time {
 	return p.CreatedAt
 }
 
-// isOldMirror says that a static pod ran before the kubelet read its manifest, again then as after a restart of its own, or was
-// ready before start-ups are the agent's to report. Its object is a mirror, which the kubelet makes anew when somebody deletes it, so
-// that such a pod, too, is seen to come.
+// isOldMirror reports whether a static pod ran before the kubelet read its manifest, which the kubelet reads again
+// after its own restart, or was ready before the agent's time (Scope.Since). Its object is a mirror, which the
+// kubelet creates again if it is deleted, so such a pod also seems to be new.
 func (e *Evidence) isOldMirror() bool {
 	if e.pod.ReadAt.IsZero() {
 		return false

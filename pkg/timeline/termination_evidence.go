@@ -5,61 +5,61 @@ import (
 	"time"
 )
 
-// maxGrace is the longest grace period that anything is made of.
+// maxGrace is the longest grace period that is calculated with.
 const maxGrace = 365 * 24 * time.Hour
 
-// maxStops bounds the containers whose end is followed; those beyond are left out, which Missing tells.
+// maxStops is the number of containers whose end is followed. Missing says that others were left out.
 const maxStops = 64
 
-// Ending is all that is known about one pod's end. It begins with the first pod object that says that deletion was asked
-// for. Observations may be repeated; pod objects and Events may come in any order, answers of the runtime come in that in which
-// it gave them. Not safe for concurrent use.
+// Ending is all that is known about one pod's termination. It begins with the first pod object with a deletion
+// request. Observations may be repeated. Pod objects and Events may arrive in any order, but the runtime's answers
+// must arrive in the order in which it gave them. Not safe for concurrent use.
 type Ending struct {
 	pod     Pod     // as last seen
-	podAt   instant // when that came
+	podAt   instant // its arrival
 	created instant
 
-	requestSecond instant       // floored second, of the control plane's clock
-	learnedAt     instant       // when the first pod object came that says so
-	learnedLive   bool          // of heard
-	observedAt    instant       // when the first came that says that the kubelet knows; zero for never
-	observedLive  bool          // that came live
-	releasedAt    instant       // when the first came without grace: of a pod that had some, the kubelet let go; zero for never
-	hadFinalizers bool          // that had finalizers
-	grace         time.Duration // the shortest that is not 0; 0 for none
-	shortened     bool          // a longer one was seen, too: what was out of time when is not known
+	requestSecond instant       // the control plane's timestamp, truncated to seconds
+	learnedAt     instant       // the arrival of the first pod object with the request
+	learnedLive   bool          // it arrived live
+	observedAt    instant       // the arrival of the first pod object by which the kubelet knows; zero for never
+	observedLive  bool          // it arrived live
+	releasedAt    instant       // the arrival of the first pod object without grace: if it had a grace before, the kubelet released it; zero for never
+	hadFinalizers bool          // an object without grace had finalizers
+	grace         time.Duration // the shortest that is not 0; 0 if there is none
+	shortened     bool          // a longer one was seen, too: when the grace period ended is unknown
 	stops         []stopEvidence
 	overflow      bool
 
-	sandboxReady instant // asked the runtime at the latest, and one was ready; zero for never
-	sandboxDown  instant // first answer without one that is ready after that; zero for never
+	sandboxReady instant // the latest question to the runtime with a ready sandbox; zero for never
+	sandboxDown  instant // the first answer without a ready sandbox after that; zero for never
 
-	gone     instant // zero while the object is there
+	gone     instant // zero while the object exists
 	goneLive bool
 }
 
-// stopEvidence is what is known of the end of one container: of its latest run.
+// stopEvidence is what is known about the end of a container's latest run.
 type stopEvidence struct {
 	name        string
 	attempt     int
-	seenRunning instant // asked the runtime at the latest, and it ran; zero for never
-	killingAt   instant // the kubelet's Event Killing, by its name; zero for none
+	seenRunning instant // the latest question to the runtime when it ran; zero for never
+	killingAt   instant // the kubelet's Event Killing, by its name; zero without one
 
-	finished instant // the runtime's stamp; zero for none
+	finished instant // the runtime's timestamp; zero without one
 	code     int
 	reason   string
 
-	statusSecond instant // the kubelet's floored stamp; zero for none
-	statusAt     instant // when the pod object first said that it had ended; zero for never
+	statusSecond instant // the kubelet's truncated timestamp; zero without one
+	statusAt     instant // when the pod object first reported the end; zero for never
 	statusLive   bool
 	statusCode   int
 	statusReason string
 	notStarted   bool // the pod object, as last seen, has no run of it
-	waitsForNext bool // the latest run is over, and the kubelet waits before the next
+	waitsForNext bool // the latest run has ended, and the kubelet waits before the next
 }
 
-// NewEnding begins with an observation; it is nil unless that is a pod object that somebody asked to delete. That of a static pod is a
-// mirror, whose end is not the pod's.
+// NewEnding begins with an observation. It returns nil unless that is a pod object with a deletion request. The
+// object of a static pod is a mirror, whose end is not the pod's.
 func NewEnding(o Observation) *Ending {
 	seen, ok := o.(PodSeen)
 	if !ok || seen.Pod.DeletedAt.IsZero() || !seen.Pod.ReadAt.IsZero() {
@@ -70,7 +70,7 @@ func NewEnding(o Observation) *Ending {
 	return e
 }
 
-// Apply adds what an observation about the pod tells; it returns whether that was news.
+// Apply adds an observation about the pod and reports whether the evidence changed.
 func (e *Ending) Apply(o Observation) (changed bool) {
 	switch o := o.(type) {
 	case PodSeen:
@@ -127,7 +127,7 @@ func (e *Ending) applyPod(o PodSeen) (changed bool) {
 	return changed
 }
 
-// stop finds or adds a container's evidence; nil when there are too many.
+// stop finds or adds a container's evidence; nil if there are too many.
 func (e *Ending) stop(name string) *stopEvidence {
 	i := slices.IndexFunc(e.stops, func(s stopEvidence) bool { return s.name == name })
 	if i >= 0 {
@@ -141,7 +141,8 @@ func (e *Ending) stop(name string) *stopEvidence {
 	return &e.stops[len(e.stops)-1]
 }
 
-// accepts is the evidence if it is to take something about a run; a later run forgets what was known of one before.
+// accepts reports whether the evidence takes facts about a run. A later run replaces what was known about an earlier
+// one.
 func (s *stopEvidence) accepts(attempt int) bool {
 	switch {
 	case s == nil || attempt < s.attempt:
@@ -152,7 +153,7 @@ func (s *stopEvidence) accepts(attempt int) bool {
 	return true
 }
 
-// applyStatus takes what a pod object, the latest so far or not, says of a container.
+// applyStatus reads a container's status in a pod object, which need not be the latest.
 func (e *Ending) applyStatus(c Container, o PodSeen, latest bool) bool {
 	s := e.stop(c.Name)
 	if c.statusMissing() || !s.accepts(c.Attempt) {
@@ -172,9 +173,10 @@ func (e *Ending) applyStatus(c Container, o PodSeen, latest bool) bool {
 	return *s != before
 }
 
-// statusMissing says that the kubelet had no status of the container and made one up, with an exit code of 137 that no process had, and one restart more if it
-// had run: so it does with each container that it does not find when a pod ends, such as those that had never started
-// (kubelet: status/status_manager.go, TerminatePod; kubelet_pods.go, convertToAPIContainerStatuses).
+// statusMissing reports whether the kubelet had no status of the container and invented one, with the exit code 137
+// of no real process, and with one more restart if it had run. It does so when a pod ends for each container that it
+// does not find, such as those that never started (kubelet: status/status_manager.go, TerminatePod; kubelet_pods.go,
+// convertToAPIContainerStatuses).
 func (c Container) statusMissing() bool {
 	return c.State == StateTerminated && c.EndReason == "ContainerStatusUnknown" && c.FinishedAt.IsZero()
 }
@@ -185,7 +187,7 @@ func (e *Ending) applyRuntime(o RuntimeSeen) (changed bool) {
 	switch {
 	case ready && asked > e.sandboxReady:
 		e.sandboxReady, changed = asked, true
-		if e.sandboxDown != 0 && e.sandboxDown <= asked { // the kubelet made another
+		if e.sandboxDown != 0 && e.sandboxDown <= asked { // the kubelet created another one
 			e.sandboxDown = 0
 		}
 	case !ready && at(o.ArrivedAt) > e.sandboxReady && (e.sandboxDown == 0 || at(o.ArrivedAt) < e.sandboxDown):
@@ -211,8 +213,9 @@ func (e *Ending) applyRuntime(o RuntimeSeen) (changed bool) {
 	return changed
 }
 
-// applyEvent takes from Killing when the kubelet began to stop a container: the Event is made just before the hook runs and the runtime is
-// asked (kubelet: kuberuntime/kuberuntime_container.go, killContainer). One from before the deletion is of another end.
+// applyEvent reads from the Event Killing when the kubelet began to stop a container. The Event is created just
+// before the hook runs and the runtime is asked (kubelet: kuberuntime/kuberuntime_container.go, killContainer). One
+// from before the deletion belongs to another end.
 func (e *Ending) applyEvent(o EventSeen) bool {
 	if o.Reason != "Killing" || o.NamedAt.IsZero() || o.NamedAt.Before(e.requestSecond.time()) || !e.pod.has(o.Container) {
 		return false
@@ -228,5 +231,5 @@ func (e *Ending) applyEvent(o EventSeen) bool {
 // Pod is the pod object as last seen.
 func (e *Ending) Pod() Pod { return e.pod }
 
-// Over says that the object is gone: nothing more will be told.
+// Over reports whether the object is gone, so that nothing more will be reported.
 func (e *Ending) Over() bool { return e.gone != 0 }

@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// Termination folds the evidence as of now. Skew is as of Timeline.
+// Termination folds the evidence as of now, with the skew as for a Timeline.
 func (e *Ending) Termination(now time.Time, skew Skew) Termination {
 	f := terminationFold{Ending: e, now: at(now), skew: skew}
 	f.t = Termination{Grace: e.grace, Hurried: e.grace == 0 && e.releasedAt != 0, Reason: e.pod.Disruption, Skew: skew, Listed: !e.learnedLive}
@@ -26,14 +26,15 @@ type terminationFold struct {
 
 	requested, begun, gone bound
 	begunKnown             bool
-	stopped                []stopBound // those that stopped, or still run, after the request; in spec order
+	stopped                []stopBound // those that stopped after the request, or still run; in spec order
 }
 
 func (f *terminationFold) conflict(mark, container, detail string) {
 	f.t.Conflicts = append(f.t.Conflicts, EndConflict{mark, container, detail})
 }
 
-// request is when deletion was asked for: in the second that the control plane stamped, and before the news of it came.
+// request is when the deletion was requested: in the second of the control plane's timestamp, and before the news
+// arrived.
 func (f *terminationFold) request() bound {
 	b := boundOf(f.skew.widen(second(markKey{container: podWide, mark: MarkDeleted}, originControlPlane, f.requestSecond.time())))
 	if f.learnedAt < b.earliest {
@@ -46,7 +47,7 @@ func (f *terminationFold) request() bound {
 		b.earliest, b.latest = min(b.earliest, f.learnedAt), f.learnedAt
 		b.origins = origins(0).with(originArrival)
 	}
-	if !f.learnedLive && f.grace == 0 && f.observedAt != 0 { // the kubelet has let go of the object, which moved the stamp
+	if !f.learnedLive && f.grace == 0 && f.observedAt != 0 { // the kubelet has released the object, which moved the timestamp
 		b.earliest, b.notBefore = min(b.earliest, f.created), b.earliest
 	}
 	if f.learnedAt <= b.latest+liveSlack {
@@ -63,7 +64,7 @@ func boundOf(c constraint) bound {
 	return bound{key: c.key, earliest: c.earliest, latest: c.latest, lean: c.lean, origins: origins(0).with(c.origin)}
 }
 
-// objectGone is now, and not known, while the object is there.
+// objectGone is when the object was gone; now, and not known, while it exists.
 func (f *terminationFold) objectGone() bound {
 	if !f.Over() {
 		return bound{earliest: f.now, latest: f.now}
@@ -75,13 +76,14 @@ func (f *terminationFold) objectGone() bound {
 	return b
 }
 
-// goneBy is when the news came that the object is gone, which cannot be before the request.
+// goneBy is when the news arrived that the object is gone. That cannot be before the request.
 func (f *terminationFold) goneBy() instant { return max(f.Ending.gone, f.requested.earliest) }
 
-// stopBegun is when the kubelet began to stop the containers. Its Event of the first one dates that; else it was before the status came that
-// it writes then, which says which generation of the object it is about (Kubernetes 1.34 and newer), and as a rule when it heard of
-// the deletion, as the agent did: that status is late; else that a container was killed when its grace period was over, which had
-// begun that long before.
+// stopBegun is when the kubelet began to stop the containers. The kubelet's first Killing Event dates that. Without
+// one, it was before the status that the kubelet writes then, which says which generation of the object it is about
+// (Kubernetes 1.34 and newer), and usually when the agent learned of the deletion, because that status is late.
+// Without such a status, a container that was killed at the end of its grace period dates it: the grace period began
+// that long before.
 func (f *terminationFold) stopBegun() (bound, bool) {
 	b := bound{earliest: f.requested.earliest, latest: f.gone.latest}
 	known := false
@@ -133,23 +135,24 @@ func (f *terminationFold) stopBegun() (bound, bool) {
 	return b, known
 }
 
-// statusLate is how late the news of the kubelet's status is at the most while the kubelet has no other reason to be: 15 to 270 ms on a quiet
-// node, where it began to stop the containers 5 ms after the request.
+// statusLate usually bounds the delay of the kubelet's status: 15 to 270 ms on a quiet node, where the kubelet began
+// to stop the containers 5 ms after the request.
 const statusLate = instant(300 * time.Millisecond)
 
-// leastGrace is what the kubelet gives each container, be the grace period shorter, or used up before its turn
+// leastGrace is the least time that the kubelet gives each container, even if the grace period is shorter or used up
 // (kubelet: kuberuntime/kuberuntime_container.go, minimumGracePeriodInSeconds).
 const leastGrace = 2 * time.Second
 
-// killAfter is after how long the kubelet kills, at the earliest.
+// killAfter is the earliest time after which the kubelet kills.
 func (f *terminationFold) killAfter() time.Duration { return max(f.grace, leastGrace) }
 
-// killedOnTime says that a container is killed no later than that: it waits neither for a hook nor for the containers that it serves.
+// killedOnTime reports whether a container is killed right then: it waits neither for a hook nor for the containers
+// that it serves.
 func (f *terminationFold) killedOnTime(name string) bool {
 	return !slices.ContainsFunc(f.pod.Containers, func(c Container) bool {
 		return c.Name == name && (c.PreStopHook || c.Kind == KindSidecar)
 	})
 }
 
-// clockText is an instant as conflicts tell it.
+// clockText is an instant as text for conflicts.
 func clockText(i instant) string { return i.time().Format("15:04:05.000") }

@@ -6,20 +6,20 @@ import (
 )
 
 const (
-	// askStopping is how often the runtime is asked while something is likely to happen: in the first seconds, and from when the
-	// grace period is about to be over. The kubelet removes what has stopped soon after.
+	// askStopping is the interval between questions to the runtime while a change is likely: in the first seconds,
+	// and from the end of the grace period on. The kubelet removes stopped containers soon.
 	askStopping = time.Second
-	// askWaiting is how often it is asked in a long grace period.
+	// askWaiting is the interval during a long grace period.
 	askWaiting = 5 * time.Second
 	// stopsSoon is how long after the deletion most containers have stopped.
 	stopsSoon = 10 * time.Second
-	// stopsLate is how long after the grace period something is still likely to happen.
+	// stopsLate is how long after the grace period a change is still likely.
 	stopsLate = 30 * time.Second
-	// askStuck is how often it is asked about a pod that should have stopped askStuckAfter ago.
+	// askStuck is the interval for a pod that should have stopped askStuckAfter ago.
 	askStuck, askStuckAfter = time.Minute, 10 * time.Minute
 )
 
-// AskEvery is how often the runtime is worth a question now; 0 when it has told all.
+// AskEvery is the interval at which the runtime is worth asking now; 0 if it has given everything.
 func (e *Ending) AskEvery(now time.Time) time.Duration {
 	if e.Over() || e.sandboxDown != 0 && !slices.ContainsFunc(e.stops, stopEvidence.open) {
 		return 0
@@ -34,5 +34,5 @@ func (e *Ending) AskEvery(now time.Time) time.Duration {
 	return askWaiting
 }
 
-// open says that the runtime has not told when a container that ran stopped.
+// open reports whether the runtime has not yet reported the end of a container that ran.
 func (s stopEvidence) open() bool { return s.finished == 0 && s.statusAt == 0 && s.seenRunning != 0 }

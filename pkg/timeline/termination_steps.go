@@ -6,18 +6,18 @@ import (
 	"time"
 )
 
-// terminationStep is one step of a termination: what ends it, and what it is until then.
+// terminationStep is one step of a termination: its phase, and the mark that ends it.
 type terminationStep struct {
 	phase     Phase
-	also      []Phase // what cannot be told apart from it within the step, charged to the same
+	also      []Phase // phases with the same cause that cannot be separated from it within the step
 	container string
 	end       bound
 	known     bool // there is evidence for the end
 	mark      string
 }
 
-// steps is what happened after the request, in order. Containers stop at the same time; the last of them to stop is what the
-// others, and the pod, wait for. Sidecars are asked to stop when the containers that they serve have stopped.
+// steps is what happened after the request, in order. Containers stop at the same time. The others, and the pod,
+// wait for the last of them. Sidecars are asked to stop after the containers that they serve.
 func (f *terminationFold) steps() []terminationStep {
 	steps := []terminationStep{{phase: PhaseKubeletPickup, end: f.begun, known: f.begunKnown, mark: "stop_begun"}}
 	var mains, sidecars []stopBound
@@ -28,7 +28,7 @@ func (f *terminationFold) steps() []terminationStep {
 			mains = append(mains, s)
 		}
 	}
-	later := func(a, b stopBound) int { // one of which nothing tells may have been the last
+	later := func(a, b stopBound) int { // one without evidence may have been the last
 		return cmp.Or(cmp.Compare(a.latest, b.latest), cmp.Compare(a.estimate(), b.estimate()))
 	}
 	last := bound{earliest: f.requested.earliest, latest: f.requested.latest}
@@ -61,8 +61,9 @@ func (f *terminationFold) steps() []terminationStep {
 	return append(steps, terminationStep{phase: PhaseObjectDeletion, end: gone, known: f.Over(), mark: "gone"})
 }
 
-// stopSteps is what a container did until it stopped. When it was out of time is known if that was when the grace period of all was
-// over, and if nobody shortened it: it begins anew then. Of too many containers another may be the last.
+// stopSteps is what a container did until it stopped. The end of its time is known if that was the end of the common
+// grace period, and if that was not shortened, because then it begins again. If there are too many containers,
+// another one may be the last.
 func (f *terminationFold) stopSteps(steps []terminationStep, s stopBound) []terminationStep {
 	stop := f.t.Stops[s.index]
 	step := terminationStep{phase: PhaseGrace, container: stop.Container, end: s.bound, known: s.known && !f.overflow, mark: "stopped"}
@@ -85,8 +86,8 @@ func (f *terminationFold) stopSteps(steps []terminationStep, s stopBound) []term
 	return append(steps, step)
 }
 
-// partition lays the steps end to end. A step of which nothing tells the end is one with those that follow, under its own name only
-// while all are charged to the same.
+// partition puts the steps end to end. A step whose end is unknown is merged with the following steps. It keeps its
+// name only if all of them have the same cause.
 func (f *terminationFold) partition(steps []terminationStep) {
 	from, start := f.requested, f.requested.estimate()
 	f.t.RequestedAt = start.time()
@@ -152,13 +153,13 @@ func (f *terminationFold) span(merged []terminationStep, from bound, start insta
 	return s
 }
 
-// at is the bound with an estimate that its neighbors have settled.
+// at is the bound with a fixed estimate that its neighbors determine.
 func (b bound) at(estimate instant) bound {
 	b.notBefore, b.notAfter = estimate, estimate
 	return b
 }
 
-// lengthError is the farthest that the length between two instants can be from that between their estimates.
+// lengthError is the greatest difference between the true and the estimated time between two marks.
 func lengthError(from, to bound) time.Duration {
 	length := to.estimate() - from.estimate()
 	longest, shortest := to.latest-from.earliest, max(0, to.earliest-from.latest)

@@ -14,7 +14,7 @@ type stopBound struct {
 	index int // in Termination.Stops
 }
 
-// end is the interval that evidence of this container alone leaves for its end; latest is maxInstant where nothing tells.
+// end is the interval of a container's end by its own evidence; latest is maxInstant without evidence.
 func (s *stopEvidence) end() (b bound, code int, reason string, o origin) {
 	b = bound{earliest: s.seenRunning, latest: maxInstant}
 	if s.statusAt != 0 {
@@ -94,11 +94,11 @@ func (f *terminationFold) stopContainer(c Container, s *stopEvidence) {
 }
 
 const (
-	codeSignal        = 128 // and the signal, as runtimes and shells write it
+	codeSignal        = 128 // plus the signal, as runtimes and shells write it
 	lastSignal        = 64
 	signalKill        = 9
 	codeKilled        = codeSignal + signalKill
-	reasonOutOfMemory = "OOMKilled" // in the kubelet's word and in the runtime's
+	reasonOutOfMemory = "OOMKilled" // the kubelet's and the runtime's reason
 )
 
 func (s *Stop) setCode(code int, reason string) {
@@ -106,7 +106,7 @@ func (s *Stop) setCode(code int, reason string) {
 	s.Signal = signalOf(code)
 }
 
-// signalOf is the signal that an exit code stands for, 0 for none.
+// signalOf is the signal that an exit code stands for; 0 for none.
 func signalOf(code int) int {
 	if code > codeSignal && code <= codeSignal+lastSignal {
 		return code - codeSignal
@@ -114,7 +114,7 @@ func signalOf(code int) int {
 	return 0
 }
 
-// howStopped tells a kill for lack of time from others: the kubelet sends SIGKILL no sooner than the grace period is over.
+// howStopped separates kills at the end of the grace period from others: the kubelet sends SIGKILL no sooner.
 func (f *terminationFold) howStopped(s Stop, end bound) How {
 	switch {
 	case s.Reason == reasonOutOfMemory:

@@ -8,15 +8,15 @@ import (
 	"time"
 )
 
-// terminationTexts are what a pod did in each phase of its termination; those of a container name it.
+// terminationTexts describe what a pod did in each phase of its termination. Those of a container name it.
 var terminationTexts = map[Phase]string{
 	PhaseKubeletPickup: "until kubelet took the deletion up", PhasePreStopHook: "in the pre-stop hook of %s and until it stopped",
 	PhaseGrace: "until %s stopped", PhaseKill: "killing %s", PhaseSandboxStop: "stopping the sandbox",
 	PhaseObjectDeletion: "until kubelet let go of the object", PhaseFinalizers: "held by finalizers",
 }
 
-// Verdict is one sentence that says where the time went: the total, what was wrong with the container that stopped last, the
-// longest parts, longest first, and the error of the total.
+// Verdict is one sentence that says where the time went: the total, what was wrong with the container that stopped
+// last, the longest parts, the longest first, and the error of the total.
 func (t Termination) Verdict() string {
 	text := "gone after " + seconds(t.Total)
 	if t.GoneAt.IsZero() {
@@ -61,7 +61,7 @@ func terminationSpanText(s Span) string {
 	return fmt.Sprintf("unattributed (%s or %s)", strings.Join(may[:last], ", "), may[last])
 }
 
-// badStop is the container that stopped last, if it did not stop as asked, and what it did instead.
+// badStop is the container that stopped last and what it did, if it did not stop as requested.
 func (t Termination) badStop() (w struct{ container, text string }) {
 	var last *Stop
 	for i := range t.Stops {

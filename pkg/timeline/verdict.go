@@ -8,22 +8,22 @@ import (
 	"time"
 )
 
-// verdictParts is how many of the longest parts a verdict names.
+// verdictParts is the number of parts, the longest ones, that a verdict names.
 const verdictParts = 3
 
-// severalImages are the words for the pulls of several images, with their number and the registry.
+// severalImages is the text for the pulls of several images, with their number and the registry.
 const severalImages = "pulling %d images from %s"
 
-// part is what one party did, in all phases of a start-up together.
+// part is what one party did in all phases of a start-up together.
 type part struct {
-	key      string // what the party did, the same in every phase where it did it
+	key      string // what the party did, the same in all its phases
 	spans    []Span
 	length   time.Duration
 	pressure Pressure // times length
 }
 
-// Verdict is one sentence that says where the time went: the total, its longest parts, longest first,
-// and the error of the total.
+// Verdict is one sentence that says where the time went: the total, its longest parts, the longest first, and the
+// error of the total.
 func (t Timeline) Verdict() string {
 	parts := t.parts()
 	slices.SortStableFunc(parts, func(a, b part) int { return cmp.Compare(b.length, a.length) })
@@ -40,8 +40,8 @@ func (t Timeline) Verdict() string {
 	return text + "; ±" + seconds(t.TotalError)
 }
 
-// parts adds up the phases in which the same party did the same: the pulls of all containers from one registry are one
-// part, because it is the registry that took the time.
+// parts adds up the phases in which the same party did the same. For example, the pulls of all containers from one
+// registry are one part, because the registry took the time.
 func (t Timeline) parts() []part {
 	var parts []part
 	for _, s := range t.Phases {
@@ -58,7 +58,7 @@ func (t Timeline) parts() []part {
 	return parts
 }
 
-// keyOf is the same for two spans that a verdict adds up.
+// keyOf is equal for spans that a verdict adds up.
 func (t Timeline) keyOf(s Span) string {
 	if s.Phase != PhaseUnattributed {
 		return t.keyOfPhase(s.Phase, s)
@@ -105,8 +105,8 @@ func (t Timeline) outcome() string {
 	}
 }
 
-// describe say what a pod did in the spans of one part. If no party is charged with them, they name everything that may
-// have taken the time.
+// describe says what a pod did in the spans of one part. If no party is charged, it names every phase that may have
+// taken the time.
 func (t Timeline) describe(spans []Span) string {
 	first := spans[0]
 	if first.Phase != PhaseUnattributed || len(first.MergedWith) == 0 {
@@ -160,7 +160,8 @@ func (t Timeline) describePlain(phase Phase, spans []Span) string {
 
 func seconds(d time.Duration) string { return fmt.Sprintf("%.1f s", d.Seconds()) }
 
-// add weighs the pressure in a span by its length. Of what does not happen on the node, or is mere waiting, it says nothing.
+// add adds the pressure in a span, weighted by its length. It skips phases that do not happen on the node or only
+// wait.
 func (p *Pressure) add(s Span) {
 	switch s.Cause {
 	case CausePlacement, CauseScheduler, CauseAPIServer, CauseBackoff, CauseConfig, CauseGate:
@@ -171,7 +172,7 @@ func (p *Pressure) add(s Span) {
 	}
 }
 
-// describe say that a pressure, times length, was high; else they are empty.
+// describe says that a pressure, which is multiplied by length, was high; otherwise it is empty.
 func (p *Pressure) describe(length time.Duration) string {
 	l := float64(length)
 	resource, share := (&Pressure{p.CPU / l, p.IO / l, p.Memory / l}).High()

@@ -9,8 +9,8 @@ import (
 	"github.com/podlapse/podlapse/pkg/imagepull"
 )
 
-// blockerOf is the image that all pulls which waited in these spans waited for the longest; empty if it is not the same
-// for all, or not known for one.
+// blockerOf is the image that all pulls which waited in these spans waited for the longest; empty if it is not the
+// same for all, or unknown for one.
 func (t Timeline) blockerOf(spans []Span) (image string) {
 	for _, s := range spans {
 		if s.Duration() < leastBlocked {
@@ -25,7 +25,7 @@ func (t Timeline) blockerOf(spans []Span) (image string) {
 	return image
 }
 
-// blockerOfContainer is the image that a container's pull waited for the longest; empty when that is not known.
+// blockerOfContainer is the image that a container's pull waited for the longest; empty if unknown.
 func (t Timeline) blockerOfContainer(container string) (image string) {
 	var longest time.Duration
 	for _, p := range t.Pulls {
@@ -36,8 +36,7 @@ func (t Timeline) blockerOfContainer(container string) (image string) {
 	return image
 }
 
-// aheadOf is how many pulls were before those in spans in the node's queue; 0 if they are not the same for all that
-// waited.
+// aheadOf is the number of pulls ahead of those in spans in the node's queue; 0 if more than one pull waited.
 func (t Timeline) aheadOf(spans []Span) (ahead int) {
 	waiting := 0
 	for _, s := range spans {
@@ -72,8 +71,8 @@ func (t Timeline) imagesOf(spans []Span) int {
 	return len(images)
 }
 
-// rateOf is how fast the images of spans came, in words; empty when that is not known or tells nothing. A pod pulls one
-// image after the other, so the times of its pulls add up.
+// rateOf is the download rate of the images in spans, as text; empty if it is unknown or meaningless. A pod pulls
+// one image after the other, so the times of its pulls add up.
 func (t Timeline) rateOf(spans []Span) string {
 	const least = 100 * time.Millisecond
 	var bytes int64
@@ -83,7 +82,7 @@ func (t Timeline) rateOf(spans []Span) string {
 		switch {
 		case s.Duration() == 0:
 		case i >= 0 && t.Pulls[i].Outcome == imagepull.OutcomeVerified && t.Pulls[i].Timed:
-			took += t.Pulls[i].Pull // nothing came
+			took += t.Pulls[i].Pull // nothing was downloaded
 		case i >= 0 && t.Pulls[i].rated():
 			bytes += t.Pulls[i].Bytes()
 			took += t.Pulls[i].DownloadedAt.Sub(t.Pulls[i].StartedAt)
@@ -97,7 +96,8 @@ func (t Timeline) rateOf(spans []Span) string {
 	return fmt.Sprintf(" at %.1f MiB/s", float64(bytes)/(1<<20)/took.Seconds())
 }
 
-// concurrencyOf says how many other pulls shared the node's link with those in spans, in words; empty if none is known.
+// concurrencyOf is the number of other pulls that shared the node's link with those in spans, as text; empty if none
+// is known.
 func (t Timeline) concurrencyOf(spans []Span) string {
 	least, most := math.MaxInt, 0
 	for _, s := range spans {
@@ -120,7 +120,7 @@ func (t Timeline) concurrencyOf(spans []Span) string {
 	return fmt.Sprintf(" beside %d other pulls", most)
 }
 
-// lazilyOf says in words that content of the images of spans may come after the pulls; empty if it had come with all.
+// lazilyOf says, as text, that content of the images in spans may arrive after the pulls; empty if no image is lazy.
 func (t Timeline) lazilyOf(spans []Span) string {
 	lazy := 0
 	for _, s := range spans {
@@ -137,8 +137,8 @@ func (t Timeline) lazilyOf(spans []Span) string {
 	return " (some lazily: content may still load while the containers run)"
 }
 
-// Rate is how many bytes of the pull came in a second, from StartedAt until DownloadedAt; 0 when it is not known that
-// all of them came in that time, and count at this pull.
+// Rate is the pull's download rate in bytes per second, from StartedAt until DownloadedAt. It is 0 unless all bytes
+// are known to have arrived in that time and to count at this pull.
 func (p Pull) Rate() float64 {
 	if !p.rated() {
 		return 0
@@ -146,18 +146,18 @@ func (p Pull) Rate() float64 {
 	return float64(p.Bytes()) / p.DownloadedAt.Sub(p.StartedAt).Seconds()
 }
 
-// pulls says that a pull is the one that a span is about.
+// pulls reports whether a span is about a pull.
 func (s Span) pulls(p Pull) bool { return p.Container == s.Container && p.Attempt == s.Attempt }
 
-// rated says that all bytes of a pull are known to have come between StartedAt and DownloadedAt.
+// rated reports whether all bytes of a pull are known to have arrived between StartedAt and DownloadedAt.
 func (p Pull) rated() bool {
 	dated := !p.StartedAt.IsZero() && p.DownloadedAt.After(p.StartedAt)
 	own := !p.early && !p.Resumed && !p.Lazy && p.Credentials <= durationSlack && !slices.Contains(p.Shared, true)
 	return dated && own && p.Bytes() > 0
 }
 
-// registryOf is where a container's image came from. The reference names the registry's host; the runtime may have
-// asked a mirror or a pull-through cache in its place, and does not tell.
+// registryOf is where a container's image came from. The reference names the registry's host. The runtime may have
+// asked a mirror or a pull-through cache instead, and does not say.
 func (t Timeline) registryOf(container string) string {
 	registry := "its registry"
 	for _, p := range t.Pulls {

@@ -2,17 +2,19 @@ package timeline
 
 import "time"
 
-// relistEvery is how often the kubelet lists what runs (pkg/kubelet, plegRelistPeriod): so late it sees at the latest, as a
-// rule, that an init container ended.
+// relistEvery is how often the kubelet lists the running containers (pkg/kubelet, plegRelistPeriod). So it usually
+// sees the end of an init container at most that late.
 const relistEvery = time.Second
 
-// The kubelet takes a container from its image to its start in one go (pkg/kubelet/kuberuntime, startContainer), one container
-// after the other. So what it did before it made a container bounds when it looked for that container's image.
+// The kubelet takes a container from its image to its start without interruption (pkg/kubelet/kuberuntime,
+// startContainer), one container after the other. So its work before it created a container bounds when it checked
+// that container's image.
 
-// workStart is when the kubelet turned at the earliest to a container, in the go in which it was made: the sandbox ran then, the init
-// containers before it had ended, and so had the start of every container that ran before it was made. One that ran later
-// was passed over, as in back-off. A container that was refused had an earlier go, in which it may have been pulled, and
-// only what every go waits for counts.
+// workStart is the earliest instant at which the kubelet started working on a container, in the attempt in which it
+// created the container. By then the sandbox ran, the init containers before it had ended, and so had the start of
+// every container that ran before this one was created. A container that ran later was skipped, for example in
+// back-off. If the creation failed before, there was an earlier attempt, in which the image may have been pulled,
+// and only what every attempt waits for counts.
 func (e *Evidence) workStart(c *Container) instant {
 	index := e.indexOf(c.Name)
 	start, created, failed, volume := minInstant, e.createdSince(index), e.createFailed(index), e.isVolume(index)
@@ -26,7 +28,7 @@ func (e *Evidence) workStart(c *Container) instant {
 		switch {
 		case known.key.container == podWide:
 			if known.key.mark == MarkSandboxRunning && known.origin <= originStore && known.earliest <= created {
-				start = known.earliest // its latest instant is not known of every runtime
+				start = known.earliest // not every runtime dates its latest instant
 			}
 		case volume, known.latest > created:
 		case known.key.mark == MarkRunning && !failed, e.mustPrecede(known.key, c):
@@ -36,7 +38,7 @@ func (e *Evidence) workStart(c *Container) instant {
 	return start
 }
 
-// mustPrecede says that the kubelet turns to a container no sooner than at that mark of another one.
+// mustPrecede reports whether the kubelet starts working on a container no sooner than at that mark of another one.
 func (e *Evidence) mustPrecede(k markKey, c *Container) bool {
 	if k.mark != MarkRunning && k.mark != MarkFinished {
 		return false
@@ -45,7 +47,7 @@ func (e *Evidence) mustPrecede(k markKey, c *Container) bool {
 	return before != nil && (before.Kind == KindInit || before.Kind == KindSidecar && k.mark == MarkRunning && k.attempt == 0)
 }
 
-// predecessor is the container of that name if the kubelet works on it before another one; else nil.
+// predecessor returns the container of that name if the kubelet works on it before another one; otherwise nil.
 func (e *Evidence) predecessor(name string, c *Container) *Container {
 	for i := range e.pod.Containers {
 		switch before := &e.pod.Containers[i]; before.Name {
@@ -58,9 +60,10 @@ func (e *Evidence) predecessor(name string, c *Container) *Container {
 	return nil
 }
 
-// mayStartWorkLater says that the kubelet may have turned to a container only after an instant, long as the one before was over by
-// then: it sees that an init container ended when it lists what runs, waits for a sidecar's startup probe and for a post-start
-// hook, and in back-off; from that it goes on to making the container at once.
+// mayStartWorkLater reports whether the kubelet may have started working on a container only after an instant,
+// although the previous container was over long before. The kubelet sees the end of an init container when it lists
+// the running containers, and it waits for a sidecar's startup probe, for a post-start hook, and in back-off. After
+// that it creates the container at once.
 func (f *fold) mayStartWorkLater(c *Container, index int16, then instant) bool {
 	if f.pulls[index].finalAttempt > 0 {
 		return f.e.createdSince(index)-then > instant(statusPatience)
@@ -89,7 +92,7 @@ func (f *fold) mayStartWorkLater(c *Container, index int16, then instant) bool {
 	return false
 }
 
-// succeeded is when an init container had ended for good at the latest; minInstant while nothing tells.
+// succeeded is the latest instant at which an init container had succeeded; minInstant if unknown.
 func (e *Evidence) succeeded(index int16) instant {
 	ended := minInstant
 	for attempt := range uint16(maxAttempts) {
