@@ -187,11 +187,13 @@ func intersect(constraints []constraint) (bounds, []markConflict) {
 			continue
 		}
 		// The most trusted constraint that leans, and that sets the end to which it leans, decides.
-		if b.lean == leanSlack && latest < b.latest || b.lean == leanLatest && b.latest-latest >= liveSlack || b.lean == leanEarliest && earliest > b.earliest {
+		if b.lean == leanSlack && latest < b.latest || b.lean == leanLatest && b.latest-latest >= liveSlack ||
+			b.lean == leanEarliest && earliest > b.earliest {
 			b.lean = leanNone
 		}
-		if b.lean == leanNone && (c.lean == leanLatest && c.latest-latest < liveSlack || c.lean == leanEarliest && c.earliest == earliest ||
-			c.lean == leanSlack && c.latest == latest) {
+		if b.lean == leanNone &&
+			(c.lean == leanLatest && c.latest-latest < liveSlack || c.lean == leanEarliest && c.earliest == earliest ||
+				c.lean == leanSlack && c.latest == latest) {
 			b.lean = c.lean
 		}
 		b.earliest, b.latest = earliest, latest

@@ -53,7 +53,8 @@ func (f *fold) changesFrom(t *Timeline) instant {
 	if last.Phase == PhaseCrashBackoff || last.Phase == PhaseImageBackoff {
 		from = at(last.StartAt) + instant(maxBackoff(last.Phase, last.Attempt))
 	}
-	if acknowledged := f.bounds.find(podMark(MarkAcknowledged)); acknowledged != nil && f.bounds.find(podMark(MarkSandboxBegun)) == nil {
+	if acknowledged := f.bounds.find(podMark(MarkAcknowledged)); acknowledged != nil &&
+		f.bounds.find(podMark(MarkSandboxBegun)) == nil {
 		if slow := acknowledged.latest + firstCheck + 1; slow > f.asOf {
 			from = min(from, slow)
 		}

@@ -20,7 +20,8 @@ func compareSightings(a, b sighting) int {
 		}
 		return 2
 	}
-	return cmp.Or(a.at.Compare(b.at), cmp.Compare(rank(a), rank(b)), compareBools(a.live, b.live), compareBools(a.new, b.new))
+	return cmp.Or(a.at.Compare(b.at), cmp.Compare(rank(a), rank(b)), compareBools(a.live, b.live),
+		compareBools(a.new, b.new))
 }
 
 // comparePods orders pod objects by all their fields.
@@ -29,8 +30,10 @@ func comparePods(a, b *Pod) int {
 		cmp.Compare(a.Phase, b.Phase), cmp.Compare(a.Reason, b.Reason),
 		slices.CompareFunc(a.Conditions, b.Conditions, compareConditions),
 		slices.CompareFunc(a.Containers, b.Containers, compareContainers),
-		a.DeletedAt.Compare(b.DeletedAt), a.AcknowledgedAt.Compare(b.AcknowledgedAt), a.CreatedAt.Compare(b.CreatedAt), a.ReadAt.Compare(b.ReadAt),
-		cmp.Compare(a.DeletionGrace, b.DeletionGrace), compareBools(a.DeletionObserved, b.DeletionObserved), compareBools(a.Finalizers, b.Finalizers), cmp.Compare(a.Disruption, b.Disruption),
+		a.DeletedAt.Compare(b.DeletedAt), a.AcknowledgedAt.Compare(b.AcknowledgedAt), a.CreatedAt.Compare(b.CreatedAt),
+		a.ReadAt.Compare(b.ReadAt),
+		cmp.Compare(a.DeletionGrace, b.DeletionGrace), compareBools(a.DeletionObserved, b.DeletionObserved),
+		compareBools(a.Finalizers, b.Finalizers), cmp.Compare(a.Disruption, b.Disruption),
 		compareBools(a.ReadinessGates, b.ReadinessGates), cmp.Compare(a.UID, b.UID), cmp.Compare(a.RuntimeUID, b.RuntimeUID),
 		cmp.Compare(a.Namespace, b.Namespace), cmp.Compare(a.Name, b.Name), cmp.Compare(a.Node, b.Node),
 		cmp.Compare(a.Owner.Kind, b.Owner.Kind), cmp.Compare(a.Owner.Name, b.Owner.Name),
@@ -64,24 +67,31 @@ func compareContainers(a, b Container) int {
 	return cmp.Or(
 		cmp.Compare(a.Attempt, b.Attempt), cmp.Compare(a.State, b.State), cmp.Compare(a.WaitingReason, b.WaitingReason),
 		cmp.Compare(a.PullFailure, b.PullFailure), a.StartedAt.Compare(b.StartedAt), a.FinishedAt.Compare(b.FinishedAt),
-		cmp.Compare(a.ExitCode, b.ExitCode), compareBools(a.Started, b.Started), compareBools(a.Ready, b.Ready), compareRuns(a.LastRun, b.LastRun),
-		cmp.Compare(a.Name, b.Name), cmp.Compare(a.Kind, b.Kind), cmp.Compare(a.Image, b.Image), cmp.Compare(a.PullPolicy, b.PullPolicy),
-		compareBools(a.StartupProbe, b.StartupProbe), compareBools(a.ReadinessProbe, b.ReadinessProbe), compareBools(a.PostStartHook, b.PostStartHook),
-		compareBools(a.PreStopHook, b.PreStopHook), compareBools(a.RestartsAlways, b.RestartsAlways), cmp.Compare(a.EndReason, b.EndReason))
+		cmp.Compare(a.ExitCode, b.ExitCode), compareBools(a.Started, b.Started), compareBools(a.Ready, b.Ready),
+		compareRuns(a.LastRun, b.LastRun),
+		cmp.Compare(a.Name, b.Name), cmp.Compare(a.Kind, b.Kind), cmp.Compare(a.Image, b.Image),
+		cmp.Compare(a.PullPolicy, b.PullPolicy),
+		compareBools(a.StartupProbe, b.StartupProbe), compareBools(a.ReadinessProbe, b.ReadinessProbe),
+		compareBools(a.PostStartHook, b.PostStartHook),
+		compareBools(a.PreStopHook, b.PreStopHook), compareBools(a.RestartsAlways, b.RestartsAlways),
+		cmp.Compare(a.EndReason, b.EndReason))
 }
 
 func compareRuns(a, b *Run) int {
 	if a == nil || b == nil {
 		return compareBools(a != nil, b != nil)
 	}
-	return cmp.Or(a.StartedAt.Compare(b.StartedAt), a.FinishedAt.Compare(b.FinishedAt), cmp.Compare(a.ExitCode, b.ExitCode), cmp.Compare(a.Reason, b.Reason))
+	return cmp.Or(a.StartedAt.Compare(b.StartedAt), a.FinishedAt.Compare(b.FinishedAt),
+		cmp.Compare(a.ExitCode, b.ExitCode), cmp.Compare(a.Reason, b.Reason))
 }
 
 // compareImages orders answers about one image by all their fields. An answer that the image is absent comes first.
 func compareImages(a, b *Image) int {
 	return cmp.Or(
-		compareBools(a.Present, b.Present), a.FirstPulledAt.Compare(b.FirstPulledAt), a.PulledAt.Compare(b.PulledAt), a.ResolvedAt.Compare(b.ResolvedAt),
-		compareBools(a.Layered, b.Layered), compareBools(a.Untold, b.Untold), slices.CompareFunc(a.Layers, b.Layers, compareLayers), cmp.Compare(a.Digest, b.Digest),
+		compareBools(a.Present, b.Present), a.FirstPulledAt.Compare(b.FirstPulledAt), a.PulledAt.Compare(b.PulledAt),
+		a.ResolvedAt.Compare(b.ResolvedAt),
+		compareBools(a.Layered, b.Layered), compareBools(a.Untold, b.Untold),
+		slices.CompareFunc(a.Layers, b.Layers, compareLayers), cmp.Compare(a.Digest, b.Digest),
 		cmp.Compare(a.SizeBytes, b.SizeBytes), cmp.Compare(a.Ref, b.Ref))
 }
 

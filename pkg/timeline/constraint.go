@@ -44,9 +44,15 @@ func (o origin) source() Source { return originSources[o] }
 
 // originNames tells the origins of one source apart.
 var originNames = [...]string{
-	originRuntime: "stamp", originStore: "stamp", originEventName: "Event's name", originEventDuration: "kubelet's duration",
-	originEventSecond: "kubelet's stamp", originStatus: "kubelet's stamp", originEventArrival: "arrival", originArrival: "arrival",
-	originControlPlane: "control plane's stamp",
+	originRuntime:       "stamp",
+	originStore:         "stamp",
+	originEventName:     "Event's name",
+	originEventDuration: "kubelet's duration",
+	originEventSecond:   "kubelet's stamp",
+	originStatus:        "kubelet's stamp",
+	originEventArrival:  "arrival",
+	originArrival:       "arrival",
+	originControlPlane:  "control plane's stamp",
 }
 
 func (o origin) String() string { return fmt.Sprintf("%s (%s)", o.source(), originNames[o]) }

@@ -58,8 +58,8 @@ type Evidence struct {
 	obstacleEvents   []obstacleEvent // what prevented the sandbox, by the kubelet's Events, in order of time
 	messages         []Said          // the earliest, in order of time
 	ignoreMessages   bool            // Events are not kept as text, because they are not reported
-	networkDowns     []instant       // when the runtime said that its network was not ready; the earliest, in order of time
-	networkUp        instant         // when the runtime first said that its network was ready; zero for never
+	networkDowns     []instant       // when the runtime said that its network was not ready; the earliest, in order
+	networkUp        instant         // when it first said that its network was ready; zero for never
 	imageKnown       attempts        // the sandboxes for which the runtime said whether it pulled their image
 	kubelet133       bool            // the kubelet has version 1.33 or later
 	generation       int64           // the lowest generation of the spec that was seen; 0 if unknown
@@ -196,7 +196,8 @@ func (e *Evidence) container(name string) (int16, *containerEvidence) {
 	if i := e.indexOf(name); i != podWide {
 		return i, &e.containers[i]
 	}
-	if len(e.containers) == maxContainers || e.PodSeen() && !e.pod.has(name) && e.unknownContainers() >= maxUnknownContainers {
+	if len(e.containers) == maxContainers || e.PodSeen() && !e.pod.has(name) &&
+		e.unknownContainers() >= maxUnknownContainers {
 		e.markOverflow()
 		return podWide, nil
 	}

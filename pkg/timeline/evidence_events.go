@@ -85,7 +85,8 @@ func (e *Evidence) applyEvent(o EventSeen) {
 	case imagepull.KindPullFailed:
 		keepEarliest(e, &evidence.failures, failureEvent{firstOccurrence(o), 0, message.Failure}, maxFailures)
 		if o.Count > 1 {
-			e.keepRepeated(evidence, failureEvent{latestOccurrence(o), clampAttempt(min(o.Count, maxAttempts) - 1), message.Failure})
+			e.keepRepeated(evidence,
+				failureEvent{latestOccurrence(o), clampAttempt(min(o.Count, maxAttempts) - 1), message.Failure})
 		}
 	default:
 		e.applyPulled(evidence, o, message)
@@ -125,7 +126,8 @@ func (e *Evidence) applyPulled(c *containerEvidence, o EventSeen, m imagepull.Me
 func (p pulledEvent) compare(o pulledEvent) int {
 	return cmp.Or(p.window.compare(o.window), compareBools(p.present, o.present),
 		cmp.Compare(p.lengths.Pull, o.lengths.Pull), cmp.Compare(p.lengths.Waiting, o.lengths.Waiting),
-		cmp.Compare(p.lengths.SizeBytes, o.lengths.SizeBytes), cmp.Compare(p.lengths.Unit, o.lengths.Unit), cmp.Compare(p.image, o.image))
+		cmp.Compare(p.lengths.SizeBytes, o.lengths.SizeBytes), cmp.Compare(p.lengths.Unit, o.lengths.Unit),
+		cmp.Compare(p.image, o.image))
 }
 
 func (f failureEvent) compare(o failureEvent) int {

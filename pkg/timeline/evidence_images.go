@@ -35,7 +35,8 @@ func (e *Evidence) applyImage(askedAt time.Time, image Image, beforeSandbox bool
 		}
 		return
 	}
-	first := cmp.Or(askedAt.Compare(known.askedAt), compareBools(known.beforeSandbox, beforeSandbox), compareImages(&image, &known.Image)) < 0
+	first := cmp.Or(askedAt.Compare(known.askedAt), compareBools(known.beforeSandbox, beforeSandbox),
+		compareImages(&image, &known.Image)) < 0
 	last := known.last.before(askedAt, &image)
 	layered := image.hasLayers() && (known.layered == nil || known.layered.containsLess(askedAt, &image))
 	if !first && !last && !layered {

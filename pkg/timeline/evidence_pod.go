@@ -79,7 +79,8 @@ func (e *Evidence) applyLost(o PodSeen, c Condition) {
 	if !wasTrue(o.Pod, c) {
 		return
 	}
-	e.constrain(constraint{key: podMark(m), origin: originStatus, earliest: minInstant, latest: at(c.TransitionAt) + instant(time.Second) - 1})
+	e.constrain(constraint{key: podMark(m), origin: originStatus, earliest: minInstant,
+		latest: at(c.TransitionAt) + instant(time.Second) - 1})
 	e.constrain(arrival(podMark(m), originArrival, o.ArrivedAt, false))
 }
 

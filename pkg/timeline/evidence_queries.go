@@ -54,7 +54,8 @@ func (e *Evidence) sandboxRan() bool {
 // sandboxMayHaveFailed reports whether sandboxes may have failed unseen before the one that begun is about.
 func (e *Evidence) sandboxMayHaveFailed(begun *bound) bool {
 	acknowledged, known := e.latest(podMark(MarkAcknowledged))
-	return known && begun != nil && e.mayHaveMissedEvents(begun.latest) && begun.latest-acknowledged > instant(sandboxPatience)
+	return known && begun != nil && e.mayHaveMissedEvents(begun.latest) &&
+		begun.latest-acknowledged > instant(sandboxPatience)
 }
 
 // mayHaveMissedEvents reports whether Events may have been missed until an instant: no watch was open, or it was

@@ -184,7 +184,8 @@ func (e *Evidence) refutesFailure(index int16, r refuter, pulled pulledEvent, fa
 		return reason
 	}
 	began := pulled.latest - instant(pulled.lengths.Waiting)
-	if pulled.lengths.WaitingTimed && began < failed.earliest && failed.latest < pulled.earliest && e.runtimeConfirms(index, pulled) {
+	if pulled.lengths.WaitingTimed && began < failed.earliest && failed.latest < pulled.earliest &&
+		e.runtimeConfirms(index, pulled) {
 		return "a pull of the image that succeeded went on then"
 	}
 	return ""
@@ -215,14 +216,16 @@ func (f *fold) refutations(index int16) []markConflict {
 	for _, failed := range evidence.failures {
 		if reason := f.e.refutesFailure(index, r, pulled, failed); reason != "" {
 			c := failed.constraint(markKey{index, 0, MarkPullFailed})
-			all = append(all, markConflict{c.key, fmt.Sprintf("%s says %s: %s", c.origin, interval(c.earliest, c.latest), reason)})
+			all = append(all, markConflict{c.key,
+				fmt.Sprintf("%s says %s: %s", c.origin, interval(c.earliest, c.latest), reason)})
 		}
 	}
 	early := func(windows []window, mark Mark) {
 		for _, w := range windows {
 			if reason := r.tooEarly(w.latest); reason != "" {
 				c := w.constraint(markKey{index, 0, mark})
-				all = append(all, markConflict{c.key, fmt.Sprintf("%s says %s: %s", c.origin, interval(c.earliest, c.latest), reason)})
+				all = append(all, markConflict{c.key,
+					fmt.Sprintf("%s says %s: %s", c.origin, interval(c.earliest, c.latest), reason)})
 			}
 		}
 	}

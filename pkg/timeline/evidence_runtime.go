@@ -70,7 +70,8 @@ func (e *Evidence) applyRun(r ContainerRun) {
 	addPoint(MarkContainerCreated, r.CreatedAt)
 	addPoint(MarkRunning, r.StartedAt)
 	if r.endUnknown() {
-		e.constrain(constraint{key: markKey{index, clampAttempt(r.Attempt), MarkFinished}, origin: originRuntime, earliest: at(r.StartedAt), latest: at(r.FinishedAt)})
+		e.constrain(constraint{key: markKey{index, clampAttempt(r.Attempt), MarkFinished}, origin: originRuntime,
+			earliest: at(r.StartedAt), latest: at(r.FinishedAt)})
 	} else {
 		addPoint(MarkFinished, r.FinishedAt)
 	}

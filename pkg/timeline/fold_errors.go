@@ -119,7 +119,8 @@ func (f *fold) undatedWork(s Span, begin, end markKey) time.Duration {
 		return f.obstacleUncertainty(f.obstacles[end.attempt])
 	case end.mark == MarkSandboxBegun && len(f.obstacles) > 0:
 		return f.afterLastObstacle()
-	case end.mark == MarkSandboxBegun && s.Phase == PhaseVolumes && s.Duration() > mountRetryFirst && f.e.watchFirstOpened.IsZero():
+	case end.mark == MarkSandboxBegun && s.Phase == PhaseVolumes && s.Duration() > mountRetryFirst &&
+		f.e.watchFirstOpened.IsZero():
 		return s.Duration() // the kubelet may have been held up once or twice while no watch was open
 	case end.mark == MarkNetworkReady && s.Phase == PhaseNetwork:
 		ready, running := f.bounds.find(end), f.bounds.find(markKey{podWide, end.attempt, MarkSandboxRunning})

@@ -59,7 +59,8 @@ func (f *fold) nextRun(c *Container, until instant) *phaseCandidates {
 	}
 	index := f.index(c.Name)
 	last := f.lastAttempt(index, MarkContainerCreated, MarkRunning, MarkFinished)
-	if finished := f.bounds.find(markKey{index, last, MarkFinished}); finished != nil && (finished.estimate() > until || f.killed(index, last)) {
+	if finished := f.bounds.find(markKey{index, last, MarkFinished}); finished != nil &&
+		(finished.estimate() > until || f.killed(index, last)) {
 		return nil
 	}
 	attempt := last + 1

@@ -50,7 +50,8 @@ func (f *fold) sequences() []sequence {
 		run := f.lastAttempt(index, MarkRunning)
 		probed := f.lastAttempt(index, MarkContainerReady)
 		all = append(all, f.sequence(
-			markKey{index, min(run, probed), MarkRunning}, markKey{index, probed, MarkStarted}, markKey{index, probed, MarkContainerReady},
+			markKey{index, min(run, probed), MarkRunning}, markKey{index, probed, MarkStarted},
+			markKey{index, probed, MarkContainerReady},
 			podMark(MarkContainersReady), podMark(MarkReady)))
 	}
 	return append(all, f.along(f.ready.steps))
@@ -65,7 +66,8 @@ func (f *fold) workOrder() []sequence {
 		index := f.index(c.Name)
 		started := f.bounds.find(markKey{index, f.pulls[index].finalAttempt, MarkPullStarted})
 		created := f.bounds.find(markKey{index, 0, MarkContainerCreated})
-		if c.Kind != KindMain || f.e.createFailed(index) || started == nil || created == nil || started.origins != origins(0).with(originStore) {
+		if c.Kind != KindMain || f.e.createFailed(index) || started == nil || created == nil ||
+			started.origins != origins(0).with(originStore) {
 			continue
 		}
 		for _, before := range f.containers {

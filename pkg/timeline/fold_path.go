@@ -103,7 +103,8 @@ func (b boundary) duringWork(all []boundary) bool {
 			return false
 		}
 		return slices.ContainsFunc(w.phases, func(p Phase) bool {
-			return p == PhasePullQueue || p == PhasePull || p == PhaseUnpack || p == PhaseContainerCreate || p == PhaseContainerStart
+			return p == PhasePullQueue || p == PhasePull || p == PhaseUnpack || p == PhaseContainerCreate ||
+				p == PhaseContainerStart
 		})
 	})
 }
@@ -131,7 +132,8 @@ func (f *fold) appendBoundaries(known []boundary, c chain) (all []boundary, pend
 				container = f.before(c.container).Name
 			}
 			attempt := max(s.key.attempt, c.attempt)
-			known = append(known, boundary{bound: b, phases: phases, container: container, attempt: attempt, from: from, concurrent: c.concurrent(s)})
+			known = append(known, boundary{bound: b, phases: phases, container: container, attempt: attempt, from: from,
+				concurrent: c.concurrent(s)})
 			first, from = len(f.phases), b.estimate()
 		}
 	}

@@ -84,13 +84,15 @@ func (f *fold) phasesBetween(o obstacleOccurrence, until instant, next *obstacle
 
 // phasesAfterRetry is what a pod may have waited for between the kubelet's next attempt and the next obstacle.
 func (f *fold) phasesAfterRetry(begun step, before, next obstacleOccurrence) []Phase {
-	return union([]Phase{begun.phase}, begun.also, before.from.row().phases, next.from.row().before, []Phase{PhaseKubeletSync}, f.unreportedObstacles())
+	return union([]Phase{begun.phase}, begun.also, before.from.row().phases, next.from.row().before,
+		[]Phase{PhaseKubeletSync}, f.unreportedObstacles())
 }
 
 // stepToSandbox is the step to a sandbox after the time of the kubelet's next attempt. The obstacle may have lasted
 // longer if Events were lost, or something else was in the way.
 func (f *fold) stepToSandbox(begun step, obstacles []Phase) step {
-	ahead := stepWith(begun.key, union([]Phase{begun.phase}, begun.also, obstacles, []Phase{PhaseKubeletSync}, f.unreportedObstacles()))
+	ahead := stepWith(begun.key,
+		union([]Phase{begun.phase}, begun.also, obstacles, []Phase{PhaseKubeletSync}, f.unreportedObstacles()))
 	ahead.undated = begun.undated
 	return ahead
 }

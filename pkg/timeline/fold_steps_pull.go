@@ -39,7 +39,8 @@ func (f *fold) pullSteps(c *Container) []step {
 		}
 		wait.key = markKey{index, a.attempt, MarkPullRequested}
 		resolved := f.startedBy(index, a.attempt)
-		steps = append(steps, wait, step{key: markKey{index, a.attempt, MarkPullStarted}, phase: PhasePullQueue, undated: resolved})
+		steps = append(steps, wait,
+			step{key: markKey{index, a.attempt, MarkPullStarted}, phase: PhasePullQueue, undated: resolved})
 		if resolved {
 			steps = append(steps, step{key: markKey{index, a.attempt, MarkPullResolved}, phase: PhasePull})
 		}

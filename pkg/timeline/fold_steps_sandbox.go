@@ -9,7 +9,8 @@ func (f *fold) appendSandboxStart(steps []step, attempt uint16) []step {
 	if f.e.pod.HostNetwork {
 		ready.phase = PhaseSandbox
 	}
-	resolved, pulled := markKey{podWide, attempt, MarkSandboxImageResolved}, markKey{podWide, attempt, MarkSandboxImagePulled}
+	resolved, pulled := markKey{podWide, attempt, MarkSandboxImageResolved},
+		markKey{podWide, attempt, MarkSandboxImagePulled}
 	switch {
 	case f.bounds.find(pulled) != nil:
 		// There is no timestamp between the network setup and the registry's response.
@@ -63,7 +64,8 @@ func (f *fold) laterSandboxes() []chain {
 
 // endedWithSandbox reports whether a run ended and another sandbox began before the next run was created.
 func (f *fold) endedWithSandbox(index int16, attempt uint16) bool {
-	finished, next := f.bounds.find(markKey{index, attempt, MarkFinished}), f.bounds.find(markKey{index, attempt + 1, MarkContainerCreated})
+	finished, next := f.bounds.find(markKey{index, attempt, MarkFinished}),
+		f.bounds.find(markKey{index, attempt + 1, MarkContainerCreated})
 	if finished == nil {
 		return false
 	}

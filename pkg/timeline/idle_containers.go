@@ -20,7 +20,8 @@ func (p *Pod) IdleContainers() (all []IdleContainer) {
 		if c.Kind != KindMain && c.Kind != KindSidecar || c.PullPolicy == PullNever || c.State == StateRunning {
 			continue
 		}
-		idle := IdleContainer{Namespace: p.Namespace, Pod: p.Name, Container: c.Name, Image: c.Image, Kind: c.Kind, RanUntil: c.FinishedAt}
+		idle := IdleContainer{Namespace: p.Namespace, Pod: p.Name, Container: c.Name, Image: c.Image, Kind: c.Kind,
+			RanUntil: c.FinishedAt}
 		if c.LastRun != nil && c.State == StateWaiting {
 			idle.RanUntil = c.LastRun.FinishedAt
 		}

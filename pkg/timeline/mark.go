@@ -10,7 +10,7 @@ const (
 	MarkScheduled                        // bound to the node
 	MarkAcknowledged                     // the kubelet picked up the pod (status.startTime)
 	MarkUnschedulable                    // a scheduler reported that no node fits
-	MarkHeldUp                           // the kubelet reported why it does not create a sandbox yet; counts the occurrences
+	MarkHeldUp                           // the kubelet reported why it creates no sandbox yet; counts the occurrences
 	MarkSandboxFailed                    // a sandbox could not be created; counts the failures
 	MarkRetryDue                         // the kubelet tried again after it was held up
 	MarkSandboxBegun                     // the runtime was asked for the sandbox that ran
@@ -46,7 +46,8 @@ var markNames = [...]string{
 	"sandbox_image_resolved", "sandbox_image_pulled", "network_ready", "sandbox_running",
 	"containers_ready", "ready", "succeeded", "failed", "deleted",
 	"inspect_failed", "pull_requested", "pull_started", "pull_resolved", "pull_downloaded", "pull_finished", "pull_failed",
-	"config_refused", "create_failed", "container_created", "running", "finished", "post_started", "started", "container_ready",
+	"config_refused", "create_failed", "container_created", "running", "finished", "post_started", "started",
+	"container_ready",
 }
 
 // String returns the mark's name in records.

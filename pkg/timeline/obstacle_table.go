@@ -16,7 +16,7 @@ const (
 	obstacleMountConfig                     // a ConfigMap, a Secret or a key of a volume is missing
 	obstacleMountAPI                        // the API server did not provide the content of a volume
 	obstacleMountSync                       // the kubelet does not have the content of a volume yet, if it exists
-	obstacleNotRegistered                   // the kubelet has not begun to watch the pod's objects, for example while the network is not ready
+	obstacleNotRegistered                   // the kubelet does not watch the pod's objects yet, e.g. without a network
 	obstacleMount                           // any other failure to mount
 	obstaclePodSetup                        // the kubelet could not create the pod's cgroups or directories
 	obstacleOther                           // an Event about a failure whose reason is not in this table
@@ -59,9 +59,11 @@ var obstacleTable = [...]obstacleRow{
 		phases: []Phase{PhaseKubeletSync, PhaseSandbox}, before: []Phase{PhaseKubeletSync, PhaseSandbox},
 		retry: func(int) time.Duration { return podRetry }},
 	obstacleOther: {
-		phases: []Phase{PhaseVolumes, PhaseKubeletSync, PhaseSandbox}, before: []Phase{PhaseVolumes, PhaseKubeletSync, PhaseSandbox}},
+		phases: []Phase{PhaseVolumes, PhaseKubeletSync, PhaseSandbox},
+		before: []Phase{PhaseVolumes, PhaseKubeletSync, PhaseSandbox}},
 	obstacleDevice: {
-		phases: []Phase{PhaseDevice}, before: []Phase{PhaseVolumes, PhaseDevice}, retry: func(int) time.Duration { return resync }},
+		phases: []Phase{PhaseDevice}, before: []Phase{PhaseVolumes, PhaseDevice},
+		retry: func(int) time.Duration { return resync }},
 	obstacleSandboxNetwork: {
 		phases: []Phase{PhaseNetwork}, before: []Phase{PhaseVolumes, PhaseNetwork}, sandbox: true, retry: afterSandbox},
 	obstacleSandboxImage: {
@@ -74,11 +76,11 @@ var obstacleTable = [...]obstacleRow{
 		before:  []Phase{PhaseVolumes, PhaseNetwork, PhaseSandboxImage, PhaseSandbox},
 		sandbox: true, retry: afterSandbox},
 	obstacleSandbox: {
-		phases: []Phase{PhaseSandbox}, before: []Phase{PhaseVolumes, PhaseNetwork, PhaseSandboxImage, PhaseSandbox}, sandbox: true, retry: afterSandbox},
+		phases: []Phase{PhaseSandbox}, before: []Phase{PhaseVolumes, PhaseNetwork, PhaseSandboxImage, PhaseSandbox},
+		sandbox: true, retry: afterSandbox},
 }
 
-// possibleObstacles is what may have held a pod up, apart from its volumes, if no Event watch would have reported
-// it.
+// possibleObstacles is what may have held a pod up, apart from its volumes, if no Event watch was open.
 var possibleObstacles = []Phase{PhaseNetwork, PhaseAPIServer, PhasePodConfig, PhaseSandboxImage, PhaseSandbox}
 
 const (
@@ -135,8 +137,9 @@ var sandboxTexts = []struct {
 	{"failed to find runtime handler", obstacleSandboxConfig}, // CRI-O
 	{"deadline exceeded", obstacleSandboxTimeout},
 	{"deadlineexceeded", obstacleSandboxTimeout},
-	{"failed to reserve sandbox name", obstacleSandboxTimeout}, // an attempt that the kubelet no longer waits for is still running
-	{"name is reserved", obstacleSandboxTimeout},               // CRI-O
+	// an attempt that the kubelet no longer waits for is still running
+	{"failed to reserve sandbox name", obstacleSandboxTimeout},
+	{"name is reserved", obstacleSandboxTimeout}, // CRI-O
 }
 
 // rootCA is the ConfigMap that kube-controller-manager creates in every namespace. The pod is not to blame if it is
@@ -160,7 +163,8 @@ var mountTexts = []struct {
 	{"etcdserver: ", obstacleMountAPI},
 	{"the server is currently unable to handle the request", obstacleMountAPI},
 	{"failed to fetch token", obstacleMountSync},
-	{"no relationship found between node", obstacleMountSync}, // the API server does not know yet that the pod is on this node
+	// the API server does not know yet that the pod is on this node
+	{"no relationship found between node", obstacleMountSync},
 	{"failed to sync configmap cache", obstacleMountSync},
 	{"failed to sync secret cache", obstacleMountSync},
 }
@@ -187,7 +191,8 @@ func obstacleOf(reason, message string) (o obstacle, ok bool) {
 		}
 		for _, row := range mountTexts {
 			// Volumes on a network may fail with the same texts.
-			if strings.Contains(text, row.text) && (row.obstacle != obstacleMountAPI || strings.Contains(text, "failed to fetch token")) {
+			if strings.Contains(text, row.text) &&
+				(row.obstacle != obstacleMountAPI || strings.Contains(text, "failed to fetch token")) {
 				return row.obstacle, true
 			}
 		}

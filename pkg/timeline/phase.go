@@ -99,7 +99,7 @@ var phaseTable = []phaseRow{
 	{PhaseInitRun, CauseApp, "running init container %s", aboutContainer},
 	{PhasePostStartHook, CauseApp, "in the post-start hook of %s", aboutContainer},
 	{PhaseFailedRun, CauseApp, "in runs of %s that failed", aboutContainer}, // a run that ended before the pod was ready
-	{PhaseSandboxLost, CauseRuntime, "lost with a sandbox", aboutNothing},   // from the last step in a sandbox until the next one begins
+	{PhaseSandboxLost, CauseRuntime, "lost with a sandbox", aboutNothing},   // from the last step in it to the next sandbox
 	{PhaseCrashBackoff, CauseBackoff, "crash back-off of %s", aboutContainer},
 	{PhaseStartupProbe, CauseApp, "until %s had started", aboutContainer},
 	{PhaseReadinessProbe, CauseApp, "until %s was ready", aboutContainer},

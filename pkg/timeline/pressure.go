@@ -116,7 +116,8 @@ func (l *PressureLog) during(start, end time.Time) (Pressure, bool) {
 // at is the sample at an instant, interpolated between its two neighbors. If these are farther apart than allowed,
 // or there is only one, it is the next sample (+1) or the previous one (-1).
 func (l *PressureLog) at(instant time.Time, apart time.Duration, direction int) PressureSeen {
-	i, exact := slices.BinarySearchFunc(l.samples, instant, func(s PressureSeen, at time.Time) int { return s.ArrivedAt.Compare(at) })
+	i, exact := slices.BinarySearchFunc(l.samples, instant,
+		func(s PressureSeen, at time.Time) int { return s.ArrivedAt.Compare(at) })
 	switch {
 	case exact, i == 0:
 		return l.samples[i]

@@ -55,7 +55,8 @@ func (f *fold) appendPulls(pulls []Pull, c *Container) []Pull {
 func (f *fold) pull(c *Container, registry string, a pullAttempt) Pull {
 	index := f.index(c.Name)
 	p := Pull{
-		Container: c.Name, Kind: c.Kind, Image: c.Image, Registry: registry, Outcome: a.outcome, Failure: a.failure, Attempt: int(a.attempt),
+		Container: c.Name, Kind: c.Kind, Image: c.Image, Registry: registry, Outcome: a.outcome, Failure: a.failure,
+		Attempt:     int(a.attempt),
 		Confirmed:   f.confirmed(c, a.outcome),
 		Unconfirmed: a.outcome == imagepull.OutcomeFailed && !f.failureConfirmed(index, a.failure),
 	}

@@ -18,7 +18,9 @@ func (f *fold) confirmed(c *Container, outcome imagepull.Outcome) bool {
 	image, runs := f.e.image(c.Image), c.runsFromImage()
 	switch {
 	case runs && (c.PullPolicy == PullAlways || !f.e.scope.Runtime):
-		return true // the kubelet runs it only if the registry answered; or, without a runtime, that it runs is the most that is known
+		// the kubelet runs it only if the registry answered; or, without a runtime, that it runs is the most that
+		// is known
+		return true
 	case image == nil:
 		return false
 	case image.wasAbsent():
@@ -34,7 +36,8 @@ func (f *fold) failureConfirmed(index int16, why imagepull.Failure) bool {
 	if !f.e.isVolume(index) {
 		return slices.Contains(f.e.containers[index].statusReasons, why)
 	}
-	return slices.ContainsFunc(f.e.containers, func(c containerEvidence) bool { return slices.Contains(c.statusReasons, why) })
+	return slices.ContainsFunc(f.e.containers,
+		func(c containerEvidence) bool { return slices.Contains(c.statusReasons, why) })
 }
 
 // began is when the kubelet picked up the pod, or else when the pod was created. No pull for the pod had ended by

@@ -62,9 +62,11 @@ func (f *fold) pullEndWithoutEvent(index int16, image *imageEvidence) pullEnd {
 	if !image.wasAbsent() || first.IsZero() || used == maxInstant {
 		return pullEnd{}
 	}
-	mayBeOwn := f.pulls[index].finalAttempt == 0 && image.pulledOnce() && at(last) <= used && at(image.last.askedAt) >= used
+	mayBeOwn := f.pulls[index].finalAttempt == 0 && image.pulledOnce() && at(last) <= used &&
+		at(image.last.askedAt) >= used
 	c := f.e.specOf(index)
-	if start := f.e.workStart(c); !mayBeOwn || f.e.only(image.Ref) == nil || at(last) < start || f.mayStartWorkLater(c, index, at(last)) {
+	if start := f.e.workStart(c); !mayBeOwn || f.e.only(image.Ref) == nil || at(last) < start ||
+		f.mayStartWorkLater(c, index, at(last)) {
 		return pullEnd{max(at(first), start), maxInstant}
 	}
 	return pullEndBetween(at(last), at(last))
@@ -112,7 +114,8 @@ func (p pullEvidence) endConstraints(finished markKey) []constraint {
 	var constraints []constraint
 	if p.runtimeEnd.known() {
 		c := constraint{finished, originStore, leanNone, p.runtimeEnd.earliest, p.runtimeEnd.latest}
-		if p.runtimeEnd.bounded() && (p.pulled.origin != originEventName || p.eventLate()) { // the end that is nearer than the kubelet's next sign
+		if p.runtimeEnd.bounded() && (p.pulled.origin != originEventName || p.eventLate()) {
+			// the end that is nearer than the kubelet's next sign
 			c.lean = leanEarliest
 		}
 		constraints = append(constraints, c)

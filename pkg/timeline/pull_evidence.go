@@ -86,7 +86,8 @@ func (e *Evidence) mayBeOfRestart(index int16, p pulledEvent) bool {
 		return false
 	}
 	return slices.ContainsFunc(e.constraints, func(c constraint) bool {
-		return c.key.container == index && c.key.attempt > 0 && (c.key.mark == MarkContainerCreated || c.key.mark == MarkRunning)
+		return c.key.container == index && c.key.attempt > 0 &&
+			(c.key.mark == MarkContainerCreated || c.key.mark == MarkRunning)
 	})
 }
 
@@ -188,8 +189,9 @@ func (p *pullEvidence) findRequests(e *Evidence, index int16) {
 	for _, w := range own.inspected {
 		p.refuted = p.refuted || p.tooEarly(w.latest) != ""
 	}
+	first := searchConstraints(e.constraints, key)
 	key.mark++
-	p.laterRequests = e.constraints[searchConstraints(e.constraints, markKey{index, 0, MarkPullRequested}):searchConstraints(e.constraints, key)]
+	p.laterRequests = e.constraints[first:searchConstraints(e.constraints, key)]
 }
 
 // requests yields the requests for a container's image that are not refuted, whatever their results.

@@ -33,10 +33,12 @@ func (f *fold) layerConstraints(c *Container) []constraint {
 	began := maxInstant
 	timed := p.known() && p.lengths.Timed
 	mayBeOwn := !timed && final == 0 && image.wasAbsent() && image.pulledOnce() && f.e.only(c.Image) != nil
-	if mayBeOwn && !resolved.IsZero() && at(resolved) >= f.e.workStart(c) && (p.known() || !f.mayStartWorkLater(c, index, at(image.last.PulledAt))) {
+	if mayBeOwn && !resolved.IsZero() && at(resolved) >= f.e.workStart(c) &&
+		(p.known() || !f.mayStartWorkLater(c, index, at(image.last.PulledAt))) {
 		// The manifest arrived after the kubelet started working on this container. Layers that were present before,
 		// under another name, prove nothing. How long the registry took to send the manifest is unknown.
-		constraints = append(constraints, constraint{markKey{index, final, MarkPullStarted}, originStore, leanLatest, minInstant, at(resolved)},
+		constraints = append(constraints,
+			constraint{markKey{index, final, MarkPullStarted}, originStore, leanLatest, minInstant, at(resolved)},
 			point(markKey{index, final, MarkPullResolved}, originStore, resolved))
 		began = at(resolved)
 	}
@@ -49,7 +51,8 @@ func (f *fold) layerConstraints(c *Container) []constraint {
 	}
 	layers := layersSince(image.layered.Layers, began)
 	if len(layers) > 0 && image.layered.mountedAfter(lastDownload(layers)) {
-		f.pulls[index].layersUndated = true // the registry was asked about another layer while those that arrived were unpacked
+		// the registry was asked about another layer while those that arrived were unpacked
+		f.pulls[index].layersUndated = true
 		return constraints
 	}
 	if last := lastDownload(layers); !last.IsZero() && (!p.known() || at(last) <= p.latest) {
@@ -95,7 +98,8 @@ func (i *Image) layersKnown() bool { return len(i.Layers) > 0 || !i.ResolvedAt.I
 
 // layersSince returns the layers that arrived at or after an instant.
 func layersSince(layers []Layer, since instant) []Layer {
-	return slices.DeleteFunc(slices.Clone(layers), func(l Layer) bool { return l.DownloadedAt.IsZero() || at(l.DownloadedAt) < since })
+	return slices.DeleteFunc(slices.Clone(layers),
+		func(l Layer) bool { return l.DownloadedAt.IsZero() || at(l.DownloadedAt) < since })
 }
 
 func lastDownload(layers []Layer) (last time.Time) {
@@ -121,7 +125,8 @@ func (f *fold) mayHoldUnpacking(c *Container, a pullAttempt) bool {
 	case imagepull.OutcomeVerified:
 		return false
 	case imagepull.OutcomeFailed:
-		return a.failure == imagepull.FailureNoSpace || a.failure == imagepull.FailureCancelled || a.failure == imagepull.FailureOther
+		return a.failure == imagepull.FailureNoSpace || a.failure == imagepull.FailureCancelled ||
+			a.failure == imagepull.FailureOther
 	}
 	if f.bounds.find(markKey{f.index(c.Name), a.attempt, MarkPullFinished}) == nil {
 		return a.outcome == imagepull.OutcomePulling

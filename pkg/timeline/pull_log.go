@@ -100,7 +100,8 @@ func (l *PullLog) Observe(o EventSeen, pod Pod) {
 		logged.from = logged.requestedAt
 	}
 	l.endRequest(o.UID, name, reportedAt.Add(bound))
-	if logged.from.IsZero() || !logged.from.Before(reportedAt) || pod.ReadAt.IsZero() && logged.from.Before(pod.AcknowledgedAt) {
+	if logged.from.IsZero() || !logged.from.Before(reportedAt) ||
+		pod.ReadAt.IsZero() && logged.from.Before(pod.AcknowledgedAt) {
 		return
 	}
 	logged.image = normalized(m.Image)
@@ -245,7 +246,8 @@ func (l *PullLog) complete(p *Pull, uid string) {
 			if p.sharesAll() {
 				p.Outcome = imagepull.OutcomeJoined
 			} else {
-				p.Outcome = imagepull.OutcomeDownloaded // the rest arrived after the other pull: the image had been removed, or was a different one
+				// the rest arrived after the other pull: the image had been removed, or was a different one
+				p.Outcome = imagepull.OutcomeDownloaded
 			}
 		}
 	}
@@ -253,7 +255,8 @@ func (l *PullLog) complete(p *Pull, uid string) {
 
 // dated reports whether all instants of a pull are known and in order.
 func (p *Pull) dated() bool {
-	return !p.RequestedAt.IsZero() && !p.StartedAt.Before(p.RequestedAt) && !p.FinishedAt.Before(p.StartedAt) && p.Outcome != imagepull.OutcomePresent
+	return !p.RequestedAt.IsZero() && !p.StartedAt.Before(p.RequestedAt) && !p.FinishedAt.Before(p.StartedAt) &&
+		p.Outcome != imagepull.OutcomePresent
 }
 
 // normalized returns the same name for all references to one image. An invalid reference is returned unchanged.

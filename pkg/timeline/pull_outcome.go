@@ -47,7 +47,8 @@ func (f *fold) pulledOutcome(c *Container, index int16, image *imageEvidence) im
 	absent := image != nil && image.wasAbsent() || c.PullPolicy == PullIfNotPresent && !f.wasThere(image, index)
 	switch {
 	case len(f.pulls[index].layers) > 0:
-		return imagepull.OutcomeDownloaded // if another pull had brought the image by then, its tag was moved or it was removed
+		// if another pull had brought the image by then, its tag was moved or it was removed
+		return imagepull.OutcomeDownloaded
 	case f.wasThere(image, index) && image.last.askedAt.After(pulled.latest.time()) && image.Digest != "":
 		if image.last.Digest == image.Digest {
 			return imagepull.OutcomeVerified
@@ -73,13 +74,15 @@ func (f *fold) outcomeWithoutEvent(c *Container, index int16, image *imageEviden
 	case f.e.foundPresent(c, image), f.inBackoff(index, image.last.FirstPulledAt):
 		return imagepull.OutcomePresent
 	case image.layered != nil && f.inBackoff(index, image.layered.ResolvedAt):
-		return imagepull.OutcomeUnknown // another pull had begun; unknown whether the kubelet's next attempt still downloaded anything
+		// another pull had begun; unknown whether the kubelet's next attempt still downloaded anything
+		return imagepull.OutcomeUnknown
 	case image.nothingCameSince(f.e.workStart(c)):
 		return imagepull.OutcomeVerified // it was present under another name
 	case image.pulledOnce() && !f.mayStartWorkLater(c, index, at(image.last.FirstPulledAt)):
 		return imagepull.OutcomeDownloaded
 	}
-	return imagepull.OutcomeUnknown // the runtime does not say who pulled it; or several pulls, possibly including this pod's
+	// the runtime does not say who pulled it; or several pulls, possibly including this pod's
+	return imagepull.OutcomeUnknown
 }
 
 // wasThere reports whether the runtime had an image when it was asked, before the kubelet requested it.

@@ -54,7 +54,8 @@ func (e *Evidence) Wants(now time.Time) Wants {
 		w.Runtime = true
 	}
 	overdue := now.Sub(e.askedSince()) > runtimePatience || late(runtimeGrace)
-	w.Events = e.scope.Events && !e.beforeAgent() && !late(eventGrace) && (e.wantsEvents(overdue) || e.wantsSandboxEvents(now))
+	w.Events = e.scope.Events && !e.beforeAgent() && !late(eventGrace) &&
+		(e.wantsEvents(overdue) || e.wantsSandboxEvents(now))
 	return w
 }
 
@@ -72,7 +73,8 @@ func (e *Evidence) wantedImages(now time.Time) (refs, layers []string) {
 			if image.mayHaveNewLayers() {
 				layers = append(layers, c.Image)
 			}
-		case image.last.Present && image.mayHaveNewLayers(), image.layersIncomplete() && now.Sub(image.last.askedAt) > reaskAfter:
+		case image.last.Present && image.mayHaveNewLayers(),
+			image.layersIncomplete() && now.Sub(image.last.askedAt) > reaskAfter:
 			refs, layers = append(refs, c.Image), append(layers, c.Image)
 		}
 	}
@@ -82,7 +84,8 @@ func (e *Evidence) wantedImages(now time.Time) (refs, layers []string) {
 // mayHaveNewLayers reports whether a pull may have brought layers that were not asked for yet. A runtime that does
 // not date its pulls does not give layers either.
 func (i *imageEvidence) mayHaveNewLayers() bool {
-	return i.layered == nil && (i.wasAbsent() || i.last.Digest != i.Digest) && (!i.last.Present || !i.last.PulledAt.IsZero())
+	return i.layered == nil && (i.wasAbsent() || i.last.Digest != i.Digest) &&
+		(!i.last.Present || !i.last.PulledAt.IsZero())
 }
 
 // layersIncomplete reports whether the runtime could not give all layers of an image in time, and another answer
@@ -111,7 +114,8 @@ func (e *Evidence) pulledSince(c Container, image *imageEvidence) bool {
 		return used != maxInstant
 	}
 	// The image's timestamp shows a further pull, if the runtime has one.
-	return !image.PulledAt.IsZero() && used != maxInstant && at(image.last.askedAt) <= used && (c.PullPolicy == PullAlways || e.mayBeRemoved(&c, index))
+	return !image.PulledAt.IsZero() && used != maxInstant && at(image.last.askedAt) <= used &&
+		(c.PullPolicy == PullAlways || e.mayBeRemoved(&c, index))
 }
 
 // mayBeRemoved reports whether a container was created so long after the kubelet started working on it that its
@@ -119,7 +123,8 @@ func (e *Evidence) pulledSince(c Container, image *imageEvidence) bool {
 // present, the kubelet creates the container at once.
 func (e *Evidence) mayBeRemoved(c *Container, index int16) bool {
 	made := e.createdSince(index)
-	return c.PullPolicy == PullIfNotPresent && made != maxInstant && !e.createFailed(index) && made-max(e.workStart(c), at(e.firstSeen.at)) > instant(presentPatience)
+	return c.PullPolicy == PullIfNotPresent && made != maxInstant && !e.createFailed(index) &&
+		made-max(e.workStart(c), at(e.firstSeen.at)) > instant(presentPatience)
 }
 
 // runtimeComplete reports whether the runtime has given everything it can about the way to readiness.
@@ -199,7 +204,8 @@ func (e *Evidence) wantsSandboxEvents(now time.Time) bool {
 // kubelet drops its Events about that after half a minute, so only the runtime says how long it lasts.
 func (e *Evidence) waitsForNetwork() bool {
 	_, over := e.endLearned()
-	return !over && !e.sandboxRan() && slices.ContainsFunc(e.obstacleEvents, func(h obstacleEvent) bool { return h.obstacle == obstacleNetworkNotReady })
+	return !over && !e.sandboxRan() &&
+		slices.ContainsFunc(e.obstacleEvents, func(h obstacleEvent) bool { return h.obstacle == obstacleNetworkNotReady })
 }
 
 // mayBePulled reports whether this container's image may have been pulled.

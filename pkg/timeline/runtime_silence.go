@@ -116,7 +116,8 @@ func needsRuntime(s Span) Phase {
 	switch of {
 	case PhaseKubeletPickup, PhaseAPIServer, PhasePodConfig, PhaseVolumes, PhaseDevice, PhaseNetwork, PhaseSandboxImage:
 		return PhaseSandbox
-	case PhasePullQueue, PhasePull, PhaseUnpack, PhaseKubeletSync, PhaseContainerConfig, PhaseCrashBackoff, PhaseImageBackoff,
+	case PhasePullQueue, PhasePull, PhaseUnpack, PhaseKubeletSync, PhaseContainerConfig, PhaseCrashBackoff,
+		PhaseImageBackoff,
 		PhasePostStartHook, PhaseStartupProbe, PhaseReadinessProbe:
 		return PhaseContainerCreate
 	}

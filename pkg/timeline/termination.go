@@ -4,11 +4,11 @@ import "time"
 
 // The phases of a termination, in addition to PhaseKubeletPickup and PhaseUnattributed, which a start-up also has.
 const (
-	PhasePreStopHook    Phase = "pre_stop_hook"   // the kubelet picked up the deletion → the hook is over, which only the container's end shows
+	PhasePreStopHook    Phase = "pre_stop_hook"   // deletion picked up → hook over, which only the container's end shows
 	PhaseGrace          Phase = "grace"           // asked to stop → stopped, or out of time
 	PhaseKill           Phase = "kill"            // out of time → killed
 	PhaseSandboxStop    Phase = "sandbox_stop"    // last container stopped → no sandbox ready
-	PhaseObjectDeletion Phase = "object_deletion" // no sandbox ready → the kubelet releases the object: volumes, cgroups, API server
+	PhaseObjectDeletion Phase = "object_deletion" // no sandbox ready → object released: volumes, cgroups, API server
 	PhaseFinalizers     Phase = "finalizers"      // the kubelet released the object → the object gone
 )
 
@@ -69,7 +69,7 @@ const (
 	HowExited      How = "exited"        // by itself, with its own exit code
 	HowSignalled   How = "signalled"     // by a signal other than SIGKILL, such as SIGTERM, in time
 	HowKilled      How = "killed"        // by SIGKILL, when its grace period was over
-	HowKilledEarly How = "killed_early"  // by SIGKILL, before its grace period was over: not by the kubelet because of the grace period
+	HowKilledEarly How = "killed_early"  // by SIGKILL before its grace period was over, so not because of it
 	HowOutOfMemory How = "out_of_memory" // by the kernel, while it was asked to stop
 	HowUnknown     How = "unknown"       // no evidence
 	HowRunning     How = "running"       // not stopped yet

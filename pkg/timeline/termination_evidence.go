@@ -24,7 +24,7 @@ type Ending struct {
 	learnedLive   bool          // it arrived live
 	observedAt    instant       // the arrival of the first pod object by which the kubelet knows; zero for never
 	observedLive  bool          // it arrived live
-	releasedAt    instant       // the arrival of the first pod object without grace: if it had a grace before, the kubelet released it; zero for never
+	releasedAt    instant       // the arrival of the first pod object with grace 0, which the kubelet released; or zero
 	hadFinalizers bool          // an object without grace had finalizers
 	grace         time.Duration // the shortest that is not 0; 0 if there is none
 	shortened     bool          // a longer one was seen, too: when the grace period ended is unknown
@@ -65,7 +65,8 @@ func NewEnding(o Observation) *Ending {
 	if !ok || seen.Pod.DeletedAt.IsZero() || !seen.Pod.ReadAt.IsZero() {
 		return nil
 	}
-	e := &Ending{created: at(seen.Pod.CreatedAt), requestSecond: at(seen.Pod.DeletedAt), learnedAt: at(seen.ArrivedAt), learnedLive: seen.Live}
+	e := &Ending{created: at(seen.Pod.CreatedAt), requestSecond: at(seen.Pod.DeletedAt), learnedAt: at(seen.ArrivedAt),
+		learnedLive: seen.Live}
 	e.Apply(o)
 	return e
 }

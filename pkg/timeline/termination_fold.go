@@ -9,7 +9,10 @@ import (
 // Termination folds the evidence as of now, with the skew as for a Timeline.
 func (e *Ending) Termination(now time.Time, skew Skew) Termination {
 	f := terminationFold{Ending: e, now: at(now), skew: skew}
-	f.t = Termination{Grace: e.grace, Hurried: e.grace == 0 && e.releasedAt != 0, Reason: e.pod.Disruption, Skew: skew, Listed: !e.learnedLive}
+	f.t = Termination{
+		Grace: e.grace, Hurried: e.grace == 0 && e.releasedAt != 0, Reason: e.pod.Disruption,
+		Skew: skew, Listed: !e.learnedLive,
+	}
 	f.requested = f.request()
 	f.gone = f.objectGone()
 	f.begun, f.begunKnown = f.stopBegun()
@@ -36,7 +39,8 @@ func (f *terminationFold) conflict(mark, container, detail string) {
 // request is when the deletion was requested: in the second of the control plane's timestamp, and before the news
 // arrived.
 func (f *terminationFold) request() bound {
-	b := boundOf(f.skew.widen(second(markKey{container: podWide, mark: MarkDeleted}, originControlPlane, f.requestSecond.time())))
+	b := boundOf(f.skew.widen(second(markKey{container: podWide, mark: MarkDeleted}, originControlPlane,
+		f.requestSecond.time())))
 	if f.learnedAt < b.earliest {
 		f.conflict("deletion_requested", "", fmt.Sprintf("%s says %s or later, %s %s or earlier",
 			originControlPlane, clockText(b.earliest), originArrival, clockText(f.learnedAt)))
@@ -47,7 +51,8 @@ func (f *terminationFold) request() bound {
 		b.earliest, b.latest = min(b.earliest, f.learnedAt), f.learnedAt
 		b.origins = origins(0).with(originArrival)
 	}
-	if !f.learnedLive && f.grace == 0 && f.observedAt != 0 { // the kubelet has released the object, which moved the timestamp
+	if !f.learnedLive && f.grace == 0 && f.observedAt != 0 {
+		// the kubelet has released the object, which moved the timestamp
 		b.earliest, b.notBefore = min(b.earliest, f.created), b.earliest
 	}
 	if f.learnedAt <= b.latest+liveSlack {
@@ -115,7 +120,8 @@ func (f *terminationFold) stopBegun() (bound, bool) {
 	}
 	for _, s := range f.Ending.stops {
 		end, code, reason, o := s.end()
-		if killed := code == codeKilled && reason != reasonOutOfMemory && end.latest != maxInstant; !killed || f.grace == 0 || f.shortened {
+		killed := code == codeKilled && reason != reasonOutOfMemory && end.latest != maxInstant
+		if !killed || f.grace == 0 || f.shortened {
 			continue
 		}
 		if begun := end.latest - instant(f.killAfter()); begun >= b.earliest {

@@ -49,7 +49,8 @@ func (f *terminationFold) steps() []terminationStep {
 		down.origins = origins(0).with(originRuntime)
 	}
 	down.earliest = min(down.earliest, down.latest)
-	steps = append(steps, terminationStep{phase: PhaseSandboxStop, end: down, known: f.sandboxDown != 0, mark: "sandbox_stopped"})
+	steps = append(steps, terminationStep{phase: PhaseSandboxStop, end: down, known: f.sandboxDown != 0,
+		mark: "sandbox_stopped"})
 	gone := f.gone
 	gone.earliest = min(max(gone.earliest, down.earliest, f.sandboxReady), gone.latest)
 	if f.hadFinalizers && f.releasedAt <= f.gone.latest {
@@ -66,7 +67,9 @@ func (f *terminationFold) steps() []terminationStep {
 // another one may be the last.
 func (f *terminationFold) stopSteps(steps []terminationStep, s stopBound) []terminationStep {
 	stop := f.t.Stops[s.index]
-	step := terminationStep{phase: PhaseGrace, container: stop.Container, end: s.bound, known: s.known && !f.overflow, mark: "stopped"}
+	step := terminationStep{
+		phase: PhaseGrace, container: stop.Container, end: s.bound, known: s.known && !f.overflow, mark: "stopped",
+	}
 	if stop.PreStopHook {
 		step.phase, step.also = PhasePreStopHook, []Phase{PhaseGrace}
 		return append(steps, step)
@@ -123,9 +126,12 @@ func (f *terminationFold) partition(steps []terminationStep) {
 	f.t.Total = start.sub(f.requested.estimate())
 }
 
-func (f *terminationFold) span(merged []terminationStep, from bound, start instant, to bound, until instant, open bool) Span {
+func (f *terminationFold) span(
+	merged []terminationStep, from bound, start instant, to bound, until instant, open bool,
+) Span {
 	s := Span{
-		Phase: merged[0].phase, Cause: terminationCauses[merged[0].phase], Container: merged[0].container, StartAt: start.time(), EndAt: until.time(),
+		Phase: merged[0].phase, Cause: terminationCauses[merged[0].phase], Container: merged[0].container,
+		StartAt: start.time(), EndAt: until.time(),
 		Sources: (from.origins | to.origins).sources(), Open: open,
 	}
 	var names []Phase

@@ -51,8 +51,10 @@ func (f *terminationFold) stopContainer(c Container, s *stopEvidence) {
 	end, code, reason, _ := s.end()
 	stop := Stop{Container: c.Name, Kind: c.Kind, PreStopHook: c.PreStopHook, Sources: end.origins.sources()}
 	known := end.latest != maxInstant
-	if s.finished != 0 && s.statusSecond != 0 && (s.finished < s.statusSecond || s.finished >= s.statusSecond+instant(time.Second)) {
-		f.conflict("stopped", c.Name, fmt.Sprintf("%s says %s, %s %s", originRuntime, clockText(s.finished), originStatus, clockText(s.statusSecond)))
+	if s.finished != 0 && s.statusSecond != 0 &&
+		(s.finished < s.statusSecond || s.finished >= s.statusSecond+instant(time.Second)) {
+		f.conflict("stopped", c.Name,
+			fmt.Sprintf("%s says %s, %s %s", originRuntime, clockText(s.finished), originStatus, clockText(s.statusSecond)))
 	}
 	switch {
 	case known && end.latest < f.requested.earliest || !known && s.waitsForNext && s.seenRunning == 0:

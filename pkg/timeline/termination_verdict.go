@@ -10,8 +10,9 @@ import (
 
 // terminationTexts describe what a pod did in each phase of its termination. Those of a container name it.
 var terminationTexts = map[Phase]string{
-	PhaseKubeletPickup: "until kubelet took the deletion up", PhasePreStopHook: "in the pre-stop hook of %s and until it stopped",
-	PhaseGrace: "until %s stopped", PhaseKill: "killing %s", PhaseSandboxStop: "stopping the sandbox",
+	PhaseKubeletPickup: "until kubelet took the deletion up",
+	PhasePreStopHook:   "in the pre-stop hook of %s and until it stopped",
+	PhaseGrace:         "until %s stopped", PhaseKill: "killing %s", PhaseSandboxStop: "stopping the sandbox",
 	PhaseObjectDeletion: "until kubelet let go of the object", PhaseFinalizers: "held by finalizers",
 }
 
@@ -31,7 +32,8 @@ func (t Termination) Verdict() string {
 		named = append(named, bad.text)
 	}
 	parts := slices.DeleteFunc(slices.Clone(t.Phases), func(s Span) bool {
-		return s.Duration() < 50*time.Millisecond || bad.container != "" && s.Container == bad.container // less would print as 0.0 s
+		// less would print as 0.0 s
+		return s.Duration() < 50*time.Millisecond || bad.container != "" && s.Container == bad.container
 	})
 	slices.SortStableFunc(parts, func(a, b Span) int { return cmp.Compare(b.Duration(), a.Duration()) })
 	for _, s := range parts[:min(len(parts), verdictParts-len(named))] {

@@ -44,7 +44,8 @@ func (e *Evidence) mustPrecede(k markKey, c *Container) bool {
 		return false
 	}
 	before := e.predecessor(e.containers[k.container].name, c)
-	return before != nil && (before.Kind == KindInit || before.Kind == KindSidecar && k.mark == MarkRunning && k.attempt == 0)
+	return before != nil &&
+		(before.Kind == KindInit || before.Kind == KindSidecar && k.mark == MarkRunning && k.attempt == 0)
 }
 
 // predecessor returns the container of that name if the kubelet works on it before another one; otherwise nil.
