@@ -7,8 +7,8 @@ import (
 	"testing"
 )
 
-// TestEvidenceIsAJoin shows that neither the order of observations nor repeating them changes the
-// timeline: every script, shuffled and doubled.
+// TestEvidenceIsAJoin checks that neither the order nor the repetition of observations changes the timeline: every
+// script, shuffled and doubled.
 func TestEvidenceIsAJoin(t *testing.T) {
 	for _, path := range scriptPaths(t, "testdata/*.script") {
 		input, _ := readScript(t, path)
@@ -31,8 +31,8 @@ func TestEvidenceIsAJoin(t *testing.T) {
 	}
 }
 
-// TestEndingsInAnyOrder shows the same of ends, but for answers of the runtime, which come in the order in which it gave them, and
-// for the first word of the deletion, before which nothing is looked at.
+// TestEndingsInAnyOrder checks the same for terminations, except for the runtime's answers, which come in the order
+// in which it gave them, and for the first report of the deletion, before which nothing is read.
 func TestEndingsInAnyOrder(t *testing.T) {
 	for _, path := range scriptPaths(t, "testdata/endings/*.script") {
 		input, _ := readScript(t, path)
@@ -43,7 +43,8 @@ func TestEndingsInAnyOrder(t *testing.T) {
 		want := endingOf(s.observations).Termination(s.asOf, s.skew)
 		random := rand.New(rand.NewPCG(1, 2))
 		for range 50 {
-			again := append([]Observation{s.observations[0]}, shuffledButTheRuntime(random, append(slices.Clone(s.observations), s.observations...))...)
+			again := append([]Observation{s.observations[0]},
+				shuffledButTheRuntime(random, append(slices.Clone(s.observations), s.observations...))...)
 			if got := endingOf(again).Termination(s.asOf, s.skew); !reflect.DeepEqual(got, want) {
 				t.Fatalf("%s: order changes the termination:\n%+v\nwant\n%+v", path, got, want)
 			}
@@ -51,7 +52,7 @@ func TestEndingsInAnyOrder(t *testing.T) {
 	}
 }
 
-// shuffledButTheRuntime mixes answers of the runtime, in their order, with the rest in any.
+// shuffledButTheRuntime shuffles the observations but keeps the order of the runtime's answers.
 func shuffledButTheRuntime(random *rand.Rand, observations []Observation) []Observation {
 	var answers []RuntimeSeen
 	for _, o := range observations {
@@ -60,7 +61,8 @@ func shuffledButTheRuntime(random *rand.Rand, observations []Observation) []Obse
 		}
 	}
 	slices.SortStableFunc(answers, func(a, b RuntimeSeen) int { return a.AskedAt.Compare(b.AskedAt) })
-	random.Shuffle(len(observations), func(i, j int) { observations[i], observations[j] = observations[j], observations[i] })
+	random.Shuffle(len(observations),
+		func(i, j int) { observations[i], observations[j] = observations[j], observations[i] })
 	for i, o := range observations {
 		if _, ok := o.(RuntimeSeen); ok {
 			observations[i], answers = answers[0], answers[1:]

@@ -1,6 +1,7 @@
 package timeline
 
 import (
+	"fmt"
 	"math/rand/v2"
 	"reflect"
 	"slices"
@@ -8,66 +9,13 @@ import (
 	"time"
 )
 
-// TestToldAgainLikeFoldedAnew asks for the timelines of scripts, nonsense and simulated lives at many instants, while more is
-// observed and while nothing is, and holds each answer against a fold of its own.
+// TestToldAgainLikeFoldedAnew asks for the timelines of scripts, nonsense and simulated pods at many instants, with
+// and without new observations in between, and compares each answer with a new fold.
 func TestToldAgainLikeFoldedAnew(t *testing.T) {
 	var asked, again int
 	check := func(name string, seed uint64, scope Scope, observations []Observation) {
-		random := rand.New(rand.NewPCG(seed, 21))
-		e := NewEvidence(scope)
-		now, skew := base, Skew{}
-		for i := 0; i <= len(observations); {
-			for range random.IntN(4) {
-				switch random.IntN(8) {
-				case 0:
-					now = now.Add(-time.Duration(random.Int64N(int64(time.Second)))) // a clock that is put back
-				case 1:
-					now = now.Add(eventGrace - time.Second)
-				case 2:
-					skew = skews[random.IntN(len(skews))]
-				case 3: // again at the same instant
-				case 4: // of a moment that may be yet to come; most of these Events date nothing
-					reason := "Unhealthy"
-					if random.IntN(8) == 0 {
-						reason = "FailedMount"
-					}
-					e.Apply(EventSeen{ArrivedAt: now, Reason: reason, Message: "no such disk", FirstAt: now, LastAt: now,
-						NamedAt: now.Add(time.Duration(random.Int64N(int64(3 * time.Second))))})
-				default:
-					now = now.Add(time.Duration(random.Int64N(int64(2 * time.Second))))
-				}
-				if random.IntN(200) == 0 {
-					now = now.Add(giveUpAfter)
-				}
-				if !e.PodSeen() {
-					continue
-				}
-				if _, ok := e.cached.asOf(at(now), skew); ok {
-					again++
-				}
-				asked++
-				got, _ := e.Timeline(now, skew)
-				want, _ := e.fold(at(now), skew)
-				if !reflect.DeepEqual(got, want) {
-					t.Fatalf("%s, seed %d: after %d observations at %s: told\n%+v\nfolded\n%+v", name, seed, i, now, got, want)
-				}
-				for k := range got.Pulls { // as who completes it does
-					got.Pulls[k].Outcome, got.Pulls[k].BlockedBy = "changed", &Blocker{}
-				}
-				for k := range got.Phases {
-					got.Phases[k].EndAt = time.Time{}
-				}
-			}
-			for range 1 + random.IntN(3) {
-				if i < len(observations) {
-					e.Apply(observations[i])
-					if arrived := arrivedAt(observations[i]); arrived.After(now) && random.IntN(4) > 0 {
-						now = arrived
-					}
-				}
-				i++
-			}
-		}
+		a, b := checkCached(t, fmt.Sprintf("%s, seed %d", name, seed), seed, scope, observations)
+		asked, again = asked+a, again+b
 	}
 	for _, s := range Scripts(t) {
 		for seed := range uint64(10) {
@@ -93,10 +41,75 @@ func TestToldAgainLikeFoldedAnew(t *testing.T) {
 	}
 }
 
-// skews are some that prove nothing and some that do.
-var skews = []Skew{{}, {-time.Second, time.Second}, {-time.Millisecond, 2 * time.Second}, {time.Millisecond, time.Second}, {-3 * time.Second, -time.Second}}
+// checkCached compares the timelines of observations with new folds. It returns how many it asked for, and how many
+// of them came from the cache.
+func checkCached(
+	t *testing.T, name string, seed uint64, scope Scope, observations []Observation,
+) (asked, again int) {
+	t.Helper()
+	random := rand.New(rand.NewPCG(seed, 21))
+	e := NewEvidence(scope)
+	now, skew := base, Skew{}
+	for i := 0; i <= len(observations); {
+		for range random.IntN(4) {
+			switch random.IntN(8) {
+			case 0:
+				now = now.Add(-time.Duration(random.Int64N(int64(time.Second)))) // a clock that is put back
+			case 1:
+				now = now.Add(eventGrace - time.Second)
+			case 2:
+				skew = skews[random.IntN(len(skews))]
+			case 3: // again at the same instant
+			case 4: // of a moment that may be yet to come; most of these Events date nothing
+				reason := "Unhealthy"
+				if random.IntN(8) == 0 {
+					reason = "FailedMount"
+				}
+				e.Apply(EventSeen{ArrivedAt: now, Reason: reason, Message: "no such disk", FirstAt: now, LastAt: now,
+					NamedAt: now.Add(time.Duration(random.Int64N(int64(3 * time.Second))))})
+			default:
+				now = now.Add(time.Duration(random.Int64N(int64(2 * time.Second))))
+			}
+			if random.IntN(200) == 0 {
+				now = now.Add(giveUpAfter)
+			}
+			if !e.PodSeen() {
+				continue
+			}
+			if _, ok := e.cached.asOf(at(now), skew); ok {
+				again++
+			}
+			asked++
+			got, _ := e.Timeline(now, skew)
+			want, _ := e.fold(at(now), skew)
+			if !reflect.DeepEqual(got, want) {
+				t.Fatalf("%s: after %d observations at %s: cached\n%+v\nfolded\n%+v", name, i, now, got, want)
+			}
+			for k := range got.Pulls { // as who completes it does
+				got.Pulls[k].Outcome, got.Pulls[k].BlockedBy = "changed", &Blocker{}
+			}
+			for k := range got.Phases {
+				got.Phases[k].EndAt = time.Time{}
+			}
+		}
+		for range 1 + random.IntN(3) {
+			if i < len(observations) {
+				e.Apply(observations[i])
+				if arrived := arrivedAt(observations[i]); arrived.After(now) && random.IntN(4) > 0 {
+					now = arrived
+				}
+			}
+			i++
+		}
+	}
+	return asked, again
+}
 
-// TestAPodThatWaitsIsNotFoldedAgain counts what is allocated: of a fold it is many times as much.
+// skews has some that prove nothing and some that do.
+var skews = []Skew{{}, {-time.Second, time.Second}, {-time.Millisecond, 2 * time.Second},
+	{time.Millisecond, time.Second}, {-3 * time.Second, -time.Second}}
+
+// TestAPodThatWaitsIsNotFoldedAgain counts allocations: a fold has many times as many.
 func TestAPodThatWaitsIsNotFoldedAgain(t *testing.T) {
 	s := firstLight(t)
 	for i := range s.observations { // until half of it has happened
@@ -112,16 +125,18 @@ func TestAPodThatWaitsIsNotFoldedAgain(t *testing.T) {
 			later = later.Add(time.Millisecond)
 			e.Timeline(later, s.skew)
 		}); allocations > 2 {
-			t.Errorf("after %d observations: %.0f allocations to tell again, want those of its phases and its pulls", i, allocations)
+			t.Errorf("after %d observations: %.0f allocations to tell again, want those of its phases and its pulls", i,
+				allocations)
 		}
 	}
 }
 
-// TestWhatIsSaidOfALaterMomentIsToldThen is of a stamp ahead of the agent's clock.
+// TestWhatIsSaidOfALaterMomentIsToldThen has a timestamp ahead of the agent's clock.
 func TestWhatIsSaidOfALaterMomentIsToldThen(t *testing.T) {
 	e := NewEvidence(Scope{})
 	e.Apply(PodSeen{ArrivedAt: base.Add(time.Second), Live: true, Pod: Pod{UID: "u", CreatedAt: base}})
-	e.Apply(EventSeen{UID: "u", ArrivedAt: base.Add(2 * time.Second), Reason: "Unhealthy", Message: "no answer", FirstAt: base, LastAt: base,
+	e.Apply(EventSeen{UID: "u", ArrivedAt: base.Add(2 * time.Second), Reason: "Unhealthy", Message: "no answer",
+		FirstAt: base, LastAt: base,
 		NamedAt: base.Add(3 * time.Second)})
 	for want := range 2 {
 		now := base.Add(time.Duration(2+want) * time.Second)

@@ -5,8 +5,8 @@ import (
 	"time"
 )
 
-// A clock that is put back, by however much, right after a start-up was over delays its report by no more than late evidence is waited
-// for twice, of a pod of which the runtime has nothing to tell.
+// If a clock is set back, by any amount, right after a start-up was over, the report is delayed by at most twice the
+// time for which late evidence is awaited. The runtime has nothing to report about the pod.
 func TestAClockThatIsPutBackDelaysNoReport(t *testing.T) {
 	for _, back := range []time.Duration{0, time.Second, 2 * runtimeGrace, 2 * eventGrace, time.Hour, 1000 * time.Hour} {
 		e := NewEvidence(Scope{Runtime: true, Events: true, Since: base.Add(-time.Hour)})

@@ -6,8 +6,8 @@ import (
 	"time"
 )
 
-// TestTiesLookAtEveryField changes each field in turn: what is left out would let two observations of one instant count by
-// their order.
+// TestTiesLookAtEveryField changes each field in turn: if a field were left out, the order of two observations of
+// one instant would matter.
 func TestTiesLookAtEveryField(t *testing.T) {
 	runs, layers := &Run{}, []Layer{{}}
 	pod := func() *Pod {
@@ -32,7 +32,7 @@ func TestTiesLookAtEveryField(t *testing.T) {
 	}
 }
 
-// changes is a way to change each field of a struct, those of structs in it included, by its name.
+// changes returns a way to change each field of a struct, including nested structs, by name.
 func changes(v reflect.Value) map[string]func(reflect.Value) {
 	all := map[string]func(reflect.Value){}
 	for i := range v.NumField() {

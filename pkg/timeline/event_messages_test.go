@@ -10,7 +10,7 @@ import (
 	"unicode/utf8"
 )
 
-// eventAt is an Event n seconds after the pod was made.
+// eventAt is an Event n seconds after the pod was created.
 func eventAt(n int, message string) EventSeen {
 	named := base.Add(time.Duration(n)*time.Second + 5)
 	return EventSeen{UID: "u", ArrivedAt: named.Add(time.Second), Reason: "FailedMount", Message: message, NamedAt: named,
@@ -36,7 +36,8 @@ func TestTheEarliestWordsAreKeptWhateverTheirOrder(t *testing.T) {
 		events = append(events, event) // the same Event again
 	}
 	want := messagesAfter(events)
-	if len(want) != maxMessages || want[0].Message != "attempt 0" || want[maxMessages-1].Message != fmt.Sprint("attempt ", maxMessages-1) ||
+	if len(want) != maxMessages || want[0].Message != "attempt 0" ||
+		want[maxMessages-1].Message != fmt.Sprint("attempt ", maxMessages-1) ||
 		!want[0].At.Equal(base.Add(5)) || want[0].Reason != "FailedMount" {
 		t.Fatalf("%d kept: %+v", len(want), want)
 	}
@@ -50,9 +51,11 @@ func TestTheEarliestWordsAreKeptWhateverTheirOrder(t *testing.T) {
 }
 
 func TestWordsAreValidAndShort(t *testing.T) {
-	for _, message := range []string{strings.Repeat("ö", 200), "a" + strings.Repeat("ö", 200), strings.Repeat("\xff", 300), "a\xffb"} {
+	for _, message := range []string{strings.Repeat("ö", 200), "a" + strings.Repeat("ö", 200),
+		strings.Repeat("\xff", 300), "a\xffb"} {
 		got := messagesAfter([]Observation{eventAt(1, message)})
-		if len(got) != 1 || len(got[0].Message) > maxMessageBytes || !utf8.ValidString(got[0].Message) || got[0].Message == "" {
+		if len(got) != 1 || len(got[0].Message) > maxMessageBytes || !utf8.ValidString(got[0].Message) ||
+			got[0].Message == "" {
 			t.Errorf("%q became %+v", message, got)
 		}
 	}

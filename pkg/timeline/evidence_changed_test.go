@@ -6,8 +6,8 @@ import (
 	"time"
 )
 
-// TestNewsIsAllThatMatters applies every script, and nonsense, to a second evidence that gets only what
-// was news to the first, and the latest pod object: all that survives a restart of the agent.
+// TestNewsIsAllThatMatters applies every script, and nonsense, to a second evidence that gets only the observations
+// that changed the first, and the latest pod object: what survives a restart of the agent.
 func TestNewsIsAllThatMatters(t *testing.T) {
 	check := func(name string, scope Scope, observations []Observation, now time.Time) {
 		t.Helper()
@@ -50,11 +50,12 @@ func TestAnOldStartUpIsNotGivenUpAfterARestartBeforeItIsSeenAgain(t *testing.T) 
 	}
 }
 
-// TestLateEvidenceIsWaitedForAfterARestart shows that a pod whose start-up was over when the agent ended
-// is not settled before the next agent could ask.
+// TestLateEvidenceIsWaitedForAfterARestart checks that a pod whose start-up was over when the agent stopped is not
+// settled before the next agent process could ask.
 func TestLateEvidenceIsWaitedForAfterARestart(t *testing.T) {
-	over := PodSeen{ArrivedAt: base.Add(2 * time.Second), Live: true, Pod: Pod{UID: "u", CreatedAt: base, Conditions: []Condition{
-		{"Ready", true, base.Add(2 * time.Second)}}, Containers: []Container{{Name: "app", Kind: KindMain, Image: "image"}}}}
+	over := PodSeen{ArrivedAt: base.Add(2 * time.Second), Live: true,
+		Pod: Pod{UID: "u", CreatedAt: base, Conditions: []Condition{
+			{"Ready", true, base.Add(2 * time.Second)}}, Containers: []Container{{Name: "app", Kind: KindMain, Image: "image"}}}}
 	resumed := base.Add(time.Minute)
 	for scope, want := range map[Scope]bool{
 		{Runtime: true}:                     true,

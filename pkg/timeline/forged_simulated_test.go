@@ -19,7 +19,8 @@ func fullEvidence(containers int) *Evidence {
 	for i := range containers {
 		for n := range 2 * maxFailures {
 			at := base.Add(time.Duration(20*n+i%10) * time.Second)
-			o := EventSeen{UID: "u", Container: fmt.Sprint("c", i), NamedAt: at, FirstAt: at, LastAt: at, ArrivedAt: at, Count: 1}
+			o := EventSeen{UID: "u", Container: fmt.Sprint("c", i), NamedAt: at, FirstAt: at, LastAt: at, ArrivedAt: at,
+				Count: 1}
 			o.Reason, o.Message = "Pulling", fmt.Sprintf("Pulling image %q", fmt.Sprint("image", i))
 			o.Count = n + 1
 			e.Apply(o)
@@ -58,7 +59,8 @@ func BenchmarkFoldCrowded(b *testing.B) {
 	}
 }
 
-// forge makes up Events about a pod, as whoever may create Events in its namespace can: of any time up to their arrival.
+// forge invents Events about a pod, as anyone who may create Events in its namespace can, of any time up to their
+// arrival.
 func (w *simulatedSources) forge(n int) []Observation {
 	var forged []Observation
 	end := w.now
@@ -68,7 +70,8 @@ func (w *simulatedSources) forge(n int) []Observation {
 		at := begin.Add(time.Duration(w.random.Int64N(int64(end.Sub(begin)))))
 		length := time.Duration(w.random.Int64N(int64(40 * time.Second)))
 		messages := [...][2]string{
-			{"Pulled", fmt.Sprintf("Successfully pulled image %q in %s (%s including waiting). Image size: 5 bytes.", c.Image, length, length+time.Second)},
+			{"Pulled", fmt.Sprintf("Successfully pulled image %q in %s (%s including waiting). Image size: 5 bytes.", c.Image,
+				length, length+time.Second)},
 			{"Pulled", fmt.Sprintf("Container image %q already present on machine", c.Image)},
 			{"Pulled", fmt.Sprintf("Successfully pulled image %q in 1s (1s including waiting). Image size: 5 bytes.", "other")},
 		}
@@ -80,8 +83,8 @@ func (w *simulatedSources) forge(n int) []Observation {
 	return forged
 }
 
-// TestForgedEventsInSimulatedLives holds that Events that say that an image came, made up of any time before the runtime had it, change
-// no phase of a pod of which the runtime and the kubelet's own Events tell all.
+// TestForgedEventsInSimulatedLives checks that forged Events saying that an image was pulled, of any time before the
+// runtime had it, change no phase of a pod that the runtime and the kubelet's own Events report completely.
 func TestForgedEventsInSimulatedLives(t *testing.T) {
 	scope := Scope{Runtime: true, Events: true}
 	compared := 0
@@ -110,7 +113,8 @@ func TestForgedEventsInSimulatedLives(t *testing.T) {
 		want := phasesOf(t, scope, honest, now)
 		got := phasesOf(t, scope, append(slices.Clone(honest), forged...), now)
 		if got != want {
-			t.Fatalf("seed %d: with %d forged Events, of which one is %+v\ngot\n%s\nwant\n%s", seed, len(forged), forged[0], got, want)
+			t.Fatalf("seed %d: with %d forged Events, of which one is %+v\ngot\n%s\nwant\n%s", seed, len(forged), forged[0],
+				got, want)
 		}
 	}
 	if compared < 100 {
@@ -118,7 +122,8 @@ func TestForgedEventsInSimulatedLives(t *testing.T) {
 	}
 }
 
-// anyForgeries are Events of every kind that is read, whose texts have room for a container's image and its name.
+// anyForgeries are Events of every kind that is read. Their texts have placeholders for a container's image and its
+// name.
 var anyForgeries = []struct{ reason, message string }{
 	{"Pulling", "Pulling image %[1]q"},
 	{"Pulled", "Successfully pulled image %[1]q in 1.5s (2s including waiting). Image size: 5 bytes."},
@@ -137,19 +142,22 @@ var anyForgeries = []struct{ reason, message string }{
 	{"FailedPrepareDynamicResources", "Failed to prepare dynamic resources: no"},
 }
 
-// forgeAny makes up Events of every kind, of times at which the runtime tells what the kubelet was at; ok is false where it does not.
+// forgeAny invents Events of every kind, at times when the runtime shows what the kubelet was working on; ok is
+// false if it does not.
 func (w *simulatedSources) forgeAny(forgery struct{ reason, message string }) (o EventSeen, ok bool) {
 	c := w.containers[w.random.IntN(len(w.containers))]
 	ran := w.marks[trueMark{mark: MarkSandboxRunning}]
 	from := ran
-	if !slices.Contains([]string{"FailedMount", "NetworkNotReady", "FailedCreatePodSandBox", "FailedCreatePodContainer", "FailedPrepareDynamicResources"}, forgery.reason) {
+	if !slices.Contains([]string{"FailedMount", "NetworkNotReady", "FailedCreatePodSandBox", "FailedCreatePodContainer",
+		"FailedPrepareDynamicResources"}, forgery.reason) {
 		from = w.marks[trueMark{mark: MarkCreated}]
 	}
 	if !from.Before(w.now) {
 		return o, false
 	}
 	named := from.Add(time.Duration(w.random.Int64N(int64(w.now.Sub(from)))))
-	o = EventSeen{UID: w.pod.UID, Reason: forgery.reason, Message: fmt.Sprintf(forgery.message+"%.0[1]s%.0[2]s", c.Image, c.Name), NamedAt: named,
+	o = EventSeen{UID: w.pod.UID, Reason: forgery.reason,
+		Message: fmt.Sprintf(forgery.message+"%.0[1]s%.0[2]s", c.Image, c.Name), NamedAt: named,
 		FirstAt: named.Truncate(time.Second), LastAt: named.Truncate(time.Second), Count: 1,
 		ArrivedAt: named.Add(time.Duration(w.random.Int64N(int64(time.Second))))}
 	if from != ran {
@@ -158,11 +166,12 @@ func (w *simulatedSources) forgeAny(forgery struct{ reason, message string }) (o
 	amid := func(from, to time.Time) bool {
 		return named.After(from.Add(-2*time.Duration(eventSlack))) && named.Before(to.Add(2*time.Duration(eventSlack)))
 	}
-	// What the kubelet does for a container from when it turns to it until it makes it, Events alone tell; so do they to which main container
-	// it turns while one is not made; and of a startup probe the pod's status.
+	// Only Events report the kubelet's work on a container until it creates the container, and which main container
+	// it works on before one is created. A startup probe is reported only by the pod's status.
 	for _, other := range w.containers {
 		turned := slices.IndexFunc(w.truth, func(s stretch) bool { return s.container == other.Name })
-		if (other == c || other.Kind == KindMain) && amid(w.truth[turned].start, w.marks[trueMark{MarkContainerCreated, other.Name, 0}]) {
+		if (other == c || other.Kind == KindMain) &&
+			amid(w.truth[turned].start, w.marks[trueMark{MarkContainerCreated, other.Name, 0}]) {
 			return o, false
 		}
 	}
@@ -174,8 +183,8 @@ func (w *simulatedSources) forgeAny(forgery struct{ reason, message string }) (o
 	return o, true
 }
 
-// TestAnyForgedEventsInSimulatedLives holds that a set of forged Events of any kind has nobody blamed for more than was theirs beyond the
-// stated errors, where the runtime tells what the kubelet was at.
+// TestAnyForgedEventsInSimulatedLives checks that forged Events of any kind charge no party with more than its own
+// time, beyond the stated errors, if the runtime shows what the kubelet was working on.
 func TestAnyForgedEventsInSimulatedLives(t *testing.T) {
 	scope := Scope{Runtime: true, Events: true}
 	forged := map[string]int{}
@@ -233,13 +242,14 @@ func phasesOf(t *testing.T, scope Scope, observations []Observation, now time.Ti
 	return text
 }
 
-// BenchmarkAdvanceCrowded is what one more observation of such a pod costs, before anybody wants its timeline.
+// BenchmarkAdvanceCrowded measures one more observation of such a pod, before its timeline is requested.
 func BenchmarkAdvanceCrowded(b *testing.B) {
 	e := fullEvidence(maxContainers)
 	b.ReportAllocs()
 	for i := 0; b.Loop(); i++ {
 		at := base.Add(time.Duration(i) * time.Millisecond)
-		e.Apply(EventSeen{UID: "u", Container: "c1", Reason: "Failed", Message: `Failed to pull image "image1": no`, NamedAt: at, FirstAt: at, LastAt: at, ArrivedAt: at, Count: 1})
+		e.Apply(EventSeen{UID: "u", Container: "c1", Reason: "Failed", Message: `Failed to pull image "image1": no`,
+			NamedAt: at, FirstAt: at, LastAt: at, ArrivedAt: at, Count: 1})
 		now := base.Add(time.Hour)
 		if !e.Settled(now) {
 			e.Wants(now)

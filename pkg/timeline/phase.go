@@ -98,8 +98,8 @@ var phaseTable = []phaseRow{
 	{PhaseContainerStart, CauseRuntime, "starting containers", aboutNothing},
 	{PhaseInitRun, CauseApp, "running init container %s", aboutContainer},
 	{PhasePostStartHook, CauseApp, "in the post-start hook of %s", aboutContainer},
-	{PhaseFailedRun, CauseApp, "in runs of %s that failed", aboutContainer}, // a run that ended before the pod was ready
-	{PhaseSandboxLost, CauseRuntime, "lost with a sandbox", aboutNothing},   // from the last step in it to the next sandbox
+	{PhaseFailedRun, CauseApp, "in runs of %s that failed", aboutContainer}, // a run that ended before ready
+	{PhaseSandboxLost, CauseRuntime, "lost with a sandbox", aboutNothing},   // from its last step to the next sandbox
 	{PhaseCrashBackoff, CauseBackoff, "crash back-off of %s", aboutContainer},
 	{PhaseStartupProbe, CauseApp, "until %s had started", aboutContainer},
 	{PhaseReadinessProbe, CauseApp, "until %s was ready", aboutContainer},

@@ -6,7 +6,8 @@ import (
 	"time"
 )
 
-// A container that runs, crashes, waits, runs for less than a moment, and runs again; the kubelet's status has the run before.
+// A container that runs, crashes, waits, runs for less than a moment, and runs again; the kubelet's status has the
+// previous run.
 func TestSequelTellsOfEachRunOnce(t *testing.T) {
 	second := func(n int) time.Time { return base.Add(time.Duration(n) * time.Second) }
 	run := func(from, to, code int, reason string) *Run {
@@ -23,13 +24,17 @@ func TestSequelTellsOfEachRunOnce(t *testing.T) {
 		want []int // attempts
 	}{
 		{first, nil},
-		{Container{State: StateTerminated, StartedAt: second(1), FinishedAt: second(5), ExitCode: 1, EndReason: "Error"}, []int{0}},
+		{Container{State: StateTerminated, StartedAt: second(1), FinishedAt: second(5), ExitCode: 1, EndReason: "Error"},
+			[]int{0}},
 		{Container{State: StateWaiting, LastRun: run(1, 5, 1, "Error")}, nil},
 		{Container{State: StateRunning, Attempt: 1, StartedAt: second(15), LastRun: run(1, 5, 1, "Error")}, nil},
-		{Container{State: StateWaiting, Attempt: 2, LastRun: run(36, 36, 137, "OOMKilled")}, []int{2}}, // and 1, of which this does not tell
-		{Container{State: StateTerminated, Attempt: 3, StartedAt: second(80), FinishedAt: second(81), LastRun: run(36, 36, 137, "OOMKilled")}, []int{3}},
+		// and 1, of which this does not tell
+		{Container{State: StateWaiting, Attempt: 2, LastRun: run(36, 36, 137, "OOMKilled")}, []int{2}},
+		{Container{State: StateTerminated, Attempt: 3, StartedAt: second(80), FinishedAt: second(81),
+			LastRun: run(36, 36, 137, "OOMKilled")}, []int{3}},
 		{Container{State: StateRunning, Attempt: 5, StartedAt: second(99), LastRun: run(85, 90, 0, "Completed")}, []int{4}},
-		{Container{State: StateRunning, Attempt: 6, StartedAt: second(99), LastRun: run(90, 85, 0, "")}, nil}, // it ended before it began
+		// it ended before it began
+		{Container{State: StateRunning, Attempt: 6, StartedAt: second(99), LastRun: run(90, 85, 0, "")}, nil},
 		{Container{State: StateWaiting, Attempt: -7, LastRun: run(1, 2, 0, "")}, nil},
 	} {
 		var got []int
@@ -48,7 +53,9 @@ func TestSequelTellsOfEachRunOnce(t *testing.T) {
 	if got := s.Observe(deleted); len(got) > 0 {
 		t.Errorf("of a pod that is deleted: %+v", got)
 	}
-	if got := NewSequel(pod(Container{State: StateWaiting, Attempt: 2, LastRun: run(1, 5, 1, "")})).Observe(pod(Container{State: StateRunning, Attempt: 3, StartedAt: second(9), LastRun: run(1, 5, 1, "")})); len(got) > 0 {
+	if got := NewSequel(pod(Container{State: StateWaiting, Attempt: 2,
+		LastRun: run(1, 5, 1, "")})).Observe(pod(Container{State: StateRunning, Attempt: 3, StartedAt: second(9),
+		LastRun: run(1, 5, 1, "")})); len(got) > 0 {
 		t.Errorf("of the start-up: %+v", got)
 	}
 }

@@ -5,8 +5,8 @@ import (
 	"time"
 )
 
-// TestInitializedAt holds that a pod without anything before its main containers is initialized when the kubelet took it up, and any
-// other when the last of that had passed.
+// TestInitializedAt checks that a pod with only main containers is initialized when the kubelet picks it up, and any
+// other pod when the last container before the main ones has passed.
 func TestInitializedAt(t *testing.T) {
 	const taken = "1.200 pod scheduled@1\n2.300 pod acknowledged@2\n"
 	for name, test := range map[string]struct {
@@ -16,12 +16,14 @@ func TestInitializedAt(t *testing.T) {
 		"nothing before": {"spec main app base\n" + taken, 2 * time.Second, 2300 * time.Millisecond},
 		"init container": {
 			"spec init prep base\nspec main app base\n" + taken +
-				"5.000 runtime sandbox ready begun@2.400 network@2.500 running@2.600 | prep created@3 started@3.100 finished@4.500 exit=0\n",
+				"5.000 runtime sandbox ready begun@2.400 network@2.500 running@2.600 | " +
+				"prep created@3 started@3.100 finished@4.500 exit=0\n",
 			4500 * time.Millisecond, 4500 * time.Millisecond,
 		},
 		"init container that failed": {
 			"spec init prep base\nspec main app base\n" + taken +
-				"5.000 runtime sandbox ready begun@2.400 network@2.500 running@2.600 | prep created@3 started@3.100 finished@4.500 exit=1\n",
+				"5.000 runtime sandbox ready begun@2.400 network@2.500 running@2.600 | " +
+				"prep created@3 started@3.100 finished@4.500 exit=1\n",
 			0, 0,
 		},
 		"sidecar": {

@@ -7,7 +7,7 @@ import (
 	"github.com/podlapse/podlapse/pkg/imagepull"
 )
 
-// What Events tell of a pull is confirmed by the runtime's answer, or by the kubelet's status, and by nothing else.
+// Only the runtime's answer or the kubelet's status confirms what Events report about a pull.
 func TestConfirmedPulls(t *testing.T) {
 	const image = "registry.example/web:2"
 	at := base.Add
@@ -27,14 +27,22 @@ func TestConfirmedPulls(t *testing.T) {
 		answers []Observation
 		want    bool
 	}{
-		"Events alone":                           {PullIfNotPresent, false, true, nil, false},
-		"the runtime has not got it":             {PullIfNotPresent, false, true, []Observation{answered(time.Second, Image{}), answered(9*time.Second, Image{})}, false},
-		"it came":                                {PullIfNotPresent, false, true, []Observation{answered(time.Second, Image{}), answered(9*time.Second, Image{Present: true})}, true},
-		"it came before the runtime was asked":   {PullIfNotPresent, false, true, []Observation{answered(9*time.Second, there(at(4*time.Second)))}, true},
-		"it was not there, and runs":             {PullIfNotPresent, true, true, []Observation{answered(time.Second, Image{}), answered(9*time.Second, Image{})}, true},
-		"it was there":                           {PullIfNotPresent, false, true, []Observation{answered(time.Second, there(long)), answered(9*time.Second, there(long))}, false},
-		"it was there, and runs":                 {PullIfNotPresent, true, true, []Observation{answered(time.Second, there(long)), answered(9*time.Second, there(long))}, false},
-		"it was pulled again":                    {PullAlways, false, true, []Observation{answered(time.Second, there(long)), answered(9*time.Second, Image{Present: true, FirstPulledAt: long, PulledAt: at(4 * time.Second), Digest: "sha256:aa"})}, true},
+		"Events alone": {PullIfNotPresent, false, true, nil, false},
+		"the runtime has not got it": {PullIfNotPresent, false, true,
+			[]Observation{answered(time.Second, Image{}), answered(9*time.Second, Image{})}, false},
+		"it came": {PullIfNotPresent, false, true,
+			[]Observation{answered(time.Second, Image{}), answered(9*time.Second, Image{Present: true})}, true},
+		"it came before the runtime was asked": {PullIfNotPresent, false, true,
+			[]Observation{answered(9*time.Second, there(at(4*time.Second)))}, true},
+		"it was not there, and runs": {PullIfNotPresent, true, true,
+			[]Observation{answered(time.Second, Image{}), answered(9*time.Second, Image{})}, true},
+		"it was there": {PullIfNotPresent, false, true,
+			[]Observation{answered(time.Second, there(long)), answered(9*time.Second, there(long))}, false},
+		"it was there, and runs": {PullIfNotPresent, true, true,
+			[]Observation{answered(time.Second, there(long)), answered(9*time.Second, there(long))}, false},
+		"it was pulled again": {PullAlways, false, true,
+			[]Observation{answered(time.Second, there(long)), answered(9*time.Second,
+				Image{Present: true, FirstPulledAt: long, PulledAt: at(4 * time.Second), Digest: "sha256:aa"})}, true},
 		"it runs, and kubelet pulls always":      {PullAlways, true, true, nil, true},
 		"it runs, and there is no runtime":       {PullIfNotPresent, true, false, nil, true},
 		"it does not run, there is no runtime":   {PullIfNotPresent, false, false, nil, false},
@@ -44,8 +52,9 @@ func TestConfirmedPulls(t *testing.T) {
 			e := NewEvidence(Scope{Runtime: c.runtime, Events: true})
 			container := Container{Name: "app", Kind: KindMain, Image: image, PullPolicy: c.policy}
 			see := func(after time.Duration) {
-				e.Apply(PodSeen{ArrivedAt: at(after), Live: true, Pod: Pod{UID: "u", RuntimeUID: "u", Namespace: "n", Name: "p", CreatedAt: base,
-					AcknowledgedAt: base, Containers: []Container{container}}})
+				e.Apply(PodSeen{ArrivedAt: at(after), Live: true,
+					Pod: Pod{UID: "u", RuntimeUID: "u", Namespace: "n", Name: "p", CreatedAt: base,
+						AcknowledgedAt: base, Containers: []Container{container}}})
 			}
 			see(500 * time.Millisecond)
 			if c.runs {
@@ -73,8 +82,8 @@ func TestConfirmedPulls(t *testing.T) {
 	}
 }
 
-// TestOnlyAStatusConfirmsAFailedPull holds that an Event about a failed pull says nothing about a registry until a status of the pod,
-// which tenants cannot write, names the same reason.
+// TestOnlyAStatusConfirmsAFailedPull checks that an Event about a failed pull says nothing about a registry until a
+// status of the pod, which tenants cannot write, has the same reason.
 func TestOnlyAStatusConfirmsAFailedPull(t *testing.T) {
 	const start = `
 available runtime events
@@ -91,15 +100,17 @@ spec main app cold
 		status      string
 		unconfirmed bool
 	}{
-		"no status yet":           {"", true},
-		"of another reason":       {"2.000 pod app waiting reason=ErrImagePull pullfailure=not_found\n", true},
-		"of this reason":          {"2.000 pod app waiting reason=ErrImagePull pullfailure=rate_limited\n", false},
-		"in back-off, no reason":  {"2.000 pod app waiting reason=ImagePullBackOff pullfailure=other\n", true},
-		"of this and another one": {"2.000 pod app waiting reason=ErrImagePull pullfailure=rate_limited\n12.000 pod app waiting reason=ImagePullBackOff pullfailure=other\n", false},
+		"no status yet":          {"", true},
+		"of another reason":      {"2.000 pod app waiting reason=ErrImagePull pullfailure=not_found\n", true},
+		"of this reason":         {"2.000 pod app waiting reason=ErrImagePull pullfailure=rate_limited\n", false},
+		"in back-off, no reason": {"2.000 pod app waiting reason=ImagePullBackOff pullfailure=other\n", true},
+		"of this and another one": {"2.000 pod app waiting reason=ErrImagePull pullfailure=rate_limited\n" +
+			"12.000 pod app waiting reason=ImagePullBackOff pullfailure=other\n", false},
 	} {
 		script := parseScript(t, []byte(start+test.status+"at 20\n"))
 		got, _ := script.evidence().Timeline(script.asOf, script.skew)
-		if pulls := got.Pulls; len(pulls) != 1 || pulls[0].Failure != imagepull.FailureRateLimited || pulls[0].Unconfirmed != test.unconfirmed {
+		if pulls := got.Pulls; len(pulls) != 1 || pulls[0].Failure != imagepull.FailureRateLimited ||
+			pulls[0].Unconfirmed != test.unconfirmed {
 			t.Errorf("%s: %+v", name, pulls)
 		}
 	}

@@ -8,11 +8,11 @@ import (
 	"github.com/podlapse/podlapse/pkg/imagepull"
 )
 
-// nodePull is one pull in a test: when the kubelet asked for it, when the runtime was asked, and when it answered, in
-// seconds. One whose end is 0 goes on; one without a start failed.
+// nodePull is one pull in a test: when the kubelet requested it, when the runtime was asked, and when it answered,
+// in seconds. A pull with end 0 is running. A pull without a start failed.
 type nodePull struct{ wanted, from, until float64 }
 
-// nodeLog is a log to which the kubelet told of pulls, each of a pod of its own, in the order of their ends.
+// nodeLog is a log with the given pulls, each of its own pod, in the order of their ends.
 func nodeLog(pulls map[string]nodePull) (log PullLog) {
 	tellPulls(&log, pulls)
 	return log
@@ -21,7 +21,8 @@ func nodeLog(pulls map[string]nodePull) (log PullLog) {
 func tellPulls(log *PullLog, pulls map[string]nodePull) {
 	second := func(s float64) time.Time { return base.Add(time.Duration(s * float64(time.Second))) }
 	tell := func(name, reason, message string, s float64) {
-		log.Observe(EventSeen{UID: name, Container: "app", Reason: reason, Message: message, NamedAt: second(s), LastAt: second(s), Count: 1},
+		log.Observe(EventSeen{UID: name, Container: "app", Reason: reason, Message: message, NamedAt: second(s),
+			LastAt: second(s), Count: 1},
 			Pod{UID: name, Namespace: "shop", Name: name, Containers: []Container{{Name: "app", Image: name}}})
 	}
 	for name, p := range pulls {
@@ -33,16 +34,18 @@ func tellPulls(log *PullLog, pulls map[string]nodePull) {
 		case p.from == 0:
 			tell(name, "Failed", fmt.Sprintf("Failed to pull image %q: no", name), p.until)
 		default:
-			tell(name, "Pulled", fmt.Sprintf("Successfully pulled image %q in %dms (%dms including waiting). Image size: 5 bytes.", name,
-				int(1000*(p.until-p.from)), int(1000*(p.until-p.wanted))), p.until)
+			const message = "Successfully pulled image %q in %dms (%dms including waiting). Image size: 5 bytes."
+			pull, waiting := int(1000*(p.until-p.from)), int(1000*(p.until-p.wanted))
+			tell(name, "Pulled", fmt.Sprintf(message, name, pull, waiting), p.until)
 		}
 	}
 }
 
-// of is the timeline of a pod whose pull that was.
+// of returns the timeline of the pod of a pull.
 func (n nodePull) of(uid string, layers ...Layer) *Timeline {
 	second := func(s float64) time.Time { return base.Add(time.Duration(s * float64(time.Second))) }
-	p := Pull{Container: "app", Image: uid, Registry: "r.example", Outcome: imagepull.OutcomeDownloaded, Timed: true, QueueTimed: true,
+	p := Pull{Container: "app", Image: uid, Registry: "r.example", Outcome: imagepull.OutcomeDownloaded, Timed: true,
+		QueueTimed:  true,
 		RequestedAt: second(n.wanted), StartedAt: second(n.from), FinishedAt: second(n.until), Layers: layers}
 	p.Queue, p.Pull = p.StartedAt.Sub(p.RequestedAt), p.FinishedAt.Sub(p.StartedAt)
 	if len(layers) > 0 {
@@ -51,7 +54,7 @@ func (n nodePull) of(uid string, layers ...Layer) *Timeline {
 	return &Timeline{UID: uid, Pulls: []Pull{p}}
 }
 
-// What a pull waited for, and what went on beside it, depends on how the node pulls, which only its pulls show.
+// What a pull waited for, and what ran in parallel, depends on how the node pulls, which only its pulls show.
 func TestQueueByEvidence(t *testing.T) {
 	for name, test := range map[string]struct {
 		pulls         map[string]nodePull
@@ -76,7 +79,8 @@ func TestQueueByEvidence(t *testing.T) {
 			beside: 1,
 		},
 		"all at once, one that failed and one that goes on": { // both ran from when they were asked for: no pull ever waited
-			pulls: map[string]nodePull{"a": {0, 0.01, 10}, "b": {1, 1.01, 12}, "c": {1, 0, 9}, "d": {3, 0, 0}}, me: nodePull{2, 2.01, 13},
+			pulls:  map[string]nodePull{"a": {0, 0.01, 10}, "b": {1, 1.01, 12}, "c": {1, 0, 9}, "d": {3, 0, 0}},
+			me:     nodePull{2, 2.01, 13},
 			beside: 4,
 		},
 		"one after the other, but not for certain": { // nothing waited for long: nothing is known of how the node pulls
@@ -86,7 +90,8 @@ func TestQueueByEvidence(t *testing.T) {
 			pulls: map[string]nodePull{"a": {0, 0.1, 20}, "b": {0, 0.1, 10}}, me: nodePull{2, 10, 13},
 			ahead: 2, beside: 1,
 		},
-		"two at once, one that goes on": { // it was asked for before: that this one ran all the same shows that it is not one after the other
+		"two at once, one that goes on": {
+			// it was asked for before: that this one ran all the same shows that it is not one after the other
 			pulls: map[string]nodePull{"a": {0, 0, 0}, "b": {0, 0.1, 10}}, me: nodePull{2, 10, 13},
 		},
 		"three at once, one that failed": { // when that began is not known, but that it ran just before it ended
@@ -94,11 +99,13 @@ func TestQueueByEvidence(t *testing.T) {
 			ahead: 3, beside: 2,
 		},
 		"one after the other, since kubelet was configured anew": { // before, it pulled all at once
-			pulls: map[string]nodePull{"x": {-60, -59.9, -30}, "y": {-60, -59.9, -30}, "a": {0, 0.1, 10}}, me: nodePull{2, 10, 13},
+			pulls:   map[string]nodePull{"x": {-60, -59.9, -30}, "y": {-60, -59.9, -30}, "a": {0, 0.1, 10}},
+			me:      nodePull{2, 10, 13},
 			blocker: "a", ahead: 1,
 		},
 		"all at once, since kubelet was configured anew": {
-			pulls: map[string]nodePull{"x": {-60, -59.9, -50}, "y": {-59, -50, -40}, "a": {0, 0.1, 10}, "b": {0, 0.1, 12}}, me: nodePull{2, 2.1, 13},
+			pulls:  map[string]nodePull{"x": {-60, -59.9, -50}, "y": {-59, -50, -40}, "a": {0, 0.1, 10}, "b": {0, 0.1, 12}},
+			me:     nodePull{2, 2.1, 13},
 			beside: 2,
 		},
 		"behind what is not known, for the most part": {
@@ -110,7 +117,8 @@ func TestQueueByEvidence(t *testing.T) {
 				log, tl := nodeLog(test.pulls), test.me.of("me")
 				log.Complete(tl)
 				got := tl.Pulls[0]
-				if blocker := got.BlockedBy; (blocker == nil) != (test.blocker == "") || blocker != nil && blocker.Image != test.blocker {
+				if blocker := got.BlockedBy; (blocker == nil) != (test.blocker == "") ||
+					blocker != nil && blocker.Image != test.blocker {
 					t.Fatalf("blocked by %+v, want %q", blocker, test.blocker)
 				}
 				if got.Ahead != test.ahead || got.Beside != test.beside {
@@ -121,7 +129,7 @@ func TestQueueByEvidence(t *testing.T) {
 	}
 }
 
-// Eight pulls share the node's link: the verdict does not blame the registry without saying so.
+// Eight pulls share the node's link, and the verdict says so when it names the registry.
 func TestVerdictBesideOthers(t *testing.T) {
 	pulls := map[string]nodePull{}
 	for i := range 8 {
@@ -139,7 +147,7 @@ func TestVerdictBesideOthers(t *testing.T) {
 	}
 }
 
-// What came before a pull began, with another one, is no part of its rate.
+// Content that arrived before a pull began, with another one, does not count for its rate.
 func TestRateWithoutWhatCameBefore(t *testing.T) {
 	shared := Layer{Digest: "sha256:shared", SizeBytes: 90 << 20, DownloadedAt: base.Add(10 * time.Second)}
 	own := Layer{Digest: "sha256:own", SizeBytes: 10 << 20, DownloadedAt: base.Add(19 * time.Second)}
@@ -151,13 +159,14 @@ func TestRateWithoutWhatCameBefore(t *testing.T) {
 	}{
 		"its layers are not known": {nodePull{0, 0.01, 11}, nil, []Layer{shared, own}, false},
 		"it shares a layer":        {nodePull{0, 0.01, 11}, []Layer{shared}, []Layer{shared, own}, false},
-		"it brought others":        {nodePull{0, 0.01, 11}, []Layer{{Digest: "sha256:other", DownloadedAt: base.Add(time.Second)}}, []Layer{shared, own}, true},
-		"all came after it":        {nodePull{0, 0.01, 11}, nil, []Layer{own}, true},
-		"it failed":                {nodePull{0, 0, 11}, nil, []Layer{own}, false},
-		"it goes on":               {nodePull{0, 0, 0}, nil, []Layer{own}, false},
-		"it had hardly begun":      {nodePull{8.9, 8.91, 20}, nil, []Layer{shared, own}, true},
-		"it was over":              {nodePull{0, 0.01, 8}, nil, []Layer{shared, own}, true},
-		"it began after this one":  {nodePull{10, 10.01, 15}, nil, []Layer{shared, own}, true},
+		"it brought others": {nodePull{0, 0.01, 11},
+			[]Layer{{Digest: "sha256:other", DownloadedAt: base.Add(time.Second)}}, []Layer{shared, own}, true},
+		"all came after it":       {nodePull{0, 0.01, 11}, nil, []Layer{own}, true},
+		"it failed":               {nodePull{0, 0, 11}, nil, []Layer{own}, false},
+		"it goes on":              {nodePull{0, 0, 0}, nil, []Layer{own}, false},
+		"it had hardly begun":     {nodePull{8.9, 8.91, 20}, nil, []Layer{shared, own}, true},
+		"it was over":             {nodePull{0, 0.01, 8}, nil, []Layer{shared, own}, true},
+		"it began after this one": {nodePull{10, 10.01, 15}, nil, []Layer{shared, own}, true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			me := nodePull{9, 9.01, 20}
@@ -174,7 +183,8 @@ func TestRateWithoutWhatCameBefore(t *testing.T) {
 	}
 }
 
-// The manifest was there before the pull began: an attempt was broken off, unless another pull of the image went on.
+// The manifest was present before the pull began: an attempt was interrupted, unless another pull of the image was
+// running.
 func TestResumedUnlessAnotherPullWentOn(t *testing.T) {
 	layer := Layer{Digest: "sha256:a", SizeBytes: 1 << 20, DownloadedAt: base.Add(12 * time.Second)}
 	for name, test := range map[string]struct {

@@ -7,13 +7,15 @@ import (
 	"time"
 )
 
-// TestForgedPullsOfOthers holds that a forged Event about a pod of its author's own does not change the pulls of others.
+// TestForgedPullsOfOthers checks that a forged Event about its author's own pod does not change the pulls of others.
 func TestForgedPullsOfOthers(t *testing.T) {
 	second := func(s float64) time.Time { return base.Add(time.Duration(s * float64(time.Second))) }
 	pulled := func(image string, until, length float64) EventSeen {
-		return EventSeen{UID: "thief", Container: "app", Reason: "Pulled", NamedAt: second(until), FirstAt: second(until), LastAt: second(until),
+		return EventSeen{UID: "thief", Container: "app", Reason: "Pulled", NamedAt: second(until), FirstAt: second(until),
+			LastAt:    second(until),
 			ArrivedAt: second(until + 0.01), Count: 1,
-			Message: fmt.Sprintf("Successfully pulled image %q in %gs (%gs including waiting). Image size: 5 bytes.", image, length, length)}
+			Message: fmt.Sprintf("Successfully pulled image %q in %gs (%gs including waiting). Image size: 5 bytes.", image,
+				length, length)}
 	}
 	future := pulled("x", 9, 8)
 	future.ArrivedAt = second(3)
@@ -27,9 +29,11 @@ func TestForgedPullsOfOthers(t *testing.T) {
 		{"an image that the container does not have", pulled("mine", 10, 7), nil},
 		{"dated in the future", future, nil},
 		{"begun before the pod was there", pulled("x", 10, 9), nil},
-		{"over before the image was there", pulled("x", 6, 3), &Image{Ref: "x", Present: true, FirstPulledAt: second(12), PulledAt: second(12)}},
+		{"over before the image was there", pulled("x", 6, 3),
+			&Image{Ref: "x", Present: true, FirstPulledAt: second(12), PulledAt: second(12)}},
 		{"of an image that is still absent", pulled("x", 6, 3), &Image{Ref: "x"}},
-		{"of an image that nobody has pulled for long", pulled("x", 6, 3), &Image{Ref: "x", Present: true, FirstPulledAt: second(-99), PulledAt: second(-99)}},
+		{"of an image that nobody has pulled for long", pulled("x", 6, 3),
+			&Image{Ref: "x", Present: true, FirstPulledAt: second(-99), PulledAt: second(-99)}},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			for _, first := range []string{"the Event", "the answer"} {
@@ -51,14 +55,15 @@ func TestForgedPullsOfOthers(t *testing.T) {
 	}
 }
 
-// TestPullsOfOneNamespaceKeepRoomForOthers is of a tenant whose pods pull, or seem to pull, more than the log remembers.
+// TestPullsOfOneNamespaceKeepRoomForOthers has a tenant with more pulls, real or forged, than the log keeps.
 func TestPullsOfOneNamespaceKeepRoomForOthers(t *testing.T) {
 	var log PullLog
 	observe := func(namespace string, i int) {
 		uid, at := fmt.Sprint(namespace, i), base.Add(time.Duration(i)*time.Second)
 		pod := shopPod(uid, "x")
 		pod.Namespace = namespace
-		log.Observe(EventSeen{UID: uid, Container: "app", Reason: "Pulled", NamedAt: at, FirstAt: at, LastAt: at, ArrivedAt: at, Count: 1,
+		log.Observe(EventSeen{UID: uid, Container: "app", Reason: "Pulled", NamedAt: at, FirstAt: at, LastAt: at,
+			ArrivedAt: at, Count: 1,
 			Message: `Successfully pulled image "x" in 1s (1s including waiting). Image size: 5 bytes.`}, pod)
 	}
 	for i := range 10 {
@@ -78,9 +83,9 @@ func TestPullsOfOneNamespaceKeepRoomForOthers(t *testing.T) {
 	}
 }
 
-// TestPullsOfPodsWithoutASandbox is of pods that wait before their sandbox, and of which somebody says that they pull: a request
-// that goes on, a pull beside one of another pod, and a failure. They count once the runtime shows a sandbox that was there by then,
-// whichever of the two the agent hears of first.
+// TestPullsOfPodsWithoutASandbox has pods that wait before their sandbox, with Events about pulls: a running
+// request, a pull in parallel with one of another pod, and a failure. They count once the runtime shows a sandbox
+// that existed by then, in either order of arrival.
 func TestPullsOfPodsWithoutASandbox(t *testing.T) {
 	second := func(s float64) time.Time { return base.Add(time.Duration(s * float64(time.Second))) }
 	made := func(uid string, s float64) RuntimeSeen {

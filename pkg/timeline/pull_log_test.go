@@ -16,7 +16,8 @@ func TestPullLog(t *testing.T) {
 	pulled := func(uid, image string, until, length float64) (EventSeen, Pod) {
 		at := base.Add(time.Duration(until * float64(time.Second)))
 		return EventSeen{UID: uid, Container: "app", Reason: "Pulled", NamedAt: at, LastAt: at, Message: fmt.Sprintf(
-			"Successfully pulled image %q in %gs (%gs including waiting). Image size: 5 bytes.", image, length, length)}, shopPod(uid, image)
+				"Successfully pulled image %q in %gs (%gs including waiting). Image size: 5 bytes.", image, length, length)},
+			shopPod(uid, image)
 	}
 	var log PullLog
 	for range 2 { // as the API server tells it
@@ -26,7 +27,8 @@ func TestPullLog(t *testing.T) {
 	}
 	log.Observe(EventSeen{UID: "c", Reason: "Pulled", Message: `Container image "x" already present on machine`}, Pod{})
 	second := func(s float64) time.Time { return base.Add(time.Duration(s * float64(time.Second))) }
-	mine := Pull{Image: "mine", Outcome: imagepull.OutcomeDownloaded, RequestedAt: second(2), StartedAt: second(12), FinishedAt: second(15), Timed: true, QueueTimed: true}
+	mine := Pull{Image: "mine", Outcome: imagepull.OutcomeDownloaded, RequestedAt: second(2), StartedAt: second(12),
+		FinishedAt: second(15), Timed: true, QueueTimed: true}
 	other := mine
 	other.Image = "small"
 	unqueued := mine
@@ -35,12 +37,15 @@ func TestPullLog(t *testing.T) {
 	untimed.QueueTimed = false
 	tl := Timeline{UID: "me", Pulls: []Pull{mine, other, unqueued, untimed}}
 	log.Complete(&tl)
-	if b := tl.Pulls[0].BlockedBy; b == nil || *b != (Blocker{"shop", "a", "app", "large", 8 * time.Second}) || tl.Pulls[0].Outcome != imagepull.OutcomeDownloaded {
+	if b := tl.Pulls[0].BlockedBy; b == nil || *b != (Blocker{"shop", "a", "app", "large", 8 * time.Second}) ||
+		tl.Pulls[0].Outcome != imagepull.OutcomeDownloaded {
 		t.Errorf("waited for %+v, %s", b, tl.Pulls[0].Outcome)
 	}
 	var failing PullLog
-	failing.Observe(EventSeen{UID: "a", Container: "app", Reason: "Pulling", Message: `Pulling image "bad"`, NamedAt: second(1), LastAt: second(1)}, shopPod("a", "bad"))
-	failing.Observe(EventSeen{UID: "a", Container: "app", Reason: "Failed", Message: `Failed to pull image "bad": no`, NamedAt: second(11), LastAt: second(11)}, shopPod("a", "bad"))
+	failing.Observe(EventSeen{UID: "a", Container: "app", Reason: "Pulling", Message: `Pulling image "bad"`,
+		NamedAt: second(1), LastAt: second(1)}, shopPod("a", "bad"))
+	failing.Observe(EventSeen{UID: "a", Container: "app", Reason: "Failed", Message: `Failed to pull image "bad": no`,
+		NamedAt: second(11), LastAt: second(11)}, shopPod("a", "bad"))
 	failing.Observe(pulled("b", "small", 11.5, 0.5))
 	blocked := Timeline{UID: "me", Pulls: []Pull{mine}}
 	failing.Complete(&blocked)
@@ -79,14 +84,15 @@ func TestPullLog(t *testing.T) {
 	}
 }
 
-// A failed pull has no length of its own: what is thought of its beginning changes with what else was heard. Nor does the
-// stamp of an Event that repeats stay: heard live it is exact, told again it is floored.
+// A failed pull has no duration of its own: its estimated start changes with later evidence. The timestamp of a
+// repeated Event also changes: a live one is exact, a listed one is truncated.
 func TestPullLogHasAnEventOnce(t *testing.T) {
 	second := func(s float64) time.Time { return base.Add(time.Duration(s * float64(time.Second))) }
 	pod := shopPod("a", "bad")
 	event := func(reason, message string, named, last, arrived float64, count int, live bool) EventSeen {
-		return EventSeen{UID: "a", Container: "app", Reason: reason, Message: message, NamedAt: second(named), FirstAt: second(named).Truncate(time.Second),
-			LastAt: second(last), Count: count, ArrivedAt: second(arrived), Live: live}
+		return EventSeen{UID: "a", Container: "app", Reason: reason, Message: message, NamedAt: second(named),
+			FirstAt: second(named).Truncate(time.Second),
+			LastAt:  second(last), Count: count, ArrivedAt: second(arrived), Live: live}
 	}
 	const pulling, failed = `Pulling image "bad"`, `Failed to pull image "bad": no`
 	var log PullLog
@@ -104,14 +110,16 @@ func TestPullLogHasAnEventOnce(t *testing.T) {
 	}
 }
 
-// An inspection that fails is nobody's pull: the runtime was asked, and did not answer.
+// A failed inspection is not a pull: the runtime was asked and did not answer.
 func TestPullLogHasNoInspection(t *testing.T) {
 	var log PullLog
 	for i, e := range []EventSeen{
 		{Reason: "Pulling", Message: `Pulling image "x"`},
 		{Reason: "Failed", Message: `Failed to pull image "x": rpc error: code = Unavailable desc = error reading from server: EOF`},
-		{Reason: "InspectFailed", Message: `Failed to inspect image "": rpc error: code = Unavailable desc = connection error`},
-		{Reason: "InspectFailed", Message: `Failed to inspect image "x": rpc error: code = Unavailable desc = connection error`},
+		{Reason: "InspectFailed",
+			Message: `Failed to inspect image "": rpc error: code = Unavailable desc = connection error`},
+		{Reason: "InspectFailed",
+			Message: `Failed to inspect image "x": rpc error: code = Unavailable desc = connection error`},
 	} {
 		e.UID, e.Container, e.NamedAt, e.Count = "a", "app", base.Add(time.Duration(10*i)*time.Second), 1
 		e.FirstAt, e.LastAt = e.NamedAt, e.NamedAt
@@ -122,8 +130,8 @@ func TestPullLogHasNoInspection(t *testing.T) {
 	}
 }
 
-// serialLog is of a node whose pulls showed that it pulls one image after the other: one waited for 8 s, and began
-// when the one before it ended. That was long before base.
+// serialLog is a node whose pulls showed that it pulls one image after the other: one waited for 8 s and began when
+// the previous one ended. That was long before base.
 func serialLog() (log PullLog) {
 	for i, lengths := range []string{"9s (9s including waiting)", "2s (10s including waiting)"} {
 		at := base.Add(-time.Minute + time.Duration(2*i)*time.Second)
@@ -134,9 +142,10 @@ func serialLog() (log PullLog) {
 	return log
 }
 
-// A wait is worth a name from 50 ms on: less is what the kubelet takes to hand a pull on.
+// A wait is attributed from 50 ms on. The kubelet needs less than that to hand a pull on.
 func TestBlockedFromFiftyMilliseconds(t *testing.T) {
-	for length, named := range map[time.Duration]bool{40 * time.Millisecond: false, 60 * time.Millisecond: true, time.Second: true} {
+	for length, named := range map[time.Duration]bool{40 * time.Millisecond: false, 60 * time.Millisecond: true,
+		time.Second: true} {
 		log := serialLog()
 		until := base.Add(10 * time.Second)
 		log.Observe(EventSeen{UID: "other", Container: "app", Reason: "Pulled", NamedAt: until, LastAt: until, Count: 1,
@@ -149,15 +158,17 @@ func TestBlockedFromFiftyMilliseconds(t *testing.T) {
 	}
 }
 
-// The kubelet pulls one after the other: one that failed began no sooner than the one before it was over.
+// The kubelet pulls one image after the other, so a failed pull began no sooner than the previous one was over.
 func TestFailedPullBeganAfterTheOneBefore(t *testing.T) {
 	second := func(s float64) time.Time { return base.Add(time.Duration(s * float64(time.Second))) }
 	event := func(uid, reason, message string, s float64) (EventSeen, Pod) {
-		return EventSeen{UID: uid, Container: "app", Reason: reason, Message: message, NamedAt: second(s), LastAt: second(s), Count: 1}, shopPod(uid, uid)
+		return EventSeen{UID: uid, Container: "app", Reason: reason, Message: message, NamedAt: second(s), LastAt: second(s),
+			Count: 1}, shopPod(uid, uid)
 	}
 	var log PullLog
 	log.Observe(event("bad", "Pulling", `Pulling image "bad"`, 1))
-	log.Observe(event("good", "Pulled", `Successfully pulled image "good" in 9s (9s including waiting). Image size: 5 bytes.`, 9))
+	log.Observe(event("good", "Pulled",
+		`Successfully pulled image "good" in 9s (9s including waiting). Image size: 5 bytes.`, 9))
 	log.Observe(event("bad", "Failed", `Failed to pull image "bad": no`, 10))
 	tl := Timeline{UID: "me", Pulls: []Pull{{Image: "mine", Outcome: imagepull.OutcomeDownloaded, QueueTimed: true,
 		RequestedAt: second(2), StartedAt: second(10), FinishedAt: second(11)}}}
@@ -167,12 +178,13 @@ func TestFailedPullBeganAfterTheOneBefore(t *testing.T) {
 	}
 }
 
-// TestPullLogForgetsTheOldestRequest is of more pulls at once than are remembered: the latest of them are.
+// TestPullLogForgetsTheOldestRequest has more pulls at once than are kept: the latest are kept.
 func TestPullLogForgetsTheOldestRequest(t *testing.T) {
 	var log PullLog
 	observe := func(i int, reason, message string, after time.Duration) {
 		uid, at := fmt.Sprint("pod-", i), base.Add(time.Duration(i)*time.Second+after)
-		log.Observe(EventSeen{UID: uid, Container: "app", Reason: reason, Message: message, NamedAt: at, FirstAt: at, LastAt: at, Count: 1}, shopPod(uid, "x"))
+		log.Observe(EventSeen{UID: uid, Container: "app", Reason: reason, Message: message, NamedAt: at, FirstAt: at,
+			LastAt: at, Count: 1}, shopPod(uid, "x"))
 	}
 	const over = 3
 	for i := range maxPullLog + over {
@@ -192,9 +204,11 @@ func TestPullLogForgetsTheOldestRequest(t *testing.T) {
 func TestRegistryOfAPull(t *testing.T) {
 	pod := shopPod("a", "x")
 	pod.CreatedAt, pod.Containers = base, nil
-	images := map[string]string{"r.example:5000/shop/web:2": "r.example:5000", "nginx": "docker.io", "No Image": imagepull.UnknownRegistry}
+	images := map[string]string{"r.example:5000/shop/web:2": "r.example:5000", "nginx": "docker.io",
+		"No Image": imagepull.UnknownRegistry}
 	for image := range images {
-		pod.Containers = append(pod.Containers, Container{Name: fmt.Sprint("of-", len(pod.Containers)), Kind: KindMain, Image: image})
+		pod.Containers = append(pod.Containers,
+			Container{Name: fmt.Sprint("of-", len(pod.Containers)), Kind: KindMain, Image: image})
 	}
 	e := NewEvidence(Scope{})
 	e.Apply(PodSeen{ArrivedAt: base, Live: true, Pod: pod})
@@ -209,14 +223,15 @@ func TestRegistryOfAPull(t *testing.T) {
 	}
 }
 
-// TestAFailureThatArrivesLateEndsItsRequest is of a second attempt, whose Events are dated to the second only. The request arrives
-// within that second, which dates it better; its failure, on a busy node, does not.
+// TestAFailureThatArrivesLateEndsItsRequest has a second attempt whose Events are dated only to the second. The
+// request arrives within that second, which dates it better. Its failure, on a busy node, does not.
 func TestAFailureThatArrivesLateEndsItsRequest(t *testing.T) {
 	second := func(s float64) time.Time { return base.Add(time.Duration(s * float64(time.Second))) }
 	for _, late := range []float64{0.4, 1.2, 30} {
 		var log PullLog
 		tell := func(reason, message string, arrives float64) {
-			log.Observe(EventSeen{UID: "bad", Container: "app", Reason: reason, Message: message, NamedAt: second(-20), LastAt: second(10),
+			log.Observe(EventSeen{UID: "bad", Container: "app", Reason: reason, Message: message, NamedAt: second(-20),
+				LastAt:    second(10),
 				ArrivedAt: second(arrives), Live: true, Count: 2}, shopPod("bad", "x"))
 		}
 		tell("Pulling", `Pulling image "x"`, 10.35)

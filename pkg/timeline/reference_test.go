@@ -7,8 +7,8 @@ import (
 	"time"
 )
 
-// TestTighteningLikeTheNaive compares evidence and its tightening with an implementation that takes no
-// short cut: each observation alone, all pairs of marks, until nothing changes at all.
+// TestTighteningLikeTheNaive compares evidence and its tightening with a simple implementation: each observation
+// alone, all pairs of marks, until nothing changes at all.
 func TestTighteningLikeTheNaive(t *testing.T) {
 	compared, early := 0, 0
 	check := func(name string, seed uint64, a Scope, observations []Observation) {
@@ -43,7 +43,7 @@ func TestTighteningLikeTheNaive(t *testing.T) {
 	}
 }
 
-// named is a claim whose container is known by its name: its index depends on what was seen first.
+// named is a constraint with the name of its container, because the index depends on what was seen first.
 type named struct {
 	constraint
 	container string
@@ -62,7 +62,7 @@ func constraintsByName(e *Evidence) []named {
 	return all
 }
 
-// checkConstraints says that evidence keeps, of what each observation tells alone, the best of each origin.
+// checkConstraints checks that evidence keeps the best constraint of each origin from all observations.
 func checkConstraints(t *testing.T, a Scope, observations []Observation) {
 	t.Helper()
 	e := NewEvidence(a)
@@ -98,8 +98,8 @@ func checkConstraints(t *testing.T, a Scope, observations []Observation) {
 // extent is the two ends of a bound.
 type extent struct{ earliest, latest instant }
 
-// checkTightening says that tightening gives the naive bounds exactly, or wider ones if it stopped early. Where
-// claims contradict each other it depends on the order what is left out, and nothing is compared.
+// checkTightening checks that tightening gives exactly the reference bounds, or wider ones if it stopped early. If
+// constraints contradict each other, the result depends on the order, and nothing is compared.
 func checkTightening(t *testing.T, a Scope, observations []Observation) (compared, stopped bool) {
 	t.Helper()
 	e := NewEvidence(a)
@@ -121,7 +121,8 @@ func checkTightening(t *testing.T, a Scope, observations []Observation) (compare
 	}
 	for _, b := range once.bounds {
 		if n := naive[b.key]; b.earliest > n.earliest || b.latest < n.latest {
-			t.Errorf("after one pass %v: %s, narrower than naively %s", b.key, interval(b.earliest, b.latest), interval(n.earliest, n.latest))
+			t.Errorf("after one pass %v: %s, narrower than naively %s", b.key, interval(b.earliest, b.latest),
+				interval(n.earliest, n.latest))
 		}
 	}
 	if broken := tighten(sequences); len(broken) > 0 || len(f.markConflicts) > 0 {
@@ -145,7 +146,7 @@ func checkTightening(t *testing.T, a Scope, observations []Observation) (compare
 	return true, stopped
 }
 
-// referenceBounds intersects all claims about each mark; false when they leave nothing.
+// referenceBounds intersects all constraints on each mark; false if nothing remains of one.
 func referenceBounds(constraints []constraint) (map[markKey]*extent, bool) {
 	all := map[markKey]*extent{}
 	for _, c := range constraints {
@@ -161,8 +162,8 @@ func referenceBounds(constraints []constraint) (map[markKey]*extent, bool) {
 	return all, true
 }
 
-// relax orders every two marks of each sequence, not only neighbors, until nothing changes; false when that
-// leaves nothing of one.
+// relax orders all pairs of marks in each sequence, not only neighbors, until nothing changes; false if nothing
+// remains of one.
 func relax(all map[markKey]*extent, sequences []sequence) bool {
 	for changed := true; changed; {
 		changed = false

@@ -5,9 +5,9 @@ import (
 	"testing"
 )
 
-// faults are what simulated lives showed the core to get wrong, each as small as it gets: the script, what
-// the timeline must not say any more, and what it must. An open one is skipped; once it is mended the test
-// says so, and open is to be deleted here and in openCells.
+// faults are errors of the core that simulated pods showed, reduced to small scripts: the script, what the timeline
+// must not contain any more, and what it must contain. An open one is skipped. Once it is fixed the test says so;
+// then delete open here and in openCells.
 var faults = []struct {
 	name   string
 	open   bool
@@ -275,7 +275,7 @@ spec main second cold
 0.900 event second Failed 'Failed to pull image "cold": no' named@0.800
 5.010 runtime sandbox ready begun@0.340 network@0.400 running@0.450 | first created@0.500 started@0.550
 `,
-		// asked for in [0.55, 0.65], failed in [0.7, 0.8]
+		// requested in [0.55, 0.65], failed in [0.7, 0.8]
 		not: "unattributed 0.550-0.800 0.250 ±0.100", must: "unattributed 0.550-0.800 0.250 ±0.200",
 	},
 }

@@ -6,23 +6,26 @@ import (
 	"time"
 )
 
-// TestEventsAreWantedWithoutTheRuntime is of pods that come while the runtime answers late or never: the kubelet's Events are wanted once it is
-// overdue, and not before.
+// TestEventsAreWantedWithoutTheRuntime has pods that arrive while the runtime answers late or never: the kubelet's
+// Events are wanted once the runtime is overdue, and not before.
 func TestEventsAreWantedWithoutTheRuntime(t *testing.T) {
 	second := func(s float64) time.Time { return base.Add(time.Duration(s * float64(time.Second))) }
 	answer := func(at float64, present bool) Observation {
-		return RuntimeSeen{UID: "u", AskedAt: second(at - 0.1), ArrivedAt: second(at), Images: []Image{{Ref: "x", Present: present}}}
+		return RuntimeSeen{UID: "u", AskedAt: second(at - 0.1), ArrivedAt: second(at),
+			Images: []Image{{Ref: "x", Present: present}}}
 	}
 	seen := func(at float64, ready bool) Observation {
-		pod := Pod{UID: "u", CreatedAt: base, AcknowledgedAt: base, Containers: []Container{{Name: "app", Kind: KindMain, Image: "x", PullPolicy: PullIfNotPresent}}}
+		pod := Pod{UID: "u", CreatedAt: base, AcknowledgedAt: base,
+			Containers: []Container{{Name: "app", Kind: KindMain, Image: "x", PullPolicy: PullIfNotPresent}}}
 		if ready {
 			pod.Conditions = []Condition{{Type: "Ready", True: true, TransitionAt: second(at)}}
 			pod.Containers[0].State, pod.Containers[0].StartedAt = StateRunning, base
 		}
 		return PodSeen{ArrivedAt: second(at), Live: true, Pod: pod}
 	}
-	// A sandbox that runs, so that none is waited for.
-	sandbox := RuntimeSeen{UID: "u", AskedAt: second(0.1), ArrivedAt: second(0.2), Sandboxes: []Sandbox{{ID: "s", Ready: true, CreatedAt: second(0.1)}}}
+	// A running sandbox, so that none is awaited.
+	sandbox := RuntimeSeen{UID: "u", AskedAt: second(0.1), ArrivedAt: second(0.2),
+		Sandboxes: []Sandbox{{ID: "s", Ready: true, CreatedAt: second(0.1)}}}
 	for name, test := range map[string]struct {
 		resumedAt    float64 // zero for an agent that has been there all along
 		observations []Observation
@@ -54,17 +57,20 @@ func TestEventsAreWantedWithoutTheRuntime(t *testing.T) {
 	}
 }
 
-// TestARuntimeThatAnswersKeepsEventsUnwatched is of nodes on which all images are present: however the runtime's answers
-// are spread over the first seconds, nobody watches.
+// TestARuntimeThatAnswersKeepsEventsUnwatched has nodes on which all images are present: however the runtime's
+// answers are spread over the first seconds, no watch is opened.
 func TestARuntimeThatAnswersKeepsEventsUnwatched(t *testing.T) {
 	for pods := range 110 {
 		e := NewEvidence(Scope{Runtime: true, Events: true})
-		pod := Pod{UID: fmt.Sprint(pods), CreatedAt: base, Containers: []Container{{Name: "a", Image: "x", PullPolicy: PullIfNotPresent}, {Name: "b", Image: "y", PullPolicy: PullIfNotPresent}}}
+		pod := Pod{UID: fmt.Sprint(pods), CreatedAt: base,
+			Containers: []Container{{Name: "a", Image: "x", PullPolicy: PullIfNotPresent},
+				{Name: "b", Image: "y", PullPolicy: PullIfNotPresent}}}
 		e.Apply(PodSeen{ArrivedAt: base, Pod: pod})
 		answered := base.Add(time.Duration(pods) * runtimePatience / 110)
 		for at := base; at.Before(base.Add(time.Minute)); at = at.Add(100 * time.Millisecond) {
 			if !at.Before(answered) {
-				e.Apply(RuntimeSeen{UID: pod.UID, AskedAt: answered, ArrivedAt: answered, Images: []Image{{Ref: "x", Present: true}, {Ref: "y", Present: true}}})
+				e.Apply(RuntimeSeen{UID: pod.UID, AskedAt: answered, ArrivedAt: answered,
+					Images: []Image{{Ref: "x", Present: true}, {Ref: "y", Present: true}}})
 			}
 			if e.Wants(at).Events {
 				t.Fatalf("answered after %s, Events are wanted after %s", answered.Sub(base), at.Sub(base))

@@ -11,7 +11,7 @@ func TestSilencesOfTheRuntime(t *testing.T) {
 	span := func(phase Phase, from, to float64, merged ...Phase) Span {
 		return Span{Phase: phase, Cause: CauseOf(phase), StartAt: second(from), EndAt: second(to), MergedWith: merged}
 	}
-	// silent is one whose catching up ends then.
+	// silent is a silence whose catch-up time ends at the given instant.
 	silent := func(from, until float64) RuntimeSilent {
 		until -= catchUp.Seconds()
 		return RuntimeSilent{ArrivedAt: second(until), From: second(from), Until: second(until)}
@@ -24,10 +24,12 @@ func TestSilencesOfTheRuntime(t *testing.T) {
 	}{
 		{"at the end of the network", []RuntimeSilent{silent(3, 5)},
 			[]Span{span(PhaseNetwork, 1, 5), span(PhaseSandbox, 5, 6)},
-			[]Span{span(PhaseNetwork, 1, 3), span(PhaseUnattributed, 3, 5, PhaseNetwork, PhaseSandbox), span(PhaseSandbox, 5, 6)}},
+			[]Span{span(PhaseNetwork, 1, 3), span(PhaseUnattributed, 3, 5, PhaseNetwork, PhaseSandbox),
+				span(PhaseSandbox, 5, 6)}},
 		{"within a pull", []RuntimeSilent{silent(3, 5)},
 			[]Span{span(PhasePull, 1, 8)},
-			[]Span{span(PhasePull, 1, 3), span(PhaseUnattributed, 3, 5, PhasePull, PhaseContainerCreate), span(PhasePull, 5, 8)}},
+			[]Span{span(PhasePull, 1, 3), span(PhaseUnattributed, 3, 5, PhasePull, PhaseContainerCreate),
+				span(PhasePull, 5, 8)}},
 		{"all of kubelet's wait, which is merged", []RuntimeSilent{silent(0, 9)},
 			[]Span{span(PhaseKubeletSync, 1, 2, PhaseContainerCreate)},
 			[]Span{span(PhaseUnattributed, 1, 2, PhaseKubeletSync, PhaseContainerCreate)}},

@@ -17,38 +17,41 @@ var update = flag.Bool("update", false, "rewrite the expected part of the script
 // All times in a script are seconds since base.
 //
 //	available runtime events                       sources the agent has
-//	since S                                        every start-up from then on is the agent's to report
+//	since S                                        the agent reports every start-up from then on
 //	spec KIND NAME IMAGE [Always|Never|startup|readiness|hook|prestop|restarts]…   one container of the pod, in order
-//	skew S S                                       the control plane's clock is at least, at most so far ahead
+//	skew S S                                       least and most lead of the control plane's clock
 //	gates                                          the pod has readiness gates
 //	hostnetwork                                    the pod uses the node's network
-//	claims                                         the pod asks for dynamically allocated resources
+//	claims                                         the pod requests dynamically allocated resources
 //	volumeclaims                                   the pod mounts volumes by claims
-//	generation N                                   the spec's version when it was bound: 1 unless given, 0 where it is not counted
-//	unschedulable S                                a scheduler said then that no node fits
-//	unmanaged                                      the object comes without managed fields
-//	the kubelet old                                    kubelet does not report which version of the spec it knows
+//	generation N                                   the spec's generation: 1 unless given, 0 if not counted
+//	unschedulable S                                a scheduler reported that no node fits
+//	unmanaged                                      the object has no managed fields
+//	kubelet old                                    the kubelet does not report which generation of the spec it knows
 //	created S                                      when the API server stored the pod, else 0
 //	static S                                       a static pod, whose manifest the kubelet read then
 //	AT pod [listed] CHANGE | CHANGE…               the pod object arrives, changed so far:
 //	    scheduled@S acknowledged@S containers_ready@S ready@S deleted@S phase=P reason=R
 //	    grace=S observed finalizers disruption=R (of a deletion)
 //	    unready@S (its readiness conditions are false since then)
-//	    NAME waiting|running@S|terminated@S-S|lost [attempt=N] [exit=N] [died=R] [started] [ready] [last=S-S] [pullfailure=CLASS]
+//	    NAME waiting|running@S|terminated@S-S|lost [attempt=N] [exit=N] [died=R] [started] [ready] [last=S-S]
+//	        [pullfailure=CLASS]
 //	AT gone                                        the pod object is gone
-//	AT watched                                     an Event watch has told all there is
+//	AT watched                                     an Event watch has delivered all existing Events
 //	AT blind                                       that watch was lost
 //	AT event NAME|- REASON MESSAGE named@S [count=N last@S]
 //	AT runtime [asked@S] ITEM | ITEM…              the runtime's answer:
 //	    networkdown (its network is not ready), networkup
-//	    sandbox [ready] [attempt=N] begun@S network@S running@S created@S [imageresolved@S] [imagepulled@S] [imageunknown]
+//	    sandbox [ready] [attempt=N] begun@S network@S running@S created@S [imageresolved@S]
+//	        [imagepulled@S] [imageunknown]
 //	    NAME created@S started@S finished@S [attempt=N] [exit=N] [died=R]
-//	    image REF absent|present [first@S] [pulled@S] [digest=D] [size=N] [resolved@S] [layers] [untold] [LAYER,SIZE,DOWNLOADED,UNPACKED[,remote]]…
+//	    image REF absent|present [first@S] [pulled@S] [digest=D] [size=N] [resolved@S] [layers] [untold]
+//	        [LAYER,SIZE,DOWNLOADED,UNPACKED[,remote]]…
 //	at AT                                          fold as of
-//	verdict                                        the expectations begin with the verdict
+//	verdict                                        the expected part begins with the verdict
 func TestScripts(t *testing.T) { runScripts(t, "testdata/*.script", (*script).print) }
 
-// runScripts folds scripts and compares what is printed of each with the part below "---".
+// runScripts folds scripts and compares the printed result with the part below "---".
 func runScripts(t *testing.T, pattern string, print func(*script, testing.TB) string) {
 	for _, path := range scriptPaths(t, pattern) {
 		t.Run(strings.TrimSuffix(filepath.Base(path), ".script"), func(t *testing.T) {
@@ -76,7 +79,7 @@ func scriptPaths(t testing.TB, pattern string) []string {
 	return paths
 }
 
-// readScript returns what happened, and below "---" what is to be made of it.
+// readScript returns the observations, and the expected result below "---".
 func readScript(t testing.TB, path string) (input, want []byte) {
 	t.Helper()
 	data, err := os.ReadFile(path)

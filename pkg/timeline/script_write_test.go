@@ -7,8 +7,7 @@ import (
 	"time"
 )
 
-// writeScript writes observations as a script (TestScripts says how to read it), for a reader of a failure and
-// for testdata.
+// writeScript writes observations as a script (see TestScripts), for a reader of a failure and for testdata.
 func writeScript(a Scope, containers []Container, gates bool, observations []Observation) string {
 	var out strings.Builder
 	out.WriteString("available")
@@ -71,7 +70,8 @@ func tellPod(o PodSeen) []string {
 		words = append(words, "acknowledged@"+since(at))
 	}
 	for _, c := range o.Pod.Conditions {
-		name := map[string]string{"PodScheduled": "scheduled", "ContainersReady": "containers_ready", "Ready": "ready"}[c.Type]
+		name := map[string]string{"PodScheduled": "scheduled", "ContainersReady": "containers_ready",
+			"Ready": "ready"}[c.Type]
 		if c.True {
 			words = append(words, name+"@"+since(c.TransitionAt))
 		}
@@ -122,20 +122,22 @@ func tellAnswer(o RuntimeSeen) []string {
 			"begun", s.BegunAt, "network", s.NetworkReadyAt, "running", s.RunningAt, "created", s.CreatedAt), " "))
 	}
 	for _, r := range o.Containers {
-		parts = append(parts, strings.Join(stamps([]string{r.Name, fmt.Sprintf("attempt=%d", r.Attempt), fmt.Sprintf("exit=%d", r.ExitCode)},
+		parts = append(parts, strings.Join(stamps([]string{r.Name, fmt.Sprintf("attempt=%d", r.Attempt),
+			fmt.Sprintf("exit=%d", r.ExitCode)},
 			"created", r.CreatedAt, "started", r.StartedAt, "finished", r.FinishedAt), " "))
 	}
 	for _, i := range o.Images {
 		words := []string{"image", i.Ref, "absent"}
 		if i.Present {
-			words = stamps([]string{"image", i.Ref, "present", "digest=" + i.Digest}, "first", i.FirstPulledAt, "pulled", i.PulledAt)
+			words = stamps([]string{"image", i.Ref, "present", "digest=" + i.Digest}, "first", i.FirstPulledAt, "pulled",
+				i.PulledAt)
 		}
 		parts = append(parts, strings.Join(words, " "))
 	}
 	return parts
 }
 
-// flags is the words whose condition holds, of pairs of both.
+// flags returns the words whose condition is true, from pairs of conditions and words.
 func flags(pairs ...any) []string {
 	var words []string
 	for i := 0; i < len(pairs); i += 2 {

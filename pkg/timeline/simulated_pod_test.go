@@ -7,9 +7,9 @@ import (
 	"time"
 )
 
-// simulatedPod is the true start-up of one simulated pod: a kubelet that knows the instant of everything it does
-// and writes down at once what it is called. It shares no code with the fold, which has to find the same
-// from what others say (simulated_sources_test.go).
+// simulatedPod is the true start-up of one simulated pod: a kubelet that knows the instant and the name of
+// everything it does. It shares no code with the fold, which has to find the same from what sources report
+// (simulated_sources_test.go).
 type simulatedPod struct {
 	random *rand.Rand
 	now    time.Time
@@ -29,7 +29,7 @@ type simulatedPod struct {
 	exits  map[trueMark]int // of MarkFinished
 }
 
-// trueMark names a true instant; container is empty for the pod's own.
+// trueMark names a true instant; container is empty for the pod's own marks.
 type trueMark struct {
 	mark      Mark
 	container string
@@ -44,7 +44,7 @@ type stretch struct {
 	ends       trueMark
 }
 
-// simulatedContainer is one container of a life: what will go wrong, and how far it has come.
+// simulatedContainer is one container of a simulated pod: what will go wrong, and how far it has come.
 type simulatedContainer struct {
 	Container
 	pullFailures int // attempts to pull that fail first
@@ -73,22 +73,23 @@ func (s *storedImage) pull(t time.Time) {
 	slices.SortFunc(s.pulled, time.Time.Compare)
 }
 
-// resolve says that a pull has got the manifest.
+// resolve records that a pull has the manifest.
 func (s *storedImage) resolve(t time.Time) {
 	if s.came.IsZero() || t.Before(s.came) {
 		s.came = t
 	}
 }
 
-// occurrence is one time that the kubelet made an Event.
+// occurrence is one occurrence of an Event.
 type occurrence struct {
 	at                         time.Time
 	container, reason, message string
 }
 
-// simulate draws a pod and lives its start-up until it is ready.
+// simulate draws a pod and runs its start-up until it is ready.
 func simulate(random *rand.Rand) *simulatedPod {
-	l := &simulatedPod{random: random, marks: map[trueMark]time.Time{}, exits: map[trueMark]int{}, images: map[string]*storedImage{}}
+	l := &simulatedPod{random: random, marks: map[trueMark]time.Time{}, exits: map[trueMark]int{},
+		images: map[string]*storedImage{}}
 	l.now = base.Add(time.Duration(random.Int64N(int64(time.Second))))
 	l.from = l.now
 	l.wording, l.stamped = random.IntN(10), l.chance(0.8)
@@ -107,9 +108,10 @@ func simulate(random *rand.Rand) *simulatedPod {
 	return l
 }
 
-// draw makes up the pod.
+// draw invents the pod.
 func (l *simulatedPod) draw() {
-	l.pod = Pod{UID: "uid-1", RuntimeUID: "uid-1", Namespace: "ns", Name: "pod", Node: "node-1", Generation: 1, KubeletGeneration: 1, FieldsManaged: true, RemoteVolumes: true,
+	l.pod = Pod{UID: "uid-1", RuntimeUID: "uid-1", Namespace: "ns", Name: "pod", Node: "node-1", Generation: 1,
+		KubeletGeneration: 1, FieldsManaged: true, RemoteVolumes: true,
 		CreatedAt: l.now.Truncate(time.Second), Phase: "Pending", ReadinessGates: l.chance(0.2)}
 	for i := range 4 {
 		s := &storedImage{present: l.chance(0.5)}
@@ -145,8 +147,7 @@ func (l *simulatedPod) draw() {
 	add(KindMain, 1+l.random.IntN(3))
 }
 
-// sandbox is the way to a running sandbox, perhaps after some that failed. What follows a failure is
-// charged with it.
+// sandbox leads to a running sandbox, possibly after failed ones. What follows a failure is charged to it.
 func (l *simulatedPod) sandbox() {
 	phase, message := PhaseNetwork, `failed to setup network for sandbox "%d"`
 	if l.chance(0.3) {
@@ -166,7 +167,7 @@ func (l *simulatedPod) sandbox() {
 	l.step(PhaseSandbox, nil, MarkSandboxRunning, 0, l.length(5*time.Millisecond, time.Second))
 }
 
-// initialize takes an init container to its end and a sidecar to its start; nothing goes on beside it.
+// initialize takes an init container to its end and a sidecar to its start, with nothing in parallel.
 func (l *simulatedPod) initialize(c *simulatedContainer) {
 	l.now = l.now.Add(l.length(time.Millisecond, time.Second)) // until the kubelet sees that the one before is done
 	for {
@@ -198,7 +199,7 @@ func (l *simulatedPod) initialize(c *simulatedContainer) {
 	}
 }
 
-// runMain starts the main containers, one after the other as far as it goes, and again those that fail.
+// runMain starts the main containers, one after the other as far as possible, and restarts those that fail.
 func (l *simulatedPod) runMain() {
 	l.now = l.now.Add(l.length(time.Millisecond, time.Second))
 	for {
@@ -248,7 +249,7 @@ func (l *simulatedPod) nextCrash() *simulatedContainer {
 	return next
 }
 
-// crash ends a run. It is a boundary only while the kubelet does nothing else.
+// crash ends a run. The end is a boundary only if the kubelet does nothing else.
 func (l *simulatedPod) crash(c *simulatedContainer, idle bool) {
 	key := trueMark{MarkFinished, c.Name, c.attempt}
 	l.mark(key, c.endsAt)
@@ -263,7 +264,7 @@ func (l *simulatedPod) crash(c *simulatedContainer, idle bool) {
 	l.again(c)
 }
 
-// again is what the kubelet does about a run that failed: the first time at once, then after a back-off.
+// again is what the kubelet does after a failed run: it restarts at once the first time, then after a back-off.
 func (l *simulatedPod) again(c *simulatedContainer) {
 	finished := l.marks[trueMark{MarkFinished, c.Name, c.attempt}]
 	c.wait, c.due = PhaseKubeletSync, finished.Add(l.length(10*time.Millisecond, time.Second))
@@ -274,7 +275,7 @@ func (l *simulatedPod) again(c *simulatedContainer) {
 	c.done = false
 }
 
-// start takes one container as far as the kubelet gets in one go; false when its image could not be pulled.
+// start takes one container as far as the kubelet gets without interruption; false if its image could not be pulled.
 func (l *simulatedPod) start(c *simulatedContainer) bool {
 	create := PhaseContainerCreate
 	switch {

@@ -9,26 +9,29 @@ import (
 	"github.com/podlapse/podlapse/pkg/imagepull"
 )
 
-// property is one thing that a timeline promises of a truthful life.
+// property is one thing that must hold for the timeline of a simulated pod.
 type property string
 
 const (
 	// However much of the truth was lost:
-	noConflict        property = "no conflict"    // sources that tell the truth do not contradict each other
-	markHeld          property = "mark held"      // the interval of every mark holds its true instant
-	totalHeld         property = "total held"     // the total is within its error
-	noOvercharge      property = "nobody blamed"  // no phase of no container is charged with more than was its, beyond the errors
+	noConflict property = "no conflict" // sources that tell the truth do not contradict each other
+	markHeld   property = "mark held"   // the interval of every mark holds its true instant
+	totalHeld  property = "total held"  // the total is within its error
+	// no phase of no container is charged with more than was its, beyond the errors
+	noOvercharge      property = "nobody blamed"
 	noCauseOvercharge property = "cause in bound" // nor any cause; the kubelet and runtime, who merge, are one
-	outcomeTrue       property = "outcome true"   // no image is called present that the kubelet pulled, nor got that it found
-	lossTrue          property = "loss true"      // no Event is called lost that the kubelet never made
-	// When nothing was:
+	// no image is called present that the kubelet pulled, nor got that it found
+	outcomeTrue property = "outcome true"
+	lossTrue    property = "loss true" // no Event is called lost that the kubelet never made
+	// If nothing was lost:
 	namesTrue   property = "names true"   // the phases are the true ones, but for what is merged by definition
 	lengthsTrue property = "lengths true" // each is as long as in truth, within its error
 )
 
-var properties = []property{noConflict, markHeld, totalHeld, noOvercharge, noCauseOvercharge, outcomeTrue, lossTrue, namesTrue, lengthsTrue}
+var properties = []property{noConflict, markHeld, totalHeld, noOvercharge, noCauseOvercharge, outcomeTrue, lossTrue,
+	namesTrue, lengthsTrue}
 
-// propertyCheck holds a timeline against the truth.
+// propertyCheck compares a timeline with the truth.
 type propertyCheck struct {
 	*simulatedPod
 	got      Timeline
@@ -43,7 +46,7 @@ func (p *propertyCheck) breaks(property property, format string, args ...any) {
 	}
 }
 
-// check is the first breach of each property.
+// check returns the first violation of each property.
 func (p *propertyCheck) check() map[property]string {
 	p.broken = map[property]string{}
 	for _, c := range p.got.Conflicts {
@@ -77,13 +80,15 @@ func (p *propertyCheck) check() map[property]string {
 	return p.broken
 }
 
-// outcomes says what the kubelet's first word that a container's image was there said of it, in truth, for the last attempt.
+// outcomes compares the outcome of the last attempt with the kubelet's first Event that a container's image was
+// present.
 func (p *propertyCheck) outcomes() {
 	for i, pull := range p.got.Pulls {
 		if i+1 < len(p.got.Pulls) && p.got.Pulls[i+1].Container == pull.Container {
 			continue
 		}
-		n := slices.IndexFunc(p.events, func(o occurrence) bool { return o.reason == "Pulled" && o.container == pull.Container })
+		n := slices.IndexFunc(p.events,
+			func(o occurrence) bool { return o.reason == "Pulled" && o.container == pull.Container })
 		present := strings.Contains(p.events[n].message, "already present")
 		switch pull.Outcome {
 		case imagepull.OutcomePresent:
@@ -98,7 +103,7 @@ func (p *propertyCheck) outcomes() {
 	}
 }
 
-// losses says that the kubelet made the Events that are called lost.
+// losses checks that the kubelet created the Events that are reported as lost.
 func (p *propertyCheck) losses() {
 	for _, lost := range p.got.LostEvents {
 		if !slices.ContainsFunc(p.events, func(o occurrence) bool { return o.reason+"/"+o.container == lost }) {
@@ -107,10 +112,11 @@ func (p *propertyCheck) losses() {
 	}
 }
 
-// mark says that its interval holds the true instant. Which of several attempts at a pull it was, lost Events
-// may leave open.
+// mark checks that the interval holds the true instant. Lost Events may leave open which of several attempts at a
+// pull it was.
 func (p *propertyCheck) mark(m MarkEvidence) {
-	anyAttempt := !p.complete && (m.Mark == MarkPullRequested || m.Mark == MarkPullStarted || m.Mark == MarkPullResolved || m.Mark == MarkPullFinished || m.Mark == MarkPullFailed || m.Mark == MarkSandboxFailed)
+	anyAttempt := !p.complete && (m.Mark == MarkPullRequested || m.Mark == MarkPullStarted ||
+		m.Mark == MarkPullResolved || m.Mark == MarkPullFinished || m.Mark == MarkPullFailed || m.Mark == MarkSandboxFailed)
 	var truth []string
 	for _, k := range p.inOrder() {
 		if k.mark != m.Mark || k.container != m.Container || k.attempt != m.Attempt && !anyAttempt {
@@ -125,11 +131,12 @@ func (p *propertyCheck) mark(m MarkEvidence) {
 	if m.Mark == MarkRetryDue {
 		return // by when the kubelet was due to do something, not what it did
 	}
-	p.breaks(markHeld, "%s %s#%d in [%s, %s], was at %s", m.Mark, m.Container, m.Attempt, since(m.Earliest), since(m.Latest), truth)
+	p.breaks(markHeld, "%s %s#%d in [%s, %s], was at %s", m.Mark, m.Container, m.Attempt, since(m.Earliest),
+		since(m.Latest), truth)
 }
 
-// blame says that whoever is charged was at work at least as long, less the stated errors. A merged span is
-// charged to any of those it names.
+// blame checks that each charged party worked at least as long, minus the stated errors. A merged span is charged to
+// any of the parties that it names.
 func (p *propertyCheck) blame(property property, who func(Phase, string) string) {
 	type account struct {
 		told, tolerance time.Duration
@@ -166,8 +173,8 @@ func (p *propertyCheck) blame(property property, who func(Phase, string) string)
 	}
 }
 
-// alone says that nothing went on beside the kubelet's work but the containers' runs, so that evidence orders all
-// phases.
+// alone reports whether only the containers' runs happened in parallel with the kubelet's work, so that the evidence
+// orders all phases.
 func (p *propertyCheck) alone() bool {
 	main := 0
 	for _, c := range p.containers {
@@ -187,7 +194,8 @@ func (p *propertyCheck) exact() {
 		length := s.end.Sub(s.start)
 		if len(phases) > 0 && phases[0].Phase == s.phase && phases[0].Container == s.container {
 			if off := phases[0].Duration() - length; off.Abs() > phases[0].Error {
-				p.breaks(lengthsTrue, "%s %s of %s told as %s ±%s", s.phase, s.container, length, phases[0].Duration(), phases[0].Error)
+				p.breaks(lengthsTrue, "%s %s of %s told as %s ±%s", s.phase, s.container, length, phases[0].Duration(),
+					phases[0].Error)
 			}
 			phases = phases[1:]
 			continue
@@ -207,8 +215,8 @@ func (p *propertyCheck) exact() {
 	}
 }
 
-// reportable is the truth as complete evidence can tell it, by docs/architecture.md: steps whose mark nobody
-// tells are one with the next, and have a name only if it is clear who is to blame.
+// reportable is the truth as complete evidence can show it, by docs/architecture.md: steps whose mark no source
+// reports are merged with the next one, and have a name only if it is clear who is to blame.
 func (p *propertyCheck) reportable() []stretch {
 	var all, pending []stretch
 	for _, s := range p.truth {
@@ -226,7 +234,7 @@ func (p *propertyCheck) reportable() []stretch {
 	return all
 }
 
-// notReported says that no source tells of a mark however complete the evidence is.
+// notReported reports whether no source reports a mark, even with complete evidence.
 func (p *propertyCheck) notReported(m trueMark) bool {
 	_, failed := p.marks[trueMark{MarkPullFailed, m.container, m.attempt}]
 	ranAt, ran := p.marks[trueMark{MarkRunning, m.container, 0}]
@@ -238,10 +246,13 @@ func (p *propertyCheck) notReported(m trueMark) bool {
 		return !p.stamped
 	case MarkPullStarted:
 		return failed || restarted || p.wording == 0
-	case MarkPullResolved: // the kubelet's lengths tell more; and which of several pulls the manifest came with, nobody tells
+	case MarkPullResolved:
+		// the kubelet's lengths tell more; and which of several pulls the manifest came with, nobody tells
 		image := p.images[p.imageOf(m.container)]
-		shared := slices.ContainsFunc(p.containers, func(c *simulatedContainer) bool { return c.Name != m.container && c.Image == p.imageOf(m.container) })
-		again := slices.ContainsFunc(image.pulled[1:], func(t time.Time) bool { return t.Before(p.marks[trueMark{mark: MarkReady}].Add(2 * time.Second)) })
+		shared := slices.ContainsFunc(p.containers,
+			func(c *simulatedContainer) bool { return c.Name != m.container && c.Image == p.imageOf(m.container) })
+		again := slices.ContainsFunc(image.pulled[1:],
+			func(t time.Time) bool { return t.Before(p.marks[trueMark{mark: MarkReady}].Add(2 * time.Second)) })
 		return restarted || p.wording != 0 || m.attempt > 0 || image.present || shared || again
 	case MarkPullRequested, MarkPullFinished:
 		return restarted
@@ -250,10 +261,11 @@ func (p *propertyCheck) notReported(m trueMark) bool {
 }
 
 func (p *propertyCheck) imageOf(container string) string {
-	return p.containers[slices.IndexFunc(p.containers, func(c *simulatedContainer) bool { return c.Name == container })].Image
+	return p.containers[slices.IndexFunc(p.containers,
+		func(c *simulatedContainer) bool { return c.Name == container })].Image
 }
 
-// party is who is to blame for a phase: the kubelet and the runtime work hand in hand.
+// party is who is to blame for a phase: the kubelet and the runtime work together.
 func party(p Phase) Cause {
 	if c := CauseOf(p); c != CauseRuntime {
 		return c
@@ -261,19 +273,20 @@ func party(p Phase) Cause {
 	return CauseKubelet
 }
 
-// summary is the phases of both sides, for the reader of a failure.
+// summary lists the phases of both sides, for the reader of a failure.
 func (p *propertyCheck) summary() string {
 	var out strings.Builder
 	for _, s := range p.truth {
 		fmt.Fprintf(&out, "true %s-%s %s %s\n", since(s.start), since(s.end), s.phase, s.container)
 	}
 	for _, s := range p.got.Phases {
-		fmt.Fprintf(&out, "told %s-%s ±%.9f %s %s %v\n", since(s.StartAt), since(s.EndAt), s.Error.Seconds(), s.Phase, s.Container, s.MergedWith)
+		fmt.Fprintf(&out, "told %s-%s ±%.9f %s %s %v\n", since(s.StartAt), since(s.EndAt), s.Error.Seconds(), s.Phase,
+			s.Container, s.MergedWith)
 	}
 	return out.String()
 }
 
-// since is seconds since base, as scripts have them.
+// since is seconds since base, as in scripts.
 func since(t time.Time) string {
 	if t.IsZero() {
 		return "…"

@@ -9,15 +9,15 @@ import (
 	"time"
 )
 
-// simulatedSources turns a life into the observations that sources make of it, each true as far as it goes:
-// stamps are floored, runs are seen late, and what is lost is lost.
+// simulatedSources turns a simulated pod into the observations of sources, each true as far as it goes: timestamps
+// are truncated, runs are seen late, and losses are lost.
 type simulatedSources struct {
 	*simulatedPod
 	random *rand.Rand // not the life's: the same life can be seen in many ways
 	loss   loss
 }
 
-// loss is what keeps sources from seeing all; the zero value loses nothing.
+// loss is what the sources miss. The zero value loses nothing.
 type loss struct {
 	events   float64 // the part of Events that never arrive
 	statuses float64 // the part of pod objects, but for the last
@@ -28,7 +28,7 @@ type loss struct {
 	forgets  bool    // the runtime keeps two runs a container
 }
 
-// observe is all observations, in the order of their arrival unless shuffled.
+// observe returns all observations, in the order of their arrival unless shuffled.
 func (w *simulatedSources) observe(a Scope) []Observation {
 	pods := w.pods()
 	var all []Observation
@@ -65,7 +65,7 @@ func arrivedAt(o Observation) time.Time {
 	return time.Time{}
 }
 
-// pods is the pod objects: one at each change, runs and exits up to a second late.
+// pods returns the pod objects: one at each change, runs and exits up to a second late.
 func (w *simulatedSources) pods() []PodSeen {
 	var changes []time.Time
 	for _, k := range w.inOrder() {
@@ -186,7 +186,7 @@ func (w *simulatedSources) statusAt(c *simulatedContainer, t time.Time) Containe
 	return s
 }
 
-// answers is the runtime's: asked after each pod object, and once more when all is over.
+// answers returns the runtime's answers: one after each pod object, and one after the end.
 func (w *simulatedSources) answers(pods []PodSeen) []Observation {
 	var all []Observation
 	ask := func(at time.Time, images bool) {
@@ -225,7 +225,8 @@ func (w *simulatedSources) sandboxesAt(t time.Time) []Sandbox {
 		}
 		return []Sandbox{{Ready: true, CreatedAt: created}}
 	}
-	return []Sandbox{{Ready: true, BegunAt: w.marks[trueMark{mark: MarkSandboxBegun}], NetworkReadyAt: network, RunningAt: running, ImageKnown: true}}
+	return []Sandbox{{Ready: true, BegunAt: w.marks[trueMark{mark: MarkSandboxBegun}], NetworkReadyAt: network,
+		RunningAt: running, ImageKnown: true}}
 }
 
 func (w *simulatedSources) runsAt(t time.Time) []ContainerRun {
@@ -280,7 +281,7 @@ func (w *simulatedSources) imagesAt(t time.Time) []Image {
 	return images
 }
 
-// eventObservations is the Events, those that repeat under the name of the first, and when watching them began.
+// eventObservations returns the Events, repeated ones under the name of the first, and the begin of the watch.
 func (w *simulatedSources) eventObservations(seenAt time.Time) []Observation {
 	openedAt := seenAt.Add(time.Millisecond)
 	if w.loss.late {
@@ -301,7 +302,7 @@ func (w *simulatedSources) eventObservations(seenAt time.Time) []Observation {
 		}
 		objects[key].count++
 		if w.random.Float64() < w.loss.events {
-			// The kubelet has room for 25 warnings, so that sandbox failures are lost only with the watch.
+			// The kubelet has room for 25 warnings, so sandbox failures are lost only with the watch.
 			complete = complete && o.reason != "FailedCreatePodSandBox"
 			continue
 		}

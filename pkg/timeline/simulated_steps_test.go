@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// probe says when a container that runs will be started and ready. The kubelet sees a run up to a second late.
+// probe decides when a running container will be started and ready. The kubelet sees a run up to a second late.
 func (l *simulatedPod) probe(c *simulatedContainer) {
 	at := l.now.Add(l.length(time.Millisecond, time.Second))
 	told := func(m Mark) bool {
@@ -56,8 +56,8 @@ func (l *simulatedPod) becomeReady() {
 	l.mark(trueMark{mark: MarkReady}, l.now)
 }
 
-// step lets time pass until the kubelet's next mark. Runs that crash meanwhile are boundaries only if
-// the kubelet waited.
+// step lets time pass until the kubelet's next mark. Runs that crash in the meantime are boundaries only if the
+// kubelet waited.
 func (l *simulatedPod) step(p Phase, c *simulatedContainer, m Mark, attempt int, d time.Duration) {
 	key := trueMark{mark: m, attempt: attempt}
 	name := ""
@@ -87,7 +87,7 @@ func (l *simulatedPod) record(p Phase, container string, end time.Time, ends tru
 
 func (l *simulatedPod) mark(k trueMark, t time.Time) { l.marks[k] = t }
 
-// event makes an Event about what the kubelet just did, a moment later.
+// event creates an Event about what the kubelet just did, a moment later.
 func (l *simulatedPod) event(container, reason, message string) {
 	late := l.length(time.Microsecond, 3*time.Millisecond)
 	if l.chance(0.1) {
@@ -105,19 +105,19 @@ func (l *simulatedPod) event(container, reason, message string) {
 	l.events = append(l.events, occurrence{l.held, container, reason, message})
 }
 
-// anyPart is as long as any part of a length, drawn from the instant so that what is drawn besides stays as it is.
+// anyPart is a part of a length, derived from the instant so that other draws do not change.
 func anyPart(t time.Time, length time.Duration) time.Duration {
 	return time.Duration(float64(length) * float64(t.Nanosecond()%1000) / 1000)
 }
 
 func (l *simulatedPod) chance(p float64) bool { return l.random.Float64() < p }
 
-// length is as likely to be of any order of magnitude between the two.
+// length is equally likely in each order of magnitude between the two.
 func (l *simulatedPod) length(from, to time.Duration) time.Duration {
 	return time.Duration(float64(from) * math.Pow(float64(to)/float64(from), l.random.Float64()))
 }
 
-// inOrder is all marks, the same at each call.
+// inOrder returns all marks, in the same order at each call.
 func (l *simulatedPod) inOrder() []trueMark {
 	return slices.SortedFunc(maps.Keys(l.marks), func(a, b trueMark) int {
 		return cmp.Or(l.marks[a].Compare(l.marks[b]), cmp.Compare(a.mark, b.mark), cmp.Compare(a.container, b.container),
@@ -125,8 +125,8 @@ func (l *simulatedPod) inOrder() []trueMark {
 	})
 }
 
-// endsOnce says that the pod was not ready for a while before a container crashed; what then is the
-// start-up is another question.
+// endsOnce reports whether no container crashed after it was ready, unless another main container had not yet
+// started. Otherwise the end of the start-up is ambiguous.
 func (l *simulatedPod) endsOnce() bool {
 	for key, finished := range l.marks {
 		if key.mark != MarkFinished {

@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// terminationTruth is what happened to a made-up pod with one container, on one clock.
+// terminationTruth is what happened to an invented pod with one container, on one clock.
 type terminationTruth struct {
 	requested, begun, finished, down, gone time.Time
 	killed                                 bool
@@ -27,14 +27,16 @@ func randomTermination(random *rand.Rand, grace time.Duration) terminationTruth 
 	return e
 }
 
-// observed is what an agent could see of it: each source may be missing, news is late by a moment, the runtime is asked now and then.
+// observed is what an agent could see of it: each source may be missing, news is late by a moment, the runtime is
+// asked now and then.
 func (e terminationTruth) observed(random *rand.Rand, grace time.Duration) (all []Observation) {
 	late := func(at time.Time) time.Time {
 		return at.Add(time.Duration(random.Int64N(int64(40 * time.Millisecond))))
 	}
 	pod := Pod{
-		UID: "uid-1", Name: "pod", Namespace: "ns", CreatedAt: base, DeletedAt: e.requested.Truncate(time.Second), DeletionGrace: grace,
-		Containers: []Container{{Name: "app", Kind: KindMain, State: StateRunning, StartedAt: base.Add(time.Second)}},
+		UID: "uid-1", Name: "pod", Namespace: "ns", CreatedAt: base, DeletedAt: e.requested.Truncate(time.Second),
+		DeletionGrace: grace,
+		Containers:    []Container{{Name: "app", Kind: KindMain, State: StateRunning, StartedAt: base.Add(time.Second)}},
 	}
 	all = append(all, PodSeen{ArrivedAt: late(e.requested), Live: random.IntN(5) > 0, Pod: pod})
 	if random.IntN(2) == 0 {
@@ -43,14 +45,16 @@ func (e terminationTruth) observed(random *rand.Rand, grace time.Duration) (all 
 	}
 	if random.IntN(3) == 0 {
 		named := e.begun.Add(time.Duration(random.Int64N(int64(eventSlack))))
-		all = append(all, EventSeen{UID: "uid-1", ArrivedAt: late(named), Live: true, Container: "app", Reason: "Killing", NamedAt: named, Count: 1})
+		all = append(all, EventSeen{UID: "uid-1", ArrivedAt: late(named), Live: true, Container: "app", Reason: "Killing",
+			NamedAt: named, Count: 1})
 	}
 	code := 0
 	if e.killed {
 		code = codeKilled
 	}
 	runtime := random.IntN(3) > 0
-	for asked := e.requested; runtime && asked.Before(e.gone); asked = asked.Add(time.Duration(1 + random.Int64N(int64(3*time.Second)))) {
+	for asked := e.requested; runtime &&
+		asked.Before(e.gone); asked = asked.Add(time.Duration(1 + random.Int64N(int64(3*time.Second)))) {
 		o := RuntimeSeen{UID: "uid-1", AskedAt: asked, ArrivedAt: late(asked)}
 		run := ContainerRun{Name: "app", StartedAt: base.Add(time.Second)}
 		if !asked.Before(e.finished) {
@@ -69,7 +73,7 @@ func (e terminationTruth) observed(random *rand.Rand, grace time.Duration) (all 
 	return append(all, PodGone{UID: "uid-1", ArrivedAt: late(e.gone), Live: random.IntN(5) > 0})
 }
 
-// TestErrorsOfEndsHoldTheTruth makes up ends of pods and holds every length against what happened.
+// TestErrorsOfEndsHoldTheTruth invents terminations and compares every duration with what happened.
 func TestErrorsOfEndsHoldTheTruth(t *testing.T) {
 	const grace = 30 * time.Second
 	random := rand.New(rand.NewPCG(1, 2))

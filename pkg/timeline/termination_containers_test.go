@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// containersTruth is what happened to a made-up pod with several containers, on one clock.
+// containersTruth is what happened to an invented pod with several containers, on one clock.
 type containersTruth struct {
 	requested, begun, mainsOver, over, down, gone time.Time
 	members                                       []containerTruth
@@ -61,7 +61,7 @@ func randomContainers(random *rand.Rand, grace time.Duration) (f containersTruth
 	return f
 }
 
-// status is what the kubelet says of the containers; at last of those, too, that it does not find.
+// status is the kubelet's status of the containers; at last also of those that it does not find.
 func (f containersTruth) status(at time.Time, last bool) (all []Container) {
 	for _, m := range f.members {
 		c := m.Container
@@ -76,7 +76,8 @@ func (f containersTruth) status(at time.Time, last bool) (all []Container) {
 	return all
 }
 
-// observed is what an agent could see of it: each source may be missing, news is late by a moment, the runtime is asked now and then.
+// observed is what an agent could see of it: each source may be missing, news is late by a moment, the runtime is
+// asked now and then.
 func (f containersTruth) observed(random *rand.Rand, grace time.Duration) (all []Observation) {
 	some := func(most time.Duration) time.Duration { return time.Duration(random.Int64N(int64(most))) }
 	late := func(at time.Time) time.Time { return at.Add(some(40 * time.Millisecond)) }
@@ -92,11 +93,13 @@ func (f containersTruth) observed(random *rand.Rand, grace time.Duration) (all [
 	}
 	if random.IntN(4) == 0 {
 		named := f.begun.Add(some(time.Duration(eventSlack)))
-		all = append(all, EventSeen{UID: "uid-1", ArrivedAt: late(named), Live: true, Container: "a", Reason: "Killing", NamedAt: named, Count: 1})
+		all = append(all, EventSeen{UID: "uid-1", ArrivedAt: late(named), Live: true, Container: "a", Reason: "Killing",
+			NamedAt: named, Count: 1})
 	}
 	runtime := random.IntN(3) > 0
 	for asked := f.requested; runtime && asked.Before(f.gone); asked = asked.Add(1 + some(3*time.Second)) {
-		o := RuntimeSeen{UID: "uid-1", AskedAt: asked, ArrivedAt: late(asked), Sandboxes: []Sandbox{{ID: "s", Ready: asked.Before(f.down)}}}
+		o := RuntimeSeen{UID: "uid-1", AskedAt: asked, ArrivedAt: late(asked),
+			Sandboxes: []Sandbox{{ID: "s", Ready: asked.Before(f.down)}}}
 		for _, m := range f.members {
 			run := ContainerRun{Name: m.Name, StartedAt: m.StartedAt}
 			if !asked.Before(m.finished) {
@@ -117,8 +120,8 @@ func (f containersTruth) observed(random *rand.Rand, grace time.Duration) (all [
 	return append(all, PodGone{UID: "uid-1", ArrivedAt: late(f.gone), Live: random.IntN(5) > 0})
 }
 
-// TestErrorsOfEndsOfFamiliesHoldTheTruth makes up ends of pods with several containers and holds every length, and how each container
-// ended, against what happened.
+// TestErrorsOfEndsOfFamiliesHoldTheTruth invents terminations of pods with several containers and compares every
+// duration, and how each container ended, with what happened.
 func TestErrorsOfEndsOfFamiliesHoldTheTruth(t *testing.T) {
 	const grace = 10 * time.Second
 	random := rand.New(rand.NewPCG(7, 8))

@@ -8,9 +8,11 @@ import (
 	"time"
 )
 
-// Of a pod with more containers than are followed, one of the others may have been the last to stop: its time is nobody else's.
+// If a pod has more containers than are followed, one of the others may have been the last to stop. Its time must
+// not be charged to another container.
 func TestEndOfMoreContainersThanAreFollowed(t *testing.T) {
-	pod := Pod{UID: "uid-1", CreatedAt: base, DeletedAt: base.Add(10 * time.Second), DeletionGrace: 30 * time.Second, DeletionObserved: true}
+	pod := Pod{UID: "uid-1", CreatedAt: base, DeletedAt: base.Add(10 * time.Second), DeletionGrace: 30 * time.Second,
+		DeletionObserved: true}
 	at := func(seconds int) time.Time { return base.Add(time.Duration(seconds) * time.Second) }
 	answer := RuntimeSeen{UID: pod.UID, AskedAt: at(40), ArrivedAt: at(40), Sandboxes: []Sandbox{{ID: "s"}}}
 	for n := range 10 * maxStops {
@@ -35,7 +37,8 @@ func TestEndOfMoreContainersThanAreFollowed(t *testing.T) {
 	}
 	for _, p := range end.Phases {
 		if p.Phase == PhaseGrace || p.Phase == PhaseSandboxStop {
-			t.Errorf("%s took %s ±%s, though containers beyond those may have run until the sandbox stopped", p.Phase, p.Duration(), p.Error)
+			t.Errorf("%s took %s ±%s, though containers beyond those may have run until the sandbox stopped", p.Phase,
+				p.Duration(), p.Error)
 		}
 	}
 }

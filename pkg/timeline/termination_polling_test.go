@@ -5,13 +5,15 @@ import (
 	"time"
 )
 
-// The runtime is asked often while something is likely to happen, and seldom about what is stuck.
+// The runtime is asked often while a change is likely, and seldom about a stuck pod.
 func TestHowOftenAnEndIsAskedAbout(t *testing.T) {
 	const grace = 5 * time.Minute
 	heard := base.Add(10 * time.Second)
-	e := NewEnding(PodSeen{ArrivedAt: heard, Live: true, Pod: Pod{UID: "uid-1", CreatedAt: base, DeletedAt: heard, DeletionGrace: grace}})
+	e := NewEnding(PodSeen{ArrivedAt: heard, Live: true,
+		Pod: Pod{UID: "uid-1", CreatedAt: base, DeletedAt: heard, DeletionGrace: grace}})
 	for _, test := range []struct{ after, every time.Duration }{
-		{0, time.Second}, {9 * time.Second, time.Second}, {11 * time.Second, 5 * time.Second}, {grace - 2*time.Second, 5 * time.Second},
+		{0, time.Second}, {9 * time.Second, time.Second}, {11 * time.Second, 5 * time.Second},
+		{grace - 2*time.Second, 5 * time.Second},
 		{grace, time.Second}, {grace + 29*time.Second, time.Second}, {grace + 31*time.Second, 5 * time.Second},
 		{grace + 9*time.Minute, 5 * time.Second}, {grace + 11*time.Minute, time.Minute}, {30 * 24 * time.Hour, time.Minute},
 	} {

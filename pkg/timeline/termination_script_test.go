@@ -7,13 +7,13 @@ import (
 	"testing"
 )
 
-// TestEndingScripts folds each script in testdata/endings, in the words of TestScripts, and compares the termination with the
-// part below "---".
+// TestEndingScripts folds each script in testdata/endings, written as for TestScripts, and compares the termination
+// with the part below "---".
 func TestEndingScripts(t *testing.T) {
 	runScripts(t, "testdata/endings/*.script", (*script).printEnding)
 }
 
-// endingOf is what observations say of the pod's end; nil if nobody asked to delete it.
+// endingOf folds observations into the pod's termination; nil without a deletion request.
 func endingOf(observations []Observation) (e *Ending) {
 	for _, o := range observations {
 		if e == nil {
@@ -36,7 +36,8 @@ func (s *script) printEnding(t testing.TB) string {
 	var out strings.Builder
 	out.WriteString(end.Verdict() + "\n")
 	for _, p := range end.Phases {
-		fmt.Fprintf(&out, "%s %s-%s %s ±%s", p.Phase, instantText(p.StartAt), instantText(p.EndAt), lengthText(p.Duration()), lengthText(p.Error))
+		fmt.Fprintf(&out, "%s %s-%s %s ±%s", p.Phase, instantText(p.StartAt), instantText(p.EndAt), lengthText(p.Duration()),
+			lengthText(p.Error))
 		if p.Container != "" {
 			out.WriteString(" " + p.Container)
 		}
@@ -71,7 +72,7 @@ func (s *script) printEnding(t testing.TB) string {
 	return out.String()
 }
 
-// checkEnd holds for every termination.
+// checkEnd checks what holds for every termination.
 func checkEnd(t testing.TB, end Termination) {
 	t.Helper()
 	checkSpans(t, end.Phases, end.RequestedAt, end.GoneAt, end.Total)
