@@ -18,8 +18,8 @@ func TestVerdict(t *testing.T) {
 		return Pull{Container: container, Image: registry + "/" + container, Registry: registry, StartedAt: base,
 			DownloadedAt: base.Add(took), Layers: []Layer{{Digest: container, SizeBytes: int64(took.Seconds()) << 20}}}
 	}
-	severalPulls := []Pull{pullOf("a", "ghcr.io", 4*time.Second), pullOf("b", "ghcr.io", 5*time.Second),
-		pullOf("c", "quay.io", 3*time.Second)}
+	const s = time.Second
+	severalPulls := []Pull{pullOf("a", "ghcr.io", 4*s), pullOf("b", "ghcr.io", 5*s), pullOf("c", "quay.io", 3*s)}
 	severalPulls[0].BlockedBy = &Blocker{Image: "ghcr.io/a/b", Waited: 8 * time.Second}
 	retried := pullOf("a", "ghcr.io", 4*time.Second)
 	retried.Image, retried.Attempt = "ghcr.io/x", 1
@@ -41,8 +41,7 @@ func TestVerdict(t *testing.T) {
 		},
 		"deleted after 9.0 s, never ready: 8.0 s in runs of app that failed; ±0.0 s": {
 			State: StateDeleted, Total: 9 * time.Second,
-			Phases: []Span{span(PhaseFailedRun, "app", 3*time.Second), span(PhaseSandbox, "", 10*time.Millisecond),
-				span(PhaseFailedRun, "app", 5*time.Second)},
+			Phases: []Span{span(PhaseFailedRun, "app", 3*s), span(PhaseSandbox, "", s/100), span(PhaseFailedRun, "app", 5*s)},
 		},
 		"5.0 s to ready: 5.0 s until the last container was ready; ±0.0 s": { // which one that was is not known
 			State: StateReady, Total: 5 * time.Second, Phases: []Span{span(PhaseReadinessProbe, "", 5*time.Second)},
