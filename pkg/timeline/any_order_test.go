@@ -38,7 +38,7 @@ func TestEndingsInAnyOrder(t *testing.T) {
 		input, _ := readScript(t, path)
 		s := parseScript(t, input)
 		if endingOf(s.observations) == nil {
-			continue // there is none to be told of
+			continue // no pod object, no timeline
 		}
 		want := endingOf(s.observations).Termination(s.asOf, s.skew)
 		random := rand.New(rand.NewPCG(1, 2))

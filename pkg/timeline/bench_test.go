@@ -50,8 +50,8 @@ func BenchmarkFold(b *testing.B) {
 	}
 }
 
-// BenchmarkTellAgain asks for the same timeline a moment later.
-func BenchmarkTellAgain(b *testing.B) {
+// BenchmarkCachedTimeline asks for the same timeline a moment later.
+func BenchmarkCachedTimeline(b *testing.B) {
 	s := firstLight(b)
 	e := s.evidence()
 	b.ReportAllocs()

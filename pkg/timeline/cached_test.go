@@ -9,9 +9,9 @@ import (
 	"time"
 )
 
-// TestToldAgainLikeFoldedAnew asks for the timelines of scripts, nonsense and simulated pods at many instants, with
+// TestCachedTimelineEqualsNewFold asks for the timelines of scripts, nonsense and simulated pods at many instants, with
 // and without new observations in between, and compares each answer with a new fold.
-func TestToldAgainLikeFoldedAnew(t *testing.T) {
+func TestCachedTimelineEqualsNewFold(t *testing.T) {
 	var asked, again int
 	check := func(name string, seed uint64, scope Scope, observations []Observation) {
 		a, b := checkCached(t, fmt.Sprintf("%s, seed %d", name, seed), seed, scope, observations)
@@ -35,9 +35,9 @@ func TestToldAgainLikeFoldedAnew(t *testing.T) {
 			check(s.name+" in order", seed, s.scope, observations)
 		}
 	}
-	t.Logf("%d of %d told again", again, asked)
+	t.Logf("%d of %d from the cache", again, asked)
 	if again < asked/5 {
-		t.Errorf("only %d of %d told again", again, asked)
+		t.Errorf("only %d of %d from the cache", again, asked)
 	}
 }
 
@@ -109,8 +109,8 @@ func checkCached(
 var skews = []Skew{{}, {-time.Second, time.Second}, {-time.Millisecond, 2 * time.Second},
 	{time.Millisecond, time.Second}, {-3 * time.Second, -time.Second}}
 
-// TestAPodThatWaitsIsNotFoldedAgain counts allocations: a fold has many times as many.
-func TestAPodThatWaitsIsNotFoldedAgain(t *testing.T) {
+// TestWaitingPodIsNotFoldedAgain counts allocations: a fold has many times as many.
+func TestWaitingPodIsNotFoldedAgain(t *testing.T) {
 	s := firstLight(t)
 	for i := range s.observations { // until half of it has happened
 		e := NewEvidence(s.scope)
@@ -131,8 +131,8 @@ func TestAPodThatWaitsIsNotFoldedAgain(t *testing.T) {
 	}
 }
 
-// TestWhatIsSaidOfALaterMomentIsToldThen has a timestamp ahead of the agent's clock.
-func TestWhatIsSaidOfALaterMomentIsToldThen(t *testing.T) {
+// TestFutureEventIsReportedAtItsTime has a timestamp ahead of the agent's clock.
+func TestFutureEventIsReportedAtItsTime(t *testing.T) {
 	e := NewEvidence(Scope{})
 	e.Apply(PodSeen{ArrivedAt: base.Add(time.Second), Live: true, Pod: Pod{UID: "u", CreatedAt: base}})
 	e.Apply(EventSeen{UID: "u", ArrivedAt: base.Add(2 * time.Second), Reason: "Unhealthy", Message: "no answer",

@@ -6,9 +6,9 @@ import (
 	"time"
 )
 
-// TestTiesLookAtEveryField changes each field in turn: if a field were left out, the order of two observations of
+// TestCompareUsesEveryField changes each field in turn: if a field were left out, the order of two observations of
 // one instant would matter.
-func TestTiesLookAtEveryField(t *testing.T) {
+func TestCompareUsesEveryField(t *testing.T) {
 	runs, layers := &Run{}, []Layer{{}}
 	pod := func() *Pod {
 		return &Pod{Traits: &Traits{}, Conditions: []Condition{{}}, Containers: []Container{{LastRun: &Run{}}}}

@@ -27,7 +27,7 @@ func messagesAfter(observations []Observation) []Said {
 	return t.Said
 }
 
-func TestTheEarliestWordsAreKeptWhateverTheirOrder(t *testing.T) {
+func TestEarliestMessagesAreKept(t *testing.T) {
 	var events []Observation
 	for n := range 2 * maxMessages {
 		event := eventAt(n, fmt.Sprint("attempt ", n))
@@ -50,7 +50,7 @@ func TestTheEarliestWordsAreKeptWhateverTheirOrder(t *testing.T) {
 	}
 }
 
-func TestWordsAreValidAndShort(t *testing.T) {
+func TestMessagesAreValidAndShort(t *testing.T) {
 	for _, message := range []string{strings.Repeat("ö", 200), "a" + strings.Repeat("ö", 200),
 		strings.Repeat("\xff", 300), "a\xffb"} {
 		got := messagesAfter([]Observation{eventAt(1, message)})

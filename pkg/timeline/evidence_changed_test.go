@@ -6,9 +6,9 @@ import (
 	"time"
 )
 
-// TestNewsIsAllThatMatters applies every script, and nonsense, to a second evidence that gets only the observations
+// TestOnlyChangesMatter applies every script, and nonsense, to a second evidence that gets only the observations
 // that changed the first, and the latest pod object: what survives a restart of the agent.
-func TestNewsIsAllThatMatters(t *testing.T) {
+func TestOnlyChangesMatter(t *testing.T) {
 	check := func(name string, scope Scope, observations []Observation, now time.Time) {
 		t.Helper()
 		all, some := NewEvidence(scope), NewEvidence(scope)

@@ -83,7 +83,7 @@ const inspectError = "ImageInspectError"
 // createFailureMarks are the kubelet's reasons why it cannot create a container, with the mark that the first such
 // status dates. The kubelet retries until it succeeds (packages kuberuntime and images).
 var createFailureMarks = map[string]Mark{
-	// a ConfigMap, Secret or key is missing, or the container would run as root
+	// A ConfigMap, Secret or key is missing, or the container would run as root.
 	"CreateContainerConfigError": MarkConfigRefused,
 	"ErrImageNeverPull":          MarkConfigRefused, // the image is absent and must not be pulled
 	"CreateContainerError":       MarkCreateFailed,

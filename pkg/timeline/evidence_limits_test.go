@@ -27,7 +27,7 @@ func TestMadeUpNamesAreBounded(t *testing.T) {
 		}
 	}
 	if len(e.containers) != 1+maxUnknownContainers || !e.overflow {
-		t.Errorf("%d names are kept, of a pod with one; told so: %t", len(e.containers), e.overflow)
+		t.Errorf("%d names are kept, of a pod with one; overflow: %t", len(e.containers), e.overflow)
 	}
 	if len(log.requests) != 0 || len(log.pulls) != 0 {
 		t.Errorf("%d requests and %d pulls are remembered of containers that the pod does not have", len(log.requests),

@@ -137,7 +137,7 @@ var sandboxTexts = []struct {
 	{"failed to find runtime handler", obstacleSandboxConfig}, // CRI-O
 	{"deadline exceeded", obstacleSandboxTimeout},
 	{"deadlineexceeded", obstacleSandboxTimeout},
-	// an attempt that the kubelet no longer waits for is still running
+	// An attempt that the kubelet no longer waits for is still running.
 	{"failed to reserve sandbox name", obstacleSandboxTimeout},
 	{"name is reserved", obstacleSandboxTimeout}, // CRI-O
 }
@@ -163,7 +163,7 @@ var mountTexts = []struct {
 	{"etcdserver: ", obstacleMountAPI},
 	{"the server is currently unable to handle the request", obstacleMountAPI},
 	{"failed to fetch token", obstacleMountSync},
-	// the API server does not know yet that the pod is on this node
+	// The API server does not know yet that the pod is on this node.
 	{"no relationship found between node", obstacleMountSync},
 	{"failed to sync configmap cache", obstacleMountSync},
 	{"failed to sync secret cache", obstacleMountSync},

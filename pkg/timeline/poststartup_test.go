@@ -8,7 +8,7 @@ import (
 
 // A container that runs, crashes, waits, runs for less than a moment, and runs again; the kubelet's status has the
 // previous run.
-func TestSequelTellsOfEachRunOnce(t *testing.T) {
+func TestSequelReturnsEachRunOnce(t *testing.T) {
 	second := func(n int) time.Time { return base.Add(time.Duration(n) * time.Second) }
 	run := func(from, to, code int, reason string) *Run {
 		return &Run{StartedAt: second(from), FinishedAt: second(to), ExitCode: code, Reason: reason}
@@ -28,12 +28,12 @@ func TestSequelTellsOfEachRunOnce(t *testing.T) {
 			[]int{0}},
 		{Container{State: StateWaiting, LastRun: run(1, 5, 1, "Error")}, nil},
 		{Container{State: StateRunning, Attempt: 1, StartedAt: second(15), LastRun: run(1, 5, 1, "Error")}, nil},
-		// and 1, of which this does not tell
+		// And 1, of which this does not tell.
 		{Container{State: StateWaiting, Attempt: 2, LastRun: run(36, 36, 137, "OOMKilled")}, []int{2}},
 		{Container{State: StateTerminated, Attempt: 3, StartedAt: second(80), FinishedAt: second(81),
 			LastRun: run(36, 36, 137, "OOMKilled")}, []int{3}},
 		{Container{State: StateRunning, Attempt: 5, StartedAt: second(99), LastRun: run(85, 90, 0, "Completed")}, []int{4}},
-		// it ended before it began
+		// It ended before it began.
 		{Container{State: StateRunning, Attempt: 6, StartedAt: second(99), LastRun: run(90, 85, 0, "")}, nil},
 		{Container{State: StateWaiting, Attempt: -7, LastRun: run(1, 2, 0, "")}, nil},
 	} {

@@ -18,8 +18,8 @@ func (f *fold) confirmed(c *Container, outcome imagepull.Outcome) bool {
 	image, runs := f.e.image(c.Image), c.runsFromImage()
 	switch {
 	case runs && (c.PullPolicy == PullAlways || !f.e.scope.Runtime):
-		// the kubelet runs it only if the registry answered; or, without a runtime, that it runs is the most that
-		// is known
+		// The kubelet runs it only if the registry answered; or, without a runtime, that it runs is the most that
+		// is known.
 		return true
 	case image == nil:
 		return false

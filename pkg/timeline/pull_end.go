@@ -115,7 +115,7 @@ func (p pullEvidence) endConstraints(finished markKey) []constraint {
 	if p.runtimeEnd.known() {
 		c := constraint{finished, originStore, leanNone, p.runtimeEnd.earliest, p.runtimeEnd.latest}
 		if p.runtimeEnd.bounded() && (p.pulled.origin != originEventName || p.eventLate()) {
-			// the end that is nearer than the kubelet's next sign
+			// The end that is nearer than the kubelet's next sign.
 			c.lean = leanEarliest
 		}
 		constraints = append(constraints, c)

@@ -51,7 +51,7 @@ func (f *fold) layerConstraints(c *Container) []constraint {
 	}
 	layers := layersSince(image.layered.Layers, began)
 	if len(layers) > 0 && image.layered.mountedAfter(lastDownload(layers)) {
-		// the registry was asked about another layer while those that arrived were unpacked
+		// The registry was asked about another layer while those that arrived were unpacked.
 		f.pulls[index].layersUndated = true
 		return constraints
 	}

@@ -246,7 +246,7 @@ func (l *PullLog) complete(p *Pull, uid string) {
 			if p.sharesAll() {
 				p.Outcome = imagepull.OutcomeJoined
 			} else {
-				// the rest arrived after the other pull: the image had been removed, or was a different one
+				// The rest arrived after the other pull: the image had been removed, or was a different one.
 				p.Outcome = imagepull.OutcomeDownloaded
 			}
 		}

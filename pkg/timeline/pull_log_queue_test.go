@@ -91,7 +91,7 @@ func TestQueueByEvidence(t *testing.T) {
 			ahead: 2, beside: 1,
 		},
 		"two at once, one that goes on": {
-			// it was asked for before: that this one ran all the same shows that it is not one after the other
+			// It was asked for before: that this one ran all the same shows that it is not one after the other.
 			pulls: map[string]nodePull{"a": {0, 0, 0}, "b": {0, 0.1, 10}}, me: nodePull{2, 10, 13},
 		},
 		"three at once, one that failed": { // when that began is not known, but that it ran just before it ended

@@ -47,7 +47,7 @@ func (f *fold) pulledOutcome(c *Container, index int16, image *imageEvidence) im
 	absent := image != nil && image.wasAbsent() || c.PullPolicy == PullIfNotPresent && !f.wasThere(image, index)
 	switch {
 	case len(f.pulls[index].layers) > 0:
-		// if another pull had brought the image by then, its tag was moved or it was removed
+		// If another pull had brought the image by then, its tag was moved or it was removed.
 		return imagepull.OutcomeDownloaded
 	case f.wasThere(image, index) && image.last.askedAt.After(pulled.latest.time()) && image.Digest != "":
 		if image.last.Digest == image.Digest {
@@ -74,14 +74,14 @@ func (f *fold) outcomeWithoutEvent(c *Container, index int16, image *imageEviden
 	case f.e.foundPresent(c, image), f.inBackoff(index, image.last.FirstPulledAt):
 		return imagepull.OutcomePresent
 	case image.layered != nil && f.inBackoff(index, image.layered.ResolvedAt):
-		// another pull had begun; unknown whether the kubelet's next attempt still downloaded anything
+		// Another pull had begun; unknown whether the kubelet's next attempt still downloaded anything.
 		return imagepull.OutcomeUnknown
 	case image.nothingCameSince(f.e.workStart(c)):
 		return imagepull.OutcomeVerified // it was present under another name
 	case image.pulledOnce() && !f.mayStartWorkLater(c, index, at(image.last.FirstPulledAt)):
 		return imagepull.OutcomeDownloaded
 	}
-	// the runtime does not say who pulled it; or several pulls, possibly including this pod's
+	// The runtime does not say who pulled it; or several pulls, possibly including this pod's.
 	return imagepull.OutcomeUnknown
 }
 

@@ -7,9 +7,9 @@ import (
 	"time"
 )
 
-// TestTighteningLikeTheNaive compares evidence and its tightening with a simple implementation: each observation
+// TestTighteningMatchesReference compares evidence and its tightening with a simple implementation: each observation
 // alone, all pairs of marks, until nothing changes at all.
-func TestTighteningLikeTheNaive(t *testing.T) {
+func TestTighteningMatchesReference(t *testing.T) {
 	compared, early := 0, 0
 	check := func(name string, seed uint64, a Scope, observations []Observation) {
 		checkConstraints(t, a, observations)

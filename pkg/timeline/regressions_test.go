@@ -275,7 +275,7 @@ spec main second cold
 0.900 event second Failed 'Failed to pull image "cold": no' named@0.800
 5.010 runtime sandbox ready begun@0.340 network@0.400 running@0.450 | first created@0.500 started@0.550
 `,
-		// requested in [0.55, 0.65], failed in [0.7, 0.8]
+		// Requested in [0.55, 0.65], failed in [0.7, 0.8].
 		not: "unattributed 0.550-0.800 0.250 ±0.100", must: "unattributed 0.550-0.800 0.250 ±0.200",
 	},
 }

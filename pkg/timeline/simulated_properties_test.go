@@ -20,7 +20,7 @@ const (
 	// no phase of no container is charged with more than was its, beyond the errors
 	noOvercharge      property = "nobody blamed"
 	noCauseOvercharge property = "cause in bound" // nor any cause; the kubelet and runtime, who merge, are one
-	// no image is called present that the kubelet pulled, nor got that it found
+	// No image is called present that the kubelet pulled, nor got that it found.
 	outcomeTrue property = "outcome true"
 	lossTrue    property = "loss true" // no Event is called lost that the kubelet never made
 	// If nothing was lost:
@@ -139,8 +139,8 @@ func (p *propertyCheck) mark(m MarkEvidence) {
 // any of the parties that it names.
 func (p *propertyCheck) blame(property property, who func(Phase, string) string) {
 	type account struct {
-		told, tolerance time.Duration
-		names           []string
+		charged, tolerance time.Duration
+		names              []string
 	}
 	accounts := map[string]*account{}
 	var order []string // of the first spans, so that a seed always tells the same
@@ -154,7 +154,7 @@ func (p *propertyCheck) blame(property property, who func(Phase, string) string)
 			order = append(order, name)
 		}
 		a := accounts[name]
-		a.told, a.tolerance = a.told+s.Duration(), a.tolerance+s.Error
+		a.charged, a.tolerance = a.charged+s.Duration(), a.tolerance+s.Error
 		for _, merged := range s.MergedWith {
 			a.names = append(a.names, who(merged, s.Container))
 		}
@@ -167,8 +167,8 @@ func (p *propertyCheck) blame(property property, who func(Phase, string) string)
 				truth += s.end.Sub(s.start)
 			}
 		}
-		if a.told > truth+a.tolerance {
-			p.breaks(property, "%s for %s ±%s, in truth %s", name, a.told, a.tolerance, truth)
+		if a.charged > truth+a.tolerance {
+			p.breaks(property, "%s for %s ±%s, in truth %s", name, a.charged, a.tolerance, truth)
 		}
 	}
 }
@@ -194,7 +194,7 @@ func (p *propertyCheck) exact() {
 		length := s.end.Sub(s.start)
 		if len(phases) > 0 && phases[0].Phase == s.phase && phases[0].Container == s.container {
 			if off := phases[0].Duration() - length; off.Abs() > phases[0].Error {
-				p.breaks(lengthsTrue, "%s %s of %s told as %s ±%s", s.phase, s.container, length, phases[0].Duration(),
+				p.breaks(lengthsTrue, "%s %s of %s reported as %s ±%s", s.phase, s.container, length, phases[0].Duration(),
 					phases[0].Error)
 			}
 			phases = phases[1:]
@@ -207,11 +207,11 @@ func (p *propertyCheck) exact() {
 		if len(phases) > 0 {
 			got = fmt.Sprintf("%s %s from %s", phases[0].Phase, phases[0].Container, since(phases[0].StartAt))
 		}
-		p.breaks(namesTrue, "%s %s from %s, told %s", s.phase, s.container, since(s.start), got)
+		p.breaks(namesTrue, "%s %s from %s, got %s", s.phase, s.container, since(s.start), got)
 		return
 	}
 	if len(phases) > 0 {
-		p.breaks(namesTrue, "nothing after %s, told %s", since(phases[0].StartAt), phases[0].Phase)
+		p.breaks(namesTrue, "nothing after %s, got %s", since(phases[0].StartAt), phases[0].Phase)
 	}
 }
 
@@ -247,7 +247,7 @@ func (p *propertyCheck) notReported(m trueMark) bool {
 	case MarkPullStarted:
 		return failed || restarted || p.wording == 0
 	case MarkPullResolved:
-		// the kubelet's lengths tell more; and which of several pulls the manifest came with, nobody tells
+		// The kubelet's lengths tell more; and which of several pulls the manifest came with, nobody tells.
 		image := p.images[p.imageOf(m.container)]
 		shared := slices.ContainsFunc(p.containers,
 			func(c *simulatedContainer) bool { return c.Name != m.container && c.Image == p.imageOf(m.container) })
@@ -280,7 +280,7 @@ func (p *propertyCheck) summary() string {
 		fmt.Fprintf(&out, "true %s-%s %s %s\n", since(s.start), since(s.end), s.phase, s.container)
 	}
 	for _, s := range p.got.Phases {
-		fmt.Fprintf(&out, "told %s-%s ±%.9f %s %s %v\n", since(s.StartAt), since(s.EndAt), s.Error.Seconds(), s.Phase,
+		fmt.Fprintf(&out, "got   %s-%s ±%.9f %s %s %v\n", since(s.StartAt), since(s.EndAt), s.Error.Seconds(), s.Phase,
 			s.Container, s.MergedWith)
 	}
 	return out.String()

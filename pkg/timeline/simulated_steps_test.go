@@ -11,7 +11,7 @@ import (
 // probe decides when a running container will be started and ready. The kubelet sees a run up to a second late.
 func (l *simulatedPod) probe(c *simulatedContainer) {
 	at := l.now.Add(l.length(time.Millisecond, time.Second))
-	told := func(m Mark) bool {
+	reached := func(m Mark) bool {
 		alive := c.attempt >= c.crashes || at.Before(c.endsAt)
 		if alive {
 			l.mark(trueMark{m, c.Name, c.attempt}, at)
@@ -21,13 +21,13 @@ func (l *simulatedPod) probe(c *simulatedContainer) {
 	if c.StartupProbe {
 		at = at.Add(l.length(100*time.Millisecond, 20*time.Second))
 	}
-	if !told(MarkStarted) {
+	if !reached(MarkStarted) {
 		return
 	}
 	if c.ReadinessProbe {
 		at = at.Add(l.length(100*time.Millisecond, 10*time.Second))
 	}
-	told(MarkContainerReady)
+	reached(MarkContainerReady)
 }
 
 // becomeReady waits for the container that becomes ready last, and for the gates.

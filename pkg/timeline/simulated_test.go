@@ -47,11 +47,11 @@ func someLoss(random *rand.Rand) loss {
 // of the causes are registries charged with a back-off: a failed attempt had brought the manifest, and the status
 // that reported its failure was lost.
 var openCells = map[string]map[property]int{
-	// a try that took long before its sandbox failed is unattributed
+	// A try that took long before its sandbox failed is unattributed.
 	"all":       {noOvercharge: 1, namesTrue: 1, lengthsTrue: 1},
 	"some":      {markHeld: 1, noOvercharge: 20, noCauseOvercharge: 3},
 	"no Events": {noOvercharge: 20, noCauseOvercharge: 4},
-	// a second run's pull is taken for the first one's
+	// A second run's pull is taken for the first one's.
 	"no runtime": {markHeld: 1, noOvercharge: 46, noCauseOvercharge: 2},
 	"pods only":  {noOvercharge: 9, noCauseOvercharge: 1},
 }

@@ -120,12 +120,12 @@ func (f containersTruth) observed(random *rand.Rand, grace time.Duration) (all [
 	return append(all, PodGone{UID: "uid-1", ArrivedAt: late(f.gone), Live: random.IntN(5) > 0})
 }
 
-// TestErrorsOfEndsOfFamiliesHoldTheTruth invents terminations of pods with several containers and compares every
+// TestErrorsOfEndsWithContainersHoldTheTruth invents terminations of pods with several containers and compares every
 // duration, and how each container ended, with what happened.
-func TestErrorsOfEndsOfFamiliesHoldTheTruth(t *testing.T) {
+func TestErrorsOfEndsWithContainersHoldTheTruth(t *testing.T) {
 	const grace = 10 * time.Second
 	random := rand.New(rand.NewPCG(7, 8))
-	named, told := 0, 0
+	named, timed := 0, 0
 	for n := range 5000 {
 		truth := randomContainers(random, grace)
 		observations := truth.observed(random, grace)
@@ -148,10 +148,10 @@ func TestErrorsOfEndsOfFamiliesHoldTheTruth(t *testing.T) {
 				want = HowKilled
 			}
 			if m.never || s.How != want && s.How != HowUnknown {
-				t.Errorf("end %d: %s is told as %s, was %+v; %+v", n, s.Container, s.How, m, observations)
+				t.Errorf("end %d: %s is reported as %s, was %+v; %+v", n, s.Container, s.How, m, observations)
 			}
 			if s.Timed {
-				told++
+				timed++
 				within("used of "+s.Container, s.Used, m.finished.Sub(truth.begun), s.Error)
 			}
 		}
@@ -185,7 +185,7 @@ func TestErrorsOfEndsOfFamiliesHoldTheTruth(t *testing.T) {
 			break
 		}
 	}
-	if named < 5000 || told < 5000 {
-		t.Errorf("only %d phases of one name, %d stops with a length: the test says little", named, told)
+	if named < 5000 || timed < 5000 {
+		t.Errorf("only %d phases of one name, %d stops with a length: the test says little", named, timed)
 	}
 }

@@ -52,7 +52,7 @@ func (f *terminationFold) request() bound {
 		b.origins = origins(0).with(originArrival)
 	}
 	if !f.learnedLive && f.grace == 0 && f.observedAt != 0 {
-		// the kubelet has released the object, which moved the timestamp
+		// The kubelet has released the object, which moved the timestamp.
 		b.earliest, b.notBefore = min(b.earliest, f.created), b.earliest
 	}
 	if f.learnedAt <= b.latest+liveSlack {

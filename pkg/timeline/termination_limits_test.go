@@ -30,7 +30,7 @@ func TestEndOfMoreContainersThanAreFollowed(t *testing.T) {
 	end := e.Termination(at(42), Skew{})
 	checkEnd(t, end)
 	if len(e.stops) != maxStops || len(end.Stops) != maxStops {
-		t.Errorf("%d are followed, %d told, want %d", len(e.stops), len(end.Stops), maxStops)
+		t.Errorf("%d are followed, %d reported, want %d", len(e.stops), len(end.Stops), maxStops)
 	}
 	if !slices.ContainsFunc(end.Missing, func(m string) bool { return strings.HasPrefix(m, "stopped/more than") }) {
 		t.Errorf("missing %q", end.Missing)

@@ -6,7 +6,7 @@ import (
 )
 
 // The runtime is asked often while a change is likely, and seldom about a stuck pod.
-func TestHowOftenAnEndIsAskedAbout(t *testing.T) {
+func TestAskEvery(t *testing.T) {
 	const grace = 5 * time.Minute
 	heard := base.Add(10 * time.Second)
 	e := NewEnding(PodSeen{ArrivedAt: heard, Live: true,

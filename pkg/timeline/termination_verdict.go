@@ -32,7 +32,7 @@ func (t Termination) Verdict() string {
 		named = append(named, bad.text)
 	}
 	parts := slices.DeleteFunc(slices.Clone(t.Phases), func(s Span) bool {
-		// less would print as 0.0 s
+		// Less would print as 0.0 s.
 		return s.Duration() < 50*time.Millisecond || bad.container != "" && s.Container == bad.container
 	})
 	slices.SortStableFunc(parts, func(a, b Span) int { return cmp.Compare(b.Duration(), a.Duration()) })
