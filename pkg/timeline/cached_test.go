@@ -54,13 +54,13 @@ func checkCached(
 		for range random.IntN(4) {
 			switch random.IntN(8) {
 			case 0:
-				now = now.Add(-time.Duration(random.Int64N(int64(time.Second)))) // a clock that is put back
+				now = now.Add(-time.Duration(random.Int64N(int64(time.Second)))) // a clock that is set back
 			case 1:
 				now = now.Add(eventGrace - time.Second)
 			case 2:
 				skew = skews[random.IntN(len(skews))]
 			case 3: // again at the same instant
-			case 4: // of a moment that may be yet to come; most of these Events date nothing
+			case 4: // possibly in the future; most of these Events date nothing
 				reason := "Unhealthy"
 				if random.IntN(8) == 0 {
 					reason = "FailedMount"
@@ -85,7 +85,7 @@ func checkCached(
 			if !reflect.DeepEqual(got, want) {
 				t.Fatalf("%s: after %d observations at %s: cached\n%+v\nfolded\n%+v", name, i, now, got, want)
 			}
-			for k := range got.Pulls { // as who completes it does
+			for k := range got.Pulls { // as a caller that completes it does
 				got.Pulls[k].Outcome, got.Pulls[k].BlockedBy = "changed", &Blocker{}
 			}
 			for k := range got.Phases {

@@ -24,7 +24,7 @@ func TestPressureLog(t *testing.T) {
 	for _, c := range []struct {
 		what       string
 		start, end int
-		want       float64 // of io; negative where it is not known
+		want       float64 // of io; negative if unknown
 	}{
 		{"before the stall", 0, 1000, 0},
 		{"the stall, between samples", 1100, 2900, 0.8},

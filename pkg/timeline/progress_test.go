@@ -11,7 +11,7 @@ func TestInitializedAt(t *testing.T) {
 	const taken = "1.200 pod scheduled@1\n2.300 pod acknowledged@2\n"
 	for name, test := range map[string]struct {
 		script           string
-		earliest, latest time.Duration // zero when it is not known
+		earliest, latest time.Duration // zero if unknown
 	}{
 		"nothing before": {"spec main app base\n" + taken, 2 * time.Second, 2300 * time.Millisecond},
 		"init container": {

@@ -66,7 +66,7 @@ func TestQueueByEvidence(t *testing.T) {
 			pulls: map[string]nodePull{"a": {0, 0.1, 10}, "b": {1, 10, 12}}, me: nodePull{2, 12, 13},
 			blocker: "a", ahead: 2,
 		},
-		"one after the other, the second failed": { // it began when the first one was over
+		"one after the other, the second failed": { // it began when the first one ended
 			pulls: map[string]nodePull{"a": {0, 0.1, 10}, "b": {1, 0, 30}}, me: nodePull{2, 30, 31},
 			blocker: "b", ahead: 2,
 		},
@@ -78,12 +78,12 @@ func TestQueueByEvidence(t *testing.T) {
 			pulls: map[string]nodePull{"a": {0, 0.01, 8}, "b": {1, 1.01, 12}}, me: nodePull{7.5, 9, 13},
 			beside: 1,
 		},
-		"all at once, one that failed and one that goes on": { // both ran from when they were asked for: no pull ever waited
+		"all at once, one that failed and one that goes on": { // both ran from their request: no pull ever waited
 			pulls:  map[string]nodePull{"a": {0, 0.01, 10}, "b": {1, 1.01, 12}, "c": {1, 0, 9}, "d": {3, 0, 0}},
 			me:     nodePull{2, 2.01, 13},
 			beside: 4,
 		},
-		"one after the other, but not for certain": { // nothing waited for long: nothing is known of how the node pulls
+		"one after the other, but not for certain": { // nothing waited for long, so how the node pulls is unknown
 			pulls: map[string]nodePull{"a": {0, 0.1, 3}}, me: nodePull{2.5, 3, 4},
 		},
 		"two at once": { // both were before it; one of them goes on beside it

@@ -27,7 +27,7 @@ func TestEventsAreWantedWithoutTheRuntime(t *testing.T) {
 	sandbox := RuntimeSeen{UID: "u", AskedAt: second(0.1), ArrivedAt: second(0.2),
 		Sandboxes: []Sandbox{{ID: "s", Ready: true, CreatedAt: second(0.1)}}}
 	for name, test := range map[string]struct {
-		resumedAt    float64 // zero for an agent that has been there all along
+		resumedAt    float64 // zero for an agent that ran all the time
 		observations []Observation
 		at           float64
 		want         bool

@@ -13,15 +13,15 @@ import (
 type simulatedPod struct {
 	random *rand.Rand
 	now    time.Time
-	from   time.Time // where the stretch under way began
+	from   time.Time // where the current stretch began
 	held   time.Time // the kubelet writes an Event until then and cannot end its next step before
 
 	pod        Pod // the spec
 	containers []*simulatedContainer
 	crashing   []*simulatedContainer // those whose run will end by itself
 	images     map[string]*storedImage
-	wording    int  // how this kubelet words the lengths of a pull
-	stamped    bool // the runtime tells all stamps of a sandbox (containerd 2)
+	wording    int  // the format of the durations of a pull in this kubelet
+	stamped    bool // the runtime has all timestamps of a sandbox (containerd 2)
 
 	marks  map[trueMark]time.Time
 	truth  []stretch // the phases, by the definition in docs/architecture.md
@@ -47,8 +47,8 @@ type stretch struct {
 // simulatedContainer is one container of a simulated pod: what will go wrong, and how far it has come.
 type simulatedContainer struct {
 	Container
-	pullFailures int // attempts to pull that fail first
-	crashes      int // runs that fail first
+	pullFailures int // failed pulls before the first success
+	crashes      int // failed runs before the first success
 	pulls        int // attempts to pull so far, of all runs
 	attempt      int // the run
 	done         bool
@@ -115,7 +115,7 @@ func (l *simulatedPod) draw() {
 		CreatedAt: l.now.Truncate(time.Second), Phase: "Pending", ReadinessGates: l.chance(0.2)}
 	for i := range 4 {
 		s := &storedImage{present: l.chance(0.5)}
-		if l.chance(0.15) { // another pod pulls it meanwhile, or later
+		if l.chance(0.15) { // another pod pulls it in the meantime, or later
 			ends := l.now.Add(l.length(time.Second, 60*time.Second))
 			s.pull(ends)
 			s.resolve(ends.Add(-anyPart(ends, time.Second)))

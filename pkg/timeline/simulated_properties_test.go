@@ -17,15 +17,15 @@ const (
 	noConflict property = "no conflict" // sources that tell the truth do not contradict each other
 	markHeld   property = "mark held"   // the interval of every mark holds its true instant
 	totalHeld  property = "total held"  // the total is within its error
-	// no phase of no container is charged with more than was its, beyond the errors
+	// no phase of a container is charged with more than its time, beyond the errors
 	noOvercharge      property = "nobody blamed"
-	noCauseOvercharge property = "cause in bound" // nor any cause; the kubelet and runtime, who merge, are one
+	noCauseOvercharge property = "cause in bound" // nor any cause; the kubelet and the runtime count as one
 	// No image is called present that the kubelet pulled, nor got that it found.
 	outcomeTrue property = "outcome true"
 	lossTrue    property = "loss true" // no Event is called lost that the kubelet never made
 	// If nothing was lost:
-	namesTrue   property = "names true"   // the phases are the true ones, but for what is merged by definition
-	lengthsTrue property = "lengths true" // each is as long as in truth, within its error
+	namesTrue   property = "names true"   // the phases are the true ones, except those merged by definition
+	lengthsTrue property = "lengths true" // each has its true duration, within its error
 )
 
 var properties = []property{noConflict, markHeld, totalHeld, noOvercharge, noCauseOvercharge, outcomeTrue, lossTrue,
@@ -143,7 +143,7 @@ func (p *propertyCheck) blame(property property, who func(Phase, string) string)
 		names              []string
 	}
 	accounts := map[string]*account{}
-	var order []string // of the first spans, so that a seed always tells the same
+	var order []string // of the first spans, so that a seed always gives the same result
 	for _, s := range p.got.Phases {
 		if s.Phase == PhaseUnattributed {
 			continue
@@ -247,7 +247,7 @@ func (p *propertyCheck) notReported(m trueMark) bool {
 	case MarkPullStarted:
 		return failed || restarted || p.wording == 0
 	case MarkPullResolved:
-		// The kubelet's lengths tell more; and which of several pulls the manifest came with, nobody tells.
+		// The kubelet's durations are more exact, and it is unknown with which of several pulls the manifest came.
 		image := p.images[p.imageOf(m.container)]
 		shared := slices.ContainsFunc(p.containers,
 			func(c *simulatedContainer) bool { return c.Name != m.container && c.Image == p.imageOf(m.container) })

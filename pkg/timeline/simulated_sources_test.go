@@ -13,7 +13,7 @@ import (
 // are truncated, runs are seen late, and losses are lost.
 type simulatedSources struct {
 	*simulatedPod
-	random *rand.Rand // not the life's: the same life can be seen in many ways
+	random *rand.Rand // not the pod's: the same pod can be seen in many ways
 	loss   loss
 }
 
@@ -22,8 +22,8 @@ type loss struct {
 	events   float64 // the part of Events that never arrive
 	statuses float64 // the part of pod objects, but for the last
 	answers  float64 // the part of the runtime's answers
-	blind    bool    // the pod watch is away for a while and then lists
-	late     bool    // the Event watch opens late, and says so
+	blind    bool    // the pod watch is lost for a while and then lists
+	late     bool    // the Event watch opens late, and reports that
 	shuffled bool    // observations come in any order, some twice
 	forgets  bool    // the runtime keeps two runs a container
 }
@@ -322,7 +322,7 @@ func (w *simulatedSources) eventObservations(seenAt time.Time) []Observation {
 	if complete {
 		all = append(all, EventsWatched{UID: w.pod.UID, ArrivedAt: openedAt.Add(2 * time.Millisecond), OpenedAt: openedAt})
 	}
-	slices.SortStableFunc(all, func(a, b Observation) int { // a map's order is any
+	slices.SortStableFunc(all, func(a, b Observation) int { // the order of a map is random
 		return cmp.Or(arrivedAt(a).Compare(arrivedAt(b)), cmp.Compare(fmt.Sprint(a), fmt.Sprint(b)))
 	})
 	return all

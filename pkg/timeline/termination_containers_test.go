@@ -14,7 +14,7 @@ type containersTruth struct {
 
 type containerTruth struct {
 	Container
-	never    bool // its image is not to be had
+	never    bool // its image cannot be pulled
 	finished time.Time
 	code     int
 }

@@ -43,7 +43,7 @@ func TestVerdict(t *testing.T) {
 			State: StateDeleted, Total: 9 * time.Second,
 			Phases: []Span{span(PhaseFailedRun, "app", 3*s), span(PhaseSandbox, "", s/100), span(PhaseFailedRun, "app", 5*s)},
 		},
-		"5.0 s to ready: 5.0 s until the last container was ready; ±0.0 s": { // which one that was is not known
+		"5.0 s to ready: 5.0 s until the last container was ready; ±0.0 s": { // which one is unknown
 			State: StateReady, Total: 5 * time.Second, Phases: []Span{span(PhaseReadinessProbe, "", 5*time.Second)},
 		},
 		"6.0 s to ready: 4.0 s unpacking while io pressure was 80 %, 2.0 s waiting for the scheduler; ±0.0 s": {
