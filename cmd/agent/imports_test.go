@@ -75,7 +75,7 @@ var importRules = []struct {
 func TestImportsPointInwards(t *testing.T) {
 	for _, rule := range importRules {
 		files := 0
-		for path, file := range sources(t, filepath.Join("../..", rule.pkg)) {
+		for path, file := range sourceFiles(t, filepath.Join("../..", rule.pkg)) {
 			files++
 			for _, spec := range file.Imports {
 				name, _ := strconv.Unquote(spec.Path.Value)
@@ -98,7 +98,7 @@ func TestCoreReadsNoClock(t *testing.T) {
 	clock := map[string]bool{"Now": true, "Since": true, "Until": true, "Sleep": true, "After": true, "AfterFunc": true,
 		"Tick": true, "NewTimer": true, "NewTicker": true}
 	for _, pkg := range []string{"pkg/timeline", "pkg/imagepull"} {
-		for path, file := range sources(t, filepath.Join("../..", pkg)) {
+		for path, file := range sourceFiles(t, filepath.Join("../..", pkg)) {
 			ast.Inspect(file, func(n ast.Node) bool {
 				if s, ok := n.(*ast.SelectorExpr); ok {
 					if x, ok := s.X.(*ast.Ident); ok && x.Name == "time" && clock[s.Sel.Name] {
@@ -111,8 +111,8 @@ func TestCoreReadsNoClock(t *testing.T) {
 	}
 }
 
-// sources parses the package's files, tests and packages of fakes left out.
-func sources(t *testing.T, dir string) map[string]*ast.File {
+// sourceFiles parses the package's files, tests and packages of fakes left out.
+func sourceFiles(t *testing.T, dir string) map[string]*ast.File {
 	t.Helper()
 	files := map[string]*ast.File{}
 	err := filepath.WalkDir(dir, func(path string, entry fs.DirEntry, err error) error {
@@ -153,7 +153,7 @@ func TestArchitectureListsEveryPackage(t *testing.T) {
 			if fake {
 				return fs.SkipDir
 			}
-			if files := sources(t, path); len(files) > 0 {
+			if files := sourceFiles(t, path); len(files) > 0 {
 				found = append(found, strings.TrimPrefix(filepath.ToSlash(path), "../../"))
 			}
 			return nil

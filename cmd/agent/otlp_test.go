@@ -182,8 +182,8 @@ func TestAgentRefusesVariablesThatItCannotUse(t *testing.T) {
 
 // Without an endpoint there is nothing of it.
 func TestAgentWithoutACollector(t *testing.T) {
-	traces, err := newTraces(t.Context(), config{}, thisBuild(), nil, nil, nil, nil)
-	push, err2 := newMetricsPush(t.Context(), config{}, thisBuild(), nil, nil, nil)
+	traces, err := newTraces(t.Context(), deps{}, nil)
+	push, err2 := newMetricsPush(t.Context(), deps{})
 	if traces != nil || push != nil || err != nil || err2 != nil {
 		t.Errorf("made %v and %v, %v, %v", traces, push, err, err2)
 	}

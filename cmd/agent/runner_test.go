@@ -35,22 +35,24 @@ func until(name string, takes time.Duration, ended *endings) func(context.Contex
 	}
 }
 
+// threeStages are the stages of these tests: first stops first.
+func threeStages() []stageInfo {
+	return []stageInfo{{"first", time.Second}, {"second", time.Second}, {"third", time.Second}}
+}
+
 func TestStagesStopInOrder(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var ended endings
-		s := newStages(zap.NewNop())
-		first := s.add("first", time.Second)
-		second := s.add("second", time.Second)
-		third := s.add("third", time.Second)
-		third.start("c", until("c", 0, &ended))
-		second.start("b", until("b", 500*time.Millisecond, &ended))
-		first.start("a2", until("a2", 700*time.Millisecond, &ended))
-		first.start("a1", until("a1", 300*time.Millisecond, &ended))
-
 		ctx, stop := context.WithCancel(t.Context())
 		time.AfterFunc(time.Hour, stop)
 		began := time.Now()
-		if err := s.wait(ctx); err != nil {
+		err := runAll(ctx, zap.NewNop(), threeStages(), []component{
+			{"c", 2, until("c", 0, &ended)},
+			{"a2", 0, until("a2", 700*time.Millisecond, &ended)},
+			{"b", 1, until("b", 500*time.Millisecond, &ended)},
+			{"a1", 0, until("a1", 300*time.Millisecond, &ended)},
+		})
+		if err != nil {
 			t.Error(err)
 		}
 		if want := []string{"a1", "a2", "b", "c"}; !slices.Equal(ended.names, want) {
@@ -65,13 +67,11 @@ func TestStagesStopInOrder(t *testing.T) {
 func TestAFailedPartStopsTheOthersInOrder(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var ended endings
-		s := newStages(zap.NewNop())
-		first := s.add("first", time.Second)
-		second := s.add("second", time.Second)
-		first.start("a", until("a", 100*time.Millisecond, &ended))
-		second.start("b", func(context.Context) error { return errors.New("broke") })
-		second.start("c", until("c", 0, &ended))
-		err := s.wait(t.Context())
+		err := runAll(t.Context(), zap.NewNop(), threeStages(), []component{
+			{"a", 0, until("a", 100*time.Millisecond, &ended)},
+			{"b", 1, func(context.Context) error { return errors.New("broke") }},
+			{"c", 1, until("c", 0, &ended)},
+		})
 		if err == nil || err.Error() != "b: broke" {
 			t.Errorf("got %v, want b: broke", err)
 		}
@@ -83,9 +83,10 @@ func TestAFailedPartStopsTheOthersInOrder(t *testing.T) {
 
 func TestAPartThatEndsByItselfHasFailed(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s := newStages(zap.NewNop())
-		s.add("only", time.Second).start("a", func(context.Context) error { return nil })
-		if err := s.wait(t.Context()); err == nil || err.Error() != "a: ended by itself" {
+		err := runAll(t.Context(), zap.NewNop(), threeStages(), []component{
+			{"a", 1, func(context.Context) error { return nil }},
+		})
+		if err == nil || err.Error() != "a: ended by itself" {
 			t.Errorf("got %v", err)
 		}
 	})
@@ -95,16 +96,16 @@ func TestAStuckStageIsLeftBehind(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var ended endings
 		release := make(chan struct{})
-		s := newStages(zap.NewNop())
-		s.add("first", time.Second).start("a", func(context.Context) error {
-			<-release
-			return nil
-		})
-		s.add("second", time.Second).start("b", until("b", 0, &ended))
 		ctx, stop := context.WithCancel(t.Context())
 		stop()
 		began := time.Now()
-		err := s.wait(ctx)
+		err := runAll(ctx, zap.NewNop(), threeStages(), []component{
+			{"a", 0, func(context.Context) error {
+				<-release
+				return nil
+			}},
+			{"b", 1, until("b", 0, &ended)},
+		})
 		if err == nil || !strings.Contains(err.Error(), "first: did not stop within 1s") {
 			t.Errorf("got %v", err)
 		}
@@ -116,7 +117,11 @@ func TestAStuckStageIsLeftBehind(t *testing.T) {
 }
 
 func TestTheStagesFitIntoTheTimeToStop(t *testing.T) {
-	if all := sourcesLimit + reconcileLimit + sinksLimit + restLimit; all >= 5*time.Second {
+	all := time.Duration(0)
+	for _, s := range agentStages() {
+		all += s.limit
+	}
+	if all >= 5*time.Second {
 		t.Errorf("the stages may take %s, the agent must end within 5 s", all)
 	}
 }
