@@ -16,6 +16,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/podlapse/podlapse/internal/cli"
 	"github.com/podlapse/podlapse/pkg/cri/critest"
 	"github.com/podlapse/podlapse/pkg/export"
 	"github.com/podlapse/podlapse/pkg/export/exporttest"
@@ -230,7 +231,7 @@ func TestAgentEndsWhenNobodyReadsItsRecords(t *testing.T) {
 	if !strings.Contains(reason, "standard output") || !strings.Contains(reason, "broken pipe") {
 		t.Errorf("the agent says %q", reason)
 	}
-	if state := agent.wait(); state.ExitCode() != exitFailed {
+	if state := agent.wait(); state.ExitCode() != cli.ExitFailed {
 		t.Errorf("ended with %s", state)
 	}
 }
@@ -271,7 +272,7 @@ func TestAgentDoesNotWaitForAStuckReader(t *testing.T) {
 	agent := startStuck(t)
 	began := time.Now()
 	reason := fmt.Sprint(agent.await("agent failed")["error"])
-	if state, took := agent.wait(), time.Since(began); state.ExitCode() != exitFailed || took > 5*time.Second {
+	if state, took := agent.wait(), time.Since(began); state.ExitCode() != cli.ExitFailed || took > 5*time.Second {
 		t.Errorf("ended after %s with %s", took, state)
 	}
 	if !strings.Contains(reason, "sinks: did not stop within") {
@@ -285,7 +286,7 @@ func TestASecondSignalEndsTheAgentAtOnce(t *testing.T) {
 	var last string
 	for last = range agent.logs { // ends with the process
 	}
-	if state := agent.wait(); state.ExitCode() != exitFailed || !strings.Contains(last, "a second signal") {
+	if state := agent.wait(); state.ExitCode() != cli.ExitFailed || !strings.Contains(last, "a second signal") {
 		t.Errorf("ended with %s after saying %s", state, last)
 	}
 }
@@ -296,15 +297,15 @@ func TestAgentThatCannotStart(t *testing.T) {
 	for name, test := range map[string]struct {
 		flags []string
 		want  []string
-		exit  int // exitFailed unless given
+		exit  int // cli.ExitFailed unless given
 	}{
 		"no kubeconfig": {
-			[]string{"--kubeconfig", "/does/not/exist"}, []string{"--kubeconfig", "/does/not/exist"}, exitUsage,
+			[]string{"--kubeconfig", "/does/not/exist"}, []string{"--kubeconfig", "/does/not/exist"}, cli.ExitUsage,
 		},
 		"a kubeconfig that is none": {
-			[]string{"--kubeconfig", "/proc/self/cmdline"}, []string{"--kubeconfig"}, exitUsage,
+			[]string{"--kubeconfig", "/proc/self/cmdline"}, []string{"--kubeconfig"}, cli.ExitUsage,
 		},
-		"outside a cluster": {nil, []string{"--kubeconfig", "in-cluster"}, exitUsage},
+		"outside a cluster": {nil, []string{"--kubeconfig", "in-cluster"}, cli.ExitUsage},
 		"no place for a recording": {
 			[]string{"--kubeconfig", kubeconfig(t, "http://"+nobody(t)), "--record-observations", "/does/not/exist"},
 			[]string{"--record-observations", "/does/not/exist"}, 0,
@@ -331,7 +332,7 @@ func TestAgentThatCannotStart(t *testing.T) {
 		command.Env = agentEnvironment()
 		output, err := command.CombinedOutput()
 		var exit *exec.ExitError
-		if want := cmp.Or(test.exit, exitFailed); !errors.As(err, &exit) || exit.ExitCode() != want {
+		if want := cmp.Or(test.exit, cli.ExitFailed); !errors.As(err, &exit) || exit.ExitCode() != want {
 			t.Errorf("%s: ended with %v, want exit %d", name, err, want)
 		}
 		for _, want := range test.want {

@@ -14,6 +14,7 @@ import (
 	"go.uber.org/zap"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/podlapse/podlapse/internal/cli"
 	"github.com/podlapse/podlapse/internal/state"
 	"github.com/podlapse/podlapse/pkg/cri/critest"
 	"github.com/podlapse/podlapse/pkg/podwatch/podwatchtest"
@@ -56,49 +57,49 @@ func TestCheck(t *testing.T) {
 		"node impersonation": {allow: asNode, flags: "--impersonate-node", want: []string{
 			"ok       pods ", "ok       limit          node impersonation applies", "ok       events ", "ok       secrets ",
 		}},
-		"an agent that may impersonate and does not": {allow: asNode, exit: exitFailed, want: []string{
+		"an agent that may impersonate and does not": {allow: asNode, exit: cli.ExitFailed, want: []string{
 			"failed   pods           pods is forbidden", "remedy: allow the ServiceAccount to list and watch pods, or use --impersonate-node=on to limit it",
 			"ok       limit          plain RBAC applies, and another authorizer denies",
 		}},
-		"an agent that wants to impersonate and may not": {allow: plain, flags: "--impersonate-node", exit: exitFailed, want: []string{
+		"an agent that wants to impersonate and may not": {allow: plain, flags: "--impersonate-node", exit: cli.ExitFailed, want: []string{
 			"failed   pods           nodes is forbidden", "remedy: allow the ServiceAccount impersonate:associated-node",
 			"failed   limit          plain RBAC applies: the agent can read the pods of every node under its own name",
 		}},
 		"both rules": {
-			allow: func(a podwatchtest.Attempt) bool { return plain(a) || asNode(a) }, flags: "--impersonate-node", exit: exitFailed,
+			allow: func(a podwatchtest.Attempt) bool { return plain(a) || asNode(a) }, flags: "--impersonate-node", exit: cli.ExitFailed,
 			want: []string{"ok       pods ", "failed   limit          plain RBAC applies", "remedy: remove all verbs on pods"},
 		},
 		"nodes that may read all pods": {
 			allow: func(a podwatchtest.Attempt) bool {
 				return asNode(a) || a.User == "system:node:node-a" && a.Resource == "pods"
 			},
-			flags: "--impersonate-node", exit: exitFailed,
+			flags: "--impersonate-node", exit: cli.ExitFailed,
 			want: []string{"failed   limit          as the node, the agent can read pods of all nodes", "--authorization-mode=Node,RBAC"},
 		},
 		"nodes that may read any node's pods": {
 			allow: func(a podwatchtest.Attempt) bool {
 				return asNode(a) || a.User == "system:node:node-a" && a.Resource == "pods" && a.Selector != ""
 			},
-			flags: "--impersonate-node", exit: exitFailed, want: []string{"failed   limit          as the node, the agent can read another node's pods"},
+			flags: "--impersonate-node", exit: cli.ExitFailed, want: []string{"failed   limit          as the node, the agent can read another node's pods"},
 		},
 		"nodes that may read secrets": {
 			allow: func(a podwatchtest.Attempt) bool {
 				return asNode(a) || a.Resource == "secrets" && (a.User != podwatchtest.Agent || strings.HasPrefix(a.Verb, "impersonate-on:"))
 			},
-			flags: "--impersonate-node", exit: exitFailed, want: []string{"failed   limit          as the node, the agent can read secrets"},
+			flags: "--impersonate-node", exit: cli.ExitFailed, want: []string{"failed   limit          as the node, the agent can read secrets"},
 		},
-		"far too much": {allow: nil, exit: exitFailed, want: []string{
+		"far too much": {allow: nil, exit: cli.ExitFailed, want: []string{
 			"failed   secrets        the agent can read secrets", "remedy: give the agent its own ServiceAccount",
 		}},
 		"no Events": {
-			allow: func(a podwatchtest.Attempt) bool { return plain(a) && a.Resource != "events" }, exit: exitFailed,
+			allow: func(a podwatchtest.Attempt) bool { return plain(a) && a.Resource != "events" }, exit: cli.ExitFailed,
 			want: []string{"failed   events         RBAC does not allow the verb watch on events", "--events=off"},
 		},
 		"Events that are off": {
 			allow: func(a podwatchtest.Attempt) bool { return plain(a) && a.Resource != "events" }, flags: "--events=off",
 			want: []string{"off      events "},
 		},
-		"no reviews": {allow: plain, flags: "--web-auth=kubernetes", exit: exitFailed, want: []string{
+		"no reviews": {allow: plain, flags: "--web-auth=kubernetes", exit: cli.ExitFailed, want: []string{
 			"failed   web auth       RBAC does not allow the verb create on tokenreviews", "system:auth-delegator",
 		}},
 		"reviews": {
@@ -106,11 +107,11 @@ func TestCheck(t *testing.T) {
 			want: []string{"ok       web auth ", "ok       web pods       readable by clients that the API server allows", "ok       web metrics    readable by clients that the API server allows"},
 		},
 		"an agent that annotates and may not": {
-			allow: func(a podwatchtest.Attempt) bool { return plain(a) && a.Verb != "patch" }, flags: "--annotate", exit: exitFailed,
+			allow: func(a podwatchtest.Attempt) bool { return plain(a) && a.Verb != "patch" }, flags: "--annotate", exit: cli.ExitFailed,
 			want: []string{"failed   annotations    RBAC does not allow the verb patch on pods", "install the component annotate"},
 		},
 		"an agent that annotates before Kubernetes 1.30": {
-			prepare: (*podwatchtest.Server).WithoutPolicies, allow: plain, flags: "--annotate", exit: exitFailed,
+			prepare: (*podwatchtest.Server).WithoutPolicies, allow: plain, flags: "--annotate", exit: cli.ExitFailed,
 			want: []string{"failed   annotations    can patch pods, but the API server does not support ValidatingAdmissionPolicy", "remedy: use Kubernetes 1.30"},
 		},
 		"an agent that annotates": {allow: plain, flags: "--annotate", want: []string{"ok       annotations    can patch pods"}},
@@ -118,28 +119,28 @@ func TestCheck(t *testing.T) {
 			prepare: func(s *podwatchtest.Server) {
 				s.Refuse(http.StatusUnauthorized, metav1.StatusReasonUnauthorized, "Unauthorized")
 			},
-			exit: exitFailed, want: []string{"failed   api server ", "remedy: the API server rejects the agent's token", "skipped  pods"},
+			exit: cli.ExitFailed, want: []string{"failed   api server ", "remedy: the API server rejects the agent's token", "skipped  pods"},
 		},
 		"a clock that is behind": {
-			prepare: func(s *podwatchtest.Server) { s.Ahead(-3 * time.Second) }, allow: plain, exit: exitFailed,
+			prepare: func(s *podwatchtest.Server) { s.Ahead(-3 * time.Second) }, allow: plain, exit: cli.ExitFailed,
 			want: []string{"failed   clocks         the API server's clock is -", "remedy: synchronize the clocks"},
 		},
 		"a clock that is ahead": {
-			prepare: func(s *podwatchtest.Server) { s.Ahead(3 * time.Second) }, allow: plain, exit: exitFailed,
+			prepare: func(s *podwatchtest.Server) { s.Ahead(3 * time.Second) }, allow: plain, exit: cli.ExitFailed,
 			want: []string{"failed   clocks         the API server's clock is ", "remedy: synchronize the clocks"},
 		},
 		"clocks that are nearly right": {
 			prepare: func(s *podwatchtest.Server) { s.Ahead(400 * time.Millisecond) }, allow: plain, want: []string{"ok       clocks "},
 		},
 		"pods that can be listed alone": {
-			allow: func(a podwatchtest.Attempt) bool { return plain(a) && (a.Resource != "pods" || a.Verb != "watch") }, exit: exitFailed,
+			allow: func(a podwatchtest.Attempt) bool { return plain(a) && (a.Resource != "pods" || a.Verb != "watch") }, exit: cli.ExitFailed,
 			want: []string{"failed   pods           pods is forbidden", "cannot watch", "remedy: allow the ServiceAccount to list and watch pods"},
 		},
-		"no runtime": {allow: plain, flags: "--cri-endpoint=unix:///does/not/exist.sock", exit: exitFailed, want: []string{
+		"no runtime": {allow: plain, flags: "--cri-endpoint=unix:///does/not/exist.sock", exit: cli.ExitFailed, want: []string{
 			"failed   runtime        /does/not/exist.sock: ", "remedy: mount the directory",
 		}},
 		"a runtime that is off": {allow: plain, flags: "--cri-endpoint=off", want: []string{"off      runtime "}},
-		"no place for state": {allow: plain, flags: "--state-dir=/proc", exit: exitFailed, want: []string{
+		"no place for state": {allow: plain, flags: "--state-dir=/proc", exit: cli.ExitFailed, want: []string{
 			"failed   state          /proc: ", "remedy: use a directory on a local disk",
 		}},
 	} {
@@ -168,7 +169,7 @@ func TestCheck(t *testing.T) {
 			if failed, remedies := strings.Count("\n"+text, "\nfailed "), strings.Count(text, "remedy: "); failed != remedies {
 				t.Errorf("%d failed and %d remedies:\n%s", failed, remedies, text)
 			}
-			if (exit == exitFailed) != strings.Contains("\n"+text, "\nfailed ") {
+			if (exit == cli.ExitFailed) != strings.Contains("\n"+text, "\nfailed ") {
 				t.Errorf("exit %d of\n%s", exit, text)
 			}
 		})
@@ -260,7 +261,7 @@ func TestCheckWithoutAnAPIServer(t *testing.T) {
 	t.Setenv("KUBERNETES_SERVICE_HOST", "")
 	for _, flags := range [][]string{{"--kubeconfig", kubeconfig(t, "http://"+nobody(t))}, {"--kubeconfig="}} {
 		exit, text := checked(t, append(flags, "--cri-endpoint=off")...)
-		if exit != exitFailed || !strings.HasPrefix(text, "failed   api server ") || !strings.Contains(text, "--kubeconfig") {
+		if exit != cli.ExitFailed || !strings.HasPrefix(text, "failed   api server ") || !strings.Contains(text, "--kubeconfig") {
 			t.Errorf("exit %d\n%s", exit, text)
 		}
 	}

@@ -13,6 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 	"k8s.io/apimachinery/pkg/util/validation"
 
+	"github.com/podlapse/podlapse/internal/flags"
 	"github.com/podlapse/podlapse/internal/web"
 	"github.com/podlapse/podlapse/pkg/cri"
 	"github.com/podlapse/podlapse/pkg/export/otlp"
@@ -101,130 +102,130 @@ const (
 	webAuthKubernetes = "kubernetes"
 )
 
-// settings is the table of the run command's flags.
-func (c *config) settings() []setting {
-	return slices.Concat([]setting{
+// table is the flags of run and check.
+func (c *config) table() flags.Table {
+	return slices.Concat(flags.Table{
 		{
-			flag: "node-name", variable: "NODE_NAME", value: "NAME", required: true,
-			help: "name of the node whose pods the agent watches", set: c.setNodeName,
+			Name: "node-name", Variable: "NODE_NAME", Value: "NAME", Required: true,
+			Help: "name of the node whose pods the agent watches", Set: c.setNodeName,
 		},
 		{
-			flag: "kubeconfig", variable: "KUBECONFIG", value: "FILE",
-			help: "kubeconfig for the API server; if unset, the pod's ServiceAccount",
-			set:  func(value string) error { c.kubeconfig = value; return nil },
+			Name: "kubeconfig", Variable: "KUBECONFIG", Value: "FILE",
+			Help: "kubeconfig for the API server; if unset, the pod's ServiceAccount",
+			Set:  flags.Text(&c.kubeconfig),
 		},
 		{
-			flag: "impersonate-node", variable: "IMPERSONATE_NODE", value: "on|off", def: asNodeOff, alone: asNodeOn,
-			help: "impersonate the node when reading pods, so that the API server returns only pods of this node; " +
+			Name: "impersonate-node", Variable: "IMPERSONATE_NODE", Value: "on|off", Default: asNodeOff, Alone: asNodeOn,
+			Help: "impersonate the node when reading pods, so that the API server returns only pods of this node; " +
 				"requires Kubernetes 1.36 or newer and a ServiceAccount with the verb impersonate:associated-node",
-			set: onOff(&c.asNode, asNodeOn, asNodeOff),
+			Set: flags.OnOff(&c.asNode, asNodeOn, asNodeOff),
 		},
 		{
-			flag: "cri-endpoint", variable: "CONTAINER_RUNTIME_ENDPOINT", value: "auto|off|unix:///PATH", def: "auto",
-			help: "socket of the container runtime; auto tries the usual paths; off uses no runtime", set: c.setCRIEndpoint,
+			Name: "cri-endpoint", Variable: "CONTAINER_RUNTIME_ENDPOINT", Value: "auto|off|unix:///PATH", Default: "auto",
+			Help: "socket of the container runtime; auto tries the usual paths; off uses no runtime", Set: c.setCRIEndpoint,
 		},
 		{
-			flag: "events", variable: "EVENTS", value: "auto|off|cluster", def: eventsAuto,
-			help: "how to watch the kubelet's Events: auto, only for pods that need them; cluster, all with one watch while " +
+			Name: "events", Variable: "EVENTS", Value: "auto|off|cluster", Default: eventsAuto,
+			Help: "how to watch the kubelet's Events: auto, only for pods that need them; cluster, all with one watch while " +
 				"any pod needs them, for small clusters; off, not at all",
-			set: choice(&c.events, eventsAuto, eventsOff, eventsCluster),
+			Set: flags.Choice(&c.events, eventsAuto, eventsOff, eventsCluster),
 		},
 		{
-			flag: "listen-address", variable: "LISTEN_ADDRESS", value: "[HOST]:PORT", def: ":9717",
-			help: "address to serve metrics, health checks and the API on", set: c.setListenAddress,
+			Name: "listen-address", Variable: "LISTEN_ADDRESS", Value: "[HOST]:PORT", Default: ":9717",
+			Help: "address to serve metrics, health checks and the API on", Set: c.setListenAddress,
 		},
-	}, c.webSettings(), []setting{
-		logLevelSetting(&c.logLevel), logFormatSetting(&c.logFormat),
+	}, c.webTable(), flags.Table{
+		logLevelFlag(&c.logLevel), logFormatFlag(&c.logFormat),
 		{
-			flag: "records", variable: "RECORDS", value: "timeline|transition|both|none", def: recordsTimeline,
-			help: "JSON lines to write to standard output for each completed start-up: timeline, its timeline; transition, " +
+			Name: "records", Variable: "RECORDS", Value: "timeline|transition|both|none", Default: recordsTimeline,
+			Help: "JSON lines to write to standard output for each completed start-up: timeline, its timeline; transition, " +
 				"the records of kube-transition-metrics; both; none",
-			set: choice(&c.records, recordsTimeline, recordsTransition, recordsBoth, recordsNone),
+			Set: flags.Choice(&c.records, recordsTimeline, recordsTransition, recordsBoth, recordsNone),
 		},
 		{
-			flag: "records-partial", variable: "RECORDS_PARTIAL", value: "on|off", def: partialOff, alone: partialOn,
-			help: "also write records of start-ups in progress when they change, at most once per second and pod; requires " +
+			Name: "records-partial", Variable: "RECORDS_PARTIAL", Value: "on|off", Default: partialOff, Alone: partialOn,
+			Help: "also write records of start-ups in progress when they change, at most once per second and pod; requires " +
 				"--records=timeline, transition or both",
-			set: c.setPartial,
+			Set: c.setPartial,
 		},
 		{
-			flag: "metrics-pod-labels", variable: "METRICS_POD_LABELS", value: "on|off", def: podLabelsOff, alone: podLabelsOn,
-			help: "export a metric series for each pod on the node, with its namespace, name and workload, at most 250",
-			set:  onOff(&c.podSeries, podLabelsOn, podLabelsOff),
+			Name: "metrics-pod-labels", Variable: "METRICS_POD_LABELS", Value: "on|off", Default: podLabelsOff, Alone: podLabelsOn,
+			Help: "export a metric series for each pod on the node, with its namespace, name and workload, at most 250",
+			Set:  flags.OnOff(&c.podSeries, podLabelsOn, podLabelsOff),
 		},
 		{
-			flag: "history-limit", variable: "HISTORY_LIMIT", value: "SIZE", def: "4MiB",
-			help: "memory for the start-ups of deleted pods, which the API still serves; about 2 KiB each, at most the latest " +
-				"1000; 0 to 64MiB, 0 keeps none", set: c.setHistoryLimit,
+			Name: "history-limit", Variable: "HISTORY_LIMIT", Value: "SIZE", Default: "4MiB",
+			Help: "memory for the start-ups of deleted pods, which the API still serves; about 2 KiB each, at most the latest " +
+				"1000; 0 to 64MiB, 0 keeps none", Set: c.setHistoryLimit,
 		},
 		{
-			flag: "serve-objects", variable: "SERVE_OBJECTS", value: "on|off", def: objectsOff, alone: objectsOn,
-			help: "keep the pod objects of the node in memory, about 2 KiB each, and serve them at /api/v1/objects/pods " +
-				"without the fields that can hold secrets", set: onOff(&c.serveObjects, objectsOn, objectsOff),
+			Name: "serve-objects", Variable: "SERVE_OBJECTS", Value: "on|off", Default: objectsOff, Alone: objectsOn,
+			Help: "keep the pod objects of the node in memory, about 2 KiB each, and serve them at /api/v1/objects/pods " +
+				"without the fields that can hold secrets", Set: flags.OnOff(&c.serveObjects, objectsOn, objectsOff),
 		},
 		{
-			flag: "annotate", variable: "ANNOTATE", value: "on|off", def: annotateOff, alone: annotateOn,
-			help: "write the annotation podlapse.dev/startup to pods annotated podlapse.dev/annotate: \"true\" when their " +
+			Name: "annotate", Variable: "ANNOTATE", Value: "on|off", Default: annotateOff, Alone: annotateOn,
+			Help: "write the annotation podlapse.dev/startup to pods annotated podlapse.dev/annotate: \"true\" when their " +
 				"start-up completes, and the annotation timestamp to pods annotated addtime; requires a ServiceAccount " +
 				"that may patch pods",
-			set: onOff(&c.annotate, annotateOn, annotateOff),
+			Set: flags.OnOff(&c.annotate, annotateOn, annotateOff),
 		},
 		{
-			flag: "termination", variable: "TERMINATION", value: "on|off", def: terminationOff, alone: terminationOn,
-			help: "follow each deleted pod until its object is gone and report where the time went: each container, the " +
+			Name: "termination", Variable: "TERMINATION", Value: "on|off", Default: terminationOff, Alone: terminationOn,
+			Help: "follow each deleted pod until its object is gone and report where the time went: each container, the " +
 				"sandbox, the object; queries the runtime once per second for each such pod",
-			set: onOff(&c.termination, terminationOn, terminationOff),
+			Set: flags.OnOff(&c.termination, terminationOn, terminationOff),
 		},
 		{
-			flag: "rollout-traces", variable: "ROLLOUT_TRACES", value: "on|off", def: rolloutTracesOff, alone: rolloutTracesOn,
-			help: "send the start-ups of all pods of one version of one owner as a single OTLP trace instead of one " +
+			Name: "rollout-traces", Variable: "ROLLOUT_TRACES", Value: "on|off", Default: rolloutTracesOff, Alone: rolloutTracesOn,
+			Help: "send the start-ups of all pods of one version of one owner as a single OTLP trace instead of one " +
 				"trace per pod",
-			set: onOff(&c.rolloutTraces, rolloutTracesOn, rolloutTracesOff),
+			Set: flags.OnOff(&c.rolloutTraces, rolloutTracesOn, rolloutTracesOff),
 		},
 		{
-			flag: "life-traces", variable: "LIFE_TRACES", value: "on|off", def: lifeTracesOff, alone: lifeTracesOn,
-			help: "add what happens to a pod after its start-up to its OTLP trace: container runs that ended and, with " +
+			Name: "life-traces", Variable: "LIFE_TRACES", Value: "on|off", Default: lifeTracesOff, Alone: lifeTracesOn,
+			Help: "add what happens to a pod after its start-up to its OTLP trace: container runs that ended and, with " +
 				"--events=cluster, the kubelet's Events",
-			set: onOff(&c.lifeTraces, lifeTracesOn, lifeTracesOff),
+			Set: flags.OnOff(&c.lifeTraces, lifeTracesOn, lifeTracesOff),
 		},
 		{
-			flag: "verify-interval", variable: "VERIFY_INTERVAL", value: "off|DURATION", def: verifyOff,
-			help: "how often to compare the watched pods with a list and repair differences, +/-10 %: off, or 10s " +
-				"to 24h; before Kubernetes 1.34 each list makes the API server read all pods of the cluster", set: c.setVerifyInterval,
+			Name: "verify-interval", Variable: "VERIFY_INTERVAL", Value: "off|DURATION", Default: verifyOff,
+			Help: "how often to compare the watched pods with a list and repair differences, +/-10 %: off, or 10s " +
+				"to 24h; before Kubernetes 1.34 each list makes the API server read all pods of the cluster", Set: c.setVerifyInterval,
 		},
 		{
-			flag: "watch-delays", variable: "WATCH_DELAYS", value: "on|off", def: delaysOff, alone: delaysOn,
-			help: "export metrics of the delay of the pod and Event watches, measured by the timestamps of the objects",
-			set:  onOff(&c.watchDelays, delaysOn, delaysOff),
+			Name: "watch-delays", Variable: "WATCH_DELAYS", Value: "on|off", Default: delaysOff, Alone: delaysOn,
+			Help: "export metrics of the delay of the pod and Event watches, measured by the timestamps of the objects",
+			Set:  flags.OnOff(&c.watchDelays, delaysOn, delaysOff),
 		},
 		{
-			flag: "state-dir", variable: "STATE_DIR", value: "DIR",
-			help: "directory for a state file of at most 16 MiB that preserves start-ups in progress across restarts; each " +
+			Name: "state-dir", Variable: "STATE_DIR", Value: "DIR",
+			Help: "directory for a state file of at most 16 MiB that preserves start-ups in progress across restarts; each " +
 				"agent needs its own; if unset, a restart loses start-ups in progress",
-			set: func(value string) error { c.stateDir = value; return nil },
+			Set: flags.Text(&c.stateDir),
 		},
 		{
-			flag: "record-observations", variable: "RECORD_OBSERVATIONS", value: "FILE",
-			help: "file to append every observation to, at most 256 MiB, for podlapse-agent replay",
-			set:  func(value string) error { c.recordObservations = value; return nil },
+			Name: "record-observations", Variable: "RECORD_OBSERVATIONS", Value: "FILE",
+			Help: "file to append every observation to, at most 256 MiB, for podlapse-agent replay",
+			Set:  flags.Text(&c.recordObservations),
 		},
 		{
-			flag: "debug-observations", variable: "DEBUG_OBSERVATIONS", value: "on|off", def: debugOff,
-			help: "keep the latest observations in up to 4 MiB of memory and serve them at /debug/observations, over " +
+			Name: "debug-observations", Variable: "DEBUG_OBSERVATIONS", Value: "on|off", Default: debugOff,
+			Help: "keep the latest observations in up to 4 MiB of memory and serve them at /debug/observations, over " +
 				"loopback only",
-			set: choice(&c.debugObservations, debugOn, debugOff),
+			Set: flags.Choice(&c.debugObservations, debugOn, debugOff),
 		},
 		{
-			flag: "debug-profiles", variable: "DEBUG_PROFILES", value: "on|off", def: profilesOff, alone: profilesOn,
-			help: "serve Go profiles of the agent at /debug/pprof/heap, allocs, goroutine and profile, over loopback only",
-			set:  onOff(&c.profiles, profilesOn, profilesOff),
+			Name: "debug-profiles", Variable: "DEBUG_PROFILES", Value: "on|off", Default: profilesOff, Alone: profilesOn,
+			Help: "serve Go profiles of the agent at /debug/pprof/heap, allocs, goroutine and profile, over loopback only",
+			Set:  flags.OnOff(&c.profiles, profilesOn, profilesOff),
 		},
-	}, c.nodeSettings(), c.probeSettings())
+	}, c.nodeTable(), c.probeTable())
 }
 
 // setPartial comes after the choice of records in the table.
 func (c *config) setPartial(value string) error {
-	err := choice(&c.partial, partialOn, partialOff)(value)
+	err := flags.Choice(&c.partial, partialOn, partialOff)(value)
 	if err == nil && c.partial == partialOn && c.records == recordsNone {
 		return errors.New("requires --records=timeline, transition or both")
 	}
@@ -274,28 +275,4 @@ func (c *config) setHistoryLimit(value string) error {
 	}
 	c.historyBytes = int(bytes)
 	return nil
-}
-
-// onOff accepts a word for true and one for false.
-func onOff(target *bool, on, off string) func(string) error {
-	return func(value string) error {
-		var chosen string
-		err := choice(&chosen, on, off)(value)
-		*target = chosen == on
-		return err
-	}
-}
-
-// choice accepts one of a few words.
-func choice(target *string, words ...string) func(string) error {
-	return func(value string) error {
-		for _, word := range words {
-			if value == word {
-				*target = value
-				return nil
-			}
-		}
-		last := len(words) - 1
-		return fmt.Errorf("invalid value %q: must be %s or %s", value, strings.Join(words[:last], ", "), words[last])
-	}
 }

@@ -10,6 +10,7 @@ import (
 
 	"go.uber.org/zap/zapcore"
 
+	"github.com/podlapse/podlapse/internal/cli"
 	"github.com/podlapse/podlapse/internal/node"
 )
 
@@ -83,7 +84,7 @@ func TestConfigFrom(t *testing.T) {
 			test.want(&want)
 		}
 		var got config
-		_, err := settle(got.settings(), strings.Fields(test.args), test.env.get, 0)
+		_, err := got.table().Parse(strings.Fields(test.args), test.env.get, 0)
 		want.criEndpoint = got.criEndpoint // compared below
 		if err != nil || !reflect.DeepEqual(got, want) {
 			t.Errorf("%s: got %+v, %v; want %+v", name, got, err, want)
@@ -139,7 +140,7 @@ func TestConfigRefuses(t *testing.T) {
 		{"--node-name a -- --records", nil, `unexpected argument "--records"`},
 	} {
 		var c config
-		_, err := settle(c.settings(), strings.Fields(test.args), test.env.get, 0)
+		_, err := c.table().Parse(strings.Fields(test.args), test.env.get, 0)
 		if err == nil || !strings.Contains(err.Error(), test.want) {
 			t.Errorf("%q %v: got %v, want %q", test.args, test.env, err, test.want)
 		}
@@ -159,8 +160,8 @@ func TestEveryProblemIsTold(t *testing.T) {
 	args := "run --node-name A --cri-endpoint tcp://x --listen-address x --wrong=1 stray --log-level loud"
 	env := environment{"LOG_FORMAT": "xml", "RECORDS": "all"}
 	var stdout, stderr bytes.Buffer
-	if code := run(context.Background(), strings.Fields(args), env.get, &stdout, &stderr); code != exitUsage {
-		t.Errorf("exit code %d, want %d", code, exitUsage)
+	if code := run(context.Background(), strings.Fields(args), env.get, &stdout, &stderr); code != cli.ExitUsage {
+		t.Errorf("exit code %d, want %d", code, cli.ExitUsage)
 	}
 	for _, want := range []string{
 		"8 problems:", "unknown flag --wrong", `"stray"`, "--node-name:", "--cri-endpoint:", "--listen-address:",
@@ -177,12 +178,12 @@ func TestEveryProblemIsTold(t *testing.T) {
 
 func TestHelpListsEverySetting(t *testing.T) {
 	var stdout, stderr bytes.Buffer
-	if code := run(context.Background(), []string{"run", "--wrong", "--help"}, environment{}.get, &stdout, &stderr); code != exitOK {
+	if code := run(context.Background(), []string{"run", "--wrong", "--help"}, environment{}.get, &stdout, &stderr); code != cli.ExitOK {
 		t.Errorf("exit code %d: %s", code, stderr.String())
 	}
 	var c config
-	for _, s := range c.settings() {
-		for _, want := range []string{"--" + s.flag + " ", s.variable, s.def, s.help} {
+	for _, s := range c.table() {
+		for _, want := range []string{"--" + s.Name + " ", s.Variable, s.Default, s.Help} {
 			if !strings.Contains(stdout.String(), want) {
 				t.Errorf("no %q in\n%s", want, stdout.String())
 			}
@@ -196,26 +197,26 @@ func TestCommandLine(t *testing.T) {
 		code           int
 		stdout, stderr string // what each holds; empty for nothing at all
 	}{
-		{"", exitUsage, "", "Commands:"},
-		{"help", exitOK, "Commands:", ""},
-		{"--help", exitOK, "Commands:", ""},
-		{"-h", exitOK, "Commands:", ""},
-		{"help me", exitUsage, "", `unknown command "me"`},
-		{"help me now", exitUsage, "", `unexpected argument "now": help takes one command`},
-		{"help explain", exitOK, "Usage: podlapse-agent explain", ""},
-		{"help help", exitOK, "Commands:", ""},
-		{"help version", exitOK, "Usage: podlapse-agent version", ""},
-		{"ran", exitUsage, "", `unknown command "ran"`},
-		{"version", exitOK, "podlapse-agent ", ""},
-		{"--version", exitOK, "podlapse-agent ", ""},
-		{"version now", exitUsage, "", `unexpected argument "now"`},
-		{"explain --help", exitOK, "--server URL", ""},
-		{"replay --help", exitOK, "  -o waterfall|json\n", ""},
-		{"explain --server localhost:9717", exitUsage, "", "--server: "},
-		{"explain --width 0 --server x", exitUsage, "", "2 problems:"},
-		{"explain a/b c/d", exitUsage, "", `unexpected argument "c/d"`},
-		{"explain web-0", exitUsage, "", `invalid pod "web-0": must be NAMESPACE/POD`},
-		{"explain a/b/c", exitUsage, "", `invalid pod "a/b/c"`},
+		{"", cli.ExitUsage, "", "Commands:"},
+		{"help", cli.ExitOK, "Commands:", ""},
+		{"--help", cli.ExitOK, "Commands:", ""},
+		{"-h", cli.ExitOK, "Commands:", ""},
+		{"help me", cli.ExitUsage, "", `unknown command "me"`},
+		{"help me now", cli.ExitUsage, "", `unexpected argument "now": help takes one command`},
+		{"help explain", cli.ExitOK, "Usage: podlapse-agent explain", ""},
+		{"help help", cli.ExitOK, "Commands:", ""},
+		{"help version", cli.ExitOK, "Usage: podlapse-agent version", ""},
+		{"ran", cli.ExitUsage, "", `unknown command "ran"`},
+		{"version", cli.ExitOK, "podlapse-agent ", ""},
+		{"--version", cli.ExitOK, "podlapse-agent ", ""},
+		{"version now", cli.ExitUsage, "", `unexpected argument "now"`},
+		{"explain --help", cli.ExitOK, "--server URL", ""},
+		{"replay --help", cli.ExitOK, "  -o waterfall|json\n", ""},
+		{"explain --server localhost:9717", cli.ExitUsage, "", "--server: "},
+		{"explain --width 0 --server x", cli.ExitUsage, "", "2 problems:"},
+		{"explain a/b c/d", cli.ExitUsage, "", `unexpected argument "c/d"`},
+		{"explain web-0", cli.ExitUsage, "", `invalid pod "web-0": must be NAMESPACE/POD`},
+		{"explain a/b/c", cli.ExitUsage, "", `invalid pod "a/b/c"`},
 	} {
 		var stdout, stderr bytes.Buffer
 		code := run(context.Background(), strings.Fields(test.args), environment{}.get, &stdout, &stderr)

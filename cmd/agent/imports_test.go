@@ -6,6 +6,7 @@ import (
 	"go/token"
 	"io/fs"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"regexp"
 	"slices"
@@ -59,6 +60,12 @@ var importRules = []struct {
 	{"internal/agents", []string{"internal/reconcile", "internal/state", "pkg/podwatch", "pkg/cri", "pkg/export", "internal/web", "internal/live", "internal/history", "internal/record",
 		"k8s.io/api/", "k8s.io/client-go/kubernetes/", "k8s.io/client-go/tools/"},
 		"who asks is no part of the agent, and what it links must not cost the agent memory"},
+	{"internal/cli", []string{"internal/reconcile", "internal/state", "internal/web", "internal/live", "internal/history",
+		"internal/node", "internal/probe", "internal/runtimeproxy", "pkg/podwatch", "pkg/cri", "k8s.io/api/",
+		"k8s.io/client-go/kubernetes/", "k8s.io/client-go/informers/", "k8s.io/client-go/tools/cache/"},
+		"a program that only queries agents is no part of an agent"},
+	{"internal/flags", []string{"net", "os", "pkg/", "internal/", "k8s.io/", "github.com/"},
+		"a table of flags does not depend on what the flags mean"},
 	{"internal/top", []string{"context", "sync", "os", "net", "net/http", "internal/reconcile", "internal/state", "pkg/podwatch", "pkg/cri", "internal/web", "internal/agents", "k8s.io/"},
 		"what is shown is a function of what was told and of the time"},
 	{"internal/terminal", []string{"pkg/", "internal/", "k8s.io/", "net"}, "what a terminal can bear does not depend on what is shown"},
@@ -89,6 +96,24 @@ func TestImportsPointInwards(t *testing.T) {
 		}
 		if files == 0 {
 			t.Errorf("no source files in %s", rule.pkg)
+		}
+	}
+}
+
+// TestAskingLinksNoAgent lists everything that a program with the commands of internal/cli links.
+func TestAskingLinksNoAgent(t *testing.T) {
+	output, err := exec.CommandContext(t.Context(), "go", "list", "-deps", "../../internal/cli").Output()
+	if err != nil {
+		t.Fatalf("list the dependencies of internal/cli: %v", err)
+	}
+	for dep := range strings.FieldsSeq(string(output)) {
+		for _, agents := range []string{
+			module + "pkg/cri", module + "pkg/podwatch", module + "internal/reconcile", "k8s.io/cri-api", "k8s.io/api/",
+			"k8s.io/client-go/informers", "k8s.io/client-go/kubernetes", "k8s.io/client-go/tools/cache", "google.golang.org/grpc",
+		} {
+			if strings.HasPrefix(dep, agents) {
+				t.Errorf("internal/cli links %s, which only agents need", dep)
+			}
 		}
 	}
 }

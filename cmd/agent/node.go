@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/podlapse/podlapse/internal/flags"
 	"github.com/podlapse/podlapse/internal/node"
 	"github.com/podlapse/podlapse/pkg/podwatch"
 	"github.com/podlapse/podlapse/pkg/timeline"
@@ -32,29 +33,29 @@ const (
 	pressureOff   = "off"
 )
 
-func (c *config) nodeSettings() []setting {
-	return []setting{
+func (c *config) nodeTable() flags.Table {
+	return flags.Table{
 		{
-			flag: "node-health", variable: "NODE_HEALTH", value: "on|off", def: nodeHealthOff, alone: nodeHealthOn,
-			help: "export metrics of the node: its conditions, its availability with the reasons, and its add-ons; " +
+			Name: "node-health", Variable: "NODE_HEALTH", Value: "on|off", Default: nodeHealthOff, Alone: nodeHealthOn,
+			Help: "export metrics of the node: its conditions, its availability with the reasons, and its add-ons; " +
 				"requires permission to list and watch nodes",
-			set: onOff(&c.node.health, nodeHealthOn, nodeHealthOff),
+			Set: flags.OnOff(&c.node.health, nodeHealthOn, nodeHealthOff),
 		},
 		{
-			flag: "node-warm-up", variable: "NODE_WARM_UP", value: "DURATION", def: "5m",
-			help: "minimum age of an available node, 0s to 24h", set: c.setWarmUp,
+			Name: "node-warm-up", Variable: "NODE_WARM_UP", Value: "DURATION", Default: "5m",
+			Help: "minimum age of an available node, 0s to 24h", Set: c.setWarmUp,
 		},
 		{
-			flag: "addons", variable: "ADDONS", value: "NAMESPACE[,NAMESPACE...][:LABELS]",
-			def: node.DefaultSelector,
-			help: "with --node-health, which pods are add-ons: pods of these namespaces (of all namespaces if none is " +
+			Name: "addons", Variable: "ADDONS", Value: "NAMESPACE[,NAMESPACE...][:LABELS]",
+			Default: node.DefaultSelector,
+			Help: "with --node-health, which pods are add-ons: pods of these namespaces (of all namespaces if none is " +
 				"named), limited to those that match LABELS, a label selector as in kubectl get -l",
-			set: func(value string) (err error) { c.node.addons, err = node.ParseSelector(value); return err },
+			Set: func(value string) (err error) { c.node.addons, err = node.ParseSelector(value); return err },
 		},
 		{
-			flag: "pressure", variable: "PRESSURE", value: "on|off", def: pressureOff, alone: pressureOn,
-			help: "report how long tasks on the node waited for cpu, io and memory during each phase; reads " +
-				"/proc/pressure while pods start", set: onOff(&c.node.pressure, pressureOn, pressureOff),
+			Name: "pressure", Variable: "PRESSURE", Value: "on|off", Default: pressureOff, Alone: pressureOn,
+			Help: "report how long tasks on the node waited for cpu, io and memory during each phase; reads " +
+				"/proc/pressure while pods start", Set: flags.OnOff(&c.node.pressure, pressureOn, pressureOff),
 		},
 	}
 }

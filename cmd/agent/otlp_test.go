@@ -18,6 +18,7 @@ import (
 	tracepb "go.opentelemetry.io/proto/otlp/trace/v1"
 	"google.golang.org/protobuf/proto"
 
+	"github.com/podlapse/podlapse/internal/cli"
 	"github.com/podlapse/podlapse/pkg/cri/critest"
 	"github.com/podlapse/podlapse/pkg/podwatch/podwatchtest"
 )
@@ -166,7 +167,7 @@ func TestAgentEndsThoughEverythingIsStuck(t *testing.T) {
 	cluster.Hang()
 	began := time.Now()
 	agent.signal(syscall.SIGTERM)
-	if state, took := agent.wait(), time.Since(began); state.ExitCode() != exitFailed || took > 5*time.Second {
+	if state, took := agent.wait(), time.Since(began); state.ExitCode() != cli.ExitFailed || took > 5*time.Second {
 		t.Errorf("ended with %s after %s, want the failure to write within 5 s", state, took)
 	}
 }
@@ -175,7 +176,7 @@ func TestAgentRefusesVariablesThatItCannotUse(t *testing.T) {
 	variables := map[string]string{"OTEL_EXPORTER_OTLP_ENDPOINT": "collector:4317"}
 	var stderr bytes.Buffer
 	code := run(t.Context(), []string{"run", "--node-name", "node-a"}, func(name string) string { return variables[name] }, io.Discard, &stderr)
-	if code != exitUsage || strings.Count(stderr.String(), `OTEL_EXPORTER_OTLP_ENDPOINT: invalid endpoint "collector:4317"`) != 1 {
+	if code != cli.ExitUsage || strings.Count(stderr.String(), `OTEL_EXPORTER_OTLP_ENDPOINT: invalid endpoint "collector:4317"`) != 1 {
 		t.Errorf("exit code %d, %s", code, &stderr)
 	}
 }

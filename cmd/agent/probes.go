@@ -12,6 +12,7 @@ import (
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/util/flowcontrol"
 
+	"github.com/podlapse/podlapse/internal/flags"
 	"github.com/podlapse/podlapse/internal/probe"
 	"github.com/podlapse/podlapse/internal/reconcile"
 	"github.com/podlapse/podlapse/pkg/cri"
@@ -29,18 +30,18 @@ type probeConfig struct {
 	node netip.Addr                   // the zero address if unset
 }
 
-// probeSettings come after --node-name and --cri-endpoint in the table.
-func (c *config) probeSettings() []setting {
-	return []setting{
+// probeTable comes after --node-name and --cri-endpoint in the table.
+func (c *config) probeTable() flags.Table {
+	return flags.Table{
 		{
-			flag: "node-address", variable: "NODE_ADDRESS", value: "IP",
-			help: "IP address of the node, which replaces $(NODE_ADDRESS) in the probes file; take it from " +
-				"status.hostIP", set: c.setNodeAddress,
+			Name: "node-address", Variable: "NODE_ADDRESS", Value: "IP",
+			Help: "IP address of the node, which replaces $(NODE_ADDRESS) in the probes file; take it from " +
+				"status.hostIP", Set: c.setNodeAddress,
 		},
 		{
-			flag: "probes-file", variable: "PROBES_FILE", value: "FILE",
-			help: "YAML file with periodic probes of DNS names, ports, HTTP servers, registries, the runtime and " +
-				"the API server, see docs/probes.md; the agent rereads it when it changes", set: c.setProbesFile,
+			Name: "probes-file", Variable: "PROBES_FILE", Value: "FILE",
+			Help: "YAML file with periodic probes of DNS names, ports, HTTP servers, registries, the runtime and " +
+				"the API server, see docs/probes.md; the agent rereads it when it changes", Set: c.setProbesFile,
 		},
 	}
 }

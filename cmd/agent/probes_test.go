@@ -109,7 +109,7 @@ func TestProbesOfTheRuntimeNeedOne(t *testing.T) {
 	}
 	for endpoint, want := range map[string]string{"off": "--probes-file: probes of kind cri need a container runtime", "auto": ""} {
 		var c config
-		_, err := settle(c.settings(), []string{"--node-name=a", "--cri-endpoint=" + endpoint, "--probes-file=" + path}, func(string) string { return "" }, 0)
+		_, err := c.table().Parse([]string{"--node-name=a", "--cri-endpoint=" + endpoint, "--probes-file=" + path}, func(string) string { return "" }, 0)
 		if want == "" && err != nil || want != "" && (err == nil || !strings.Contains(err.Error(), want)) {
 			t.Errorf("%s: %v", endpoint, err)
 		}
@@ -127,7 +127,7 @@ func TestTheProbesFileIsLoadedAnew(t *testing.T) {
 	write("probes: [{name: a, kind: tcp, target: '$(NODE_ADDRESS):1'}]")
 	var c config
 	args := []string{"--node-name=node-a", "--cri-endpoint=off", "--node-address=fd00::7", "--probes-file=" + path}
-	if _, err := settle(c.settings(), args, func(string) string { return "" }, 0); err != nil {
+	if _, err := c.table().Parse(args, func(string) string { return "" }, 0); err != nil {
 		t.Fatal(err)
 	}
 	if got := c.probes.read.Probes[0].Target; got != "[fd00::7]:1" {

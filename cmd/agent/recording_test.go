@@ -13,6 +13,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/podlapse/podlapse/internal/cli"
 	"github.com/podlapse/podlapse/internal/record"
 	"github.com/podlapse/podlapse/pkg/cri/critest"
 	"github.com/podlapse/podlapse/pkg/podwatch/podwatchtest"
@@ -73,7 +74,7 @@ func TestARecordingReplaysToWhatTheAgentSaid(t *testing.T) {
 		t.Errorf("%v; the file is\n%s/debug/observations said\n%s", err, recorded, latest)
 	}
 	var replayed, stderr bytes.Buffer
-	if code := run(t.Context(), []string{"replay", "-o", "json", file}, environment{}.get, &replayed, &stderr); code != exitOK {
+	if code := run(t.Context(), []string{"replay", "-o", "json", file}, environment{}.get, &replayed, &stderr); code != cli.ExitOK {
 		t.Errorf("exit %d: %s", code, stderr.String())
 	}
 	if replayed.String() != said {

@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"errors"
 	"io"
 	"os"
 	"slices"
@@ -12,36 +11,34 @@ import (
 	"go.uber.org/zap"
 
 	"github.com/podlapse/podlapse/internal/annotate"
+	"github.com/podlapse/podlapse/internal/cli"
 	"github.com/podlapse/podlapse/pkg/export/otlp"
 	"github.com/podlapse/podlapse/pkg/timeline"
 )
 
-func runAgent(ctx context.Context, args []string, getenv func(string) string, stdout, stderr io.Writer) int {
+func runAgent(ctx context.Context, call cli.Call) int {
 	var c config
-	_, err := settle(c.settings(), args, getenv, 0)
-	if errors.Is(err, errHelp) {
-		printHelp(stdout, agentProgram, "run [flags]", c.settings())
-		return exitOK
+	_, code, ok := call.Parse(c.table(), "run [flags]", 0)
+	if !ok {
+		return code
 	}
-	if err != nil {
-		return failUsage(stderr, "run", err)
-	}
-	if c.otlp, err = otlp.FromEnvironment(getenv); err != nil {
-		return failUsage(stderr, "run", err)
+	var err error
+	if c.otlp, err = otlp.FromEnvironment(call.Getenv); err != nil {
+		return call.FailUsage(err)
 	}
 	sampleAllocations(c)
-	limitMemory(getenv, os.DirFS("/"))
+	limitMemory(call.Getenv, os.DirFS("/"))
 	api, err := newAPIServer(c)
 	if err != nil {
-		return failUsage(stderr, "run", err)
+		return call.FailUsage(err)
 	}
-	logger := newLogger(c.logLevel, c.logFormat, stderr)
-	if err := serve(ctx, c, api, prometheus.NewRegistry(), logger, stdout); err != nil {
+	logger := newLogger(c.logLevel, c.logFormat, call.Stderr)
+	if err := serve(ctx, c, api, prometheus.NewRegistry(), logger, call.Stdout); err != nil {
 		logger.Error("agent failed", zap.Error(err)) // the last message, in the format of the others
-		return exitFailed
+		return cli.ExitFailed
 	}
 	logger.Info("stopped")
-	return exitOK
+	return cli.ExitOK
 }
 
 // serve is the agent: it builds the parts, connects them, and returns when all have ended. The registry is empty.

@@ -17,6 +17,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/podlapse/podlapse/internal/cli"
 	"github.com/podlapse/podlapse/pkg/export"
 	"github.com/podlapse/podlapse/pkg/podwatch/podwatchtest"
 )
@@ -99,7 +100,7 @@ func TestAnIdleAgentEndsWhenNobodyReadsItsRecords(t *testing.T) {
 	if !strings.Contains(reason, "standard output") || !strings.Contains(reason, "broken pipe") {
 		t.Errorf("the agent says %q", reason)
 	}
-	if state, took := agent.wait(), time.Since(began); state.ExitCode() != exitFailed || took > readerLooks+5*time.Second {
+	if state, took := agent.wait(), time.Since(began); state.ExitCode() != cli.ExitFailed || took > readerLooks+5*time.Second {
 		t.Errorf("ended with %s after %s", state, took)
 	}
 }

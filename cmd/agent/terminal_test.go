@@ -18,6 +18,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/podlapse/podlapse/internal/cli"
 	"github.com/podlapse/podlapse/internal/terminal"
 	"github.com/podlapse/podlapse/pkg/podwatch/podwatchtest"
 )
@@ -236,7 +237,7 @@ func TestTopOnATerminalThatIsHeldUp(t *testing.T) {
 	case <-time.After(10 * time.Second):
 		t.Fatal("it did not end")
 	}
-	if code := c.cmd.ProcessState.ExitCode(); code != exitFailed {
+	if code := c.cmd.ProcessState.ExitCode(); code != cli.ExitFailed {
 		t.Errorf("exit %d", code)
 	}
 	if after := c.settings(); after != before {
@@ -252,7 +253,7 @@ func TestTopOnATerminalThatIsHeldUp(t *testing.T) {
 func TestTopThatCannotBegin(t *testing.T) {
 	c := onConsole(t, "top", "--kubeconfig", kubeconfig(t, "http://"+nobody(t)))
 	var failed *exec.ExitError
-	if err := c.cmd.Wait(); !errors.As(err, &failed) || failed.ExitCode() != exitUnreachable {
+	if err := c.cmd.Wait(); !errors.As(err, &failed) || failed.ExitCode() != cli.ExitUnreachable {
 		t.Errorf("%v", err)
 	}
 	c.await("why", func() bool { return strings.Contains(c.text(), "connection refused") })
@@ -273,7 +274,7 @@ func TestTopThatIsRefused(t *testing.T) {
 	c := onConsole(t, "top", "--server", agent.URL)
 	before := c.settings()
 	var failed *exec.ExitError
-	if err := c.cmd.Wait(); !errors.As(err, &failed) || failed.ExitCode() != exitForbidden {
+	if err := c.cmd.Wait(); !errors.As(err, &failed) || failed.ExitCode() != cli.ExitForbidden {
 		t.Errorf("%v", err)
 	}
 	c.await("why", func() bool { return strings.Contains(c.text(), "\x1b[?1049lpodlapse-agent top: the agent says") })

@@ -4,10 +4,10 @@ import (
 	"cmp"
 	"context"
 	"fmt"
-	"io"
 	"runtime"
 	"runtime/debug"
 
+	"github.com/podlapse/podlapse/internal/cli"
 	"github.com/podlapse/podlapse/pkg/export"
 )
 
@@ -43,15 +43,16 @@ func commitOf(settings []debug.BuildSetting) string {
 	return commit + suffix
 }
 
-func runVersion(_ context.Context, args []string, _ func(string) string, stdout, stderr io.Writer) int {
-	if len(args) == 1 && args[0] == "--help" {
-		fmt.Fprintf(stdout, "Usage: %s version\n", agentProgram)
-		return exitOK
+func runVersion(_ context.Context, call cli.Call) int {
+	call.Program.Name = cli.AgentProgram // the plugin is the same program
+	if len(call.Args) == 1 && call.Args[0] == "--help" {
+		fmt.Fprintf(call.Stdout, "Usage: %s version\n", call.Program.Name)
+		return cli.ExitOK
 	}
-	if len(args) > 0 {
-		return failUsage(stderr, "version", fmt.Errorf("unexpected argument %q", args[0]))
+	if len(call.Args) > 0 {
+		return call.FailUsage(fmt.Errorf("unexpected argument %q", call.Args[0]))
 	}
 	build := thisBuild()
-	fmt.Fprintf(stdout, "podlapse-agent %s (revision %s, %s)\n", build.Version, build.Revision, build.GoVersion)
-	return exitOK
+	fmt.Fprintf(call.Stdout, "%s %s (revision %s, %s)\n", call.Program.Name, build.Version, build.Revision, build.GoVersion)
+	return cli.ExitOK
 }

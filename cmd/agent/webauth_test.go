@@ -13,6 +13,7 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/podlapse/podlapse/internal/cli"
 	"github.com/podlapse/podlapse/pkg/podwatch/podwatchtest"
 )
 
@@ -117,7 +118,7 @@ func TestTokensAndPasswordsExclude(t *testing.T) {
 	}
 	var stdout, stderr bytes.Buffer
 	code := run(context.Background(), []string{"run", "--node-name=a", "--web-config-file", path, "--web-auth=kubernetes"}, environment{}.get, &stdout, &stderr)
-	if code != exitUsage || !strings.Contains(stderr.String(), "either a token or a password") {
+	if code != cli.ExitUsage || !strings.Contains(stderr.String(), "either a token or a password") {
 		t.Errorf("exit %d, %s", code, stderr.String())
 	}
 }

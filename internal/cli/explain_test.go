@@ -1,4 +1,4 @@
-package main
+package cli
 
 import (
 	"bytes"
@@ -36,7 +36,7 @@ func explain(t *testing.T, status int, body string, args ...string) (code int, s
 
 func TestExplainAPod(t *testing.T) {
 	code, stdout, stderr, path := explain(t, http.StatusOK, answerRecord, "shop/web-0")
-	if code != exitOK || path != "/api/v1/pods/shop/web-0" ||
+	if code != ExitOK || path != "/api/v1/pods/shop/web-0" ||
 		!strings.HasPrefix(stdout, "shop/web-0: 2.0 s to ready: 2.0 s pulling from docker.io; ±0.5 s\n") {
 		t.Errorf("exit %d, asked %s\n%s%s", code, path, stdout, stderr)
 	}
@@ -44,7 +44,7 @@ func TestExplainAPod(t *testing.T) {
 
 func TestExplainAllPods(t *testing.T) {
 	code, stdout, stderr, path := explain(t, http.StatusOK, `{"items":[`+answerRecord+`,`+answerRecord+`]}`)
-	if code != exitOK || path != "/api/v1/pods" || strings.Count(stdout, "\nshop/web-0  ready") != 2 {
+	if code != ExitOK || path != "/api/v1/pods" || strings.Count(stdout, "\nshop/web-0  ready") != 2 {
 		t.Errorf("exit %d, asked %s\n%s%s", code, path, stdout, stderr)
 	}
 }
@@ -56,17 +56,17 @@ func TestExplainFails(t *testing.T) {
 		code       int
 	}{
 		"no such pod": {
-			http.StatusNotFound, `{"error":"not_found","reason":"no pod a/b is known on this node"}`, "no pod a/b is known on this node", exitNotFound,
+			http.StatusNotFound, `{"error":"not_found","reason":"no pod a/b is known on this node"}`, "no pod a/b is known on this node", ExitNotFound,
 		},
-		"another server":     {http.StatusNotFound, "404 page not found", "is this a podlapse agent?", exitFailed},
-		"not JSON":           {http.StatusOK, "<html>", "is this a podlapse agent?", exitFailed},
-		"a hostile reason":   {http.StatusNotFound, `{"reason":"\u001b[2J"}`, `\x1b[2J`, exitNotFound},
-		"an empty answer":    {http.StatusOK, "{}", "it contains no pod; is this a podlapse agent?", exitFailed},
-		"an endless answer":  {http.StatusOK, strings.Repeat(" ", 64<<20+1), "exceeds", exitFailed},
-		"an impossible time": {http.StatusOK, `{"total_seconds":1e99}`, "decimal number", exitFailed},
-		"no permission":      {http.StatusForbidden, `{"error":"forbidden","reason":"jane may not"}`, "jane may not", exitForbidden},
-		"too busy":           {http.StatusServiceUnavailable, `{"error":"busy","reason":"try again"}`, "try again", exitUnreachable},
-		"too often":          {http.StatusTooManyRequests, `{"error":"too_many_requests","reason":"slower"}`, "slower", exitUnreachable},
+		"another server":     {http.StatusNotFound, "404 page not found", "is this a podlapse agent?", ExitFailed},
+		"not JSON":           {http.StatusOK, "<html>", "is this a podlapse agent?", ExitFailed},
+		"a hostile reason":   {http.StatusNotFound, `{"reason":"\u001b[2J"}`, `\x1b[2J`, ExitNotFound},
+		"an empty answer":    {http.StatusOK, "{}", "it contains no pod; is this a podlapse agent?", ExitFailed},
+		"an endless answer":  {http.StatusOK, strings.Repeat(" ", 64<<20+1), "exceeds", ExitFailed},
+		"an impossible time": {http.StatusOK, `{"total_seconds":1e99}`, "decimal number", ExitFailed},
+		"no permission":      {http.StatusForbidden, `{"error":"forbidden","reason":"jane may not"}`, "jane may not", ExitForbidden},
+		"too busy":           {http.StatusServiceUnavailable, `{"error":"busy","reason":"try again"}`, "try again", ExitUnreachable},
+		"too often":          {http.StatusTooManyRequests, `{"error":"too_many_requests","reason":"slower"}`, "slower", ExitUnreachable},
 	} {
 		code, stdout, stderr, _ := explain(t, test.status, test.body, "a/b")
 		if code != test.code || stdout != "" || !strings.Contains(stderr, test.want) {
@@ -82,7 +82,7 @@ func TestExplainOfHalfAnAnswer(t *testing.T) {
 		fmt.Fprint(w, answerRecord[:100])
 	}))
 	defer agent.Close()
-	runs(t, agentProgram, environment{}, "explain", "--server", agent.URL, "a/b").must(t, exitUnreachable, "", "unexpected EOF")
+	runs(t, AgentProgram, environment{}, "explain", "--server", agent.URL, "a/b").must(t, ExitUnreachable, "", "unexpected EOF")
 }
 
 func TestExplainEscapesNames(t *testing.T) {
@@ -96,7 +96,7 @@ func TestExplainWithoutAgent(t *testing.T) {
 	server.Close()
 	var stdout, stderr bytes.Buffer
 	code := run(context.Background(), []string{"explain", "--server", server.URL}, environment{}.get, &stdout, &stderr)
-	if code != exitUnreachable || !strings.Contains(stderr.String(), "--server: query the agent") {
+	if code != ExitUnreachable || !strings.Contains(stderr.String(), "--server: query the agent") {
 		t.Errorf("exit %d, %s", code, stderr.String())
 	}
 }
@@ -128,12 +128,12 @@ func TestExplainShowsWhatTheAgentWants(t *testing.T) {
 		challenge = test.challenge
 		var stdout, stderr bytes.Buffer
 		code := run(context.Background(), []string{"explain", "--server", test.server, "--token-file", test.token, "a/b"}, environment{}.get, &stdout, &stderr)
-		if shown != test.shown || (code == exitOK) != (test.stderr == "") || !strings.Contains(stderr.String(), test.stderr) {
+		if shown != test.shown || (code == ExitOK) != (test.stderr == "") || !strings.Contains(stderr.String(), test.stderr) {
 			t.Errorf("%+v: exit %d, shown %q, %s", test, code, shown, stderr.String())
 		}
 	}
 	var stdout, stderr bytes.Buffer
-	if code := run(context.Background(), []string{"explain", "--token-file=/dev/null"}, environment{}.get, &stdout, &stderr); code != exitUsage {
+	if code := run(context.Background(), []string{"explain", "--token-file=/dev/null"}, environment{}.get, &stdout, &stderr); code != ExitUsage {
 		t.Errorf("an empty token file: exit %d, %s", code, stderr.String())
 	}
 }

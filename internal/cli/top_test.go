@@ -1,4 +1,4 @@
-package main
+package cli
 
 import (
 	"context"
@@ -56,7 +56,7 @@ func TestTopOfANamespace(t *testing.T) {
 		fmt.Fprint(w, `{"items":[]}`)
 	}))
 	defer agent.Close()
-	runs(t, agentProgram, environment{}, "top", "--server", agent.URL, "-n", "shop").must(t, exitOK, "started recently, 2 pulls in progress", "")
-	runs(t, agentProgram, environment{}, "top", "--server", agent.URL).must(t, exitOK, "started recently, 3 pulls in progress", "")
-	runs(t, agentProgram, environment{}, "explain", "--server", agent.URL, "-n", "shop").must(t, exitOK, "no known pods in namespace shop", "")
+	runs(t, AgentProgram, environment{}, "top", "--server", agent.URL, "-n", "shop").must(t, ExitOK, "started recently, 2 pulls in progress", "")
+	runs(t, AgentProgram, environment{}, "top", "--server", agent.URL).must(t, ExitOK, "started recently, 3 pulls in progress", "")
+	runs(t, AgentProgram, environment{}, "explain", "--server", agent.URL, "-n", "shop").must(t, ExitOK, "no known pods in namespace shop", "")
 }

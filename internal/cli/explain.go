@@ -1,10 +1,9 @@
-package main
+package cli
 
 import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"net/http"
 	"strings"
 
@@ -14,12 +13,12 @@ import (
 	"github.com/podlapse/podlapse/pkg/export"
 )
 
-func (a asker) runExplain(ctx context.Context, args []string, getenv func(string) string, stdout, stderr io.Writer) int {
+func runExplain(ctx context.Context, call Call) int {
 	var c askConfig
-	asking, rest, code, ok := a.begin("explain", "explain [flags] [[NAMESPACE/]POD]\n\n"+
+	asking, rest, code, ok := begin(call, "explain [flags] [[NAMESPACE/]POD]\n\n"+
 		"Shows where the start-up time of a pod went, also of a deleted pod that an agent still remembers.\n"+
 		"Without POD, lists all pods, one per line.",
-		c.settings(), &c.target, args, 1, getenv, stdout, stderr)
+		c.table(), &c.target, 1)
 	if !ok {
 		return code
 	}
@@ -31,7 +30,7 @@ func (a asker) runExplain(ctx context.Context, args []string, getenv func(string
 	}
 	pod, err := namedPod(rest[0], asking.namespace)
 	if err != nil {
-		return failUsageAs(stderr, a.program, "explain", err)
+		return call.FailUsage(err)
 	}
 	return asking.explainPod(ctx, c, pod)
 }
@@ -41,15 +40,15 @@ func (a asking) explainPod(ctx context.Context, c askConfig, pod podName) int {
 	if err != nil {
 		return a.fail(err)
 	}
-	text, err := c.text(record, func() string { return export.Waterfall(record, c.page(a.stdout, a.getenv)) })
+	text, err := c.text(record, func() string { return export.Waterfall(record, c.page(a.Stdout, a.Getenv)) })
 	if err != nil {
 		return a.fail(err)
 	}
 	return a.print(text, failed)
 }
 
-// record asks the agent of the pod's node. Where that is not known any more all agents are asked, and the errors of those that did
-// not answer are told of; of several start-ups the latest counts.
+// record queries the agent of the pod's node. If the node is no longer known, it queries all agents and also returns the
+// errors of those that did not answer. It returns the latest of several start-ups.
 func (a asking) record(ctx context.Context, pod podName) (export.Record, []error, error) {
 	node := a.target.node
 	if a.cluster != nil && node == "" {
@@ -91,19 +90,19 @@ func (a asking) record(ctx context.Context, pod podName) (export.Record, []error
 		"latest deleted pods, and no pod deleted before their own start", errUnknownPod, pod.namespace, pod.name, len(answers))
 }
 
-// mayBeGone says that there is no such pod, or that who asks may not know: an agent may know it all the same.
+// mayBeGone reports whether the API server has no such pod, or does not allow the query. An agent may still know it.
 func mayBeGone(err error) bool {
 	var refused *client.Refusal
 	return errors.As(err, &refused) && (refused.Status == http.StatusNotFound || refused.Status == http.StatusForbidden)
 }
 
-// unknownToAgent says that an agent answered that it does not know what it was asked for.
+// unknownToAgent reports whether an agent answered that it does not know the pod.
 func unknownToAgent(err error) bool {
 	var refused *client.Refusal
 	return errors.As(err, &refused) && refused.Status == http.StatusNotFound && !refused.Kubernetes && refused.Reason != ""
 }
 
-// maxListed is how many start-ups of all nodes are listed.
+// maxListed is how many start-ups a list of all nodes has at most.
 const maxListed = 20_000
 
 func (a asking) explainAll(ctx context.Context, c askConfig) int {
@@ -118,17 +117,17 @@ func (a asking) explainAll(ctx context.Context, c askConfig) int {
 		case len(list.records) == 0:
 			return "no known pods yet\n"
 		}
-		return export.Summary(list.records, a.several(), c.page(a.stdout, a.getenv))
+		return export.Summary(list.records, a.several(), c.page(a.Stdout, a.Getenv))
 	})
 }
 
-// listed is what several agents told.
+// listed is the answers of several agents.
 type listed struct {
 	records []export.Record
 	failed  []error
 }
 
-// list prints what all agents know.
+// list prints the start-ups that the agents know.
 func (a asking) list(ctx context.Context, o output, filter client.Filter, table func(listed) string) int {
 	list, err := a.ask(ctx, filter)
 	if err != nil {
@@ -160,7 +159,7 @@ func (a asking) ask(ctx context.Context, filter client.Filter) (listed, error) {
 	return list, nil
 }
 
-// all walks through the pages of one agent.
+// all reads all pages of the list of one agent.
 func all(ctx context.Context, c client.Client, filter client.Filter) ([]export.Record, error) {
 	var records []export.Record
 	for record, err := range c.Pods(ctx, filter) {
@@ -172,10 +171,10 @@ func all(ctx context.Context, c client.Client, filter client.Filter) ([]export.R
 	return records, nil
 }
 
-// podName names one pod on the command line.
+// podName is the name of a pod on the command line.
 type podName struct{ namespace, name string }
 
-// namedPod reads the name of a pod, for which the namespace may be known otherwise.
+// namedPod reads the name of a pod. The namespace, if not empty, is for names without one.
 func namedPod(text, namespace string) (podName, error) {
 	if !strings.Contains(text, "/") && namespace != "" {
 		text = namespace + "/" + text

@@ -1,4 +1,4 @@
-package main
+package cli
 
 import (
 	"bytes"
@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-const coldStart = "../../internal/record/testdata/cold-start.jsonl"
+const coldStart = "../record/testdata/cold-start.jsonl"
 
 func replayed(t *testing.T, args ...string) (code int, stdout, stderr string) {
 	t.Helper()
@@ -32,7 +32,7 @@ func TestReplayShowsAWaterfall(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, args := range [][]string{{coldStart}, {"--pod", "shop/web-0", "-o", "waterfall", coldStart}} {
-		if code, stdout, stderr := replayed(t, args...); code != exitOK || stdout != string(want) || stderr != "" {
+		if code, stdout, stderr := replayed(t, args...); code != ExitOK || stdout != string(want) || stderr != "" {
 			t.Errorf("%q: exit %d, stderr %q, stdout\n%s", args, code, stderr, stdout)
 		}
 	}
@@ -47,7 +47,7 @@ func TestReplayReadsStandardInput(t *testing.T) {
 	stdin := os.Stdin
 	os.Stdin = file
 	defer func() { os.Stdin = stdin }()
-	if code, stdout, stderr := replayed(t, "-o=json", "-"); code != exitOK || strings.Count(stdout, "\n") != 1 ||
+	if code, stdout, stderr := replayed(t, "-o=json", "-"); code != ExitOK || strings.Count(stdout, "\n") != 1 ||
 		!strings.HasPrefix(stdout, `{"`) || !strings.Contains(stdout, `"name":"web-0"`) {
 		t.Errorf("exit %d, stdout %q, stderr %q", code, stdout, stderr)
 	}
@@ -60,11 +60,11 @@ func TestReplayOfManyPods(t *testing.T) {
 	}
 	// A second session of the agent saw another pod of that name.
 	path := recording(t, string(one)+strings.ReplaceAll(string(one), "uid-web-0", "uid-2"))
-	if code, stdout, stderr := replayed(t, path); code != exitOK || strings.Count(stdout, "shop/web-0: 2.9 s to ready") != 2 ||
+	if code, stdout, stderr := replayed(t, path); code != ExitOK || strings.Count(stdout, "shop/web-0: 2.9 s to ready") != 2 ||
 		!strings.Contains(stdout, "\n\nshop/web-0") {
 		t.Errorf("exit %d, stderr %q, stdout\n%s", code, stderr, stdout)
 	}
-	if code, stdout, stderr := replayed(t, "-o", "json", path); code != exitOK || strings.Count(stdout, "}\n") != 2 {
+	if code, stdout, stderr := replayed(t, "-o", "json", path); code != ExitOK || strings.Count(stdout, "}\n") != 2 {
 		t.Errorf("exit %d, stderr %q, stdout\n%s", code, stderr, stdout)
 	}
 }
@@ -75,7 +75,7 @@ func TestReplayToleratesAHalfLastLine(t *testing.T) {
 		t.Fatal(err)
 	}
 	code, stdout, stderr := replayed(t, recording(t, string(whole[:len(whole)-20])))
-	if code != exitOK || !strings.Contains(stdout, " s to ready") || !strings.Contains(stderr, "line 7: the last line is incomplete") {
+	if code != ExitOK || !strings.Contains(stdout, " s to ready") || !strings.Contains(stderr, "line 7: the last line is incomplete") {
 		t.Errorf("exit %d, stderr %q, stdout\n%s", code, stderr, stdout)
 	}
 }
@@ -87,22 +87,22 @@ func TestReplayFails(t *testing.T) {
 		code int
 		want string
 	}{
-		"no file":        {nil, exitUsage, "FILE is required"},
-		"two files":      {[]string{coldStart, coldStart}, exitUsage, "unexpected argument"},
-		"a wrong pod":    {[]string{"--pod", "web-0", coldStart}, exitUsage, `--pod: invalid pod "web-0": must be NAMESPACE/POD`},
-		"a wrong output": {[]string{"-o", "xml", coldStart}, exitUsage, `-o: invalid value "xml": must be waterfall or json`},
-		"no such file":   {[]string{"/does/not/exist"}, exitFailed, "open recording: open /does/not/exist"},
-		"no such pod":    {[]string{"--pod=shop/web-1", coldStart}, exitFailed, "does not contain pod shop/web-1"},
+		"no file":        {nil, ExitUsage, "FILE is required"},
+		"two files":      {[]string{coldStart, coldStart}, ExitUsage, "unexpected argument"},
+		"a wrong pod":    {[]string{"--pod", "web-0", coldStart}, ExitUsage, `--pod: invalid pod "web-0": must be NAMESPACE/POD`},
+		"a wrong output": {[]string{"-o", "xml", coldStart}, ExitUsage, `-o: invalid value "xml": must be waterfall or json`},
+		"no such file":   {[]string{"/does/not/exist"}, ExitFailed, "open recording: open /does/not/exist"},
+		"no such pod":    {[]string{"--pod=shop/web-1", coldStart}, ExitFailed, "does not contain pod shop/web-1"},
 		"not a recording": {
-			[]string{recording(t, `{"apiVersion":"v1"}`)}, exitFailed, "recording.jsonl: line 1: not a recording: ",
+			[]string{recording(t, `{"apiVersion":"v1"}`)}, ExitFailed, "recording.jsonl: line 1: not a recording: ",
 		},
 		"a broken line": {
-			[]string{recording(t, header+"{}}\n"+header)}, exitFailed, "recording.jsonl: line 2: invalid character '}'",
+			[]string{recording(t, header+"{}}\n"+header)}, ExitFailed, "recording.jsonl: line 2: invalid character '}'",
 		},
 		"a newer format": {
-			[]string{recording(t, `{"kind":"header","version":3}`)}, exitFailed, "unknown format version 3",
+			[]string{recording(t, `{"kind":"header","version":3}`)}, ExitFailed, "unknown format version 3",
 		},
-		"no pods": {[]string{recording(t, header)}, exitFailed, "does not contain any pods"},
+		"no pods": {[]string{recording(t, header)}, ExitFailed, "does not contain any pods"},
 	} {
 		code, stdout, stderr := replayed(t, test.args...)
 		if code != test.code || stdout != "" || !strings.Contains(stderr, test.want) {

@@ -1,4 +1,4 @@
-package main
+package cli
 
 import (
 	"context"
@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strconv"
 
+	"github.com/podlapse/podlapse/internal/flags"
 	"github.com/podlapse/podlapse/internal/record"
 	"github.com/podlapse/podlapse/internal/terminal"
 	"github.com/podlapse/podlapse/pkg/export"
@@ -29,12 +30,11 @@ type replayConfig struct {
 	width  int     // terminal cells
 }
 
-// settings is the table of the replay command's flags.
-func (c *replayConfig) settings() []setting {
-	return []setting{
+func (c *replayConfig) table() flags.Table {
+	return flags.Table{
 		{
-			flag: "pod", value: "NAMESPACE/POD", help: "show only pods with this name; if unset, all pods",
-			set: func(value string) error {
+			Name: "pod", Value: "NAMESPACE/POD", Help: "show only pods with this name; if unset, all pods",
+			Set: func(value string) error {
 				if value == "" {
 					return nil
 				}
@@ -42,45 +42,50 @@ func (c *replayConfig) settings() []setting {
 			},
 		},
 		{
-			flag: "o", value: "waterfall|json", def: outputWaterfall,
-			help: "output format: waterfall, a chart of each start-up; json, its record as a line of JSON",
-			set:  choice(&c.output, outputWaterfall, outputJSON),
+			Name: "o", Value: "waterfall|json", Default: outputWaterfall,
+			Help: "output format: waterfall, a chart of each start-up; json, its record as a line of JSON",
+			Set:  flags.Choice(&c.output, outputWaterfall, outputJSON),
 		},
 		{
-			flag: "width", value: "COLUMNS", def: strconv.Itoa(defaultColumns), help: "maximum width of a waterfall, 1 to 1023", set: setWidth(&c.width),
+			Name: "width", Value: "COLUMNS", Default: strconv.Itoa(defaultColumns),
+			Help: "maximum width of a waterfall, 1 to 1023", Set: setWidth(&c.width),
 		},
 	}
 }
 
-func runReplay(_ context.Context, args []string, getenv func(string) string, stdout, stderr io.Writer) int {
+// Replay is the command that shows the timelines in a recording.
+func Replay() Command {
+	return Command{
+		Name: "replay", Summary: "show the timelines in a recording", Run: runReplay, Files: true,
+		Flags: func() flags.Table { return new(replayConfig).table() },
+	}
+}
+
+func runReplay(_ context.Context, call Call) int {
 	var c replayConfig
-	rest, err := settle(c.settings(), args, getenv, 1)
-	if errors.Is(err, errHelp) {
-		printHelp(stdout, agentProgram, "replay [flags] FILE\n\nFILE is a recording from --record-observations or "+
-			"/debug/observations; - is standard input.", c.settings())
-		return exitOK
+	rest, code, ok := call.Parse(c.table(), "replay [flags] FILE\n\nFILE is a recording from --record-observations or "+
+		"/debug/observations; - is standard input.", 1)
+	if !ok {
+		return code
 	}
-	if err == nil && len(rest) == 0 {
-		err = errors.New("FILE is required: name a recording, or use - for standard input")
-	}
-	if err != nil {
-		return failUsage(stderr, "replay", err)
+	if len(rest) == 0 {
+		return call.FailUsage(errors.New("FILE is required: name a recording, or use - for standard input"))
 	}
 	timelines, err := replay(rest[0])
 	if errors.Is(err, record.ErrTruncated) {
-		fmt.Fprintf(stderr, "podlapse-agent replay: %v; ignoring that line\n", err)
+		call.note(fmt.Errorf("%w; ignoring that line", err))
 		err = nil
 	}
 	if err == nil {
 		timelines, err = c.chosen(timelines)
 	}
 	if err == nil {
-		err = c.print(stdout, timelines)
+		err = c.print(call.Stdout, timelines)
 	}
 	if err != nil {
-		return fail(stderr, "replay", err)
+		return call.Fail(err)
 	}
-	return exitOK
+	return ExitOK
 }
 
 func replay(path string) ([]timeline.Timeline, error) {

@@ -1,4 +1,4 @@
-package main
+package cli
 
 import (
 	"context"
@@ -20,6 +20,7 @@ import (
 	"k8s.io/client-go/tools/clientcmd"
 
 	"github.com/podlapse/podlapse/internal/agents"
+	"github.com/podlapse/podlapse/internal/flags"
 	"github.com/podlapse/podlapse/pkg/client"
 )
 
@@ -30,10 +31,10 @@ const (
 	maxLimit   = 10 * time.Minute
 )
 
-// target is who is asked: the agent at an address, or those of a cluster.
+// target is which agents to query: the agent at an address, or those of a cluster.
 type target struct {
 	server            *url.URL // nil to look for agents in a cluster, or on this machine
-	token             string   // shown to an agent that wants one; empty for none
+	token             string   // bearer token for the agent; empty for none
 	authorities       *x509.CertPool
 	certFile, keyFile string
 	anyCertificate    bool
@@ -42,54 +43,51 @@ type target struct {
 	namespace           string // of pods; empty for the context's, or all
 	node                string
 	agentNamespace      string
-	limit               time.Duration // for all that is asked
+	limit               time.Duration // for all queries together
 }
 
-// settings is the part of the commands' tables that says whom to ask.
-func (t *target) settings() []setting {
-	keep := func(where *string) func(string) error {
-		return func(value string) error { *where = value; return nil }
-	}
-	return []setting{
+// table is the part of the commands' tables that selects the agents.
+func (t *target) table() flags.Table {
+	return flags.Table{
 		{
-			flag: "server", value: "URL",
-			help: "URL of one agent to query instead of finding agents in the cluster, for example " + localServer + "; " +
-				"http://USER:PASSWORD@HOST:PORT if it requires a password", set: t.setServer,
+			Name: "server", Value: "URL",
+			Help: "URL of one agent to query instead of finding agents in the cluster, for example " + localServer + "; " +
+				"http://USER:PASSWORD@HOST:PORT if it requires a password", Set: t.setServer,
 		},
 		{
-			flag: "token-file", value: "FILE",
-			help: "with --server, file with the bearer token for an agent that runs with --web-auth=kubernetes", set: t.setTokenFile,
+			Name: "token-file", Value: "FILE",
+			Help: "with --server, file with the bearer token for an agent that runs with --web-auth=kubernetes", Set: t.setTokenFile,
 		},
 		{
-			flag: "ca-file", value: "FILE", set: t.setAuthorities,
-			help: "with --server, CA certificates to verify the agent's certificate; if unset, the system's",
+			Name: "ca-file", Value: "FILE", Set: t.setAuthorities,
+			Help: "with --server, CA certificates to verify the agent's certificate; if unset, the system's",
 		},
 		{
-			flag: "cert-file", value: "FILE", set: keep(&t.certFile),
-			help: "with --server, client certificate for an agent that requires one; requires --key-file",
+			Name: "cert-file", Value: "FILE", Set: flags.Text(&t.certFile),
+			Help: "with --server, client certificate for an agent that requires one; requires --key-file",
 		},
-		{flag: "key-file", value: "FILE", help: "private key of --cert-file", set: keep(&t.keyFile)},
+		{Name: "key-file", Value: "FILE", Help: "private key of --cert-file", Set: flags.Text(&t.keyFile)},
 		{
-			flag: "insecure-skip-tls-verify", value: "on|off", def: "off", alone: "on",
-			help: "with --server, do not verify the agent's certificate; insecure: anyone on the path can read and " +
-				"change the data", set: onOff(&t.anyCertificate, "on", "off"),
-		},
-		{
-			flag: "kubeconfig", value: "FILE", set: keep(&t.kubeconfig),
-			help: "kubeconfig for the API server; if unset, $KUBECONFIG or ~/.kube/config",
+			Name: "insecure-skip-tls-verify", Value: "on|off", Default: "off", Alone: "on",
+			Help: "with --server, do not verify the agent's certificate; insecure: anyone on the path can read and " +
+				"change the data", Set: flags.OnOff(&t.anyCertificate, "on", "off"),
 		},
 		{
-			flag: "context", value: "NAME", set: keep(&t.context), suggest: t.suggestContexts,
-			help: "context of the kubeconfig; if unset, the current context",
-		},
-		{flag: "namespace", alias: "n", value: "NAME", help: "namespace of the pods", set: keep(&t.namespace), suggest: t.suggestNamespaces},
-		{flag: "node", value: "NAME", help: "query only the agent on this node", set: keep(&t.node), suggest: t.suggestNodes},
-		{
-			flag: "agent-namespace", value: "NAME", def: "podlapse", help: "namespace of the agents",
-			set: keep(&t.agentNamespace), suggest: t.suggestNamespaces,
+			Name: "kubeconfig", Value: "FILE", Set: flags.Text(&t.kubeconfig),
+			Help: "kubeconfig for the API server; if unset, $KUBECONFIG or ~/.kube/config",
 		},
 		{
-			flag: "timeout", value: "DURATION", def: "30s", help: "total time to wait for answers, at most 10m", set: func(value string) error {
+			Name: "context", Value: "NAME", Set: flags.Text(&t.context), Suggest: t.suggestContexts,
+			Help: "context of the kubeconfig; if unset, the current context",
+		},
+		{Name: "namespace", Alias: "n", Value: "NAME", Help: "namespace of the pods", Set: flags.Text(&t.namespace), Suggest: t.suggestNamespaces},
+		{Name: "node", Value: "NAME", Help: "query only the agent on this node", Set: flags.Text(&t.node), Suggest: t.suggestNodes},
+		{
+			Name: "agent-namespace", Value: "NAME", Default: "podlapse", Help: "namespace of the agents",
+			Set: flags.Text(&t.agentNamespace), Suggest: t.suggestNamespaces,
+		},
+		{
+			Name: "timeout", Value: "DURATION", Default: "30s", Help: "total time to wait for answers, at most 10m", Set: func(value string) error {
 				limit, err := time.ParseDuration(value)
 				if err != nil || limit <= 0 || limit > maxLimit {
 					return fmt.Errorf("invalid duration %q: must be at most 10m, for example 30s", value)
@@ -113,7 +111,7 @@ func (t *target) setServer(value string) error {
 	return nil
 }
 
-// setTokenFile reads no more than a header can hold.
+// setTokenFile reads at most what fits into a header.
 func (t *target) setTokenFile(path string) error {
 	if path == "" {
 		return nil
@@ -151,7 +149,7 @@ func readAtMost(path string, bytes int64) ([]byte, error) {
 	return io.ReadAll(io.LimitReader(file, bytes))
 }
 
-// check finds flags that do not go together.
+// check finds flags that cannot be combined.
 func (t *target) check() error {
 	if t.server == nil {
 		return nil
@@ -164,22 +162,22 @@ func (t *target) check() error {
 	return nil
 }
 
-// reached is who can be asked. The caller must close it.
+// reached is the agents that can be queried. The caller must close it.
 type reached struct {
 	target  target
-	direct  *client.Client // nil if agents are to be found in the cluster
+	direct  *client.Client // nil if the agents are in the cluster
 	cluster *agents.Cluster
-	// namespace is that of pods that are named without one; empty where nothing says it.
+	// namespace is for pods that are named without one; empty if unknown.
 	namespace string
 	close     func()
 }
 
-// open prepares to ask. It connects to nobody. Without any flag, a plugin of kubectl asks the cluster of the kubeconfig; the agent's
-// program does where there is a kubeconfig, and else asks the agent of this machine.
+// open prepares to query, without connecting. Without any flag, the plugin of kubectl queries the cluster of the
+// kubeconfig. The agent's program does the same if there is a kubeconfig, otherwise it queries the agent of this machine.
 func (t target) open(program string, getenv func(string) string) (reached, error) {
 	files := t.kubeconfigs(getenv)
 	named := t.kubeconfig+t.context+t.node != ""
-	if t.server == nil && program == agentProgram && !named && len(files) == 0 {
+	if t.server == nil && program == AgentProgram && !named && len(files) == 0 {
 		t.server, _ = url.Parse(localServer)
 	}
 	if t.server != nil {
@@ -199,7 +197,7 @@ func (t target) open(program string, getenv func(string) string) (reached, error
 	return reached{}, fmt.Errorf("read kubeconfig: %w", err)
 }
 
-// kubeconfigs are the files that there are of those that are looked for where no flag names one.
+// kubeconfigs lists the existing files among those that are read if no flag names one.
 func (t target) kubeconfigs(getenv func(string) string) []string {
 	files := filepath.SplitList(getenv("KUBECONFIG"))
 	if home := getenv("HOME"); len(files) == 0 && home != "" {
@@ -218,7 +216,7 @@ func (t target) clientConfig(getenv func(string) string) clientcmd.ClientConfig 
 	return clientcmd.NewNonInteractiveDeferredLoadingClientConfig(rules, overrides)
 }
 
-// ofServer are the flags that say how to ask one agent directly.
+// ofServer lists the given flags that require --server.
 func (t target) ofServer() (given []string) {
 	for flag, is := range map[string]bool{
 		"--token-file": t.token != "", "--ca-file": t.authorities != nil, "--cert-file": t.certFile != "", "--key-file": t.keyFile != "",
@@ -233,10 +231,11 @@ func (t target) ofServer() (given []string) {
 }
 
 func (t target) openCluster(api *rest.Config, namespace string) (reached, error) {
-	if flags := t.ofServer(); len(flags) > 0 { // the API server asks the agents, and is asked as the kubeconfig says
-		return reached{}, fmt.Errorf("%s: requires --server, which names one agent", strings.Join(flags, ", "))
+	// The API server forwards requests to the agents, and the kubeconfig says how to reach the API server.
+	if given := t.ofServer(); len(given) > 0 {
+		return reached{}, fmt.Errorf("%s: requires --server, which names one agent", strings.Join(given, ", "))
 	}
-	api.UserAgent = agentProgram + "-cli"
+	api.UserAgent = AgentProgram + "-cli"
 	api.WarningHandler = rest.NoWarnings{} // it would write to stderr
 	cluster, err := agents.Open(api, t.agentNamespace)
 	if err != nil {
@@ -258,11 +257,11 @@ func (t target) openServer() (reached, error) {
 	return reached{
 		target: t, namespace: t.namespace, close: transport.CloseIdleConnections,
 		direct: &client.Client{Server: t.server.String(), Token: t.token, HTTP: &http.Client{Transport: transport,
-			CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}}, // an agent sends nobody elsewhere
+			CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}}, // an agent never redirects
 	}, nil
 }
 
-// agents are those to ask: of one node, or of all.
+// agents lists the agents to query: that of one node, or all.
 func (r reached) agents(ctx context.Context, node string) ([]agents.Agent, error) {
 	if r.direct != nil {
 		return []agents.Agent{{Client: *r.direct}}, nil
@@ -270,10 +269,10 @@ func (r reached) agents(ctx context.Context, node string) ([]agents.Agent, error
 	return r.cluster.Agents(ctx, node)
 }
 
-// several says that answers have to tell of which node they are.
+// several reports whether the answers can be from more than one node, so that they must name it.
 func (r reached) several() bool { return r.direct == nil && r.target.node == "" }
 
-// worded words an error for people, with what helps.
+// worded adds to an error what the user can do.
 func (r reached) worded(err error) error {
 	var refused *client.Refusal
 	namespace := r.target.agentNamespace
@@ -290,7 +289,8 @@ func (r reached) worded(err error) error {
 	case errors.Is(err, agents.ErrNoAgent):
 		return fmt.Errorf("%w\nCheck that the DaemonSet runs: kubectl -n %s get pods -o wide. If the agents are in "+
 			"another namespace, set --agent-namespace", err, namespace)
-	case refused != nil, errors.Is(err, client.ErrNotAnAgent), errors.Is(err, agents.ErrNotBound), errors.Is(err, errUnknownPod), r.cluster != nil:
+	case refused != nil, errors.Is(err, client.ErrNotAnAgent), errors.Is(err, agents.ErrNotBound),
+		errors.Is(err, errUnknownPod), r.cluster != nil:
 		return err
 	}
 	return fmt.Errorf("--server: %w", err)

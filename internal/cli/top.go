@@ -1,4 +1,4 @@
-package main
+package cli
 
 import (
 	"context"
@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/podlapse/podlapse/internal/agents"
+	"github.com/podlapse/podlapse/internal/flags"
 	"github.com/podlapse/podlapse/internal/terminal"
 	"github.com/podlapse/podlapse/internal/top"
 	"github.com/podlapse/podlapse/pkg/client"
@@ -25,14 +26,14 @@ type topConfig struct {
 	once  bool
 }
 
-func (c *topConfig) settings() []setting {
-	return slices.Concat([]setting{
-		{flag: "once", value: "on|off", def: "off", alone: "on", help: "print one table and exit, which is also " +
+func (c *topConfig) table() flags.Table {
+	return slices.Concat(flags.Table{
+		{Name: "once", Value: "on|off", Default: "off", Alone: "on", Help: "print one table and exit, which is also " +
 			"done if standard output is not a terminal",
-			set: onOff(&c.once, "on", "off")},
+			Set: flags.OnOff(&c.once, "on", "off")},
 		{
-			flag: "since", value: "DURATION", def: "10m", help: "show start-ups that completed within this time, at " +
-				"most 168h", set: func(value string) error {
+			Name: "since", Value: "DURATION", Default: "10m", Help: "show start-ups that completed within this time, at " +
+				"most 168h", Set: func(value string) error {
 				const maxSince = 7 * 24 * time.Hour
 				since, err := time.ParseDuration(value)
 				if err != nil || since <= 0 || since > maxSince {
@@ -42,7 +43,7 @@ func (c *topConfig) settings() []setting {
 				return nil
 			},
 		},
-	}, c.askConfig.settings())
+	}, c.askConfig.table())
 }
 
 func (c *topConfig) filter() client.Filter {
@@ -53,15 +54,15 @@ func (c *topConfig) filter() client.Filter {
 	return filter
 }
 
-func (a asker) runTop(ctx context.Context, args []string, getenv func(string) string, stdout, stderr io.Writer) int {
+func runTop(ctx context.Context, call Call) int {
 	var c topConfig
-	asking, _, code, ok := a.begin("top", "top [flags]\n\nShows the pods that are starting, where each is stuck, "+
-		"and the recently started pods, of all nodes or one.\nUpdates until q or Ctrl-C.", c.settings(), &c.target, args, 0, getenv, stdout, stderr)
+	asking, _, code, ok := begin(call, "top [flags]\n\nShows the pods that are starting, where each is stuck, "+
+		"and the recently started pods, of all nodes or one.\nUpdates until q or Ctrl-C.", c.table(), &c.target, 0)
 	if !ok {
 		return code
 	}
 	defer asking.close()
-	file, _ := stdout.(*os.File)
+	file, _ := call.Stdout.(*os.File)
 	if _, isTerminal := terminal.Width(file); isTerminal && !c.once && c.format == outputTable {
 		return asking.liveTop(ctx, c, file)
 	}
@@ -102,7 +103,7 @@ func (a asking) topOnce(ctx context.Context, c topConfig) int {
 		}
 		board.Take(answer.Agent.Pod, client.Event{Kind: client.KindPulls, Pulls: answer.Value.pulls}, now)
 	}
-	return a.print(strings.Join(board.View(now, c.page(a.stdout, a.getenv), 0), "\n")+"\n", failed)
+	return a.print(strings.Join(board.View(now, c.page(a.Stdout, a.Getenv), 0), "\n")+"\n", failed)
 }
 
 const (
@@ -127,7 +128,7 @@ func (a asking) liveTop(ctx context.Context, c topConfig, file *os.File) int {
 	err := f.look(ctx, c.limit)
 	if err == nil {
 		err = f.onScreen(ctx, file, func() terminal.Page {
-			page := c.page(file, a.getenv)
+			page := c.page(file, a.Getenv)
 			page.Cut = true
 			return page
 		})
@@ -135,7 +136,7 @@ func (a asking) liveTop(ctx context.Context, c topConfig, file *os.File) int {
 	if err != nil && !errors.Is(err, context.Canceled) { // q and SIGINT are how top ends
 		return a.fail(err)
 	}
-	return exitOK
+	return ExitOK
 }
 
 // onScreen gives the terminal back as it was, whatever happens.

@@ -1,4 +1,4 @@
-package main
+package cli
 
 import (
 	"fmt"
@@ -6,6 +6,7 @@ import (
 	"os"
 	"strconv"
 
+	"github.com/podlapse/podlapse/internal/flags"
 	"github.com/podlapse/podlapse/internal/terminal"
 )
 
@@ -32,20 +33,20 @@ type output struct {
 	width  int // terminal cells; 0 for as many as there are
 }
 
-func (o *output) settings() []setting {
-	return []setting{
+func (o *output) table() flags.Table {
+	return flags.Table{
 		{
-			flag: "o", alias: "output", value: "table|json|yaml", def: outputTable,
-			help: "output format: table, text for people; json or yaml, the API's response", set: choice(&o.format, outputTable, outputJSON, outputYAML),
+			Name: "o", Alias: "output", Value: "table|json|yaml", Default: outputTable,
+			Help: "output format: table, text for people; json or yaml, the API's response", Set: flags.Choice(&o.format, outputTable, outputJSON, outputYAML),
 		},
 		{
-			flag: "color", value: "auto|always|never", def: colorAuto,
-			help: "whether to use colors; auto uses them on a terminal unless NO_COLOR is set", set: choice(&o.color, colorAuto, colorAlways, colorNever),
+			Name: "color", Value: "auto|always|never", Default: colorAuto,
+			Help: "whether to use colors; auto uses them on a terminal unless NO_COLOR is set", Set: flags.Choice(&o.color, colorAuto, colorAlways, colorNever),
 		},
 		{
-			flag: "width", value: "COLUMNS", help: "width of the output, 1 to 1023; if unset, the terminal's width, " +
+			Name: "width", Value: "COLUMNS", Help: "width of the output, 1 to 1023; if unset, the terminal's width, " +
 				"or 110 without a terminal",
-			set: func(value string) error {
+			Set: func(value string) error {
 				if value == "" {
 					return nil
 				}

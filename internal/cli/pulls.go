@@ -1,28 +1,26 @@
-package main
+package cli
 
 import (
 	"context"
-	"io"
 	"slices"
 
 	"github.com/podlapse/podlapse/pkg/client"
 	"github.com/podlapse/podlapse/pkg/export"
 )
 
-func (a asker) runPulls(ctx context.Context, args []string, getenv func(string) string, stdout, stderr io.Writer) int {
+func runPulls(ctx context.Context, call Call) int {
 	var c askConfig
-	asking, _, code, ok := a.begin("pulls", "pulls [flags]\n\nLists the image pulls of each node: pulls in "+
+	asking, _, code, ok := begin(call, "pulls [flags]\n\nLists the image pulls of each node: pulls in "+
 		"progress, then completed pulls, the latest first.",
-		c.settings(), &c.target, args, 0, getenv, stdout, stderr)
+		c.table(), &c.target, 0)
 	if !ok {
 		return code
 	}
 	defer asking.close()
 	ctx, stop := context.WithTimeout(ctx, c.limit)
 	defer stop()
-	answers, failed, err := ofAgents(ctx, asking, func(ctx context.Context, agent client.Client) (export.PullList, error) {
-		return agent.Pulls(ctx)
-	})
+	answers, failed, err := ofAgents(ctx, asking,
+		func(ctx context.Context, agent client.Client) (export.PullList, error) { return agent.Pulls(ctx) })
 	if err != nil {
 		return asking.fail(err)
 	}
@@ -34,14 +32,16 @@ func (a asker) runPulls(ctx context.Context, args []string, getenv func(string) 
 		}
 		nodes = append(nodes, node)
 	}
-	text, err := c.text(pullsAnswer(nodes, asking.several()), func() string { return export.PullTables(nodes, c.page(stdout, getenv)) })
+	text, err := c.text(pullsAnswer(nodes, asking.several()), func() string {
+		return export.PullTables(nodes, c.page(call.Stdout, call.Getenv))
+	})
 	if err != nil {
 		return asking.fail(err)
 	}
 	return asking.print(text, failed)
 }
 
-// pullsAnswer is the answer of the one agent that was asked, or those of all with their nodes.
+// pullsAnswer is the answer of a single agent, or those of all agents with their nodes.
 func pullsAnswer(nodes []export.NodePulls, several bool) any {
 	if !several && len(nodes) == 1 {
 		return nodes[0].PullList
@@ -51,17 +51,19 @@ func pullsAnswer(nodes []export.NodePulls, several bool) any {
 	}{nodes}
 }
 
-// ofNamespace leaves out the pulls for pods of other namespaces.
+// ofNamespace removes pulls for pods of other namespaces, if a namespace is given.
 func ofNamespace(list export.PullList, namespace string) export.PullList {
 	if namespace == "" {
 		return list
 	}
 	list.Items = livePullsOf(list.Items, namespace)
-	list.Recent = slices.DeleteFunc(list.Recent, func(p export.RecentPullRecord) bool { return p.Namespace != namespace })
+	list.Recent = slices.DeleteFunc(list.Recent, func(p export.RecentPullRecord) bool {
+		return p.Namespace != namespace
+	})
 	return list
 }
 
-// livePullsOf leaves out those of other namespaces, if one is named.
+// livePullsOf removes pulls in progress for pods of other namespaces, if a namespace is given.
 func livePullsOf(pulls []export.LivePullRecord, namespace string) []export.LivePullRecord {
 	if namespace == "" {
 		return pulls

@@ -1,9 +1,8 @@
-package main
+package cli
 
 import (
 	"bytes"
 	"encoding/pem"
-	"fmt"
 	"net/http"
 	"os/exec"
 	"strings"
@@ -18,20 +17,20 @@ func pemOf(certificate []byte) []byte {
 
 func TestCalled(t *testing.T) {
 	for _, test := range []struct{ args, program, rest string }{
-		{"/usr/local/bin/podlapse-agent top", agentProgram, "top"},
-		{"kubectl-podlapse explain a/b", pluginProgram, "explain a/b"},
-		{`kubectl-podlapse.exe top`, pluginProgram, "top"},
-		{"/bin/kubectl_complete-podlapse explain a", pluginProgram, "__complete explain a"},
-		{"", agentProgram, ""},
+		{"/usr/local/bin/podlapse-agent top", AgentProgram, "top"},
+		{"kubectl-podlapse explain a/b", PluginProgram, "explain a/b"},
+		{`kubectl-podlapse.exe top`, PluginProgram, "top"},
+		{"/bin/kubectl_complete-podlapse explain a", PluginProgram, "__complete explain a"},
+		{"", AgentProgram, ""},
 	} {
-		program, rest := called(strings.Fields(test.args))
+		program, rest := Called(strings.Fields(test.args))
 		if program != test.program || strings.Join(rest, " ") != test.rest {
 			t.Errorf("%s: %s %q", test.args, program, rest)
 		}
 	}
-	runs(t, pluginProgram, environment{}, "help").must(t, exitOK, "kubectl podlapse COMMAND --help", "")
-	runs(t, pluginProgram, environment{}, "explain", "--help").must(t, exitOK, "Usage: kubectl podlapse explain", "")
-	runs(t, agentProgram, environment{}, "explain", "--help").must(t, exitOK, "--namespace, -n NAME", "")
+	runs(t, PluginProgram, environment{}, "help").must(t, ExitOK, "kubectl podlapse COMMAND --help", "")
+	runs(t, PluginProgram, environment{}, "explain", "--help").must(t, ExitOK, "Usage: kubectl podlapse explain", "")
+	runs(t, AgentProgram, environment{}, "explain", "--help").must(t, ExitOK, "--namespace, -n NAME", "")
 }
 
 func TestCompletion(t *testing.T) {
@@ -52,25 +51,24 @@ func TestCompletion(t *testing.T) {
 		{"explain --token-file ", ":0"},
 		{"pulls --insecure-skip-tls-verify=", "on off :4"},
 	} {
-		got := runs(t, pluginProgram, config, append([]string{"__completeNoDesc"}, strings.Split(test.line, " ")...)...)
-		if joined := strings.Join(strings.Fields(got.stdout), " "); got.code != exitOK || joined != test.want {
+		got := runs(t, PluginProgram, config, append([]string{"__completeNoDesc"}, strings.Split(test.line, " ")...)...)
+		if joined := strings.Join(strings.Fields(got.stdout), " "); got.code != ExitOK || joined != test.want {
 			t.Errorf("%q: exit %d, %q; want %q", test.line, got.code, joined, test.want)
 		}
 	}
-	runs(t, pluginProgram, config, "__complete", "").must(t, exitOK, "explain\tshow where", "")
-	runs(t, agentProgram, config, "__complete", "run", "--impersonate-node=").must(t, exitOK, "on\noff\n:4", "")
-	runs(t, agentProgram, config, "__complete", "--", "completion", "").must(t, exitOK, "", "")
-	runs(t, agentProgram, config, "__complete", "explain", "--server").must(t, exitOK, "--server\tURL of one agent to query", "")
+	runs(t, PluginProgram, config, "__complete", "").must(t, ExitOK, "explain\tshow where", "")
+	runs(t, AgentProgram, config, "__complete", "--", "completion", "").must(t, ExitOK, "", "")
+	runs(t, AgentProgram, config, "__complete", "explain", "--server").must(t, ExitOK, "--server\tURL of one agent to query", "")
 
 	server.Refuse(func(*http.Request) int { return http.StatusForbidden })
-	runs(t, pluginProgram, config, "__complete", "explain", "").must(t, exitOK, ":4", "")
+	runs(t, PluginProgram, config, "__complete", "explain", "").must(t, ExitOK, ":4", "")
 }
 
 // TestCompletionScripts has the shells that there are read them.
 func TestCompletionScripts(t *testing.T) {
 	for _, shell := range shells() {
-		got := runs(t, agentProgram, environment{}, "completion", shell)
-		got.must(t, exitOK, "__complete", "")
+		got := runs(t, AgentProgram, environment{}, "completion", shell)
+		got.must(t, ExitOK, "__complete", "")
 		path, err := exec.LookPath(shell)
 		if err != nil {
 			t.Logf("no %s here: its script was not read", shell)
@@ -82,18 +80,16 @@ func TestCompletionScripts(t *testing.T) {
 			t.Errorf("%s: %v\n%s", shell, err, out)
 		}
 	}
-	runs(t, agentProgram, environment{}, "completion", "csh").must(t, exitUsage, "", "bash, zsh or fish")
-	runs(t, agentProgram, environment{}, "completion").must(t, exitUsage, "", "a shell is required")
+	runs(t, AgentProgram, environment{}, "completion", "csh").must(t, ExitUsage, "", "bash, zsh or fish")
+	runs(t, AgentProgram, environment{}, "completion").must(t, ExitUsage, "", "a shell is required")
 }
 
 // TestEveryCommandCanBeCompleted holds the tables of flags against cobra, which refuses a name that is there twice.
 func TestEveryCommandCanBeCompleted(t *testing.T) {
-	for _, program := range []string{agentProgram, pluginProgram} {
-		root := completions(program, environment{}.get)
-		for _, c := range commands(program) {
-			if sub, _, err := root.Find([]string{c.name}); err != nil || sub.Name() != c.name {
-				t.Errorf("%s %s: %v", program, c.name, fmt.Sprint(err))
-			}
+	root := completions(Call{Program: programOf(AgentProgram), Getenv: environment{}.get})
+	for _, c := range programOf(AgentProgram).Commands {
+		if sub, _, err := root.Find([]string{c.Name}); err != nil || sub.Name() != c.Name {
+			t.Errorf("%s: %v", c.Name, err)
 		}
 	}
 }
