@@ -19,43 +19,43 @@ import (
 	"github.com/podlapse/podlapse/pkg/export/otlp"
 )
 
-// config is how the agent runs, after every value was checked.
+// config is how the agent runs. All values are valid.
 type config struct {
 	nodeName      string
 	kubeconfig    string // a file; empty for the service account of the agent's own pod
-	asNode        bool   // pods are asked for in the node's name
+	asNode        bool   // read pods in the name of the node
 	criEndpoint   cri.Endpoint
 	events        string // eventsAuto, eventsOff or eventsCluster
 	listenAddress string
 	logLevel      zapcore.Level
 	logFormat     string // formatJSON or formatConsole
 	records       string // recordsTimeline, recordsTransition, recordsBoth or recordsNone
-	partial       string // partialOn or partialOff
+	partial       bool   // also start-ups in progress
 
-	webConfigFile string    // empty: plain HTTP, no passwords
-	webAsks       web.Asked // what webConfigFile asks readers for
+	webConfigFile string    // empty for plain HTTP without passwords
+	webAsks       web.Asked // what webConfigFile requires from clients
 	webAuth       string    // webAuthLocal, webAuthNone or webAuthKubernetes
 	webHosts      []string
 
-	podSeries bool // metrics with a series for each pod
+	podSeries bool // export a metric series for each pod
 
-	historyBytes int  // of memory for pods that are gone
-	serveObjects bool // the pod objects as well
+	historyBytes int  // memory for deleted pods
+	serveObjects bool // serve the pod objects too
 
-	annotate bool // pods that ask for it
+	annotate bool // write annotations to pods that request them
 
-	termination   bool // ends of pods are followed
-	rolloutTraces bool // the pods of a rollout in one trace
-	lifeTraces    bool // what comes after a start-up in its trace
+	termination   bool // follow deleted pods until they are gone
+	rolloutTraces bool // send the pods of a rollout as one trace
+	lifeTraces    bool // add what happens after a start-up to its trace
 
-	verifyInterval time.Duration // 0: pods are never compared with a list
-	watchDelays    bool          // count how late watches are
+	verifyInterval time.Duration // 0 for never comparing pods with a list
+	watchDelays    bool          // measure the delays of the watches
 
-	stateDir string // empty: nothing survives a restart
+	stateDir string // empty for no state across restarts
 
 	recordObservations string // a file; empty for none
-	debugObservations  string // debugOn or debugOff
-	profiles           bool   // of the agent itself
+	debugObservations  bool   // the latest are kept in memory and served
+	profiles           bool   // serve Go profiles of the agent
 
 	node   nodeConfig
 	probes probeConfig
@@ -63,8 +63,7 @@ type config struct {
 	otlp otlp.Settings // from the OTEL_* variables, for which there are no flags
 }
 
-// The values of --events, --log-format, --records, --records-partial, --debug-observations, --metrics-pod-labels,
-// --serve-objects, --annotate, --termination, --rollout-traces, --life-traces, --verify-interval, --watch-delays, --impersonate-node and --web-auth.
+// The values of --events, --log-format, --records, --verify-interval and --web-auth.
 const (
 	eventsAuto        = "auto"
 	eventsOff         = "off"
@@ -75,27 +74,7 @@ const (
 	recordsTransition = "transition"
 	recordsBoth       = "both"
 	recordsNone       = "none"
-	partialOn         = "on"
-	partialOff        = "off"
-	debugOn           = "on"
-	debugOff          = "off"
-	podLabelsOn       = "on"
-	podLabelsOff      = "off"
-	objectsOn         = "on"
-	objectsOff        = "off"
-	annotateOn        = "on"
-	annotateOff       = "off"
-	terminationOn     = "on"
-	terminationOff    = "off"
-	rolloutTracesOn   = "on"
-	rolloutTracesOff  = "off"
-	lifeTracesOn      = "on"
-	lifeTracesOff     = "off"
 	verifyOff         = "off"
-	delaysOn          = "on"
-	delaysOff         = "off"
-	asNodeOn          = "on"
-	asNodeOff         = "off"
 	webAuthAuto       = "auto"
 	webAuthLocal      = "local"
 	webAuthNone       = "none"
@@ -114,20 +93,19 @@ func (c *config) table() flags.Table {
 			Help: "kubeconfig for the API server; if unset, the pod's ServiceAccount",
 			Set:  flags.Text(&c.kubeconfig),
 		},
+		flags.Switch("impersonate-node", "IMPERSONATE_NODE", &c.asNode,
+			"impersonate the node when reading pods, so that the API server returns only pods of this node; "+
+				"requires Kubernetes 1.36 or newer and a ServiceAccount with the verb impersonate:associated-node"),
 		{
-			Name: "impersonate-node", Variable: "IMPERSONATE_NODE", Value: "on|off", Default: asNodeOff, Alone: asNodeOn,
-			Help: "impersonate the node when reading pods, so that the API server returns only pods of this node; " +
-				"requires Kubernetes 1.36 or newer and a ServiceAccount with the verb impersonate:associated-node",
-			Set: flags.OnOff(&c.asNode, asNodeOn, asNodeOff),
-		},
-		{
-			Name: "cri-endpoint", Variable: "CONTAINER_RUNTIME_ENDPOINT", Value: "auto|off|unix:///PATH", Default: "auto",
-			Help: "socket of the container runtime; auto tries the usual paths; off uses no runtime", Set: c.setCRIEndpoint,
+			Name: "cri-endpoint", Variable: "CONTAINER_RUNTIME_ENDPOINT",
+			Value: "auto|off|unix:///PATH", Default: "auto",
+			Help: "socket of the container runtime; auto tries the usual paths; off uses no runtime",
+			Set:  c.setCRIEndpoint,
 		},
 		{
 			Name: "events", Variable: "EVENTS", Value: "auto|off|cluster", Default: eventsAuto,
-			Help: "how to watch the kubelet's Events: auto, only for pods that need them; cluster, all with one watch while " +
-				"any pod needs them, for small clusters; off, not at all",
+			Help: "how to watch the kubelet's Events: auto, only for pods that need them; cluster, all with one watch " +
+				"while any pod needs them, for small clusters; off, not at all",
 			Set: flags.Choice(&c.events, eventsAuto, eventsOff, eventsCluster),
 		},
 		{
@@ -138,70 +116,46 @@ func (c *config) table() flags.Table {
 		logLevelFlag(&c.logLevel), logFormatFlag(&c.logFormat),
 		{
 			Name: "records", Variable: "RECORDS", Value: "timeline|transition|both|none", Default: recordsTimeline,
-			Help: "JSON lines to write to standard output for each completed start-up: timeline, its timeline; transition, " +
-				"the records of kube-transition-metrics; both; none",
+			Help: "JSON lines to write to standard output for each completed start-up: timeline, its timeline; " +
+				"transition, the records of kube-transition-metrics; both; none",
 			Set: flags.Choice(&c.records, recordsTimeline, recordsTransition, recordsBoth, recordsNone),
 		},
-		{
-			Name: "records-partial", Variable: "RECORDS_PARTIAL", Value: "on|off", Default: partialOff, Alone: partialOn,
-			Help: "also write records of start-ups in progress when they change, at most once per second and pod; requires " +
-				"--records=timeline, transition or both",
-			Set: c.setPartial,
-		},
-		{
-			Name: "metrics-pod-labels", Variable: "METRICS_POD_LABELS", Value: "on|off", Default: podLabelsOff, Alone: podLabelsOn,
-			Help: "export a metric series for each pod on the node, with its namespace, name and workload, at most 250",
-			Set:  flags.OnOff(&c.podSeries, podLabelsOn, podLabelsOff),
-		},
+		c.partialSwitch(),
+		flags.Switch("metrics-pod-labels", "METRICS_POD_LABELS", &c.podSeries,
+			"export a metric series for each pod on the node, with its namespace, name and workload, at most 250"),
 		{
 			Name: "history-limit", Variable: "HISTORY_LIMIT", Value: "SIZE", Default: "4MiB",
-			Help: "memory for the start-ups of deleted pods, which the API still serves; about 2 KiB each, at most the latest " +
-				"1000; 0 to 64MiB, 0 keeps none", Set: c.setHistoryLimit,
+			Help: "memory for the start-ups of deleted pods, which the API still serves; about 2 KiB each, at most the " +
+				"latest 1000; 0 to 64MiB, 0 keeps none", Set: c.setHistoryLimit,
 		},
-		{
-			Name: "serve-objects", Variable: "SERVE_OBJECTS", Value: "on|off", Default: objectsOff, Alone: objectsOn,
-			Help: "keep the pod objects of the node in memory, about 2 KiB each, and serve them at /api/v1/objects/pods " +
-				"without the fields that can hold secrets", Set: flags.OnOff(&c.serveObjects, objectsOn, objectsOff),
-		},
-		{
-			Name: "annotate", Variable: "ANNOTATE", Value: "on|off", Default: annotateOff, Alone: annotateOn,
-			Help: "write the annotation podlapse.dev/startup to pods annotated podlapse.dev/annotate: \"true\" when their " +
-				"start-up completes, and the annotation timestamp to pods annotated addtime; requires a ServiceAccount " +
-				"that may patch pods",
-			Set: flags.OnOff(&c.annotate, annotateOn, annotateOff),
-		},
-		{
-			Name: "termination", Variable: "TERMINATION", Value: "on|off", Default: terminationOff, Alone: terminationOn,
-			Help: "follow each deleted pod until its object is gone and report where the time went: each container, the " +
-				"sandbox, the object; queries the runtime once per second for each such pod",
-			Set: flags.OnOff(&c.termination, terminationOn, terminationOff),
-		},
-		{
-			Name: "rollout-traces", Variable: "ROLLOUT_TRACES", Value: "on|off", Default: rolloutTracesOff, Alone: rolloutTracesOn,
-			Help: "send the start-ups of all pods of one version of one owner as a single OTLP trace instead of one " +
-				"trace per pod",
-			Set: flags.OnOff(&c.rolloutTraces, rolloutTracesOn, rolloutTracesOff),
-		},
-		{
-			Name: "life-traces", Variable: "LIFE_TRACES", Value: "on|off", Default: lifeTracesOff, Alone: lifeTracesOn,
-			Help: "add what happens to a pod after its start-up to its OTLP trace: container runs that ended and, with " +
-				"--events=cluster, the kubelet's Events",
-			Set: flags.OnOff(&c.lifeTraces, lifeTracesOn, lifeTracesOff),
-		},
+		flags.Switch("serve-objects", "SERVE_OBJECTS", &c.serveObjects,
+			"keep the pod objects of the node in memory, about 2 KiB each, and serve them at /api/v1/objects/pods "+
+				"without the fields that can hold secrets"),
+		flags.Switch("annotate", "ANNOTATE", &c.annotate,
+			"write the annotation podlapse.dev/startup to pods annotated podlapse.dev/annotate: \"true\" when their "+
+				"start-up completes, and the annotation timestamp to pods annotated addtime; requires a ServiceAccount "+
+				"that may patch pods"),
+		flags.Switch("termination", "TERMINATION", &c.termination,
+			"follow each deleted pod until its object is gone and report where the time went: each container, the "+
+				"sandbox, the object; queries the runtime once per second for each such pod"),
+		flags.Switch("rollout-traces", "ROLLOUT_TRACES", &c.rolloutTraces,
+			"send the start-ups of all pods of one version of one owner as a single OTLP trace instead of one "+
+				"trace per pod"),
+		flags.Switch("life-traces", "LIFE_TRACES", &c.lifeTraces,
+			"add what happens to a pod after its start-up to its OTLP trace: container runs that ended and, with "+
+				"--events=cluster, the kubelet's Events"),
 		{
 			Name: "verify-interval", Variable: "VERIFY_INTERVAL", Value: "off|DURATION", Default: verifyOff,
 			Help: "how often to compare the watched pods with a list and repair differences, +/-10 %: off, or 10s " +
-				"to 24h; before Kubernetes 1.34 each list makes the API server read all pods of the cluster", Set: c.setVerifyInterval,
+				"to 24h; before Kubernetes 1.34 each list makes the API server read all pods of the cluster",
+			Set: c.setVerifyInterval,
 		},
-		{
-			Name: "watch-delays", Variable: "WATCH_DELAYS", Value: "on|off", Default: delaysOff, Alone: delaysOn,
-			Help: "export metrics of the delay of the pod and Event watches, measured by the timestamps of the objects",
-			Set:  flags.OnOff(&c.watchDelays, delaysOn, delaysOff),
-		},
+		flags.Switch("watch-delays", "WATCH_DELAYS", &c.watchDelays,
+			"export metrics of the delay of the pod and Event watches, measured by the timestamps of the objects"),
 		{
 			Name: "state-dir", Variable: "STATE_DIR", Value: "DIR",
-			Help: "directory for a state file of at most 16 MiB that preserves start-ups in progress across restarts; each " +
-				"agent needs its own; if unset, a restart loses start-ups in progress",
+			Help: "directory for a state file of at most 16 MiB that preserves start-ups in progress across restarts; " +
+				"each agent needs its own; if unset, a restart loses start-ups in progress",
 			Set: flags.Text(&c.stateDir),
 		},
 		{
@@ -209,27 +163,28 @@ func (c *config) table() flags.Table {
 			Help: "file to append every observation to, at most 256 MiB, for podlapse-agent replay",
 			Set:  flags.Text(&c.recordObservations),
 		},
-		{
-			Name: "debug-observations", Variable: "DEBUG_OBSERVATIONS", Value: "on|off", Default: debugOff,
-			Help: "keep the latest observations in up to 4 MiB of memory and serve them at /debug/observations, over " +
-				"loopback only",
-			Set: flags.Choice(&c.debugObservations, debugOn, debugOff),
-		},
-		{
-			Name: "debug-profiles", Variable: "DEBUG_PROFILES", Value: "on|off", Default: profilesOff, Alone: profilesOn,
-			Help: "serve Go profiles of the agent at /debug/pprof/heap, allocs, goroutine and profile, over loopback only",
-			Set:  flags.OnOff(&c.profiles, profilesOn, profilesOff),
-		},
+		flags.Switch("debug-observations", "DEBUG_OBSERVATIONS", &c.debugObservations,
+			"keep the latest observations in up to 4 MiB of memory and serve them at /debug/observations, over "+
+				"loopback only"),
+		flags.Switch("debug-profiles", "DEBUG_PROFILES", &c.profiles,
+			"serve Go profiles of the agent at /debug/pprof/heap, allocs, goroutine and profile, over loopback only"),
 	}, c.nodeTable(), c.probeTable())
 }
 
-// setPartial comes after the choice of records in the table.
-func (c *config) setPartial(value string) error {
-	err := flags.Choice(&c.partial, partialOn, partialOff)(value)
-	if err == nil && c.partial == partialOn && c.records == recordsNone {
-		return errors.New("requires --records=timeline, transition or both")
+// partialSwitch comes after the choice of records in the table.
+func (c *config) partialSwitch() flags.Flag {
+	s := flags.Switch("records-partial", "RECORDS_PARTIAL", &c.partial,
+		"also write records of start-ups in progress when they change, at most once per second and pod; requires "+
+			"--records=timeline, transition or both")
+	set := s.Set
+	s.Set = func(value string) error {
+		err := set(value)
+		if err == nil && c.partial && c.records == recordsNone {
+			return errors.New("requires --records=timeline, transition or both")
+		}
+		return err
 	}
-	return err
+	return s
 }
 
 func (c *config) setNodeName(value string) error {
@@ -264,7 +219,7 @@ func (c *config) setListenAddress(value string) error {
 	return nil
 }
 
-// maxHistory bounds --history-limit, in bytes: an agent is to be small.
+// maxHistory bounds --history-limit, in bytes, because the agent must stay small.
 const maxHistory = 64 << 20
 
 func (c *config) setHistoryLimit(value string) error {

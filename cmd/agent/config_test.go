@@ -3,7 +3,10 @@ package main
 import (
 	"bytes"
 	"context"
+	"os"
 	"reflect"
+	"regexp"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -31,7 +34,7 @@ func selector(t *testing.T, given string) node.Selector {
 func TestConfigFrom(t *testing.T) {
 	defaults := config{
 		nodeName: "node-a", events: eventsAuto, listenAddress: ":9717", logLevel: zapcore.InfoLevel,
-		logFormat: formatJSON, records: recordsTimeline, partial: partialOff, debugObservations: debugOff,
+		logFormat: formatJSON, records: recordsTimeline,
 		historyBytes: 4 << 20, webAuth: webAuthLocal,
 		node: nodeConfig{warmUp: 5 * time.Minute, addons: selector(t, "kube-system")},
 	}
@@ -56,10 +59,10 @@ func TestConfigFrom(t *testing.T) {
 			want: func(c *config) {
 				c.nodeName, c.kubeconfig, c.listenAddress = "b.example", "/k", "[::1]:0"
 				c.logLevel, c.logFormat, c.records = zapcore.WarnLevel, formatConsole, recordsBoth
-				c.partial = partialOn
+				c.partial = true
 				c.events = eventsCluster
 				c.historyBytes, c.serveObjects = 0, true
-				c.recordObservations, c.debugObservations = "/o", debugOn
+				c.recordObservations, c.debugObservations = "/o", true
 				c.asNode, c.webAuth = true, webAuthKubernetes
 				c.node = nodeConfig{health: true, addons: selector(t, ":tier=node"), pressure: true}
 			},
@@ -71,11 +74,16 @@ func TestConfigFrom(t *testing.T) {
 		},
 		"a flag that needs no value": {
 			args: "--node-name node-a --records-partial --records both",
-			want: func(c *config) { c.records, c.partial = recordsBoth, partialOn },
+			want: func(c *config) { c.records, c.partial = recordsBoth, true },
 		},
 		"and may have one": {
 			args: "--records-partial off --node-name node-a --records=transition",
 			want: func(c *config) { c.records = recordsTransition },
+		},
+		"true and false": {
+			args: "--node-name node-a --annotate=true --termination true --pressure=false",
+			env:  environment{"WATCH_DELAYS": "true", "PRESSURE": "on", "SERVE_OBJECTS": "false"},
+			want: func(c *config) { c.annotate, c.termination, c.watchDelays = true, true, true },
 		},
 		"the last flag counts": {args: "--node-name b --node-name node-a"},
 	} {
@@ -188,6 +196,34 @@ func TestHelpListsEverySetting(t *testing.T) {
 				t.Errorf("no %q in\n%s", want, stdout.String())
 			}
 		}
+	}
+}
+
+// TestReadmeListsEveryFlag compares the table in the README with that of run: flags, variables and defaults, in order.
+func TestReadmeListsEveryFlag(t *testing.T) {
+	page, err := os.ReadFile("../../README.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	row := regexp.MustCompile("(?m)^\\| `--([a-z-]+)` \\| `([A-Z_]+)` \\| (\\S+) \\| .+ \\|$")
+	var listed, want []string
+	for _, match := range row.FindAllStringSubmatch(string(page), -1) {
+		listed = append(listed, strings.Join(match[1:], " "))
+	}
+	for _, f := range new(config).table() {
+		def := "`" + f.Default + "`"
+		switch {
+		case f.Required:
+			def = "required"
+		case f.Name == "kubeconfig":
+			def = "in-cluster"
+		case f.Default == "":
+			def = "none"
+		}
+		want = append(want, strings.Join([]string{f.Name, f.Variable, def}, " "))
+	}
+	if !slices.Equal(listed, want) {
+		t.Errorf("README.md lists\n%q, the flags are\n%q", listed, want)
 	}
 }
 

@@ -49,7 +49,7 @@ func (k *core) some(ctx context.Context, uids []string) ([]timeline.Timeline, er
 
 // latest is what serves the latest observations; nil without --debug-observations.
 func (k *core) latest(c config) io.WriterTo {
-	if k.recorder == nil || c.debugObservations != debugOn {
+	if k.recorder == nil || !c.debugObservations {
 		return nil
 	}
 	return k.recorder

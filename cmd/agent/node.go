@@ -25,22 +25,11 @@ type nodeConfig struct {
 	pressure bool
 }
 
-// The values of --node-health and --pressure.
-const (
-	nodeHealthOn  = "on"
-	nodeHealthOff = "off"
-	pressureOn    = "on"
-	pressureOff   = "off"
-)
-
 func (c *config) nodeTable() flags.Table {
 	return flags.Table{
-		{
-			Name: "node-health", Variable: "NODE_HEALTH", Value: "on|off", Default: nodeHealthOff, Alone: nodeHealthOn,
-			Help: "export metrics of the node: its conditions, its availability with the reasons, and its add-ons; " +
-				"requires permission to list and watch nodes",
-			Set: flags.OnOff(&c.node.health, nodeHealthOn, nodeHealthOff),
-		},
+		flags.Switch("node-health", "NODE_HEALTH", &c.node.health,
+			"export metrics of the node: its conditions, its availability with the reasons, and its add-ons; "+
+				"requires permission to list and watch nodes"),
 		{
 			Name: "node-warm-up", Variable: "NODE_WARM_UP", Value: "DURATION", Default: "5m",
 			Help: "minimum age of an available node, 0s to 24h", Set: c.setWarmUp,
@@ -52,11 +41,9 @@ func (c *config) nodeTable() flags.Table {
 				"named), limited to those that match LABELS, a label selector as in kubectl get -l",
 			Set: func(value string) (err error) { c.node.addons, err = node.ParseSelector(value); return err },
 		},
-		{
-			Name: "pressure", Variable: "PRESSURE", Value: "on|off", Default: pressureOff, Alone: pressureOn,
-			Help: "report how long tasks on the node waited for cpu, io and memory during each phase; reads " +
-				"/proc/pressure while pods start", Set: flags.OnOff(&c.node.pressure, pressureOn, pressureOff),
-		},
+		flags.Switch("pressure", "PRESSURE", &c.node.pressure,
+			"report how long tasks on the node waited for cpu, io and memory during each phase; reads "+
+				"/proc/pressure while pods start"),
 	}
 }
 

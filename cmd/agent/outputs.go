@@ -34,7 +34,7 @@ func newOutputs(ctx context.Context, d deps, records io.Writer,
 				"use --records=none if intended")
 		}
 		out.settledSinks = append(out.settledSinks, out.lines.Offer)
-		if d.config.partial == partialOn {
+		if d.config.partial {
 			out.progress = out.lines.Offer
 		}
 	}

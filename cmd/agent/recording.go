@@ -13,11 +13,11 @@ const partRecording = "recording"
 // newRecorder makes what records observations, or nil if no flag requests it.
 func newRecorder(d deps, header record.Header, before []timeline.Observation) (*record.Recorder, error) {
 	c := d.config
-	if c.recordObservations == "" && c.debugObservations == debugOff {
+	if c.recordObservations == "" && !c.debugObservations {
 		return nil, nil
 	}
 	parts := record.Config{
-		Header: header, Before: before, Latest: c.debugObservations == debugOn,
+		Header: header, Before: before, Latest: c.debugObservations,
 		Registerer: d.registry, Logger: d.logger.Named(partRecording),
 	}
 	if c.recordObservations != "" {

@@ -94,8 +94,8 @@ func addFlags(cmd *cobra.Command, newTable func() flags.Table, call Call) {
 			long, short = short, long
 		}
 		cmd.Flags().StringP(long, short, "", f.Help)
-		if f.Alone != "" {
-			cmd.Flags().Lookup(long).NoOptDefVal = f.Alone
+		if f.Switch {
+			cmd.Flags().Lookup(long).NoOptDefVal = "on"
 		}
 		err := cmd.RegisterFlagCompletionFunc(long, func(cmd *cobra.Command, _ []string, beginning string) (
 			[]string, cobra.ShellCompDirective) {

@@ -67,11 +67,9 @@ func (t *target) table() flags.Table {
 			Help: "with --server, client certificate for an agent that requires one; requires --key-file",
 		},
 		{Name: "key-file", Value: "FILE", Help: "private key of --cert-file", Set: flags.Text(&t.keyFile)},
-		{
-			Name: "insecure-skip-tls-verify", Value: "on|off", Default: "off", Alone: "on",
-			Help: "with --server, do not verify the agent's certificate; insecure: anyone on the path can read and " +
-				"change the data", Set: flags.OnOff(&t.anyCertificate, "on", "off"),
-		},
+		flags.Switch("insecure-skip-tls-verify", "", &t.anyCertificate,
+			"with --server, do not verify the agent's certificate; insecure: anyone on the path can read and "+
+				"change the data"),
 		{
 			Name: "kubeconfig", Value: "FILE", Set: flags.Text(&t.kubeconfig),
 			Help: "kubeconfig for the API server; if unset, $KUBECONFIG or ~/.kube/config",

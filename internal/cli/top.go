@@ -28,9 +28,8 @@ type topConfig struct {
 
 func (c *topConfig) table() flags.Table {
 	return slices.Concat(flags.Table{
-		{Name: "once", Value: "on|off", Default: "off", Alone: "on", Help: "print one table and exit, which is also " +
-			"done if standard output is not a terminal",
-			Set: flags.OnOff(&c.once, "on", "off")},
+		flags.Switch("once", "", &c.once,
+			"print one table and exit, which is also done if standard output is not a terminal"),
 		{
 			Name: "since", Value: "DURATION", Default: "10m", Help: "show start-ups that completed within this time, at " +
 				"most 168h", Set: func(value string) error {

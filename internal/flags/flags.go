@@ -7,7 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"slices"
 	"strings"
 )
 
@@ -18,9 +17,9 @@ type Flag struct {
 	Variable string // the environment variable that is read if the flag is not given; empty for none
 	Value    string // the kind of value, in capitals, or the possible values
 	Default  string
-	Alone    string // the value of a flag that is given without one; empty if it needs a value
 	Help     string
 	Required bool
+	Switch   bool // the flag is on or off, and on without a value; the function Switch makes one
 	// Set validates the value and stores it. Its error says which values are valid.
 	Set func(value string) error
 	// Suggest lists values for completion in a shell. It is nil if Value lists all, or if the values are not known.
@@ -95,8 +94,8 @@ func dashed(name string) string {
 }
 
 // parse reads --flag value, --flag=value, the same with one dash, and arguments after --. The last value of a flag counts.
-// parse continues after a problem to find the others. If the command takes arguments, a word after a flag that needs no
-// value is an argument, unless it is one of the flag's possible values.
+// parse continues after a problem to find the others. If the command takes arguments, a word after a switch is an
+// argument, unless it is one of the values of a switch.
 func (t Table) parse(args []string, arguments bool) (parsed map[string]given, rest []string, problems []error) {
 	known := t.known()
 	parsed = make(map[string]given)
@@ -123,7 +122,7 @@ func (t Table) parse(args []string, arguments bool) (parsed map[string]given, re
 			problems = append(problems, fmt.Errorf("unknown flag %s", dashed(name)))
 			continue
 		case !hasValue && f.standsAlone(args, arguments):
-			value = f.Alone
+			value = on
 		case !hasValue && (len(args) == 0 || strings.HasPrefix(args[0], "--")):
 			problems = append(problems, fmt.Errorf("%s needs a value", dashed(name)))
 			continue
@@ -148,11 +147,14 @@ func (t Table) known() map[string]Flag {
 
 // standsAlone reports whether the flag has no value in front of these arguments.
 func (f Flag) standsAlone(next []string, arguments bool) bool {
-	if f.Alone == "" {
+	if !f.Switch {
 		return false
 	}
-	return len(next) == 0 || strings.HasPrefix(next[0], "-") ||
-		arguments && !slices.Contains(strings.Split(f.Value, "|"), next[0])
+	if len(next) == 0 || strings.HasPrefix(next[0], "-") {
+		return true
+	}
+	_, isValue := switchValue(next[0])
+	return arguments && !isValue
 }
 
 // list makes one error of several, one per line; nil if there are none.

@@ -14,14 +14,39 @@ func Text(target *string) func(string) error {
 	}
 }
 
-// OnOff accepts one word for true and one for false.
-func OnOff(target *bool, on, off string) func(string) error {
-	return func(value string) error {
-		var chosen string
-		err := Choice(&chosen, on, off)(value)
-		*target = chosen == on
-		return err
+// The values of a switch in help, in completion and as its default.
+const (
+	on  = "on"
+	off = "off"
+)
+
+// Switch makes a flag that is on or off. It is off by default, and on without a value. true and false are accepted too.
+func Switch(name, variable string, target *bool, help string) Flag {
+	return Flag{
+		Name: name, Variable: variable, Value: on + "|" + off, Default: off, Switch: true, Help: help, Set: OnOff(target),
 	}
+}
+
+// OnOff accepts the values of a switch.
+func OnOff(target *bool) func(string) error {
+	return func(value string) error {
+		set, ok := switchValue(value)
+		if !ok {
+			return fmt.Errorf("invalid value %q: must be %s or %s", value, on, off)
+		}
+		*target = set
+		return nil
+	}
+}
+
+func switchValue(value string) (set, ok bool) {
+	switch value {
+	case on, "true":
+		return true, true
+	case off, "false":
+		return false, true
+	}
+	return false, false
 }
 
 // Choice accepts one of a few words.
