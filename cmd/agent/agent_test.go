@@ -38,7 +38,8 @@ func TestAgentTellsOfAStartUp(t *testing.T) {
 	now := time.Now()
 	before := func(d time.Duration) time.Time { return now.Add(-d) }
 	runtime.PutSandbox(critest.Sandbox{ID: "s1", PodUID: "uid-web-0", CreatedAt: before(300 * time.Millisecond)})
-	runtime.StoreSandbox("s1", critest.Stamps{CreatedAt: before(500 * time.Millisecond), UpdatedAt: before(200 * time.Millisecond)})
+	runtime.StoreSandbox("s1",
+		critest.Stamps{CreatedAt: before(500 * time.Millisecond), UpdatedAt: before(200 * time.Millisecond)})
 	runtime.PutContainer(critest.Container{
 		ID: "c1", SandboxID: "s1", PodUID: "uid-web-0", Name: "app",
 		CreatedAt: before(100 * time.Millisecond), StartedAt: now,
@@ -69,7 +70,8 @@ func TestAgentTellsOfAStartUp(t *testing.T) {
 	for _, want := range []string{
 		"podlapse_pod_startup_duration_seconds_count 1\n",
 		`podlapse_source_up{source="pod_watch"} 1`, `podlapse_source_up{source="event_watch"} 1`,
-		`podlapse_source_up{source="cri"} 1`, "podlapse_sink_dropped_total{sink=\"records\"} 0\n", "podlapse_event_watch_open_seconds_total ", "podlapse_events_used_total 0\n",
+		`podlapse_source_up{source="cri"} 1`, "podlapse_sink_dropped_total{sink=\"records\"} 0\n",
+		"podlapse_event_watch_open_seconds_total ", "podlapse_events_used_total 0\n",
 		"podlapse_build_info{", "go_goroutines",
 	} {
 		if !strings.Contains(metrics, want) {
@@ -88,7 +90,8 @@ func TestAgentWritesBothKindsOfRecordWhileAPodStarts(t *testing.T) {
 	pod := web0(time.Now().Add(-3 * time.Second))
 	pod.Labels = map[string]string{"app.kubernetes.io/name": "web", "app": "not to be told"}
 	cluster.Put(pod)
-	agent := start(t, "--kubeconfig", kubeconfig(t, cluster.URL()), "--cri-endpoint", "off", "--records", "both", "--records-partial")
+	agent := start(t, "--kubeconfig", kubeconfig(t, cluster.URL()), "--cri-endpoint", "off", "--records", "both",
+		"--records-partial")
 	var timelines, transitions []string
 	next := func(want ...string) {
 		t.Helper()
@@ -147,7 +150,8 @@ func TestAgentWaitsForServerAndRuntime(t *testing.T) {
 	agent := start(t, "--kubeconfig", kubeconfig(t, "http://"+nobody(t)), "--cri-endpoint", "unix://"+socket)
 	agent.poll("/readyz?verbose", "refused")
 	status, body := agent.get("/readyz?verbose")
-	for _, want := range []string{"[-]pod_watch down since", "[+]event_watch ok", "[-]cri down since", "readyz check failed"} {
+	for _, want := range []string{"[-]pod_watch down since", "[+]event_watch ok", "[-]cri down since",
+		"readyz check failed"} {
 		if status != http.StatusServiceUnavailable || !strings.Contains(body, want) {
 			t.Errorf("readyz %d, no %q in\n%s", status, want, body)
 		}
@@ -188,7 +192,8 @@ func TestAgentWithoutEvents(t *testing.T) {
 	if line, err := agent.records.ReadString('\n'); err != nil || !strings.Contains(line, `"state":"ready"`) {
 		t.Errorf("record %q, %v", line, err)
 	}
-	if _, metrics := agent.get("/metrics"); strings.Contains(metrics, "podlapse_event_watch") || strings.Contains(metrics, "podlapse_events_received") {
+	if _, metrics := agent.get("/metrics"); strings.Contains(metrics, "podlapse_event_watch") ||
+		strings.Contains(metrics, "podlapse_events_received") {
 		t.Errorf("counts Events that are off")
 	}
 	agent.mustEndCleanly()

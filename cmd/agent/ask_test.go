@@ -67,15 +67,18 @@ func agentOn(node, url string) agentstest.Pod {
 // TestAskAClusterOfRealAgents asks a real agent through the API server's proxy, of a pod that is gone.
 func TestAskAClusterOfRealAgents(t *testing.T) {
 	agent := goneFromNodeA(t)
-	other := start(t, "--kubeconfig", kubeconfig(t, podwatchtest.Start(t).URL()), "--cri-endpoint", "off", "--events", "off")
+	other := start(t, "--kubeconfig", kubeconfig(t, podwatchtest.Start(t).URL()), "--cri-endpoint", "off",
+		"--events", "off")
 	server := agentstest.Start(t, agentOn("node-a", agent.base), agentOn("node-b", other.base))
 	const verdict = "shop/web-0: "
 
 	kubectl(t, server, "explain", "shop/web-0").must(t, cli.ExitOK, verdict, "")
 	kubectl(t, server, "explain", "-n", "shop", "web-0").must(t, cli.ExitOK, verdict, "")
 	kubectl(t, server, "explain", "-nshop", "web-0", "--node=node-a").must(t, cli.ExitOK, verdict, "")
-	kubectl(t, server, "explain", "shop/web-0", "--node=node-b").must(t, cli.ExitNotFound, "", `node node-b: the agent says: "no pod shop/web-0`)
-	kubectl(t, server, "explain", "web-0").must(t, cli.ExitNotFound, "", "no agent knows the pod default/web-0 (2 agents asked)")
+	kubectl(t, server, "explain", "shop/web-0", "--node=node-b").
+		must(t, cli.ExitNotFound, "", `node node-b: the agent says: "no pod shop/web-0`)
+	kubectl(t, server, "explain", "web-0").
+		must(t, cli.ExitNotFound, "", "no agent knows the pod default/web-0 (2 agents asked)")
 	kubectl(t, server, "explain").must(t, cli.ExitOK, "node-a  shop/web-0  ready", "")
 	kubectl(t, server, "top").must(t, cli.ExitOK, "2 nodes: 0 starting, 1 started recently", "")
 	kubectl(t, server, "top", "--node", "node-a").must(t, cli.ExitOK, "node node-a: 0 starting, 1 started recently", "")
@@ -83,7 +86,8 @@ func TestAskAClusterOfRealAgents(t *testing.T) {
 
 	asJSON := kubectl(t, server, "explain", "shop/web-0", "-o", "json")
 	var record export.Record
-	if err := json.Unmarshal([]byte(asJSON.stdout), &record); err != nil || record.Name != "web-0" || record.Node != "node-a" || record.GoneAt.IsZero() {
+	if err := json.Unmarshal([]byte(asJSON.stdout), &record); err != nil || record.Name != "web-0" ||
+		record.Node != "node-a" || record.GoneAt.IsZero() {
 		t.Errorf("%v: %s", err, asJSON.stdout)
 	}
 	_, direct := agent.get("/api/v1/pods/shop/web-0")
@@ -98,7 +102,8 @@ func TestAskAClusterOfRealAgents(t *testing.T) {
 		Items []struct{ Name, Node string }
 	}
 	asYAML := kubectl(t, server, "top", "--output=yaml")
-	if err := yaml.Unmarshal([]byte(asYAML.stdout), &inYAML); err != nil || len(inYAML.Items) != 1 || inYAML.Items[0].Name != "web-0" || inYAML.Items[0].Node != "node-a" {
+	if err := yaml.Unmarshal([]byte(asYAML.stdout), &inYAML); err != nil || len(inYAML.Items) != 1 ||
+		inYAML.Items[0].Name != "web-0" || inYAML.Items[0].Node != "node-a" {
 		t.Errorf("%v: %s", err, asYAML.stdout)
 	}
 	kubectl(t, server, "pulls", "-ojson").must(t, cli.ExitOK, `"node": "node-b"`, "")
@@ -112,11 +117,13 @@ func TestAskAClusterOfRealAgents(t *testing.T) {
 			t.Errorf("%s prints nothing", command)
 		}
 	}
-	kubectl(t, server, "explain", "shop/none").must(t, cli.ExitUnreachable, "", "2 agents asked: 1 did not answer, and the others do not know pod shop/none")
+	kubectl(t, server, "explain", "shop/none").
+		must(t, cli.ExitUnreachable, "", "2 agents asked: 1 did not answer, and the others do not know pod shop/none")
 
 	// A pod that is there has a node, and other nodes are not asked.
 	before := len(server.Asked())
-	server.Set(agentOn("node-a", agent.base), agentOn("node-b", ""), agentstest.Pod{Namespace: "shop", Name: "web-0", Node: "node-a"},
+	server.Set(agentOn("node-a", agent.base), agentOn("node-b", ""),
+		agentstest.Pod{Namespace: "shop", Name: "web-0", Node: "node-a"},
 		agentstest.Pod{Namespace: "shop", Name: "new"})
 	kubectl(t, server, "explain", "shop/web-0").must(t, cli.ExitOK, verdict, "")
 	if asked := strings.Join(server.Asked()[before:], " "); strings.Contains(asked, "node-b:9717") {
@@ -134,6 +141,7 @@ func TestCompleteEveryCommand(t *testing.T) {
 			runs(t, program, environment{}, "__completeNoDesc", c.Name).must(t, cli.ExitOK, c.Name+"\n", "")
 		}
 	}
-	runs(t, cli.AgentProgram, environment{}, "__complete", "run", "--impersonate-node=").must(t, cli.ExitOK, "on\noff\n:4", "")
+	runs(t, cli.AgentProgram, environment{}, "__complete", "run", "--impersonate-node=").
+		must(t, cli.ExitOK, "on\noff\n:4", "")
 	runs(t, cli.PluginProgram, environment{}, "run").must(t, cli.ExitUsage, "", `unknown command "run"`)
 }

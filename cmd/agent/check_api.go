@@ -165,7 +165,8 @@ func (k controlPlane) asNodeLimit() finding {
 	f := finding{subject: "limit", outcome: checkOK,
 		detail: "node impersonation applies: the API server refuses pods of other nodes, and lists without a selector"}
 	for _, attempt := range []struct{ what, resource, selector string }{
-		{"pods of all nodes", "pods", ""}, {"another node's pods", "pods", podsOf(nobodysNode)}, {"secrets", "secrets", ""},
+		{"pods of all nodes", "pods", ""}, {"another node's pods", "pods", podsOf(nobodysNode)},
+		{"secrets", "secrets", ""},
 	} {
 		err := k.list(k.api.pods, attempt.resource, attempt.selector)
 		switch {
@@ -212,7 +213,8 @@ func (k controlPlane) node() finding {
 	case !apierrors.IsForbidden(err):
 		return failedToAsk(f.subject, err)
 	case k.c.asNode:
-		f.remedy = "allow the ServiceAccount impersonate-on:associated-node:list and :watch on nodes, or use --node-health=off"
+		f.remedy = "allow the ServiceAccount impersonate-on:associated-node:list and :watch on nodes, or use " +
+			"--node-health=off"
 	default:
 		f.remedy = "allow the ServiceAccount to list and watch nodes, or use --node-health=off"
 	}
@@ -223,7 +225,8 @@ func (k controlPlane) node() finding {
 func (k controlPlane) webAuth() finding {
 	return k.may("web auth", "can create token and access reviews",
 		"bind the ClusterRole system:auth-delegator to the ServiceAccount, or use --web-auth=none",
-		action{"create", "authentication.k8s.io", "tokenreviews"}, action{"create", "authorization.k8s.io", "subjectaccessreviews"})
+		action{"create", "authentication.k8s.io", "tokenreviews"},
+		action{"create", "authorization.k8s.io", "subjectaccessreviews"})
 }
 
 // action is one that RBAC can allow.
@@ -271,7 +274,8 @@ func (k controlPlane) clocks() finding {
 		clocks.Observe(seen)
 	}
 	skew := clocks.Skew()
-	f.detail = fmt.Sprintf("the API server's clock is %s to %s ahead of this node's", skew.Least.Round(time.Millisecond), skew.Most.Round(time.Millisecond))
+	f.detail = fmt.Sprintf("the API server's clock is %s to %s ahead of this node's",
+		skew.Least.Round(time.Millisecond), skew.Most.Round(time.Millisecond))
 	switch {
 	case !skew.Known():
 		f.outcome, f.detail = checkFailed, "the API server's responses have no valid Date header"
@@ -283,17 +287,19 @@ func (k controlPlane) clocks() finding {
 	return f
 }
 
-// annotations tests the right to patch pods, and that the API server knows the policies that limit it. Whether the policy is there the
-// agent finds out before it writes, since to read policies takes a right of its own.
+// annotations tests the right to patch pods, and that the API server knows the policies that limit it. Whether the
+// policy is there the agent finds out before it writes, since to read policies takes a right of its own.
 func (k controlPlane) annotations() finding {
 	f := k.may("annotations", "can patch pods; before it writes, the agent tests that a policy limits this right",
-		"install the component annotate (annotate.enabled in the chart), or use --annotate=off", action{"patch", "", "pods"})
+		"install the component annotate (annotate.enabled in the chart), or use --annotate=off",
+		action{"patch", "", "pods"})
 	if f.outcome != checkOK {
 		return f
 	}
 	ctx, cancel := context.WithTimeout(k.ctx, checkLimit)
 	defer cancel()
-	body, err := k.api.own.Get().AbsPath("/apis/admissionregistration.k8s.io/v1").SetHeader("Accept", "application/json").DoRaw(ctx)
+	body, err := k.api.own.Get().AbsPath("/apis/admissionregistration.k8s.io/v1").
+		SetHeader("Accept", "application/json").DoRaw(ctx)
 	var kinds metav1.APIResourceList
 	if err == nil {
 		err = json.Unmarshal(body, &kinds)
@@ -301,7 +307,8 @@ func (k controlPlane) annotations() finding {
 	switch {
 	case err != nil && !apierrors.IsNotFound(err):
 		return failedToAsk(f.subject, err)
-	case !slices.ContainsFunc(kinds.APIResources, func(r metav1.APIResource) bool { return r.Name == "validatingadmissionpolicies" }):
+	case !slices.ContainsFunc(kinds.APIResources,
+		func(r metav1.APIResource) bool { return r.Name == "validatingadmissionpolicies" }):
 		return finding{f.subject, checkFailed,
 			"can patch pods, but the API server does not support ValidatingAdmissionPolicy to limit this right: " +
 				"the agent will not annotate",

@@ -14,7 +14,8 @@ import (
 func checkRuntime(ctx context.Context, c config) finding {
 	f := finding{subject: "runtime"}
 	if c.criEndpoint.Off() {
-		f.outcome, f.detail = checkOff, "--cri-endpoint=off: phases between the pull and the start of a container are less precise"
+		f.outcome, f.detail = checkOff,
+			"--cri-endpoint=off: phases between the pull and the start of a container are less precise"
 		return f
 	}
 	address, runtime, err := cri.Probe(ctx, c.criEndpoint)
@@ -35,8 +36,8 @@ func runtimeRemedy(reason string) string {
 		return "run the agent as user 0 (no capability is needed) or in the group that owns the socket; " +
 			"with SELinux enforcing, as type spc_t"
 	case strings.Contains(reason, "connection refused"):
-		return "no process listens on this socket: check that the runtime runs (systemctl status containerd or crio), " +
-			"and that this is its socket"
+		return "no process listens on this socket: check that the runtime runs (systemctl status containerd or " +
+			"crio), and that this is its socket"
 	case strings.Contains(reason, "DeadlineExceeded"):
 		return "the runtime does not answer: check its log and the load of the node"
 	}

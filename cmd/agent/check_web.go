@@ -44,8 +44,8 @@ func (c config) who(names bool) string {
 	case c.webAuth == webAuthKubernetes:
 		return "clients that the API server allows (--web-auth=kubernetes)"
 	case c.webAuth == webAuthLocal && names:
-		return "clients over loopback (kubectl port-forward, kubectl podlapse); --web-auth=kubernetes opens the API to " +
-			"clients with a token, --web-auth=none to every client"
+		return "clients over loopback (kubectl port-forward, kubectl podlapse); --web-auth=kubernetes opens the " +
+			"API to clients with a token, --web-auth=none to every client"
 	case names:
 		return everybody + " (--web-auth=none): the API, the page and the stream name the pods of all namespaces"
 	}

@@ -104,8 +104,8 @@ func (c *config) table() flags.Table {
 		},
 		{
 			Name: "events", Variable: "EVENTS", Value: "auto|off|cluster", Default: eventsAuto,
-			Help: "how to watch the kubelet's Events: auto, only for pods that need them; cluster, all with one watch " +
-				"while any pod needs them, for small clusters; off, not at all",
+			Help: "how to watch the kubelet's Events: auto, only for pods that need them; cluster, all with one " +
+				"watch while any pod needs them, for small clusters; off, not at all",
 			Set: flags.Choice(&c.events, eventsAuto, eventsOff, eventsCluster),
 		},
 		{
@@ -125,16 +125,16 @@ func (c *config) table() flags.Table {
 			"export a metric series for each pod on the node, with its namespace, name and workload, at most 250"),
 		{
 			Name: "history-limit", Variable: "HISTORY_LIMIT", Value: "SIZE", Default: "4MiB",
-			Help: "memory for the start-ups of deleted pods, which the API still serves; about 2 KiB each, at most the " +
-				"latest 1000; 0 to 64MiB, 0 keeps none", Set: c.setHistoryLimit,
+			Help: "memory for the start-ups of deleted pods, which the API still serves; about 2 KiB each, at most " +
+				"the latest 1000; 0 to 64MiB, 0 keeps none", Set: c.setHistoryLimit,
 		},
 		flags.Switch("serve-objects", "SERVE_OBJECTS", &c.serveObjects,
 			"keep the pod objects of the node in memory, about 2 KiB each, and serve them at /api/v1/objects/pods "+
 				"without the fields that can hold secrets"),
 		flags.Switch("annotate", "ANNOTATE", &c.annotate,
 			"write the annotation podlapse.dev/startup to pods annotated podlapse.dev/annotate: \"true\" when their "+
-				"start-up completes, and the annotation timestamp to pods annotated addtime; requires a ServiceAccount "+
-				"that may patch pods"),
+				"start-up completes, and the annotation timestamp to pods annotated addtime; requires a "+
+				"ServiceAccount that may patch pods"),
 		flags.Switch("termination", "TERMINATION", &c.termination,
 			"follow each deleted pod until its object is gone and report where the time went: each container, the "+
 				"sandbox, the object; queries the runtime once per second for each such pod"),
@@ -154,8 +154,8 @@ func (c *config) table() flags.Table {
 			"export metrics of the delay of the pod and Event watches, measured by the timestamps of the objects"),
 		{
 			Name: "state-dir", Variable: "STATE_DIR", Value: "DIR",
-			Help: "directory for a state file of at most 16 MiB that preserves start-ups in progress across restarts; " +
-				"each agent needs its own; if unset, a restart loses start-ups in progress",
+			Help: "directory for a state file of at most 16 MiB that preserves start-ups in progress across " +
+				"restarts; each agent needs its own; if unset, a restart loses start-ups in progress",
 			Set: flags.Text(&c.stateDir),
 		},
 		{

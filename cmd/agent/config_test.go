@@ -117,16 +117,19 @@ func TestConfigRefuses(t *testing.T) {
 		{"--cri-endpoint=", nil, "--cri-endpoint: must not be empty"},
 		{"--events on", nil, `--events: invalid value "on": must be auto, off or cluster`},
 		{"--events=", nil, `--events: invalid value ""`},
-		{"", environment{"EVENTS": "Auto"}, `--events (from EVENTS): invalid value "Auto": must be auto, off or cluster`},
+		{"", environment{"EVENTS": "Auto"},
+			`--events (from EVENTS): invalid value "Auto": must be auto, off or cluster`},
 		{"--listen-address 9717", nil, `--listen-address: invalid address "9717"`},
 		{"--listen-address :http", nil, `--listen-address: invalid port in ":http"`},
 		{"--listen-address :65536", nil, `--listen-address: invalid port in ":65536"`},
 		{"--listen-address a_b:1", nil, `--listen-address: invalid host in "a_b:1"`},
 		{"--records none --records-partial", nil, "--records-partial: requires --records=timeline, transition or both"},
-		{"--records-partial", environment{"RECORDS": "none"}, "--records-partial: requires --records=timeline, transition or both"},
+		{"--records-partial", environment{"RECORDS": "none"},
+			"--records-partial: requires --records=timeline, transition or both"},
 		{"--log-level loud", nil, `--log-level: invalid level "loud": must be debug, info, warn or error`},
 		{"--log-level fatal", nil, `--log-level: invalid level "fatal"`},
-		{"", environment{"LOG_FORMAT": "xml"}, `--log-format (from LOG_FORMAT): invalid value "xml": must be json or console`},
+		{"", environment{"LOG_FORMAT": "xml"},
+			`--log-format (from LOG_FORMAT): invalid value "xml": must be json or console`},
 		{"--records all", nil, `--records: invalid value "all": must be timeline, transition, both or none`},
 		{"--debug-observations=yes", nil, `--debug-observations: invalid value "yes": must be on or off`},
 		{"--verify-interval 5s", nil, `--verify-interval: invalid interval "5s": must be off, or 10s to 24h`},
@@ -156,7 +159,9 @@ func TestConfigRefuses(t *testing.T) {
 }
 
 func TestHistoryLimit(t *testing.T) {
-	for value, want := range map[string]int{"0": 0, "512KiB": 512 << 10, "64MiB": 64 << 20, "1Mi": 1 << 20, "1MB": 1_000_000, "100": 100} {
+	for value, want := range map[string]int{
+		"0": 0, "512KiB": 512 << 10, "64MiB": 64 << 20, "1Mi": 1 << 20, "1MB": 1_000_000, "100": 100,
+	} {
 		var c config
 		if err := c.setHistoryLimit(value); err != nil || c.historyBytes != want {
 			t.Errorf("%s: %d, %v; want %d", value, c.historyBytes, err, want)
@@ -186,7 +191,8 @@ func TestEveryProblemIsTold(t *testing.T) {
 
 func TestHelpListsEverySetting(t *testing.T) {
 	var stdout, stderr bytes.Buffer
-	if code := run(context.Background(), []string{"run", "--wrong", "--help"}, environment{}.get, &stdout, &stderr); code != cli.ExitOK {
+	args := []string{"run", "--wrong", "--help"}
+	if code := run(context.Background(), args, environment{}.get, &stdout, &stderr); code != cli.ExitOK {
 		t.Errorf("exit code %d: %s", code, stderr.String())
 	}
 	var c config

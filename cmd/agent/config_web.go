@@ -31,8 +31,8 @@ func (c *config) webTable() flags.Table {
 		},
 		{
 			Name: "web-hosts", Variable: "WEB_HOSTS", Value: "NAME[,NAME]...",
-			Help: "host names to accept over loopback besides localhost and IP addresses, for example of a proxy in the same " +
-				"pod; requests for other names are refused, because they can come from foreign web pages",
+			Help: "host names to accept over loopback besides localhost and IP addresses, for example of a proxy in " +
+				"the same pod; requests for other names are refused, because they can come from foreign web pages",
 			Set: c.setWebHosts,
 		},
 	}
@@ -52,7 +52,8 @@ func (c *config) setWebAuth(value string) error {
 	case err != nil:
 		return err
 	case c.webAuth == webAuthKubernetes && c.webAsks.Passwords:
-		return errors.New("kubernetes cannot be combined with basic_auth_users in --web-config-file: a request carries either a token or a password")
+		return errors.New("kubernetes cannot be combined with basic_auth_users in --web-config-file: a request " +
+			"carries either a token or a password")
 	case c.webAuth == webAuthAuto && (c.webAsks.Passwords || c.webAsks.Certificates):
 		c.webAuth = webAuthNone
 	case c.webAuth == webAuthAuto:

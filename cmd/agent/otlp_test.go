@@ -97,7 +97,8 @@ func TestAgentSendsTracesAndMetrics(t *testing.T) {
 		agent.poll("/api/v1/pods/shop/web-0", `"state":"starting"`)
 		cluster.Put(ready(pod, time.Now()))
 		root := sent.root(t)
-		if root.Name != "pod startup shop/web-0" || time.Unix(0, int64(root.StartTimeUnixNano)).Sub(createdAt).Abs() > time.Second {
+		if root.Name != "pod startup shop/web-0" ||
+			time.Unix(0, int64(root.StartTimeUnixNano)).Sub(createdAt).Abs() > time.Second {
 			t.Errorf("got %s from %s", root.Name, time.Unix(0, int64(root.StartTimeUnixNano)))
 		}
 		agent.poll("/readyz?verbose", "[+]otlp ok")
@@ -175,8 +176,10 @@ func TestAgentEndsThoughEverythingIsStuck(t *testing.T) {
 func TestAgentRefusesVariablesThatItCannotUse(t *testing.T) {
 	variables := map[string]string{"OTEL_EXPORTER_OTLP_ENDPOINT": "collector:4317"}
 	var stderr bytes.Buffer
-	code := run(t.Context(), []string{"run", "--node-name", "node-a"}, func(name string) string { return variables[name] }, io.Discard, &stderr)
-	if code != cli.ExitUsage || strings.Count(stderr.String(), `OTEL_EXPORTER_OTLP_ENDPOINT: invalid endpoint "collector:4317"`) != 1 {
+	code := run(t.Context(), []string{"run", "--node-name", "node-a"},
+		func(name string) string { return variables[name] }, io.Discard, &stderr)
+	if code != cli.ExitUsage ||
+		strings.Count(stderr.String(), `OTEL_EXPORTER_OTLP_ENDPOINT: invalid endpoint "collector:4317"`) != 1 {
 		t.Errorf("exit code %d, %s", code, &stderr)
 	}
 }

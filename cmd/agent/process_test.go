@@ -228,8 +228,9 @@ func web0(createdAt time.Time) *corev1.Pod {
 			Namespace: "shop", Name: "web-0", UID: "uid-web-0", CreationTimestamp: stamp,
 		},
 		Spec: corev1.PodSpec{
-			NodeName:   "node-a",
-			Containers: []corev1.Container{{Name: "app", Image: "registry.example/web:2", ImagePullPolicy: corev1.PullIfNotPresent}},
+			NodeName: "node-a",
+			Containers: []corev1.Container{{Name: "app", Image: "registry.example/web:2",
+				ImagePullPolicy: corev1.PullIfNotPresent}},
 		},
 		Status: corev1.PodStatus{
 			Phase: corev1.PodPending, StartTime: &stamp,

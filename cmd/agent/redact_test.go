@@ -37,15 +37,20 @@ func TestNoOutputHoldsCredentials(t *testing.T) {
 	pod := web0(time.Now().Add(-8 * time.Second))
 	pod.Annotations = map[string]string{annotate.AskStartUp: "true"}
 	pod.Status.ContainerStatuses = []corev1.ContainerStatus{{
-		Name: "app", State: corev1.ContainerState{Waiting: &corev1.ContainerStateWaiting{Reason: "ErrImagePull", Message: leaking["Failed"]}},
+		Name: "app",
+		State: corev1.ContainerState{Waiting: &corev1.ContainerStateWaiting{Reason: "ErrImagePull",
+			Message: leaking["Failed"]}},
 	}}
 	cluster.Put(pod)
 	dir := t.TempDir()
 	file := filepath.Join(dir, "recording.jsonl")
-	agent := start(t, "--kubeconfig", kubeconfig(t, cluster.URL()), "--cri-endpoint=off", "--log-level=debug", "--records=both", "--serve-objects", "--annotate",
-		"--life-traces", "--debug-observations=on", "--record-observations", file, "--state-dir", filepath.Join(dir, "state"))
+	agent := start(t, "--kubeconfig", kubeconfig(t, cluster.URL()), "--cri-endpoint=off", "--log-level=debug",
+		"--records=both", "--serve-objects", "--annotate",
+		"--life-traces", "--debug-observations=on", "--record-observations", file,
+		"--state-dir", filepath.Join(dir, "state"))
 	answers := func(outputs map[string]string, when string) {
-		for _, path := range []string{"/metrics", "/api/v1/pods/shop/web-0", "/api/v1/pods", "/api/v1/objects/pods", "/api/v1/pulls", "/debug/observations", "/readyz?verbose", "/"} {
+		for _, path := range []string{"/metrics", "/api/v1/pods/shop/web-0", "/api/v1/pods", "/api/v1/objects/pods",
+			"/api/v1/pulls", "/debug/observations", "/readyz?verbose", "/"} {
 			_, outputs[path+" "+when] = agent.get(path)
 		}
 		for path, text := range filesIn(t, filepath.Join(dir, "state")) {
@@ -71,7 +76,8 @@ func TestNoOutputHoldsCredentials(t *testing.T) {
 	}
 	outputs["records"] = said
 	root := sent.root(t)
-	for deadline := time.Now().Add(10 * time.Second); cluster.Pod("shop", "web-0").Annotations[annotate.StartUp] == ""; time.Sleep(10 * time.Millisecond) {
+	annotated := func() bool { return cluster.Pod("shop", "web-0").Annotations[annotate.StartUp] != "" }
+	for deadline := time.Now().Add(10 * time.Second); !annotated(); time.Sleep(10 * time.Millisecond) {
 		if time.Now().After(deadline) {
 			t.Fatal("was never annotated")
 		}

@@ -37,7 +37,8 @@ func (c *proxyConfig) table() flags.Table {
 		{
 			Name: "proxy-endpoint", Variable: "PROXY_ENDPOINT", Value: "unix:///PATH",
 			Default: "unix://" + proxySocket,
-			Help:    "socket to serve on, for --cri-endpoint of run; owned by the proxy's user and group, with mode 0660",
+			Help: "socket to serve on, for --cri-endpoint of run; owned by the proxy's user and group, with mode " +
+				"0660",
 			Set: func(value string) error {
 				err := setSocket(&c.listen)(value)
 				if err == nil && c.listen == c.runtime {

@@ -94,7 +94,8 @@ func TestRuntimeProxyFlags(t *testing.T) {
 	env := environment{}
 	try := func(stderr string, args ...string) {
 		t.Helper()
-		runs(t, cli.AgentProgram, env, append([]string{runtimeProxyCommand}, args...)...).must(t, cli.ExitUsage, "", stderr)
+		runs(t, cli.AgentProgram, env, append([]string{runtimeProxyCommand}, args...)...).
+			must(t, cli.ExitUsage, "", stderr)
 	}
 	try("--cri-endpoint (or CONTAINER_RUNTIME_ENDPOINT) is required")
 	for _, value := range []string{"auto", "off", "/run/c.sock", "unix://c.sock", "unix:///a/../b"} {
@@ -105,7 +106,8 @@ func TestRuntimeProxyFlags(t *testing.T) {
 	try("choose another path", "--cri-endpoint=unix:///r.sock", "--proxy-endpoint=unix:///r.sock")
 	try("unknown flag", "--node-name=a")
 	try("unexpected argument", "x", "--cri-endpoint=unix:///r.sock")
-	runs(t, cli.AgentProgram, env, runtimeProxyCommand, "--help").must(t, cli.ExitOK, "--proxy-endpoint unix:///PATH", "")
+	runs(t, cli.AgentProgram, env, runtimeProxyCommand, "--help").
+		must(t, cli.ExitOK, "--proxy-endpoint unix:///PATH", "")
 	runs(
 		t,
 		cli.AgentProgram,
@@ -119,6 +121,7 @@ func TestRuntimeProxyFlags(t *testing.T) {
 	if err := os.WriteFile(file, nil, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	runs(t, cli.AgentProgram, env, runtimeProxyCommand, "--cri-endpoint=unix:///r.sock", "--proxy-endpoint=unix://"+file).
+	runs(t, cli.AgentProgram, env, runtimeProxyCommand, "--cri-endpoint=unix:///r.sock",
+		"--proxy-endpoint=unix://"+file).
 		must(t, cli.ExitFailed, "", "not a socket")
 }

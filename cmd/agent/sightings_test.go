@@ -25,7 +25,8 @@ func TestAgentTellsOfItsSources(t *testing.T) {
 	_, metrics := agent.get("/metrics")
 	if m := seenAt.FindStringSubmatch(metrics); m == nil {
 		t.Error("nobody has seen a pod")
-	} else if at, err := strconv.ParseFloat(m[1], 64); err != nil || time.Since(time.UnixMicro(int64(at*1e6))).Abs() > time.Minute {
+	} else if at, err := strconv.ParseFloat(m[1], 64); err != nil ||
+		time.Since(time.UnixMicro(int64(at*1e6))).Abs() > time.Minute {
 		t.Errorf("saw one at %s, %v", m[1], err)
 	}
 	runtime.Stop()
@@ -65,7 +66,8 @@ func TestAgentForgetsTheSeriesOfAPodThatIsGone(t *testing.T) {
 	cluster := podwatchtest.Start(t)
 	pod := web0(time.Now().Add(-3 * time.Second))
 	cluster.Put(pod)
-	agent := start(t, "--kubeconfig", kubeconfig(t, cluster.URL()), "--cri-endpoint", "off", "--events", "off", "--metrics-pod-labels")
+	agent := start(t, "--kubeconfig", kubeconfig(t, cluster.URL()), "--cri-endpoint", "off", "--events", "off",
+		"--metrics-pod-labels")
 	series := regexp.MustCompile(`(?m)^podlapse_pod_startup_seconds{.*pod="web-0"`)
 	agent.pollMatch("/metrics", series.String())
 	cluster.Delete(pod)

@@ -15,9 +15,9 @@ import (
 // readerLooks is how often standard output is asked whether anybody reads it.
 const readerLooks = 2 * time.Second
 
-// watchReader returns a function that runs until ctx is done, or until nobody reads out any more, which is its error. A node may
-// start no pod for hours, and without this the agent would find out only then. What is no pipe, socket or terminal always has a
-// reader.
+// watchReader returns a function that runs until ctx is done, or until nobody reads out any more, which is its error. A
+// node may start no pod for hours, and without this the agent would find out only then. What is no pipe, socket or
+// terminal always has a reader.
 func watchReader(out io.Writer, every time.Duration) func(ctx context.Context) error {
 	return func(ctx context.Context) error {
 		looks := time.NewTicker(every)
@@ -35,7 +35,8 @@ func watchReader(out io.Writer, every time.Duration) func(ctx context.Context) e
 	}
 }
 
-// readerGone asks without waiting. poll(2) tells of an error unasked, and of a pipe's write end that its readers are gone is one.
+// readerGone asks without waiting. poll(2) tells of an error unasked, and of a pipe's write end that its readers are
+// gone is one.
 func readerGone(file *os.File) bool {
 	raw, err := file.SyscallConn()
 	if err != nil {
@@ -55,9 +56,9 @@ func readerGone(file *os.File) bool {
 	return err == nil && gone
 }
 
-// discards says that out is /dev/null. Go's runtime opens that, to read and to write, where the agent was started with standard
-// output closed (runtime, checkfds), and so do those who mean it (daemon(3), Python's subprocess.DEVNULL): which of both it is
-// nothing tells.
+// discards says that out is /dev/null. Go's runtime opens that, to read and to write, where the agent was started with
+// standard output closed (runtime, checkfds), and so do those who mean it (daemon(3), Python's subprocess.DEVNULL):
+// which of both it is nothing tells.
 func discards(out io.Writer) bool {
 	file, ok := out.(*os.File)
 	if !ok {

@@ -134,7 +134,8 @@ func (c *console) awaitText(want string) {
 func (c *console) resize(columns uint16) {
 	c.t.Helper()
 	c.columns = int(columns)
-	if err := unix.IoctlSetWinsize(int(c.slave.Fd()), unix.TIOCSWINSZ, &unix.Winsize{Row: 24, Col: columns}); err != nil {
+	if err := unix.IoctlSetWinsize(int(c.slave.Fd()), unix.TIOCSWINSZ,
+		&unix.Winsize{Row: 24, Col: columns}); err != nil {
 		c.t.Fatal(err)
 	}
 }
@@ -160,7 +161,8 @@ func topOfAnIdleNode(t *testing.T) (cluster *podwatchtest.Server, agent *process
 	return cluster, agent, c, before
 }
 
-// TestTopOnATerminal follows a pod on a real terminal, which is made narrower, and gets it back as it was, however top ends.
+// TestTopOnATerminal follows a pod on a real terminal, which is made narrower, and gets it back as it was, however top
+// ends.
 func TestTopOnATerminal(t *testing.T) {
 	for name, end := range map[string]func(*console) error{
 		"q":       func(c *console) error { _, err := c.master.WriteString("q"); return err },
@@ -208,8 +210,8 @@ func TestTopOnATerminal(t *testing.T) {
 	}
 }
 
-// TestTopOnATerminalThatIsHeldUp gives it back at the second signal, though it takes no more text; and shows what was on it before, if it
-// does.
+// TestTopOnATerminalThatIsHeldUp gives it back at the second signal, though it takes no more text; and shows what was
+// on it before, if it does.
 func TestTopOnATerminalThatIsHeldUp(t *testing.T) {
 	_, agent, c, before := topOfAnIdleNode(t)
 	hold := func(how int) {

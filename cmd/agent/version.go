@@ -53,6 +53,7 @@ func runVersion(_ context.Context, call cli.Call) int {
 		return call.FailUsage(fmt.Errorf("unexpected argument %q", call.Args[0]))
 	}
 	build := thisBuild()
-	fmt.Fprintf(call.Stdout, "%s %s (revision %s, %s)\n", call.Program.Name, build.Version, build.Revision, build.GoVersion)
+	fmt.Fprintf(call.Stdout, "%s %s (revision %s, %s)\n", call.Program.Name, build.Version, build.Revision,
+		build.GoVersion)
 	return cli.ExitOK
 }

@@ -97,8 +97,8 @@ func (a asking) print(text string, failed []error) int {
 	return ExitOK
 }
 
-// ofAgents queries the agent of the node that --node names, or all agents. It fails if none answers. Otherwise it returns
-// the answers, and the errors of the agents that did not answer.
+// ofAgents queries the agent of the node that --node names, or all agents. It fails if none answers. Otherwise it
+// returns the answers, and the errors of the agents that did not answer.
 func ofAgents[A any](ctx context.Context, a asking, ask func(context.Context, client.Client) (A, error)) (
 	[]agents.Answer[A], []error, error) {
 	found, err := a.agents(ctx, a.target.node)

@@ -34,9 +34,11 @@ func TestCalled(t *testing.T) {
 }
 
 func TestCompletion(t *testing.T) {
-	server := agentstest.Start(t, agentOn("node-a", ""), agentOn("node-b", ""), agentstest.Pod{Namespace: "shop", Name: "web-0", Node: "node-a"},
+	server := agentstest.Start(t, agentOn("node-a", ""), agentOn("node-b", ""),
+		agentstest.Pod{Namespace: "shop", Name: "web-0", Node: "node-a"},
 		agentstest.Pod{Namespace: "shop", Name: "web-1"}, agentstest.Pod{Namespace: "default", Name: "batch"},
-		agentstest.Pod{Namespace: "shop", Name: "web-$(reboot)"}, agentstest.Pod{Namespace: "shop", Name: "web-\x1b[2J"})
+		agentstest.Pod{Namespace: "shop", Name: "web-$(reboot)"},
+		agentstest.Pod{Namespace: "shop", Name: "web-\x1b[2J"})
 	config := environment{"KUBECONFIG": kubeconfig(t, server.URL)}
 	for _, test := range []struct{ line, want string }{
 		{"explain shop/we", "shop/web-0 shop/web-1 :4"},
@@ -58,7 +60,8 @@ func TestCompletion(t *testing.T) {
 	}
 	runs(t, PluginProgram, config, "__complete", "").must(t, ExitOK, "explain\tshow where", "")
 	runs(t, AgentProgram, config, "__complete", "--", "completion", "").must(t, ExitOK, "", "")
-	runs(t, AgentProgram, config, "__complete", "explain", "--server").must(t, ExitOK, "--server\tURL of one agent to query", "")
+	runs(t, AgentProgram, config, "__complete", "explain", "--server").
+		must(t, ExitOK, "--server\tURL of one agent to query", "")
 
 	server.Refuse(func(*http.Request) int { return http.StatusForbidden })
 	runs(t, PluginProgram, config, "__complete", "explain", "").must(t, ExitOK, ":4", "")

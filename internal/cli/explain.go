@@ -47,8 +47,8 @@ func (a asking) explainPod(ctx context.Context, c askConfig, pod podName) int {
 	return a.print(text, failed)
 }
 
-// record queries the agent of the pod's node. If the node is no longer known, it queries all agents and also returns the
-// errors of those that did not answer. It returns the latest of several start-ups.
+// record queries the agent of the pod's node. If the node is no longer known, it queries all agents and also returns
+// the errors of those that did not answer. It returns the latest of several start-ups.
 func (a asking) record(ctx context.Context, pod podName) (export.Record, []error, error) {
 	node := a.target.node
 	if a.cluster != nil && node == "" {
@@ -87,7 +87,8 @@ func (a asking) record(ctx context.Context, pod podName) (export.Record, []error
 			len(answers), len(failed), pod.namespace, pod.name, failed[0])
 	}
 	return export.Record{}, nil, fmt.Errorf("%w %s/%s (%d agents asked): check the name; agents remember only the "+
-		"latest deleted pods, and no pod deleted before their own start", errUnknownPod, pod.namespace, pod.name, len(answers))
+		"latest deleted pods, and no pod deleted before their own start", errUnknownPod, pod.namespace, pod.name,
+		len(answers))
 }
 
 // mayBeGone reports whether the API server has no such pod, or does not allow the query. An agent may still know it.
@@ -99,7 +100,8 @@ func mayBeGone(err error) bool {
 // unknownToAgent reports whether an agent answered that it does not know the pod.
 func unknownToAgent(err error) bool {
 	var refused *client.Refusal
-	return errors.As(err, &refused) && refused.Status == http.StatusNotFound && !refused.Kubernetes && refused.Reason != ""
+	return errors.As(err, &refused) && refused.Status == http.StatusNotFound && !refused.Kubernetes &&
+		refused.Reason != ""
 }
 
 // maxListed is how many start-ups a list of all nodes has at most.
@@ -154,7 +156,8 @@ func (a asking) ask(ctx context.Context, filter client.Filter) (listed, error) {
 	}
 	if more := len(list.records) - maxListed; more > 0 {
 		list.records = list.records[:maxListed]
-		list.failed = append(list.failed, fmt.Errorf("%d more pods are not shown: select fewer with -n or --node", more))
+		list.failed = append(list.failed,
+			fmt.Errorf("%d more pods are not shown: select fewer with -n or --node", more))
 	}
 	return list, nil
 }

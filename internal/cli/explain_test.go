@@ -56,7 +56,8 @@ func TestExplainFails(t *testing.T) {
 		code       int
 	}{
 		"no such pod": {
-			http.StatusNotFound, `{"error":"not_found","reason":"no pod a/b is known on this node"}`, "no pod a/b is known on this node", ExitNotFound,
+			http.StatusNotFound, `{"error":"not_found","reason":"no pod a/b is known on this node"}`,
+			"no pod a/b is known on this node", ExitNotFound,
 		},
 		"another server":     {http.StatusNotFound, "404 page not found", "is this a podlapse agent?", ExitFailed},
 		"not JSON":           {http.StatusOK, "<html>", "is this a podlapse agent?", ExitFailed},
@@ -64,9 +65,12 @@ func TestExplainFails(t *testing.T) {
 		"an empty answer":    {http.StatusOK, "{}", "it contains no pod; is this a podlapse agent?", ExitFailed},
 		"an endless answer":  {http.StatusOK, strings.Repeat(" ", 64<<20+1), "exceeds", ExitFailed},
 		"an impossible time": {http.StatusOK, `{"total_seconds":1e99}`, "decimal number", ExitFailed},
-		"no permission":      {http.StatusForbidden, `{"error":"forbidden","reason":"jane may not"}`, "jane may not", ExitForbidden},
-		"too busy":           {http.StatusServiceUnavailable, `{"error":"busy","reason":"try again"}`, "try again", ExitUnreachable},
-		"too often":          {http.StatusTooManyRequests, `{"error":"too_many_requests","reason":"slower"}`, "slower", ExitUnreachable},
+		"no permission": {http.StatusForbidden, `{"error":"forbidden","reason":"jane may not"}`, "jane may not",
+			ExitForbidden},
+		"too busy": {http.StatusServiceUnavailable, `{"error":"busy","reason":"try again"}`, "try again",
+			ExitUnreachable},
+		"too often": {http.StatusTooManyRequests, `{"error":"too_many_requests","reason":"slower"}`,
+			"slower", ExitUnreachable},
 	} {
 		code, stdout, stderr, _ := explain(t, test.status, test.body, "a/b")
 		if code != test.code || stdout != "" || !strings.Contains(stderr, test.want) {
@@ -82,7 +86,8 @@ func TestExplainOfHalfAnAnswer(t *testing.T) {
 		fmt.Fprint(w, answerRecord[:100])
 	}))
 	defer agent.Close()
-	runs(t, AgentProgram, environment{}, "explain", "--server", agent.URL, "a/b").must(t, ExitUnreachable, "", "unexpected EOF")
+	runs(t, AgentProgram, environment{}, "explain", "--server", agent.URL, "a/b").
+		must(t, ExitUnreachable, "", "unexpected EOF")
 }
 
 func TestExplainEscapesNames(t *testing.T) {
@@ -111,7 +116,9 @@ func TestExplainShowsWhatTheAgentWants(t *testing.T) {
 		if shown = r.Header.Get("Authorization"); challenge != "" {
 			w.Header().Set("WWW-Authenticate", challenge)
 			w.WriteHeader(http.StatusUnauthorized)
-			fmt.Fprint(w, map[string]string{"Bearer": `{"reason":"a bearer token is needed"}`, "Basic": "Unauthorized"}[challenge])
+			fmt.Fprint(w,
+				map[string]string{"Bearer": `{"reason":"a bearer token is needed"}`,
+					"Basic": "Unauthorized"}[challenge])
 			return
 		}
 		fmt.Fprint(w, answerRecord)
@@ -127,13 +134,17 @@ func TestExplainShowsWhatTheAgentWants(t *testing.T) {
 	} {
 		challenge = test.challenge
 		var stdout, stderr bytes.Buffer
-		code := run(context.Background(), []string{"explain", "--server", test.server, "--token-file", test.token, "a/b"}, environment{}.get, &stdout, &stderr)
-		if shown != test.shown || (code == ExitOK) != (test.stderr == "") || !strings.Contains(stderr.String(), test.stderr) {
+		code := run(context.Background(),
+			[]string{"explain", "--server", test.server, "--token-file", test.token, "a/b"}, environment{}.get,
+			&stdout, &stderr)
+		if shown != test.shown || (code == ExitOK) != (test.stderr == "") ||
+			!strings.Contains(stderr.String(), test.stderr) {
 			t.Errorf("%+v: exit %d, shown %q, %s", test, code, shown, stderr.String())
 		}
 	}
 	var stdout, stderr bytes.Buffer
-	if code := run(context.Background(), []string{"explain", "--token-file=/dev/null"}, environment{}.get, &stdout, &stderr); code != ExitUsage {
+	args := []string{"explain", "--token-file=/dev/null"}
+	if code := run(context.Background(), args, environment{}.get, &stdout, &stderr); code != ExitUsage {
 		t.Errorf("an empty token file: exit %d, %s", code, stderr.String())
 	}
 }

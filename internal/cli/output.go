@@ -37,11 +37,13 @@ func (o *output) table() flags.Table {
 	return flags.Table{
 		{
 			Name: "o", Alias: "output", Value: "table|json|yaml", Default: outputTable,
-			Help: "output format: table, text for people; json or yaml, the API's response", Set: flags.Choice(&o.format, outputTable, outputJSON, outputYAML),
+			Help: "output format: table, text for people; json or yaml, the API's response",
+			Set:  flags.Choice(&o.format, outputTable, outputJSON, outputYAML),
 		},
 		{
 			Name: "color", Value: "auto|always|never", Default: colorAuto,
-			Help: "whether to use colors; auto uses them on a terminal unless NO_COLOR is set", Set: flags.Choice(&o.color, colorAuto, colorAlways, colorNever),
+			Help: "whether to use colors; auto uses them on a terminal unless NO_COLOR is set",
+			Set:  flags.Choice(&o.color, colorAuto, colorAlways, colorNever),
 		},
 		{
 			Name: "width", Value: "COLUMNS", Help: "width of the output, 1 to 1023; if unset, the terminal's width, " +

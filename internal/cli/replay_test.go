@@ -60,7 +60,8 @@ func TestReplayOfManyPods(t *testing.T) {
 	}
 	// A second session of the agent saw another pod of that name.
 	path := recording(t, string(one)+strings.ReplaceAll(string(one), "uid-web-0", "uid-2"))
-	if code, stdout, stderr := replayed(t, path); code != ExitOK || strings.Count(stdout, "shop/web-0: 2.9 s to ready") != 2 ||
+	if code, stdout, stderr := replayed(t, path); code != ExitOK ||
+		strings.Count(stdout, "shop/web-0: 2.9 s to ready") != 2 ||
 		!strings.Contains(stdout, "\n\nshop/web-0") {
 		t.Errorf("exit %d, stderr %q, stdout\n%s", code, stderr, stdout)
 	}
@@ -75,7 +76,8 @@ func TestReplayToleratesAHalfLastLine(t *testing.T) {
 		t.Fatal(err)
 	}
 	code, stdout, stderr := replayed(t, recording(t, string(whole[:len(whole)-20])))
-	if code != ExitOK || !strings.Contains(stdout, " s to ready") || !strings.Contains(stderr, "line 7: the last line is incomplete") {
+	if code != ExitOK || !strings.Contains(stdout, " s to ready") ||
+		!strings.Contains(stderr, "line 7: the last line is incomplete") {
 		t.Errorf("exit %d, stderr %q, stdout\n%s", code, stderr, stdout)
 	}
 }
@@ -87,12 +89,14 @@ func TestReplayFails(t *testing.T) {
 		code int
 		want string
 	}{
-		"no file":        {nil, ExitUsage, "FILE is required"},
-		"two files":      {[]string{coldStart, coldStart}, ExitUsage, "unexpected argument"},
-		"a wrong pod":    {[]string{"--pod", "web-0", coldStart}, ExitUsage, `--pod: invalid pod "web-0": must be NAMESPACE/POD`},
-		"a wrong output": {[]string{"-o", "xml", coldStart}, ExitUsage, `-o: invalid value "xml": must be waterfall or json`},
-		"no such file":   {[]string{"/does/not/exist"}, ExitFailed, "open recording: open /does/not/exist"},
-		"no such pod":    {[]string{"--pod=shop/web-1", coldStart}, ExitFailed, "does not contain pod shop/web-1"},
+		"no file":   {nil, ExitUsage, "FILE is required"},
+		"two files": {[]string{coldStart, coldStart}, ExitUsage, "unexpected argument"},
+		"a wrong pod": {[]string{"--pod", "web-0", coldStart}, ExitUsage,
+			`--pod: invalid pod "web-0": must be NAMESPACE/POD`},
+		"a wrong output": {[]string{"-o", "xml", coldStart}, ExitUsage,
+			`-o: invalid value "xml": must be waterfall or json`},
+		"no such file": {[]string{"/does/not/exist"}, ExitFailed, "open recording: open /does/not/exist"},
+		"no such pod":  {[]string{"--pod=shop/web-1", coldStart}, ExitFailed, "does not contain pod shop/web-1"},
 		"not a recording": {
 			[]string{recording(t, `{"apiVersion":"v1"}`)}, ExitFailed, "recording.jsonl: line 1: not a recording: ",
 		},

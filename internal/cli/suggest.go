@@ -9,8 +9,8 @@ import (
 	"github.com/podlapse/podlapse/pkg/client"
 )
 
-// suggestPods lists pods whose names start with beginning: those of the API server, or with --server those that the agent
-// knows, including deleted pods.
+// suggestPods lists pods whose names start with beginning: those of the API server, or with --server those that the
+// agent knows, including deleted pods.
 func suggestPods(ctx context.Context, call Call, beginning string) []string {
 	var c askConfig
 	if _, err := c.table().Parse(call.Args, call.Getenv, 0); err != nil {

@@ -51,12 +51,13 @@ func (t *target) table() flags.Table {
 	return flags.Table{
 		{
 			Name: "server", Value: "URL",
-			Help: "URL of one agent to query instead of finding agents in the cluster, for example " + localServer + "; " +
-				"http://USER:PASSWORD@HOST:PORT if it requires a password", Set: t.setServer,
+			Help: "URL of one agent to query instead of finding agents in the cluster, for example " + localServer +
+				"; http://USER:PASSWORD@HOST:PORT if it requires a password", Set: t.setServer,
 		},
 		{
 			Name: "token-file", Value: "FILE",
-			Help: "with --server, file with the bearer token for an agent that runs with --web-auth=kubernetes", Set: t.setTokenFile,
+			Help: "with --server, file with the bearer token for an agent that runs with --web-auth=kubernetes",
+			Set:  t.setTokenFile,
 		},
 		{
 			Name: "ca-file", Value: "FILE", Set: t.setAuthorities,
@@ -78,14 +79,17 @@ func (t *target) table() flags.Table {
 			Name: "context", Value: "NAME", Set: flags.Text(&t.context), Suggest: t.suggestContexts,
 			Help: "context of the kubeconfig; if unset, the current context",
 		},
-		{Name: "namespace", Alias: "n", Value: "NAME", Help: "namespace of the pods", Set: flags.Text(&t.namespace), Suggest: t.suggestNamespaces},
-		{Name: "node", Value: "NAME", Help: "query only the agent on this node", Set: flags.Text(&t.node), Suggest: t.suggestNodes},
+		{Name: "namespace", Alias: "n", Value: "NAME", Help: "namespace of the pods", Set: flags.Text(&t.namespace),
+			Suggest: t.suggestNamespaces},
+		{Name: "node", Value: "NAME", Help: "query only the agent on this node", Set: flags.Text(&t.node),
+			Suggest: t.suggestNodes},
 		{
 			Name: "agent-namespace", Value: "NAME", Default: "podlapse", Help: "namespace of the agents",
 			Set: flags.Text(&t.agentNamespace), Suggest: t.suggestNamespaces,
 		},
 		{
-			Name: "timeout", Value: "DURATION", Default: "30s", Help: "total time to wait for answers, at most 10m", Set: func(value string) error {
+			Name: "timeout", Value: "DURATION", Default: "30s", Help: "total time to wait for answers, at most 10m",
+			Set: func(value string) error {
 				limit, err := time.ParseDuration(value)
 				if err != nil || limit <= 0 || limit > maxLimit {
 					return fmt.Errorf("invalid duration %q: must be at most 10m, for example 30s", value)
@@ -103,7 +107,8 @@ func (t *target) setServer(value string) error {
 	}
 	server, err := url.Parse(value)
 	if err != nil || server.Host == "" || (server.Scheme != "http" && server.Scheme != "https") {
-		return errors.New("invalid URL: must be http://HOST:PORT or https://HOST:PORT") // not repeated: it may contain a password
+		// not repeated: it may contain a password
+		return errors.New("invalid URL: must be http://HOST:PORT or https://HOST:PORT")
 	}
 	t.server = server
 	return nil
@@ -152,7 +157,8 @@ func (t *target) check() error {
 	if t.server == nil {
 		return nil
 	}
-	for _, f := range []struct{ flag, value string }{{"kubeconfig", t.kubeconfig}, {"context", t.context}, {"node", t.node}} {
+	for _, f := range []struct{ flag, value string }{{"kubeconfig", t.kubeconfig}, {"context", t.context},
+		{"node", t.node}} {
 		if f.value != "" {
 			return fmt.Errorf("--%s cannot be combined with --server, which names one agent", f.flag)
 		}
@@ -171,7 +177,8 @@ type reached struct {
 }
 
 // open prepares to query, without connecting. Without any flag, the plugin of kubectl queries the cluster of the
-// kubeconfig. The agent's program does the same if there is a kubeconfig, otherwise it queries the agent of this machine.
+// kubeconfig. The agent's program does the same if there is a kubeconfig, otherwise it queries the agent of this
+// machine.
 func (t target) open(program string, getenv func(string) string) (reached, error) {
 	files := t.kubeconfigs(getenv)
 	named := t.kubeconfig+t.context+t.node != ""
@@ -190,7 +197,8 @@ func (t target) open(program string, getenv func(string) string) (reached, error
 		}
 	}
 	if clientcmd.IsEmptyConfig(err) {
-		return reached{}, errors.New("no kubeconfig found: set --kubeconfig or KUBECONFIG, or name an agent with --server")
+		return reached{},
+			errors.New("no kubeconfig found: set --kubeconfig or KUBECONFIG, or name an agent with --server")
 	}
 	return reached{}, fmt.Errorf("read kubeconfig: %w", err)
 }
@@ -217,7 +225,8 @@ func (t target) clientConfig(getenv func(string) string) clientcmd.ClientConfig 
 // ofServer lists the given flags that require --server.
 func (t target) ofServer() (given []string) {
 	for flag, is := range map[string]bool{
-		"--token-file": t.token != "", "--ca-file": t.authorities != nil, "--cert-file": t.certFile != "", "--key-file": t.keyFile != "",
+		"--token-file": t.token != "", "--ca-file": t.authorities != nil, "--cert-file": t.certFile != "",
+		"--key-file":                 t.keyFile != "",
 		"--insecure-skip-tls-verify": t.anyCertificate,
 	} {
 		if is {
@@ -243,8 +252,9 @@ func (t target) openCluster(api *rest.Config, namespace string) (reached, error)
 }
 
 func (t target) openServer() (reached, error) {
-	transport := &http.Transport{Proxy: http.ProxyFromEnvironment, ForceAttemptHTTP2: true, TLSHandshakeTimeout: agentLimit,
-		TLSClientConfig: &tls.Config{RootCAs: t.authorities, InsecureSkipVerify: t.anyCertificate}}
+	transport := &http.Transport{Proxy: http.ProxyFromEnvironment, ForceAttemptHTTP2: true,
+		TLSHandshakeTimeout: agentLimit,
+		TLSClientConfig:     &tls.Config{RootCAs: t.authorities, InsecureSkipVerify: t.anyCertificate}}
 	if t.certFile+t.keyFile != "" {
 		pair, err := tls.LoadX509KeyPair(t.certFile, t.keyFile)
 		if err != nil {
@@ -255,7 +265,8 @@ func (t target) openServer() (reached, error) {
 	return reached{
 		target: t, namespace: t.namespace, close: transport.CloseIdleConnections,
 		direct: &client.Client{Server: t.server.String(), Token: t.token, HTTP: &http.Client{Transport: transport,
-			CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}}, // an agent never redirects
+			// an agent never redirects
+			CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}},
 	}, nil
 }
 
@@ -277,7 +288,8 @@ func (r reached) worded(err error) error {
 	switch {
 	case errors.As(err, &refused) && refused.Kubernetes:
 		return wordedAPIServer(err, refused, namespace)
-	case refused != nil && (refused.Wants == client.WantsToken || refused.Wants == client.WantsPassword) && r.cluster != nil:
+	case refused != nil && (refused.Wants == client.WantsToken || refused.Wants == client.WantsPassword) &&
+		r.cluster != nil:
 		return fmt.Errorf("%w\nThe API server's proxy does not forward credentials. Bypass it: run kubectl -n %s "+
 			"port-forward POD 9717 and use --server=%s with --token-file or the password", err, namespace, localServer)
 	case refused != nil && refused.Wants == client.WantsToken:
@@ -297,13 +309,15 @@ func (r reached) worded(err error) error {
 func wordedAPIServer(err error, refused *client.Refusal, namespace string) error {
 	switch {
 	case refused.Status == http.StatusUnauthorized:
-		return fmt.Errorf("%w\nThe API server rejects the kubeconfig's credentials: check them with kubectl auth whoami", err)
+		return fmt.Errorf("%w\nThe API server rejects the kubeconfig's credentials: check them with kubectl auth "+
+			"whoami", err)
 	case refused.Status == http.StatusForbidden:
 		return fmt.Errorf("%w\nRequired permissions: in namespace %s, list pods, get pods/proxy, get and create "+
 			"pods/portforward; and get on the pod in question", err, namespace)
 	case refused.Status >= http.StatusInternalServerError:
 		return fmt.Errorf("%w\nThe API server cannot reach the agent, or is overloaded. If a firewall keeps it from "+
-			"reaching pods, bypass it: run kubectl -n %s port-forward POD 9717 and use --server=%s", err, namespace, localServer)
+			"reaching pods, bypass it: run kubectl -n %s port-forward POD 9717 and use --server=%s", err, namespace,
+			localServer)
 	}
 	return err
 }

@@ -31,7 +31,8 @@ func (c *topConfig) table() flags.Table {
 		flags.Switch("once", "", &c.once,
 			"print one table and exit, which is also done if standard output is not a terminal"),
 		{
-			Name: "since", Value: "DURATION", Default: "10m", Help: "show start-ups that completed within this time, at " +
+			Name: "since", Value: "DURATION", Default: "10m",
+			Help: "show start-ups that completed within this time, at " +
 				"most 168h", Set: func(value string) error {
 				const maxSince = 7 * 24 * time.Hour
 				since, err := time.ParseDuration(value)
@@ -115,7 +116,8 @@ const (
 )
 
 // errTooMany is that top cannot listen to all agents.
-var errTooMany = fmt.Errorf("cannot follow more than %d agents: set --node, or use --once to print one table", maxFollowed)
+var errTooMany = fmt.Errorf("cannot follow more than %d agents: set --node, or use --once to print one table",
+	maxFollowed)
 
 func (a asking) liveTop(ctx context.Context, c topConfig, file *os.File) int {
 	ctx, stop := context.WithCancel(ctx)
@@ -152,8 +154,8 @@ func (f *followers) onScreen(ctx context.Context, file *os.File, page func() ter
 	return f.show(ctx, screen, page)
 }
 
-// keys sends what is typed, until the terminal has no more. What a function key sends at once, an escape sequence, is none of the keys that
-// its bytes look like.
+// keys sends what is typed, until the terminal has no more. What a function key sends at once, an escape sequence, is
+// none of the keys that its bytes look like.
 func keys(in io.Reader) <-chan byte {
 	typed := make(chan byte, 16) // who types faster waits
 	go func() {                  // ends with the program: a read from a terminal cannot be called off
@@ -175,7 +177,8 @@ func keys(in io.Reader) <-chan byte {
 	return typed
 }
 
-// followers are the goroutines that listen to agents, and the board that is made from what they hear. One goroutine owns it.
+// followers are the goroutines that listen to agents, and the board that is made from what they hear. One goroutine
+// owns it.
 type followers struct {
 	asking
 	filter  client.Filter
@@ -206,8 +209,9 @@ type found struct {
 }
 
 func newFollowers(a asking, c topConfig) *followers {
-	return &followers{asking: a, filter: c.filter(), board: top.NewBoard(c.since), running: map[string]context.CancelFunc{},
-		heard: make(chan heard), ended: make(chan ended), found: make(chan found, 1)}
+	return &followers{asking: a, filter: c.filter(), board: top.NewBoard(c.since),
+		running: map[string]context.CancelFunc{},
+		heard:   make(chan heard), ended: make(chan ended), found: make(chan found, 1)}
 }
 
 // look finds the agents for the first time.
@@ -260,7 +264,8 @@ func (f *followers) follow(ctx context.Context, there []agents.Agent) {
 	}
 }
 
-// end takes note that a goroutine has ended. An agent that refused is asked again when agents are looked for the next time.
+// end takes note that a goroutine has ended. An agent that refused is asked again when agents are looked for the next
+// time.
 func (f *followers) end(e ended) {
 	f.running[e.from]()
 	delete(f.running, e.from)

@@ -1,5 +1,5 @@
-// Package flags reads the flags and environment variables of a command from a table. Help, error messages and completion
-// come from the same table.
+// Package flags reads the flags and environment variables of a command from a table. Help, error messages and
+// completion come from the same table.
 package flags
 
 import (
@@ -93,9 +93,9 @@ func dashed(name string) string {
 	return "--" + name
 }
 
-// parse reads --flag value, --flag=value, the same with one dash, and arguments after --. The last value of a flag counts.
-// parse continues after a problem to find the others. If the command takes arguments, a word after a switch is an
-// argument, unless it is one of the values of a switch.
+// parse reads --flag value, --flag=value, the same with one dash, and arguments after --. The last value of a flag
+// counts. parse continues after a problem to find the others. If the command takes arguments, a word after a switch is
+// an argument, unless it is one of the values of a switch.
 func (t Table) parse(args []string, arguments bool) (parsed map[string]given, rest []string, problems []error) {
 	known := t.known()
 	parsed = make(map[string]given)

@@ -16,7 +16,8 @@ type options struct {
 func (o *options) table() Table {
 	return Table{
 		Switch("switch", "SWITCH", &o.switched, "a switch"),
-		{Name: "name", Alias: "n", Variable: "NAME", Value: "NAME", Default: "nobody", Help: "a name", Set: Text(&o.name)},
+		{Name: "name", Alias: "n", Variable: "NAME", Value: "NAME", Default: "nobody", Help: "a name",
+			Set: Text(&o.name)},
 		{Name: "o", Value: "table|json", Default: "table", Help: "a format", Set: Choice(&o.format, "table", "json")},
 	}
 }

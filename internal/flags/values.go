@@ -23,7 +23,8 @@ const (
 // Switch makes a flag that is on or off. It is off by default, and on without a value. true and false are accepted too.
 func Switch(name, variable string, target *bool, help string) Flag {
 	return Flag{
-		Name: name, Variable: variable, Value: on + "|" + off, Default: off, Switch: true, Help: help, Set: OnOff(target),
+		Name: name, Variable: variable, Value: on + "|" + off, Default: off, Switch: true, Help: help,
+		Set: OnOff(target),
 	}
 }
 
