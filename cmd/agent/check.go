@@ -11,7 +11,7 @@ import (
 	"github.com/podlapse/podlapse/internal/cli"
 )
 
-// checkLimit is how long one question of check may take.
+// checkLimit is how long one test of check may take.
 const checkLimit = 5 * time.Second
 
 // The outcomes of a check.
@@ -19,15 +19,15 @@ const (
 	checkOK      = "ok"
 	checkFailed  = "failed"
 	checkOff     = "off"     // by a flag
-	checkSkipped = "skipped" // something that failed before stands in the way
+	checkSkipped = "skipped" // it needs what failed before
 )
 
-// finding is what check tells of one thing that the agent needs.
+// finding is the result of one test.
 type finding struct {
 	subject string
 	outcome string // checkOK and so on
 	detail  string
-	remedy  string // of what failed
+	remedy  string // empty unless it failed
 }
 
 func (f finding) String() string {

@@ -27,7 +27,7 @@ func checkRuntime(ctx context.Context, c config) finding {
 	return f
 }
 
-// runtimeRemedy goes by the text: grpc keeps no more of an error.
+// runtimeRemedy depends on the text, because gRPC keeps nothing else of an error.
 func runtimeRemedy(reason string) string {
 	switch {
 	case strings.Contains(reason, "dial unix "+proxySocket+":"):
@@ -63,7 +63,7 @@ func checkState(c config) finding {
 	return f
 }
 
-// checkPressure tells nothing where it is off.
+// checkPressure has no finding if it is off.
 func checkPressure(c config) []finding {
 	if !c.node.pressure {
 		return nil
@@ -75,7 +75,7 @@ func checkPressure(c config) []finding {
 	return []finding{{"pressure", checkOK, "the kernel measures pressure", ""}}
 }
 
-// checkProbes tells what was tested when the flags were read: what they ask is what run is there to find out.
+// checkProbes reports what was validated when the flags were read. It does not run the probes.
 func checkProbes(c config) []finding {
 	if c.probes.load == nil {
 		return nil

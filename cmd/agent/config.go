@@ -112,7 +112,12 @@ func (c *config) table() flags.Table {
 			Name: "listen-address", Variable: "LISTEN_ADDRESS", Value: "[HOST]:PORT", Default: ":9717",
 			Help: "address to serve metrics, health checks and the API on", Set: c.setListenAddress,
 		},
-	}, c.webTable(), flags.Table{
+	}, c.webTable(), c.reportTable(), c.keepTable(), c.nodeTable(), c.probeTable())
+}
+
+// reportTable is the part of run's table that says what the agent logs and reports.
+func (c *config) reportTable() flags.Table {
+	return flags.Table{
 		logLevelFlag(&c.logLevel), logFormatFlag(&c.logFormat),
 		{
 			Name: "records", Variable: "RECORDS", Value: "timeline|transition|both|none", Default: recordsTimeline,
@@ -152,6 +157,12 @@ func (c *config) table() flags.Table {
 		},
 		flags.Switch("watch-delays", "WATCH_DELAYS", &c.watchDelays,
 			"export metrics of the delay of the pod and Event watches, measured by the timestamps of the objects"),
+	}
+}
+
+// keepTable is the part of run's table about files, and about what the agent serves for debugging.
+func (c *config) keepTable() flags.Table {
+	return flags.Table{
 		{
 			Name: "state-dir", Variable: "STATE_DIR", Value: "DIR",
 			Help: "directory for a state file of at most 16 MiB that preserves start-ups in progress across " +
@@ -168,7 +179,7 @@ func (c *config) table() flags.Table {
 				"loopback only"),
 		flags.Switch("debug-profiles", "DEBUG_PROFILES", &c.profiles,
 			"serve Go profiles of the agent at /debug/pprof/heap, allocs, goroutine and profile, over loopback only"),
-	}, c.nodeTable(), c.probeTable())
+	}
 }
 
 // partialSwitch comes after the choice of records in the table.

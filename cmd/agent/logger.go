@@ -10,8 +10,8 @@ import (
 	"github.com/podlapse/podlapse/internal/flags"
 )
 
-// newLogger writes whole messages to out, one a line, without sampling: the agent logs changes of
-// state, and none of those may go missing.
+// newLogger writes messages to out, one per line, without sampling: the agent logs changes of state, and none may be
+// lost.
 func newLogger(level zapcore.Level, format string, out io.Writer) *zap.Logger {
 	encoding := zap.NewProductionEncoderConfig()
 	encoding.TimeKey = "time"

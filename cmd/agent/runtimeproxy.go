@@ -22,12 +22,12 @@ const (
 // proxyConfig is how the runtime proxy runs.
 type proxyConfig struct {
 	runtime   string // path of the runtime's socket
-	listen    string // path of the proxy's own
+	listen    string // path of the proxy's socket
 	logLevel  zapcore.Level
 	logFormat string
 }
 
-// settings is the table of the runtime-proxy command's flags. Those that run has as well have the same names.
+// table is the flags of runtime-proxy. Flags that run has too have the same names.
 func (c *proxyConfig) table() flags.Table {
 	return flags.Table{
 		{
@@ -51,7 +51,7 @@ func (c *proxyConfig) table() flags.Table {
 	}
 }
 
-// maxSocketPath is the longest path in bytes that a socket's address has room for (unix(7)).
+// maxSocketPath is the longest path in bytes that fits into a socket's address (unix(7)).
 const maxSocketPath = 107
 
 // setSocket accepts what --cri-endpoint of run accepts as a path.

@@ -14,7 +14,7 @@ import (
 // The linker sets these: -X main.version=v1.2.3 -X main.revision=COMMIT.
 var version, revision string
 
-// thisBuild says which agent this is, from the linker's stamp or else from what Go recorded.
+// thisBuild returns the version and revision, as set by the linker or else as recorded by Go.
 func thisBuild() export.Build {
 	build := export.Build{Version: version, Revision: revision, GoVersion: runtime.Version()}
 	if info, ok := debug.ReadBuildInfo(); ok {
@@ -26,7 +26,7 @@ func thisBuild() export.Build {
 	return build
 }
 
-// commitOf is the commit that Go recorded; empty when it was told not to (-buildvcs=false).
+// commitOf is the commit that Go recorded; empty with -buildvcs=false.
 func commitOf(settings []debug.BuildSetting) string {
 	commit, suffix := "", ""
 	for _, s := range settings {

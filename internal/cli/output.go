@@ -10,7 +10,7 @@ import (
 	"github.com/podlapse/podlapse/internal/terminal"
 )
 
-// The values of -o of the commands that ask.
+// The values of -o of the commands that query agents.
 const (
 	outputTable = "table"
 	outputYAML  = "yaml"
@@ -23,14 +23,14 @@ const (
 	colorNever  = "never"
 )
 
-// defaultColumns is how wide a page is that goes to no terminal.
+// defaultColumns is the width of output that does not go to a terminal.
 const defaultColumns = 110
 
-// output is how answers are printed.
+// output is how to print answers.
 type output struct {
 	format string // outputTable, outputJSON or outputYAML
 	color  string
-	width  int // terminal cells; 0 for as many as there are
+	width  int // terminal cells; 0 for the width of the terminal
 }
 
 func (o *output) table() flags.Table {
@@ -70,7 +70,7 @@ func setWidth(target *int) func(string) error {
 	}
 }
 
-// page is what text on a writer is laid out for.
+// page is the layout for text on a writer.
 func (o output) page(out io.Writer, getenv func(string) string) terminal.Page {
 	page := terminal.Page{Columns: defaultColumns, Color: o.color == colorAlways}
 	file, _ := out.(*os.File)
@@ -84,7 +84,7 @@ func (o output) page(out io.Writer, getenv func(string) string) terminal.Page {
 	return page
 }
 
-// text is an answer as it is printed.
+// text formats an answer.
 func (o output) text(answer any, table func() string) (string, error) {
 	switch o.format {
 	case outputJSON:

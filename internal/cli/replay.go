@@ -102,7 +102,7 @@ func replay(path string) ([]timeline.Timeline, error) {
 	return timelines, in(path, err)
 }
 
-// in says where an error is.
+// in adds the name of the file to an error.
 func in(path string, err error) error {
 	if err == nil {
 		return nil

@@ -79,10 +79,14 @@ func (t *target) table() flags.Table {
 			Name: "context", Value: "NAME", Set: flags.Text(&t.context), Suggest: t.suggestContexts,
 			Help: "context of the kubeconfig; if unset, the current context",
 		},
-		{Name: "namespace", Alias: "n", Value: "NAME", Help: "namespace of the pods", Set: flags.Text(&t.namespace),
-			Suggest: t.suggestNamespaces},
-		{Name: "node", Value: "NAME", Help: "query only the agent on this node", Set: flags.Text(&t.node),
-			Suggest: t.suggestNodes},
+		{
+			Name: "namespace", Alias: "n", Value: "NAME", Help: "namespace of the pods",
+			Set: flags.Text(&t.namespace), Suggest: t.suggestNamespaces,
+		},
+		{
+			Name: "node", Value: "NAME", Help: "query only the agent on this node",
+			Set: flags.Text(&t.node), Suggest: t.suggestNodes,
+		},
 		{
 			Name: "agent-namespace", Value: "NAME", Default: "podlapse", Help: "namespace of the agents",
 			Set: flags.Text(&t.agentNamespace), Suggest: t.suggestNamespaces,
@@ -157,8 +161,9 @@ func (t *target) check() error {
 	if t.server == nil {
 		return nil
 	}
-	for _, f := range []struct{ flag, value string }{{"kubeconfig", t.kubeconfig}, {"context", t.context},
-		{"node", t.node}} {
+	for _, f := range []struct{ flag, value string }{
+		{"kubeconfig", t.kubeconfig}, {"context", t.context}, {"node", t.node},
+	} {
 		if f.value != "" {
 			return fmt.Errorf("--%s cannot be combined with --server, which names one agent", f.flag)
 		}
@@ -197,8 +202,8 @@ func (t target) open(program string, getenv func(string) string) (reached, error
 		}
 	}
 	if clientcmd.IsEmptyConfig(err) {
-		return reached{},
-			errors.New("no kubeconfig found: set --kubeconfig or KUBECONFIG, or name an agent with --server")
+		return reached{}, errors.New("no kubeconfig found: set --kubeconfig or KUBECONFIG, or name an agent " +
+			"with --server")
 	}
 	return reached{}, fmt.Errorf("read kubeconfig: %w", err)
 }
@@ -225,7 +230,9 @@ func (t target) clientConfig(getenv func(string) string) clientcmd.ClientConfig 
 // ofServer lists the given flags that require --server.
 func (t target) ofServer() (given []string) {
 	for flag, is := range map[string]bool{
-		"--token-file": t.token != "", "--ca-file": t.authorities != nil, "--cert-file": t.certFile != "",
+		"--token-file":               t.token != "",
+		"--ca-file":                  t.authorities != nil,
+		"--cert-file":                t.certFile != "",
 		"--key-file":                 t.keyFile != "",
 		"--insecure-skip-tls-verify": t.anyCertificate,
 	} {
@@ -252,9 +259,10 @@ func (t target) openCluster(api *rest.Config, namespace string) (reached, error)
 }
 
 func (t target) openServer() (reached, error) {
-	transport := &http.Transport{Proxy: http.ProxyFromEnvironment, ForceAttemptHTTP2: true,
-		TLSHandshakeTimeout: agentLimit,
-		TLSClientConfig:     &tls.Config{RootCAs: t.authorities, InsecureSkipVerify: t.anyCertificate}}
+	transport := &http.Transport{
+		Proxy: http.ProxyFromEnvironment, ForceAttemptHTTP2: true, TLSHandshakeTimeout: agentLimit,
+		TLSClientConfig: &tls.Config{RootCAs: t.authorities, InsecureSkipVerify: t.anyCertificate},
+	}
 	if t.certFile+t.keyFile != "" {
 		pair, err := tls.LoadX509KeyPair(t.certFile, t.keyFile)
 		if err != nil {

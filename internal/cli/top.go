@@ -4,14 +4,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"os"
 	"slices"
 	"strings"
-	"sync"
 	"time"
 
-	"github.com/podlapse/podlapse/internal/agents"
 	"github.com/podlapse/podlapse/internal/flags"
 	"github.com/podlapse/podlapse/internal/terminal"
 	"github.com/podlapse/podlapse/internal/top"
@@ -19,7 +16,7 @@ import (
 	"github.com/podlapse/podlapse/pkg/export"
 )
 
-// topConfig is what to show, of whom.
+// topConfig is what to show, and which agents to query.
 type topConfig struct {
 	askConfig
 	since time.Duration
@@ -32,8 +29,8 @@ func (c *topConfig) table() flags.Table {
 			"print one table and exit, which is also done if standard output is not a terminal"),
 		{
 			Name: "since", Value: "DURATION", Default: "10m",
-			Help: "show start-ups that completed within this time, at " +
-				"most 168h", Set: func(value string) error {
+			Help: "show start-ups that completed within this time, at most 168h",
+			Set: func(value string) error {
 				const maxSince = 7 * 24 * time.Hour
 				since, err := time.ParseDuration(value)
 				if err != nil || since <= 0 || since > maxSince {
@@ -71,7 +68,7 @@ func runTop(ctx context.Context, call Call) int {
 	return asking.topOnce(ctx, c)
 }
 
-// told is what one agent tells at once.
+// told is the answers of one agent to a single look.
 type told struct {
 	records []export.Record
 	pulls   []export.LivePullRecord
@@ -107,15 +104,15 @@ func (a asking) topOnce(ctx context.Context, c topConfig) int {
 }
 
 const (
-	// maxFollowed is how many agents top listens to: each is a connection, or a stream of one.
+	// maxFollowed is how many agents top follows: each takes a connection, or a stream of one.
 	maxFollowed = 200
-	// redraw is how often top looks whether there is something to draw; ages grow and terminals change their size.
+	// redraw is how often top draws the screen: ages grow, and terminals change their size.
 	redraw = 250 * time.Millisecond
-	// lookAgain is how often top looks for agents that are new, or gone.
+	// lookAgain is how often top looks for new agents and for agents that are gone.
 	lookAgain = 30 * time.Second
 )
 
-// errTooMany is that top cannot listen to all agents.
+// errTooMany means that top cannot follow all agents.
 var errTooMany = fmt.Errorf("cannot follow more than %d agents: set --node, or use --once to print one table",
 	maxFollowed)
 
@@ -140,7 +137,7 @@ func (a asking) liveTop(ctx context.Context, c topConfig, file *os.File) int {
 	return ExitOK
 }
 
-// onScreen gives the terminal back as it was, whatever happens.
+// onScreen restores the terminal, whatever happens.
 func (f *followers) onScreen(ctx context.Context, file *os.File, page func() terminal.Page) (err error) {
 	screen, err := terminal.Open(os.Stdin, file)
 	if err != nil {
@@ -152,184 +149,4 @@ func (f *followers) onScreen(ctx context.Context, file *os.File, page func() ter
 		}
 	}()
 	return f.show(ctx, screen, page)
-}
-
-// keys sends what is typed, until the terminal has no more. What a function key sends at once, an escape sequence, is
-// none of the keys that its bytes look like.
-func keys(in io.Reader) <-chan byte {
-	typed := make(chan byte, 16) // who types faster waits
-	go func() {                  // ends with the program: a read from a terminal cannot be called off
-		const escape = 0x1b
-		part := make([]byte, 64)
-		for {
-			n, err := in.Read(part)
-			if err != nil {
-				return
-			}
-			if n > 1 && part[0] == escape {
-				continue
-			}
-			for _, key := range part[:n] {
-				typed <- key
-			}
-		}
-	}()
-	return typed
-}
-
-// followers are the goroutines that listen to agents, and the board that is made from what they hear. One goroutine
-// owns it.
-type followers struct {
-	asking
-	filter  client.Filter
-	board   *top.Board
-	running map[string]context.CancelFunc // by the agent's own name
-	heard   chan heard                    // no capacity: an agent waits until the board has taken in what it told
-	ended   chan ended
-	found   chan found // room for one, and one is looked for at a time
-	looking sync.WaitGroup
-	opened  bool // some agent has told something
-}
-
-type heard struct {
-	from  string
-	event client.Event
-}
-
-// ended is that an agent refuses to tell more.
-type ended struct {
-	from string
-	err  error
-}
-
-// found is which agents there are.
-type found struct {
-	agents []agents.Agent
-	err    error
-}
-
-func newFollowers(a asking, c topConfig) *followers {
-	return &followers{asking: a, filter: c.filter(), board: top.NewBoard(c.since),
-		running: map[string]context.CancelFunc{},
-		heard:   make(chan heard), ended: make(chan ended), found: make(chan found, 1)}
-}
-
-// look finds the agents for the first time.
-func (f *followers) look(ctx context.Context, limit time.Duration) error {
-	asked, stop := context.WithTimeout(ctx, limit)
-	defer stop()
-	there, err := f.agents(asked, f.target.node)
-	if err == nil && len(there) > maxFollowed {
-		err = errTooMany
-	}
-	if err == nil {
-		f.follow(ctx, there)
-	}
-	return err
-}
-
-// follow listens to the agents that there are, and to no others.
-func (f *followers) follow(ctx context.Context, there []agents.Agent) {
-	gone := map[string]bool{}
-	for _, name := range f.board.Agents() { // also of one that refused before it was known to be gone
-		gone[name] = true
-	}
-	for _, agent := range there {
-		name := agent.Pod
-		delete(gone, name)
-		if _, ok := f.running[name]; ok || len(f.running) >= maxFollowed {
-			continue
-		}
-		f.board.Join(name, agent.Node)
-		following, stop := context.WithCancel(ctx)
-		f.running[name] = stop
-		go func() {
-			err := agent.Follow(following, f.filter, func(event client.Event) error {
-				event.Pulls = livePullsOf(event.Pulls, f.target.namespace)
-				select {
-				case f.heard <- heard{name, event}:
-					return nil
-				case <-following.Done():
-					return following.Err()
-				}
-			})
-			f.ended <- ended{name, err} // somebody listens until all have ended
-		}()
-	}
-	for name := range gone {
-		if stop, ok := f.running[name]; ok {
-			stop()
-		}
-		f.board.Leave(name)
-	}
-}
-
-// end takes note that a goroutine has ended. An agent that refused is asked again when agents are looked for the next
-// time.
-func (f *followers) end(e ended) {
-	f.running[e.from]()
-	delete(f.running, e.from)
-	if !errors.Is(e.err, context.Canceled) {
-		f.board.Lose(e.from, f.worded(e.err), time.Now())
-	}
-}
-
-// wait returns when nobody listens or looks any more; the context of all must be over.
-func (f *followers) wait() {
-	f.looking.Wait()
-	for len(f.running) > 0 {
-		f.end(<-f.ended)
-	}
-}
-
-// show draws the board until ctx ends, somebody wants it to, or it cannot be drawn.
-func (f *followers) show(ctx context.Context, screen *terminal.Screen, page func() terminal.Page) error {
-	typed := keys(os.Stdin)
-	ticks := time.NewTicker(redraw)
-	defer ticks.Stop()
-	looked, looking := time.Now(), false
-	for {
-		select {
-		case <-ctx.Done():
-			return ctx.Err()
-		case h := <-f.heard:
-			f.opened = f.opened || h.event.Kind == client.KindOpen
-			f.board.Take(h.from, h.event, time.Now())
-			continue // and be drawn with the next tick
-		case e := <-f.ended:
-			if f.end(e); len(f.running) == 0 && !f.opened {
-				return e.err // there is nobody who lets us listen
-			}
-			continue
-		case found := <-f.found:
-			looking = false
-			if found.err == nil { // else those that there were go on
-				f.follow(ctx, found.agents)
-			}
-		case key := <-typed:
-			const interrupt, endOfText = 3, 4 // Ctrl-C and Ctrl-D, in a terminal that hands them on
-			if key == 'q' || key == 'Q' || key == interrupt || key == endOfText {
-				return nil
-			}
-			continue
-		case now := <-ticks.C:
-			if !looking && now.Sub(looked) > lookAgain {
-				looked, looking = now, true
-				f.looking.Go(func() { f.lookAgain(ctx) })
-			}
-		}
-		layout := page()
-		_, lines := screen.Size()
-		if err := screen.Draw(f.board.View(time.Now(), layout, lines)); err != nil {
-			return err
-		}
-	}
-}
-
-// lookAgain never waits to tell.
-func (f *followers) lookAgain(ctx context.Context) {
-	ctx, stop := context.WithTimeout(ctx, agentLimit)
-	defer stop()
-	there, err := f.agents(ctx, f.target.node)
-	f.found <- found{there, err}
 }
