@@ -22,13 +22,18 @@ const hidden = "hunter2"
 
 // leaking are messages of kubelet and the runtime with credentials.
 var leaking = map[string]string{
-	"Failed": `Failed to pull image "registry.example/web:2": Head "https://user:` + hidden + `@registry.example/v2/web/manifests/2": 401 Unauthorized`,
-	"FailedMount": `MountVolume.SetUp failed for volume "nas": mount -o username=joe,password=` + hidden + ` //nas/share: exit status 32, ` +
+	"Failed": `Failed to pull image "registry.example/web:2": Head "https://user:` + hidden +
+		`@registry.example/v2/web/manifests/2": 401 Unauthorized`,
+	"FailedMount": `MountVolume.SetUp failed for volume "nas": mount -o username=joe,password=` + hidden +
+		` //nas/share: exit status 32, ` +
 		`Authorization: Basic aHVudGVyMjpodW50ZXIy`,
-	"FailedCreatePodSandBox": `failed to get sandbox image: httpReadSeeker: Get "https://s3.example/l?X-Amz-Credential=` + hidden + `&X-Amz-Signature=` + hidden + `": 403 Forbidden`,
-	"FailedSync":             `blob?sv=1&sig=` + hidden + `&token=` + hidden + ` refused, with Bearer ` + hidden + `-` + hidden,
-	"Unhealthy":              `Readiness probe failed: it says ` + hidden,
-	"FailedPostStartHook":    `Exec lifecycle hook ([login ` + hidden + `]) failed`,
+	"FailedCreatePodSandBox": `failed to get sandbox image: httpReadSeeker: ` +
+		`Get "https://s3.example/l?X-Amz-Credential=` +
+		hidden + `&X-Amz-Signature=` + hidden + `": 403 Forbidden`,
+	"FailedSync": `blob?sv=1&sig=` + hidden + `&token=` + hidden +
+		` refused, with Bearer ` + hidden + `-` + hidden,
+	"Unhealthy":           `Readiness probe failed: it says ` + hidden,
+	"FailedPostStartHook": `Exec lifecycle hook ([login ` + hidden + `]) failed`,
 }
 
 func TestNoOutputHoldsCredentials(t *testing.T) {
