@@ -46,8 +46,8 @@ func Open(config *rest.Config, namespace string) (*Cluster, error) {
 		return nil, fmt.Errorf("set up requests to the API server: %w", err)
 	}
 	asking := *transport // it can be everybody's
-	// The kubeconfig's token goes with every request, wherever to. An agent must not be able to send us, with it, to a place of its
-	// choice.
+	// The kubeconfig's token goes with every request, wherever to. An agent must not be able to
+	// send us, with it, to a place of its choice.
 	asking.CheckRedirect = func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
 	return &Cluster{server: server, http: &asking, namespace: namespace, routes: map[string]*route{}}, nil
 }
@@ -75,8 +75,8 @@ func (c *Cluster) route(pod, scheme string, port int, prefix string) *route {
 // Namespace is where the agents are.
 func (c *Cluster) Namespace() string { return c.namespace }
 
-// NodeOf asks on which node a pod is. It fails with ErrNotBound where it has none, and with a *client.Refusal of status 404 if
-// there is no such pod.
+// NodeOf asks on which node a pod is. It fails with ErrNotBound where it has none, and with a
+// *client.Refusal of status 404 if there is no such pod.
 func (c *Cluster) NodeOf(ctx context.Context, namespace, name string) (string, error) {
 	pod, err := get[pod](ctx, c, wholeObjects, nil, "namespaces", namespace, "pods", name)
 	if err != nil {

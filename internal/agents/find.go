@@ -74,7 +74,8 @@ type container struct {
 	} `json:"readinessProbe"`
 }
 
-// Agents lists the agents by node, one a node; those of one node alone if it is named. It fails with ErrNoAgent where there are none.
+// Agents lists the agents by node, one a node; those of one node alone if it is named. It fails
+// with ErrNoAgent where there are none.
 func (c *Cluster) Agents(ctx context.Context, node string) ([]Agent, error) {
 	query := firstPage()
 	query.Set("labelSelector", labels)
@@ -106,7 +107,8 @@ func (c *Cluster) Agents(ctx context.Context, node string) ([]Agent, error) {
 	}
 	if len(best) == 0 {
 		if node != "" {
-			return nil, fmt.Errorf("%w on node %q: no pod of podlapse there in namespace %s", ErrNoAgent, node, c.namespace)
+			return nil, fmt.Errorf("%w on node %q: no pod of podlapse there in namespace %s", ErrNoAgent, node,
+				c.namespace)
 		}
 		return nil, fmt.Errorf("%w: no pod in namespace %s with the labels %s", ErrNoAgent, c.namespace, labels)
 	}
@@ -149,7 +151,8 @@ func (p pod) ready() bool {
 	return false
 }
 
-// agent reads how the pod is served from its own specification: the port called metrics, and HTTPS if that is how it is probed.
+// agent reads how the pod is served from its own specification: the port called metrics, and HTTPS
+// if that is how it is probed.
 func (c *Cluster) agent(p pod) Agent {
 	port, scheme := defaultPort, ""
 	for _, container := range p.Spec.Containers {
@@ -169,7 +172,8 @@ func (c *Cluster) agent(p pod) Agent {
 	if scheme != "" {
 		plain = "https"
 	}
-	reach := &http.Client{Transport: c.route(p.Metadata.Name, plain, port, "/"+strings.TrimPrefix(proxy.Path, "/")), CheckRedirect: c.http.CheckRedirect}
+	reach := &http.Client{Transport: c.route(p.Metadata.Name, plain, port, "/"+strings.TrimPrefix(proxy.Path, "/")),
+		CheckRedirect: c.http.CheckRedirect}
 	return Agent{
 		Client: client.Client{Server: proxy.String(), HTTP: reach},
 		Node:   p.Spec.NodeName, Pod: p.Metadata.Name, Ready: p.ready(),

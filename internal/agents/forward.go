@@ -30,8 +30,9 @@ const (
 	notLocal = "not_local"
 )
 
-// route reaches one agent: through the API server's proxy to pods, or where the agent names pods over loopback only, through a port that
-// the API server and kubelet forward, as kubectl port-forward does. It is safe for concurrent use.
+// route reaches one agent: through the API server's proxy to pods, or where the agent names pods
+// over loopback only, through a port that the API server and kubelet forward, as kubectl
+// port-forward does. It is safe for concurrent use.
 type route struct {
 	proxy   http.RoundTripper // to the API server, with the kubeconfig's credentials
 	prefix  string            // the path of the proxy, before the agent's own
@@ -47,10 +48,12 @@ func (c *Cluster) newRoute(pod, scheme string, port int, prefix string) *route {
 	}
 	dial := func(ctx context.Context, _, _ string) (net.Conn, error) { return c.dial(ctx, pod, port) }
 	return &route{
-		proxy: proxy, prefix: prefix, target: url.URL{Scheme: scheme, Host: net.JoinHostPort("localhost", strconv.Itoa(port))},
+		proxy: proxy, prefix: prefix,
+		target: url.URL{Scheme: scheme, Host: net.JoinHostPort("localhost", strconv.Itoa(port))},
 		forward: &http.Transport{
 			DialContext: dial, IdleConnTimeout: forwardIdle, MaxIdleConnsPerHost: 1,
-			// The API server authenticated the node, and the kubelet knows the pod; the proxy looks at no certificate, either.
+			// The API server authenticated the node, and the kubelet knows the pod; the proxy looks
+			// at no certificate, either.
 			TLSClientConfig: &tls.Config{InsecureSkipVerify: true}, //nolint:gosec // see above
 		},
 	}
@@ -87,8 +90,9 @@ func saysNotLocal(response *http.Response) bool {
 	return err == nil && json.Unmarshal(body, &problem) == nil && problem.Error == notLocal
 }
 
-// dial forwards a connection to a port of an agent's pod, over WebSocket as kubelet speaks it without SPDY: a message begins with the
-// byte of its channel, 0 for data and 1 for errors, and the first message of each holds the port.
+// dial forwards a connection to a port of an agent's pod, over WebSocket as kubelet speaks it
+// without SPDY: a message begins with the byte of its channel, 0 for data and 1 for errors, and the
+// first message of each holds the port.
 func (c *Cluster) dial(ctx context.Context, pod string, port int) (net.Conn, error) {
 	address := c.address("namespaces", c.namespace, "pods", pod, "portforward")
 	address.RawQuery = url.Values{"ports": {strconv.Itoa(port)}}.Encode()

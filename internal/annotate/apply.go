@@ -34,7 +34,8 @@ type appliedMeta struct {
 	Annotations     map[string]string `json:"annotations"`
 }
 
-// apply asks the API server once for all annotations that the manager is to own. With a dry run, All, nothing is stored.
+// apply asks the API server once for all annotations that the manager is to own. With a dry run,
+// All, nothing is stored.
 func (a *Annotator) apply(ctx context.Context, p asking, annotations map[string]string, dryRun string) error {
 	body, err := json.Marshal(applied{
 		TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "Pod"},
@@ -68,8 +69,10 @@ func resultOf(err error) string {
 		return resultGone
 	case apierrors.IsConflict(err):
 		return resultConflict
-	case errors.Is(err, errNoPolicy), apierrors.IsForbidden(err), apierrors.IsUnauthorized(err), apierrors.IsInvalid(err), apierrors.IsBadRequest(err),
-		apierrors.IsMethodNotSupported(err), apierrors.IsUnsupportedMediaType(err), apierrors.IsRequestEntityTooLargeError(err):
+	case errors.Is(err, errNoPolicy), apierrors.IsForbidden(err), apierrors.IsUnauthorized(err),
+		apierrors.IsInvalid(err), apierrors.IsBadRequest(err),
+		apierrors.IsMethodNotSupported(err), apierrors.IsUnsupportedMediaType(err),
+		apierrors.IsRequestEntityTooLargeError(err):
 		return resultRefused
 	}
 	return resultFailed

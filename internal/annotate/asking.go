@@ -52,8 +52,9 @@ func read(pod *corev1.Pod) (asking, bool) {
 	return a, true
 }
 
-// owns says whether the manager applied an annotation and nobody changed it since. Fields are keys of JSON with a prefix
-// (k8s.io/apimachinery, FieldsV1): nothing that an annotation's name can hold needs to be escaped there.
+// owns says whether the manager applied an annotation and nobody changed it since. Fields are keys
+// of JSON with a prefix (k8s.io/apimachinery, FieldsV1): nothing that an annotation's name can hold
+// needs to be escaped there.
 func owns(fields []metav1.ManagedFieldsEntry, annotation string) bool {
 	for _, entry := range fields {
 		if entry.Manager == Manager && entry.Operation == metav1.ManagedFieldsOperationApply && entry.FieldsV1 != nil &&

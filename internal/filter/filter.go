@@ -1,4 +1,5 @@
-// Package filter decides which start-ups a reader of the API asked for. It is pure; the API uses it for lists and streams alike.
+// Package filter decides which start-ups a reader of the API asked for. It is pure; the API uses it
+// for lists and streams alike.
 package filter
 
 import (

@@ -72,7 +72,8 @@ var parsers = map[string]func(f *Filter, value string, now time.Time) error{
 		}
 		at, err := time.Parse(time.RFC3339Nano, value)
 		if err != nil {
-			return fmt.Errorf("must be a time, for example 2026-03-01T12:00:00Z, or a duration before now, for example 15m")
+			return fmt.Errorf("must be a time, for example 2026-03-01T12:00:00Z, or a duration before now, for " +
+				"example 15m")
 		}
 		f.Since = at
 		return nil
@@ -96,8 +97,8 @@ func States() []timeline.State {
 // Names lists the parameters that Parse knows.
 func Names() []string { return slices.Sorted(maps.Keys(parsers)) }
 
-// Parse reads the parameters of that name that are there; others are not looked at. An empty value is as none. The error names the
-// parameter and says what would be right.
+// Parse reads the parameters of that name that are there; others are not looked at. An empty value
+// is as none. The error names the parameter and says what would be right.
 func Parse(values url.Values, now time.Time, names ...string) (Filter, error) {
 	var f Filter
 	for _, name := range names {

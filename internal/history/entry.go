@@ -59,7 +59,9 @@ func newEntry(t timeline.Timeline, goneAt time.Time) (*Entry, error) {
 }
 
 func pulled(t timeline.Timeline) bool {
-	return slices.ContainsFunc(slices.Concat(t.Pulls, t.Debug), func(p timeline.Pull) bool { return p.Outcome != imagepull.OutcomePresent })
+	return slices.ContainsFunc(slices.Concat(t.Pulls, t.Debug), func(p timeline.Pull) bool {
+		return p.Outcome != imagepull.OutcomePresent
+	})
 }
 
 // JSON unpacks the record, and the pod's labels as timeline.Pod has them.

@@ -1,5 +1,6 @@
-// Package history keeps what was known of pods that are gone, so that a pod deleted an hour ago can still be explained. It is a
-// ring bounded by count and bytes; the oldest leave first. Reconcile's goroutine adds, the API reads from any.
+// Package history keeps what was known of pods that are gone, so that a pod deleted an hour ago can
+// still be explained. It is a ring bounded by count and bytes; the oldest leave first. Reconcile's
+// goroutine adds, the API reads from any.
 package history
 
 import (
@@ -45,11 +46,13 @@ func New(config Config) *History {
 	return h
 }
 
-// Add keeps the timeline of a pod that has just gone. It takes a fraction of a millisecond and waits for nobody who does I/O.
+// Add keeps the timeline of a pod that has just gone. It takes a fraction of a millisecond and
+// waits for nobody who does I/O.
 func (h *History) Add(t timeline.Timeline) {
 	entry, err := newEntry(t, h.config.Now())
 	if err != nil {
-		h.config.Logger.Error("cannot keep a deleted pod in the history", zap.String("namespace", t.Namespace), zap.String("pod", t.Name), zap.Error(err))
+		h.config.Logger.Error("cannot keep a deleted pod in the history", zap.String("namespace", t.Namespace),
+			zap.String("pod", t.Name), zap.Error(err))
 		return
 	}
 	h.mu.Lock()

@@ -9,7 +9,8 @@ import (
 	"github.com/klauspost/compress/flate"
 )
 
-// typical is a record as most are. What a record has in common with it, such as names of fields, takes nothing when packed.
+// typical is a record as most are. What a record has in common with it, such as names of fields,
+// takes nothing when packed.
 //
 //go:embed typical.txt
 var typical []byte

@@ -60,7 +60,8 @@ func (c *Client) Whose(ctx context.Context, token string) (user authenticationv1
 	return review.Status.User, review.Status.Authenticated, nil
 }
 
-// MayGet tells whether a user may read a path of the agent, which RBAC knows as nonResourceURLs /podlapse/…, metrics also as /metrics.
+// MayGet tells whether a user may read a path of the agent, which RBAC knows as nonResourceURLs
+// /podlapse/…, metrics also as /metrics.
 func (c *Client) MayGet(ctx context.Context, user authenticationv1.UserInfo, path string) (bool, error) {
 	for _, url := range nonResourceURLs(path) {
 		if may, err := c.mayGet(ctx, user, url); may || err != nil {
@@ -89,7 +90,8 @@ func (c *Client) MayI(ctx context.Context, verb, group, resource string) (bool, 
 	review := authorizationv1.SelfSubjectAccessReview{Spec: authorizationv1.SelfSubjectAccessReviewSpec{
 		ResourceAttributes: &authorizationv1.ResourceAttributes{Verb: verb, Group: group, Resource: resource},
 	}}
-	if err := c.authorization.Post().Resource("selfsubjectaccessreviews").Body(&review).Do(ctx).Into(&review); err != nil {
+	err := c.authorization.Post().Resource("selfsubjectaccessreviews").Body(&review).Do(ctx).Into(&review)
+	if err != nil {
 		return false, fmt.Errorf("review the agent's access: %w", err)
 	}
 	return review.Status.Allowed, nil

@@ -36,7 +36,8 @@ type memory[A any] struct {
 }
 
 func newMemory[A any](size int, yesFor, noFor time.Duration, clock cache.Clock) memory[A] {
-	return memory[A]{cache.NewLRUExpireCacheWithClock(size, clock), cache.NewLRUExpireCacheWithClock(size, clock), yesFor, noFor}
+	return memory[A]{cache.NewLRUExpireCacheWithClock(size, clock), cache.NewLRUExpireCacheWithClock(size, clock),
+		yesFor, noFor}
 }
 
 // recall says whether an answer is known, and which; a no has no value.

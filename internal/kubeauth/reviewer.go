@@ -37,13 +37,14 @@ type Reviewer struct {
 	// tokens, or has one that is good for nothing here, as every pod in the cluster has, keeps no scraper out.
 	friends          *cache.LRUExpireCache
 	friend, stranger *rate.Limiter
-	// clients have a small budget each before they share that of strangers, so that a scraper whose token is new gets its reviews
-	// whatever others show.
+	// clients have a small budget each before they share that of strangers, so that a scraper whose
+	// token is new gets its reviews whatever others show.
 	clients *peer.Latest[*rate.Limiter]
 }
 
-// clientRate, clientBurst and maxClients are the reviews that each client has to itself, a second and at once: token and access of two
-// scrapes, and again after 20 s. 1024 clients are more than a node has pods.
+// clientRate, clientBurst and maxClients are the reviews that each client has to itself, a second
+// and at once: token and access of two scrapes, and again after 20 s. 1024 clients are more than a
+// node has pods.
 const (
 	clientRate  = 0.2
 	clientBurst = 4
@@ -87,7 +88,9 @@ func (r *Reviewer) Review(ctx context.Context, request Request) (Verdict, error)
 	defer cancel()
 	who := r.digests.of(token)
 	budget := r.budget(who, request.Client)
-	user, known, err := ask(r, ctx, budget, r.tokens, who, func() (authenticationv1.UserInfo, bool, error) { return r.client.Whose(ctx, token) })
+	user, known, err := ask(r, ctx, budget, r.tokens, who, func() (authenticationv1.UserInfo, bool, error) {
+		return r.client.Whose(ctx, token)
+	})
 	if err != nil {
 		return "", err
 	}
@@ -119,7 +122,8 @@ func (r *Reviewer) budget(who digest, client string) func() bool {
 }
 
 // ask recalls an answer, or asks the API server and remembers what it says. An error is not remembered.
-func ask[A any](r *Reviewer, ctx context.Context, pay func() bool, m memory[A], key digest, review func() (A, bool, error)) (A, bool, error) {
+func ask[A any](r *Reviewer, ctx context.Context, pay func() bool, m memory[A], key digest,
+	review func() (A, bool, error)) (A, bool, error) {
 	if answer, yes, known := m.recall(key); known {
 		return answer, yes, nil
 	}

@@ -1,9 +1,10 @@
-// Package live tells changes of start-ups and pulls as they happen to as many viewers as there are. Each change is encoded once,
-// and of each pod only the last one is kept: a viewer is a place in that log, and one that reads slowly is overtaken, not queued for.
-// With no viewer nothing is computed.
+// Package live tells changes of start-ups and pulls as they happen to as many viewers as there are.
+// Each change is encoded once, and of each pod only the last one is kept: a viewer is a place in
+// that log, and one that reads slowly is overtaken, not queued for. With no viewer nothing is
+// computed.
 //
-// Reconcile's goroutine says what has changed; the goroutine in Run asks for it and encodes; viewers read from goroutines of
-// their own.
+// Reconcile's goroutine says what has changed; the goroutine in Run asks for it and encodes;
+// viewers read from goroutines of their own.
 package live
 
 import (
@@ -26,7 +27,8 @@ import (
 )
 
 const (
-	// flushEvery is the least time between two looks at what has changed, so that a pod is told of twice a second at most.
+	// flushEvery is the least time between two looks at what has changed, so that a pod is told of
+	// twice a second at most.
 	flushEvery = 500 * time.Millisecond
 	// pullsEvery is the least time between two looks at the pulls that go on, while any does that a pod asked for.
 	pullsEvery = 2 * time.Second
@@ -107,7 +109,8 @@ func (h *Hub) Gone(t timeline.Timeline) {
 	h.gone[t.UID] = newGone(t)
 }
 
-// Follow adds a viewer that has seen everything up to lastID, which may be empty or anything else. The caller must Close it.
+// Follow adds a viewer that has seen everything up to lastID, which may be empty or anything else.
+// The caller must Close it.
 func (h *Hub) Follow(lastID string) (*Viewer, error) {
 	h.mu.Lock()
 	defer h.mu.Unlock()

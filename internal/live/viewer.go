@@ -9,8 +9,9 @@ type Viewer struct {
 	reset bool   // it does not know what it needs to go on
 }
 
-// Next waits for events that the viewer has not been given, until ctx ends. Those of a pod that changed several times
-// meanwhile are only the last one. An event of KindReset comes first, and whenever the log could not wait for the viewer.
+// Next waits for events that the viewer has not been given, until ctx ends. Those of a pod that
+// changed several times meanwhile are only the last one. An event of KindReset comes first, and
+// whenever the log could not wait for the viewer.
 func (v *Viewer) Next(ctx context.Context) ([]*Event, error) {
 	for {
 		batch, news := v.take()

@@ -23,8 +23,8 @@ const (
 	componentVersion = "components.gke.io/component-version"
 )
 
-// addonOf goes by what names a component for itself, then by Kubernetes' recommended labels, then by what add-ons had before
-// those: k8s-app, and component of kubeadm's static pods.
+// addonOf goes by what names a component for itself, then by Kubernetes' recommended labels, then
+// by what add-ons had before those: k8s-app, and component of kubeadm's static pods.
 func addonOf(pod *corev1.Pod) Addon {
 	owner := podwatch.OwnerOf(pod)
 	if owner.Kind == "Node" {
@@ -33,7 +33,8 @@ func addonOf(pod *corev1.Pod) Addon {
 	return Addon{
 		Name: text(cmp.Or(pod.Annotations[componentName], pod.Labels["app.kubernetes.io/name"], pod.Labels["k8s-app"],
 			pod.Labels["component"], owner.Name, unnamed)),
-		Version:    text(cmp.Or(pod.Annotations[componentVersion], pod.Labels["app.kubernetes.io/version"], pod.Labels["version"])),
+		Version: text(cmp.Or(pod.Annotations[componentVersion], pod.Labels["app.kubernetes.io/version"],
+			pod.Labels["version"])),
 		Controller: text(owner.Kind),
 	}
 }

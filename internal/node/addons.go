@@ -48,8 +48,8 @@ type AddonsState struct {
 	Available       bool   // all pods of all add-ons
 }
 
-// Addons follows the pods that are add-ons: it implements podwatch.Follower. Pods that are to end, and those that have, are none. It
-// is safe for concurrent use.
+// Addons follows the pods that are add-ons: it implements podwatch.Follower. Pods that are to end,
+// and those that have, are none. It is safe for concurrent use.
 type Addons struct {
 	selector Selector
 	now      func() time.Time
@@ -68,8 +68,9 @@ type addonPod struct {
 	running, ready bool
 }
 
-// compareClaim puts the pod first that has the better claim on the name of an add-on: one of Kubernetes' own namespace, then one that a
-// controller runs, then the older one. Who makes a pod chooses its labels, and not when it was made.
+// compareClaim puts the pod first that has the better claim on the name of an add-on: one of
+// Kubernetes' own namespace, then one that a controller runs, then the older one. Who makes a pod
+// chooses its labels, and not when it was made.
 func (p addonPod) compareClaim(o addonPod) int {
 	first := func(a, b bool) int {
 		switch {
@@ -80,7 +81,8 @@ func (p addonPod) compareClaim(o addonPod) int {
 		}
 		return 1
 	}
-	return cmp.Or(first(p.namespace == DefaultSelector, o.namespace == DefaultSelector), first(p.addon.Controller != "", o.addon.Controller != ""),
+	return cmp.Or(first(p.namespace == DefaultSelector, o.namespace == DefaultSelector),
+		first(p.addon.Controller != "", o.addon.Controller != ""),
 		p.createdAt.Compare(o.createdAt), cmp.Compare(p.namespace, o.namespace))
 }
 
@@ -208,11 +210,14 @@ func (a *Addons) State() AddonsState {
 		s.Available = s.Available && state.Available == state.Pods
 	}
 	byName := func(a, b AddonState) int {
-		return cmp.Or(cmp.Compare(a.Name, b.Name), cmp.Compare(a.Version, b.Version), cmp.Compare(a.Controller, b.Controller))
+		return cmp.Or(cmp.Compare(a.Name, b.Name), cmp.Compare(a.Version, b.Version),
+			cmp.Compare(a.Controller, b.Controller))
 	}
 	s.DroppedAddons = len(strangers)
 	if over := len(s.Addons) - maxAddons; over > 0 {
-		slices.SortFunc(s.Addons, func(a, b AddonState) int { return cmp.Or(best[a.Name].compareClaim(best[b.Name]), byName(a, b)) })
+		slices.SortFunc(s.Addons, func(a, b AddonState) int {
+			return cmp.Or(best[a.Name].compareClaim(best[b.Name]), byName(a, b))
+		})
 		s.Addons, s.DroppedAddons = s.Addons[:maxAddons], s.DroppedAddons+over
 	}
 	slices.SortFunc(s.Addons, byName)

@@ -58,7 +58,8 @@ var poolLabels = []string{
 	"karpenter.sh/nodepool", "karpenter.sh/provisioner-name", // the latter before 0.32
 	"cloud.google.com/gke-nodepool", "eks.amazonaws.com/nodegroup", "alpha.eksctl.io/nodegroup-name",
 	"kubernetes.azure.com/agentpool", "agentpool",
-	"doks.digitalocean.com/node-pool", "k8s.scaleway.com/pool-name", "lke.linode.com/pool-id", "oke.oraclecloud.com/pool.name",
+	"doks.digitalocean.com/node-pool", "k8s.scaleway.com/pool-name", "lke.linode.com/pool-id",
+	"oke.oraclecloud.com/pool.name",
 	"node.cluster.x-k8s.io/pool", "worker.gardener.cloud/pool", "kops.k8s.io/instancegroup",
 }
 
@@ -91,7 +92,8 @@ func HealthOf(n *corev1.Node) Health {
 				h.NotReady = text(cmp.Or(c.Reason, "NotReady"))
 			}
 		}
-		if known := (Condition{text(string(c.Type)), status(c.Status)}); !slices.ContainsFunc(h.Conditions, known.sameType) {
+		known := Condition{text(string(c.Type)), status(c.Status)}
+		if !slices.ContainsFunc(h.Conditions, known.sameType) {
 			h.Conditions = append(h.Conditions, known)
 		}
 	}
@@ -175,8 +177,10 @@ func (l *Latest) Health() Health {
 	return l.health
 }
 
-// maxText bounds what an object says where it becomes a label value, in bytes: most of it is bounded so by the API server.
+// maxText bounds what an object says where it becomes a label value, in bytes: most of it is
+// bounded so by the API server.
 const maxText = 63
 
-// text is of its own memory, short, and valid as a label value: with one that is not, all series of its metric are lost.
+// text is of its own memory, short, and valid as a label value: with one that is not, all series of
+// its metric are lost.
 func text(s string) string { return strings.ToValidUTF8(strings.Clone(s[:min(len(s), maxText)]), "") }

@@ -72,7 +72,8 @@ func NewMetrics(config MetricsConfig) prometheus.Collector {
 
 // Describe implements prometheus.Collector.
 func (m *metrics) Describe(descs chan<- *prometheus.Desc) {
-	for _, d := range []*prometheus.Desc{m.info, m.condition, m.available, m.aspect, m.unavailable, m.pods, m.running, m.ready,
+	for _, d := range []*prometheus.Desc{m.info, m.condition, m.available, m.aspect, m.unavailable, m.pods, m.running,
+		m.ready,
 		m.podsAvailable, m.restarts, m.addonsAvailable, m.droppedRestarts} {
 		descs <- d
 	}

@@ -17,12 +17,14 @@ import (
 	"github.com/podlapse/podlapse/pkg/timeline"
 )
 
-// PressureFiles is where the kernel tells of the whole machine's pressure, in a container as well: neither is it in a namespace
-// (kernel/sched/psi.c, psi_io_show reads psi_system), nor do runtimes mask it.
+// PressureFiles is where the kernel tells of the whole machine's pressure, in a container as well:
+// neither is it in a namespace (kernel/sched/psi.c, psi_io_show reads psi_system), nor do runtimes
+// mask it.
 const PressureFiles = "/proc/pressure"
 
-// pressureEvery is how often it is read while pods start. The kernel counts the stalls on each processor at each reading, so less
-// is better; phases that are shorter have no pressure of their own.
+// pressureEvery is how often it is read while pods start. The kernel counts the stalls on each
+// processor at each reading, so less is better; phases that are shorter have no pressure of their
+// own.
 const pressureEvery = 250 * time.Millisecond
 
 // PressureConfig is what Pressure needs; every field is required.
@@ -53,7 +55,8 @@ func (p *Pressure) Want(wanted bool) {
 	p.wanted <- wanted
 }
 
-// Run observes until ctx ends and then returns nil. Where the kernel does not measure, it reports that once and reads no more.
+// Run observes until ctx ends and then returns nil. Where the kernel does not measure, it reports
+// that once and reads no more.
 func (p *Pressure) Run(ctx context.Context) error {
 	if _, err := ReadPressure(p.config.Dir); unmeasured(err) {
 		p.config.Report(false, err.Error())

@@ -20,7 +20,8 @@ type Selector struct {
 // DefaultSelector is where Kubernetes' own add-ons live.
 const DefaultSelector = "kube-system"
 
-// ParseSelector reads NAMESPACE[,NAMESPACE…][:LABELS], or :LABELS for pods of all namespaces. LABELS is as for kubectl get -l.
+// ParseSelector reads NAMESPACE[,NAMESPACE…][:LABELS], or :LABELS for pods of all namespaces.
+// LABELS is as for kubectl get -l.
 func ParseSelector(given string) (Selector, error) {
 	names, wanted, labeled := strings.Cut(given, ":")
 	s := Selector{labels: labels.Everything()}

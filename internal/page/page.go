@@ -1,5 +1,6 @@
-// Package page holds the page that shows a node's start-ups: files as they are in assets/, without a build step. It serves nothing
-// itself. The page asks the read API for all it shows, at addresses relative to its own.
+// Package page holds the page that shows a node's start-ups: files as they are in assets/, without
+// a build step. It serves nothing itself. The page asks the read API for all it shows, at addresses
+// relative to its own.
 package page
 
 import (
@@ -22,8 +23,8 @@ const (
 	placeholder = "page/VERSION/"
 )
 
-// Policy is the Content-Security-Policy of the page: its own files and the agent's API, no script and no style in markup, and no
-// markup made of text.
+// Policy is the Content-Security-Policy of the page: its own files and the agent's API, no script
+// and no style in markup, and no markup made of text.
 const Policy = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; " +
 	"frame-ancestors 'none'; base-uri 'none'; form-action 'none'; require-trusted-types-for 'script'; trusted-types 'none'"
 
@@ -43,8 +44,8 @@ type File struct {
 
 // Page is all of it.
 type Page struct {
-	// Version changes whenever any file does. Files are asked for under it, so that a browser can keep them for ever and never
-	// mixes those of two agents.
+	// Version changes whenever any file does. Files are asked for under it, so that a browser can
+	// keep them for ever and never mixes those of two agents.
 	Version string
 	Index   File
 

@@ -1,4 +1,5 @@
-// Package peer tells apart who is at the other end of connections, so that limits hold for each of them. It does no I/O.
+// Package peer tells apart who is at the other end of connections, so that limits hold for each of
+// them. It does no I/O.
 package peer
 
 import (
@@ -7,7 +8,8 @@ import (
 	"sync"
 )
 
-// Of is whom limits are for: an IPv4 address, or the network that one IPv6 host has to itself. What has no address is one peer.
+// Of is whom limits are for: an IPv4 address, or the network that one IPv6 host has to itself. What
+// has no address is one peer.
 func Of(address string) netip.Prefix {
 	a, err := netip.ParseAddrPort(address)
 	if err != nil {
@@ -41,7 +43,8 @@ func NewLatest[V any](most int, start func() V) *Latest[V] {
 	return &Latest[V]{most: most, start: start, known: map[netip.Prefix]*list.Element{}, order: list.New()}
 }
 
-// Of is what is remembered of a peer. Of more peers than are remembered, the one that was asked about longest ago is forgotten.
+// Of is what is remembered of a peer. Of more peers than are remembered, the one that was asked
+// about longest ago is forgotten.
 func (l *Latest[V]) Of(peer netip.Prefix) V {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -25,7 +25,8 @@ type RoundTrip func(context.Context) error
 // asker makes one attempt in a context that tells of its stages.
 type asker func(ctx context.Context, s *stages) error
 
-// askerOf is how a probe asks. Each attempt that is no round trip on the agent's connections makes a connection of its own.
+// askerOf is how a probe asks. Each attempt that is no round trip on the agent's connections makes
+// a connection of its own.
 func (r *Runner) askerOf(p Probe) asker {
 	switch p.Kind {
 	case KindDNS:
@@ -48,18 +49,19 @@ func (r *Runner) askerOf(p Probe) asker {
 }
 
 func dnsAsker(p Probe) asker {
-	resolver := &net.Resolver{PreferGo: true, Dial: func(ctx context.Context, network, address string) (net.Conn, error) {
-		if p.Server != "" {
-			address = p.Server
-		}
-		var dialer net.Dialer
-		conn, err := dialer.DialContext(ctx, network, address)
-		if err == nil {
-			// A lookup that is canceled would wait for its answer all the same, some seconds more.
-			context.AfterFunc(ctx, func() { _ = conn.SetDeadline(time.Unix(1, 0)) })
-		}
-		return conn, err
-	}}
+	resolver := &net.Resolver{PreferGo: true,
+		Dial: func(ctx context.Context, network, address string) (net.Conn, error) {
+			if p.Server != "" {
+				address = p.Server
+			}
+			var dialer net.Dialer
+			conn, err := dialer.DialContext(ctx, network, address)
+			if err == nil {
+				// A lookup that is canceled would wait for its answer all the same, some seconds more.
+				context.AfterFunc(ctx, func() { _ = conn.SetDeadline(time.Unix(1, 0)) })
+			}
+			return conn, err
+		}}
 	return func(ctx context.Context, s *stages) error {
 		s.begin(StageDNS)
 		_, err := resolver.LookupNetIP(withoutTrace(ctx), "ip", p.Target)
@@ -153,17 +155,19 @@ func getOnce(ctx context.Context, transport http.RoundTripper, target string, he
 	return response, nil
 }
 
-// redirect is where an answer leads to on the same host, empty if it does not: then it is what it is. What was asked for with TLS is
-// not asked for without.
+// redirect is where an answer leads to on the same host, empty if it does not: then it is what it
+// is. What was asked for with TLS is not asked for without.
 func redirect(response *http.Response) string {
 	switch response.StatusCode {
-	case http.StatusMovedPermanently, http.StatusFound, http.StatusSeeOther, http.StatusTemporaryRedirect, http.StatusPermanentRedirect:
+	case http.StatusMovedPermanently, http.StatusFound, http.StatusSeeOther, http.StatusTemporaryRedirect,
+		http.StatusPermanentRedirect:
 	default:
 		return ""
 	}
 	next, err := response.Location()
 	from := response.Request.URL
-	if err != nil || next.Host != from.Host || next.User != nil || from.Scheme == "https" && next.Scheme != "https" || next.Scheme != "https" && next.Scheme != "http" {
+	if err != nil || next.Host != from.Host || next.User != nil || from.Scheme == "https" && next.Scheme != "https" ||
+		next.Scheme != "https" && next.Scheme != "http" {
 		return ""
 	}
 	return next.String()

@@ -10,7 +10,8 @@ import (
 // refused are the addresses that the agent never connects to because a pod's image names them: those of clouds'
 // metadata services, which hand out credentials, and those that are no host's.
 var refused = []netip.Prefix{
-	netip.MustParsePrefix("169.254.0.0/16"),   // link-local: metadata of AWS, Azure, Google Cloud, OpenStack, Oracle; ECS, EKS Pod Identity
+	// link-local: metadata of AWS, Azure, Google Cloud, OpenStack, Oracle; ECS, EKS Pod Identity
+	netip.MustParsePrefix("169.254.0.0/16"),
 	netip.MustParsePrefix("fe80::/10"),        // link-local
 	netip.MustParsePrefix("fd00:ec2::/32"),    // metadata, time and names of AWS; EKS Pod Identity
 	netip.MustParsePrefix("fd20:ce::/32"),     // metadata of Google Cloud

@@ -31,10 +31,12 @@ func (h *Headers) UnmarshalYAML(unmarshal func(any) error) error {
 
 // notSent says why a header is not for a probe to send.
 var notSent = map[string]string{
-	"Authorization": "probes send no credentials", "Proxy-Authorization": "probes send no credentials", "Cookie": "probes send no credentials",
+	"Authorization": "probes send no credentials", "Proxy-Authorization": "probes send no credentials",
+	"Cookie":     "probes send no credentials",
 	"Host":       "the target sets the host",
 	"Connection": "the agent sets it", "Content-Length": "the agent sets it", "Transfer-Encoding": "the agent sets it",
-	"Te": "the agent sets it", "Trailer": "the agent sets it", "Upgrade": "the agent sets it", "Expect": "the agent sets it",
+	"Te": "the agent sets it", "Trailer": "the agent sets it", "Upgrade": "the agent sets it",
+	"Expect": "the agent sets it",
 }
 
 func (h Headers) problems() (problems []error) {
@@ -52,7 +54,8 @@ func (h Headers) problems() (problems []error) {
 		case known[name]:
 			problems = append(problems, fmt.Errorf("%s: is set twice", name))
 		case len(h[given]) > maxHeaderValue || !httpguts.ValidHeaderFieldValue(h[given]):
-			problems = append(problems, fmt.Errorf("%s: invalid value: must be one line of at most %d bytes", name, maxHeaderValue))
+			problems = append(problems,
+				fmt.Errorf("%s: invalid value: must be one line of at most %d bytes", name, maxHeaderValue))
 		}
 		known[name] = true
 	}

@@ -18,8 +18,8 @@ type Metrics struct {
 
 var _ Recorder = (*Metrics)(nil)
 
-// NewMetrics adds the metrics to the registerer, with what is known of the probes beforehand at zero. It panics when they are there
-// already.
+// NewMetrics adds the metrics to the registerer, with what is known of the probes beforehand at
+// zero. It panics when they are there already.
 func NewMetrics(registerer prometheus.Registerer, probes []Probe) *Metrics {
 	m := &Metrics{
 		up: prometheus.NewGaugeVec(prometheus.GaugeOpts{

@@ -7,7 +7,8 @@ import (
 	"regexp"
 )
 
-// Node is what targets can name as $(NODE_NAME) and $(NODE_ADDRESS), as in a pod's arguments: one file serves many nodes.
+// Node is what targets can name as $(NODE_NAME) and $(NODE_ADDRESS), as in a pod's arguments: one
+// file serves many nodes.
 type Node struct {
 	Name    string
 	Address netip.Addr // the zero one where nobody told

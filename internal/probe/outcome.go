@@ -25,7 +25,8 @@ const (
 
 // Results lists every result.
 func Results() []Result {
-	return []Result{ResultOK, ResultTimeout, ResultDNSError, ResultConnectError, ResultTLSError, ResultNoAnswer, ResultBadStatus, ResultError}
+	return []Result{ResultOK, ResultTimeout, ResultDNSError, ResultConnectError, ResultTLSError, ResultNoAnswer,
+		ResultBadStatus, ResultError}
 }
 
 // Stage is a part of an attempt; the set is closed.
@@ -44,7 +45,8 @@ const (
 var stageOrder = []struct {
 	stage  Stage
 	failed Result
-}{{StageDNS, ResultDNSError}, {StageConnect, ResultConnectError}, {StageTLS, ResultTLSError}, {StageFirstByte, ResultNoAnswer}}
+}{{StageDNS, ResultDNSError}, {StageConnect, ResultConnectError}, {StageTLS, ResultTLSError},
+	{StageFirstByte, ResultNoAnswer}}
 
 // Outcome is what became of one attempt.
 type Outcome struct {

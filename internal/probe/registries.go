@@ -13,7 +13,8 @@ import (
 // registryPrefix keeps the names of these probes from those of the configuration, which have no colon.
 const registryPrefix = "registry:"
 
-// hub is what docker.io, the name of a registry in references, is as a host (containerd: core/remotes/docker, DefaultHost).
+// hub is what docker.io, the name of a registry in references, is as a host (containerd:
+// core/remotes/docker, DefaultHost).
 const hub, hubHost = "docker.io", "registry-1.docker.io"
 
 // followed is a registry that is asked.
@@ -23,8 +24,8 @@ type followed struct {
 	told  teller
 }
 
-// followRegistries asks those that are used the most, all at once, at each interval. When ctx ends it returns the names of the
-// probes that there were.
+// followRegistries asks those that are used the most, all at once, at each interval. When ctx ends
+// it returns the names of the probes that there were.
 func (r *Runner) followRegistries(ctx context.Context, config Registries) (names []string) {
 	asked := map[string]*followed{}
 	left := map[string]bool{} // these are logged, once

@@ -11,7 +11,8 @@ import (
 	"github.com/podlapse/podlapse/internal/health"
 )
 
-// RunnerConfig is what a Runner needs. Runtime is required for probes of kind cri, APIServer for apiserver, Pulled for registries.
+// RunnerConfig is what a Runner needs. Runtime is required for probes of kind cri, APIServer for
+// apiserver, Pulled for registries.
 type RunnerConfig struct {
 	Config Config
 	// Load reads the configuration again, with the files that it names.
@@ -19,8 +20,8 @@ type RunnerConfig struct {
 	Recorder  Recorder
 	Runtime   RoundTrip
 	APIServer RoundTrip
-	// Pulled lists the registries from which the runtime is known to have pulled for pods of the node, HOST[:PORT], the most used
-	// first. The list is the caller's no more.
+	// Pulled lists the registries from which the runtime is known to have pulled for pods of the
+	// node, HOST[:PORT], the most used first. The list is the caller's no more.
 	Pulled func(context.Context) []string
 	Report health.Report // whether the configuration can be used
 	Logger *zap.Logger
@@ -32,11 +33,12 @@ type Runner struct{ config RunnerConfig }
 // NewRunner does nothing before Run.
 func NewRunner(config RunnerConfig) *Runner { return &Runner{config} }
 
-// lookEvery is how often the configuration is read again. That kubelet brings a changed ConfigMap to the pod takes a minute.
+// lookEvery is how often the configuration is read again. That kubelet brings a changed ConfigMap
+// to the pod takes a minute.
 const lookEvery = 10 * time.Second
 
-// Run asks, each probe on a goroutine of its own and never twice at once, until ctx ends; then it returns nil. While the
-// configuration cannot be used it goes by the one before.
+// Run asks, each probe on a goroutine of its own and never twice at once, until ctx ends; then it
+// returns nil. While the configuration cannot be used it goes by the one before.
 func (r *Runner) Run(ctx context.Context) error {
 	asked := r.ask(ctx, r.config.Config)
 	defer asked.stop()
@@ -61,7 +63,8 @@ func random(d time.Duration) time.Duration {
 	return rand.N(d)
 }
 
-// repeat begins within the first interval, so that the agents of many nodes, and the probes of one, do not ask together.
+// repeat begins within the first interval, so that the agents of many nodes, and the probes of one,
+// do not ask together.
 func (r *Runner) repeat(ctx context.Context, p Probe) {
 	ask, told := r.askerOf(p), teller{logger: r.config.Logger}
 	for wait := random(p.Interval.Duration); backoff.Sleep(ctx, wait); wait = p.pause(random) {
@@ -83,7 +86,8 @@ type teller struct {
 func (t *teller) tell(o Outcome) {
 	before := t.last
 	t.last = o.Result
-	fields := []zap.Field{zap.String("probe", o.Probe), zap.String("kind", string(o.Kind)), zap.String("result", string(o.Result))}
+	fields := []zap.Field{zap.String("probe", o.Probe), zap.String("kind", string(o.Kind)),
+		zap.String("result", string(o.Result))}
 	switch {
 	case o.Result == before:
 	case o.Result != ResultOK:

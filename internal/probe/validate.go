@@ -116,10 +116,12 @@ func joined(kinds []Kind) string {
 
 func (p Pace) problems() (problems []error) {
 	if p.Interval.Duration < leastInterval || p.Interval.Duration > mostInterval {
-		problems = append(problems, fmt.Errorf("interval: %s must be %s to %s", p.Interval, leastInterval, mostInterval))
+		problems = append(problems,
+			fmt.Errorf("interval: %s must be %s to %s", p.Interval, leastInterval, mostInterval))
 	}
 	if p.Timeout.Duration <= 0 || p.Timeout.Duration > min(mostTimeout, p.Interval.Duration) {
-		problems = append(problems, fmt.Errorf("timeout: %s must be more than 0s, and at most the interval and %s", p.Timeout, mostTimeout))
+		problems = append(problems,
+			fmt.Errorf("timeout: %s must be more than 0s, and at most the interval and %s", p.Timeout, mostTimeout))
 	}
 	if p.Jitter.Duration < 0 || p.Jitter.Duration > p.Interval.Duration {
 		problems = append(problems, fmt.Errorf("jitter: %s must be 0s to the interval", p.Jitter))
@@ -182,7 +184,8 @@ func checkURL(text string) error {
 
 func checkRegistry(host string) error {
 	if strings.Contains(host, "/") {
-		return fmt.Errorf("invalid registry %.80q: must be HOST[:PORT] without scheme and path, for example ghcr.io", host)
+		return fmt.Errorf("invalid registry %.80q: must be HOST[:PORT] without scheme and path, for example "+
+			"ghcr.io", host)
 	}
 	if strings.Contains(host, ":") {
 		return checkHostPort(host)

@@ -7,7 +7,8 @@ import (
 	"github.com/podlapse/podlapse/pkg/timeline"
 )
 
-// maxDebugPulls bounds the pulls for ephemeral containers that are kept of one pod; a pod that is debugged has one or two.
+// maxDebugPulls bounds the pulls for ephemeral containers that are kept of one pod; a pod that is
+// debugged has one or two.
 const maxDebugPulls = 16
 
 // observeDebug follows the pulls of a pod's ephemeral containers, before and after its start-up is over.
@@ -48,7 +49,8 @@ func (r *Reconciler) advanceDebug(p *pod) {
 	wants, object := p.debug.Wants(now), p.debug.Pod()
 	if wants.Runtime && now.Sub(p.debugAskedAt) >= askAgainFirst {
 		p.debugAskedAt = now
-		r.config.AskRuntime(timeline.LookUp{UID: object.UID, RuntimeUID: object.RuntimeUID, Images: wants.Images, Layers: wants.Layers})
+		r.config.AskRuntime(timeline.LookUp{UID: object.UID, RuntimeUID: object.RuntimeUID, Images: wants.Images,
+			Layers: wants.Layers})
 	}
 	p.debugWantsEvents = wants.Events
 	r.watchEvents(p, object)

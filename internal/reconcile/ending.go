@@ -13,8 +13,9 @@ type ending struct {
 	askedAt  time.Time // of the last question to the runtime
 }
 
-// observeEnding follows the end of a pod, from the first object that says that deletion was asked for. What the object says anew is
-// a reason to ask the runtime at once: kubelet removes soon what has stopped.
+// observeEnding follows the end of a pod, from the first object that says that deletion was asked
+// for. What the object says anew is a reason to ask the runtime at once: kubelet removes soon what
+// has stopped.
 func (r *Reconciler) observeEnding(p *pod, o timeline.Observation) {
 	news := r.applyToEnding(p, o)
 	if p.ending == nil {
@@ -49,10 +50,13 @@ func (r *Reconciler) applyToEnding(p *pod, o timeline.Observation) (news bool) {
 	return true
 }
 
-// lasts says that an observation is worth keeping for the next agent: that something still runs that one can ask about itself.
+// lasts says that an observation is worth keeping for the next agent: that something still runs
+// that one can ask about itself.
 func lasts(o timeline.Observation) bool {
 	answer, ok := o.(timeline.RuntimeSeen)
-	return !ok || slices.ContainsFunc(answer.Containers, func(c timeline.ContainerRun) bool { return !c.FinishedAt.IsZero() }) ||
+	return !ok || slices.ContainsFunc(answer.Containers, func(c timeline.ContainerRun) bool {
+		return !c.FinishedAt.IsZero()
+	}) ||
 		!slices.ContainsFunc(answer.Sandboxes, func(s timeline.Sandbox) bool { return s.Ready })
 }
 

@@ -201,16 +201,17 @@ func (r *Reconciler) advance(p *pod) {
 		p.askedAt = now
 		p.asked++
 		r.config.AskRuntime(timeline.LookUp{
-			UID: object.UID, RuntimeUID: object.RuntimeUID, Images: wants.Images, Layers: wants.Layers, Network: wants.Network,
+			UID: object.UID, RuntimeUID: object.RuntimeUID, Images: wants.Images, Layers: wants.Layers,
+			Network: wants.Network,
 		})
 	}
 	p.wantsEvents = wants.Events
 	r.watchEvents(p, object)
 }
 
-// mayAsk says that it is time for a question to the runtime. That the pod object has changed is a reason for one, but most
-// changes of a pod that starts come in quick succession, and the runtime's stamps stay: only what it had when kubelet came to
-// look, and what ends the start-up, cannot wait.
+// mayAsk says that it is time for a question to the runtime. That the pod object has changed is a
+// reason for one, but most changes of a pod that starts come in quick succession, and the runtime's
+// stamps stay: only what it had when kubelet came to look, and what ends the start-up, cannot wait.
 func (p *pod) mayAsk(wants timeline.Wants, now time.Time) bool {
 	since := now.Sub(p.askedAt)
 	if p.asked > 0 {
@@ -262,8 +263,8 @@ func (r *Reconciler) settle(p *pod, now time.Time) {
 	r.config.Settled(p.settled)
 }
 
-// settleEnded is for the end of the agent: late Events will not come any more. What the runtime has yet to tell of is left to the
-// agent after this one, if that will know of it.
+// settleEnded is for the end of the agent: late Events will not come any more. What the runtime has
+// yet to tell of is left to the agent after this one, if that will know of it.
 func (r *Reconciler) settleEnded() {
 	now := r.config.Now()
 	for _, p := range r.pods {

@@ -33,5 +33,7 @@ func (p *pod) idleContainers() []timeline.IdleContainer {
 	if p.evidence == nil {
 		return p.idle
 	}
-	return slices.DeleteFunc(p.evidence.IdleContainers(), func(c timeline.IdleContainer) bool { return c.RanUntil.IsZero() })
+	return slices.DeleteFunc(p.evidence.IdleContainers(), func(c timeline.IdleContainer) bool {
+		return c.RanUntil.IsZero()
+	})
 }

@@ -42,18 +42,20 @@ type Config struct {
 	// Debugged, if set, gets the pulls for ephemeral containers, in Timeline.Debug, once all is known of them; of a
 	// start-up that is not over by then Settled has them as well.
 	Debugged func(timeline.Timeline)
-	// Terminated, if set, gets every pod whose deletion the agent saw asked for, once its object is gone, with Timeline.Termination,
-	// after Settled. Without it ends are not followed.
+	// Terminated, if set, gets every pod whose deletion the agent saw asked for, once its object is
+	// gone, with Timeline.Termination, after Settled. Without it ends are not followed.
 	Terminated func(timeline.Timeline)
-	// Later, if set, gets what happens to a pod after its start-up, with Timeline.Later, after Settled: a container's run that ended,
-	// and, with LaterEvents, what kubelet says, for which the Events of every pod are watched. It gets no Event that
-	// is older than the latest one that it got, nor one older than Restored.EventsUntil.
+	// Later, if set, gets what happens to a pod after its start-up, with Timeline.Later, after
+	// Settled: a container's run that ended, and, with LaterEvents, what kubelet says, for which
+	// the Events of every pod are watched. It gets no Event that is older than the latest one that
+	// it got, nor one older than Restored.EventsUntil.
 	Later       func(timeline.Timeline)
 	LaterEvents bool
 	// Progress, if set, gets start-ups of which Settled is not called yet and that have changed, each at most once a
 	// second and marked as partial. What follows within the second is told together when it is over.
 	Progress func(timeline.Timeline)
-	// Changed, if set, is told of pods of which Some would tell something new, apart from the time. It is cheap to call often.
+	// Changed, if set, is told of pods of which Some would tell something new, apart from the time.
+	// It is cheap to call often.
 	Changed func(uid string)
 	// Forgotten, if set, gets the timeline of each pod that no longer exists, after Settled.
 	Forgotten func(timeline.Timeline)
@@ -64,11 +66,11 @@ type Config struct {
 	// Keep, if set, is told what an agent after this one needs to go on: what was observed of start-ups that
 	// are to be reported, and whether that was news (timeline.Evidence.Apply).
 	Keep func(o timeline.Observation, news bool)
-	// KeepEnd, if set, is told what an agent after this one needs to go on with the end of a pod, and whether that was news
-	// (timeline.Ending.Apply).
+	// KeepEnd, if set, is told what an agent after this one needs to go on with the end of a pod,
+	// and whether that was news (timeline.Ending.Apply).
 	KeepEnd func(o timeline.Observation, news bool)
-	// Kept, if set, says that the agent after this one will find the pod's start-up in flight, whatever happens now. It is asked
-	// when Run ends, and what it denies is settled then.
+	// Kept, if set, says that the agent after this one will find the pod's start-up in flight,
+	// whatever happens now. It is asked when Run ends, and what it denies is settled then.
 	Kept func(uid string) bool
 	// KeepEventsUntil, if set, is told of what is to be Restored.EventsUntil.
 	KeepEventsUntil func(time.Time)

@@ -70,8 +70,8 @@ func (r *Reconciler) restore() {
 	}
 }
 
-// restorePulls remembers what the Events tell of pulls: other pods wait for them, or find what they brought. When a pull
-// that failed began, those tell that had ended before, be they of other pods.
+// restorePulls remembers what the Events tell of pulls: other pods wait for them, or find what they
+// brought. When a pull that failed began, those tell that had ended before, be they of other pods.
 func (r *Reconciler) restorePulls(events []timeline.EventSeen) {
 	slices.SortStableFunc(events, func(a, b timeline.EventSeen) int { return a.ArrivedAt.Compare(b.ArrivedAt) })
 	for _, event := range events {

@@ -51,8 +51,8 @@ func (r *Reconciler) observeSequel(p *pod, o timeline.Observation) {
 	}
 }
 
-// laterEvent tells of an Event once. Kubelet makes one after the other, and the API server tells of them in that order, so that one
-// instant is enough to know which were told, whichever agent did.
+// laterEvent tells of an Event once. Kubelet makes one after the other, and the API server tells of
+// them in that order, so that one instant is enough to know which were told, whichever agent did.
 func (r *Reconciler) laterEvent(p *pod, o timeline.EventSeen) {
 	said, dated := timeline.SaidOf(o)
 	if !r.config.LaterEvents || !dated || !said.At.After(r.eventsUntil) || !said.At.After(p.settled.SettledAt) {

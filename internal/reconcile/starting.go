@@ -11,14 +11,15 @@ import (
 // moment may be older.
 const lingering = 5 * time.Second
 
-// Starting tells of the pods that start, and of those whose start-up ended a moment ago. Callers share the answer: they must
-// not change it.
+// Starting tells of the pods that start, and of those whose start-up ended a moment ago. Callers
+// share the answer: they must not change it.
 func (r *Reconciler) Starting(ctx context.Context) ([]timeline.Timeline, error) {
 	return ask(ctx, r, "pods that start", r.startingTimelines)
 }
 
-// told is the latest answer of Starting. The collectors of one scrape ask one after the other, and of a node that comes up
-// full each answer is milliseconds of work. It is forgotten when something is observed, and at each tick.
+// told is the latest answer of Starting. The collectors of one scrape ask one after the other, and
+// of a node that comes up full each answer is milliseconds of work. It is forgotten when something
+// is observed, and at each tick.
 type told struct {
 	starting []timeline.Timeline // nil when there is none
 	at       time.Time

@@ -5,8 +5,8 @@ import (
 	"time"
 )
 
-// The core counts in nanoseconds since the epoch as an int64, so it can hold no later years. No clock of a cluster shows an
-// earlier one; sources take such stamps for absent.
+// The core counts in nanoseconds since the epoch as an int64, so it can hold no later years. No
+// clock of a cluster shows an earlier one; sources take such stamps for absent.
 const (
 	firstYear = 1970
 	lastYear  = 2261

@@ -63,8 +63,9 @@ func (r *Recorder) Observe(o timeline.Observation) {
 	_ = r.queue.Offer(o) // a recording has gaps rather than slow a source down
 }
 
-// Run records until ctx is done, then for a short while what is still queued. When the file cannot take more, that is
-// reported once and the file is closed; the latest in memory go on. An error says that not all of what was queued was recorded.
+// Run records until ctx is done, then for a short while what is still queued. When the file cannot
+// take more, that is reported once and the file is closed; the latest in memory go on. An error
+// says that not all of what was queued was recorded.
 func (r *Recorder) Run(ctx context.Context) error {
 	r.begin()
 	for _, o := range r.config.Before {

@@ -40,9 +40,10 @@ func (n *node) complete(t *timeline.Timeline) {
 	n.pressure.Complete(t)
 }
 
-// Replay folds a recording as package reconcile does: one evidence for each UID, from the first sight
-// of its pod until its start-up is settled, and, if the agent that recorded did, one for the pod's end; the clock is the latest arrival so far. Pods that do not
-// settle are folded as of the latest arrival in the recording. Timelines come in timeline.Sorted's order.
+// Replay folds a recording as package reconcile does: one evidence for each UID, from the first
+// sight of its pod until its start-up is settled, and, if the agent that recorded did, one for the
+// pod's end; the clock is the latest arrival so far. Pods that do not settle are folded as of the
+// latest arrival in the recording. Timelines come in timeline.Sorted's order.
 //
 // An agent that started anew goes on with the evidence of the one before. A read error returns what
 // was folded so far as well; it wraps ErrTruncated when only the end is missing.

@@ -161,7 +161,8 @@ func isUser(authority string) bool {
 }
 
 // words are what texts have after Bearer and Basic that is no token.
-var words = []string{"authentication", "authorization", "credentials", "challenge", "realm=", "scheme", "token", "tokens"}
+var words = []string{"authentication", "authorization", "credentials", "challenge", "realm=", "scheme", "token",
+	"tokens"}
 
 func withoutToken(found string) string {
 	parts := scheme.FindStringSubmatch(found)

@@ -26,8 +26,8 @@ const (
 // codec leaves messages encoded. It has the name of the one that both sides have.
 type codec struct{}
 
-// frame is one encoded message. It is sent once: gRPC, which has the buffers that it came in, takes them back then. So an
-// answer is in memory once, and is not copied.
+// frame is one encoded message. It is sent once: gRPC, which has the buffers that it came in, takes
+// them back then. So an answer is in memory once, and is not copied.
 type frame struct{ data mem.BufferSlice }
 
 // Marshal implements encoding.CodecV2.

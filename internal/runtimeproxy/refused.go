@@ -28,7 +28,8 @@ type refused struct {
 func (r *refused) refuse(method string, why error) error {
 	method = method[:min(len(method), maxMethodName)]
 	if r.first(method) {
-		r.logger.Warn("refused a call to the container runtime that the agent never makes: another process uses the socket",
+		r.logger.Warn("refused a call to the container runtime that the agent never makes: another process uses "+
+			"the socket",
 			zap.String("method", method), zap.Error(why))
 	}
 	return status.Errorf(codes.PermissionDenied, "runtime-proxy refuses %s: %v", method, why)

@@ -65,7 +65,8 @@ func (d dir) load(node string, logger *zap.Logger) Contents {
 		"ended meanwhile are not reported, and some may be reported twice",
 		zap.String("path", d.file()), zap.String("set_aside_as", bad), zap.String("reason", err.Error()))
 	if err := setAside(d.file(), bad); err != nil {
-		logger.Warn("cannot rename the unusable state file", zap.Error(err)) // the first save tells whether it can be replaced
+		// the first save tells whether it can be replaced
+		logger.Warn("cannot rename the unusable state file", zap.Error(err))
 	}
 	return Contents{}
 }

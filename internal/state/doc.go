@@ -14,8 +14,9 @@
 //
 // # The order
 //
-// A pod is noted as reported only after its record was written and its trace was sent. So a crash in between makes the next agent
-// report it again, under the same ID, and no crash makes it report nothing.
+// A pod is noted as reported only after its record was written and its trace was sent. So a crash
+// in between makes the next agent report it again, under the same ID, and no crash makes it report
+// nothing.
 //
 // # The file
 //

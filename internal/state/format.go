@@ -50,7 +50,8 @@ type Contents struct {
 	Since    time.Time
 	InFlight []timeline.Observation // silences of the runtime, then by pod, in the order in which they came
 	Reported []string               // UIDs, in the order of their reports
-	Ends     []timeline.Observation // of pods that are reported and were about to end; by pod, in the order in which they came
+	// of pods that are reported and were about to end; by pod, in the order in which they came
+	Ends []timeline.Observation
 	// EventsUntil is when kubelet said what was told last of Events after start-ups; zero for nothing.
 	EventsUntil time.Time
 }
@@ -154,9 +155,10 @@ func (c *Contents) read(reader *record.Reader) error {
 	}
 }
 
-// survives is false for timeline.EventsWatched, and for EventsLost, which takes it back: it lets the absence of
-// an Event prove something, and in the time without an agent nobody watched. The next agent opens a watch of its own, which begins with all
-// Events that the API server still holds. It reads the clocks anew, too.
+// survives is false for timeline.EventsWatched, and for EventsLost, which takes it back: it lets
+// the absence of an Event prove something, and in the time without an agent nobody watched. The
+// next agent opens a watch of its own, which begins with all Events that the API server still
+// holds. It reads the clocks anew, too.
 func survives(o timeline.Observation) bool {
 	switch o.(type) {
 	case timeline.EventsWatched, timeline.EventsLost, timeline.ClockSeen, timeline.PressureSeen:

@@ -39,8 +39,8 @@ type Config struct {
 	Logger     *zap.Logger
 }
 
-// Keeper holds what must survive the agent. Keep, KeepEnd, Kept, Reported, Gone and EventsUntil never wait for the disk and may be called
-// from any goroutine.
+// Keeper holds what must survive the agent. Keep, KeepEnd, Kept, Reported, Gone and EventsUntil
+// never wait for the disk and may be called from any goroutine.
 type Keeper struct {
 	config    Config
 	recording []byte // header of the observations
@@ -173,7 +173,8 @@ func (k *Keeper) Keep(o timeline.Observation, news bool) {
 	k.nudge()
 }
 
-// KeepEnd takes an observation of the end of a pod, and whether it was news, if the pod's start-up was reported or is in flight.
+// KeepEnd takes an observation of the end of a pod, and whether it was news, if the pod's start-up
+// was reported or is in flight.
 func (k *Keeper) KeepEnd(o timeline.Observation, news bool) {
 	if !survives(o) || !news {
 		return
@@ -236,8 +237,8 @@ func (k *Keeper) Gone(uid string) {
 	}
 }
 
-// Kept says that the next agent finds the pod's start-up in flight: it is in the file, and the file is kept up to date, so that
-// at most what came in the last moments is missing there.
+// Kept says that the next agent finds the pod's start-up in flight: it is in the file, and the file
+// is kept up to date, so that at most what came in the last moments is missing there.
 func (k *Keeper) Kept(uid string) bool {
 	k.mu.Lock()
 	defer k.mu.Unlock()

@@ -33,7 +33,8 @@ func (d dir) lock() (io.Closer, error) {
 // file or the newer one. The lines are on the disk before the name is; if power fails before the name
 // is, the older file stands, which costs no more than a kill that came a moment sooner.
 func (d dir) replace(lines [][]byte) error {
-	pending, err := renameio.NewPendingFile(d.file(), renameio.WithTempDir(d.path), renameio.WithStaticPermissions(0o600))
+	pending, err := renameio.NewPendingFile(d.file(), renameio.WithTempDir(d.path),
+		renameio.WithStaticPermissions(0o600))
 	if err != nil {
 		return err
 	}

@@ -90,7 +90,8 @@ func (k *Keeper) lines() ([][]byte, []*inFlight, error) {
 func (k *Keeper) tellLost(lost int) {
 	k.dropped.Add(float64(lost))
 	if lost > 0 && !k.full {
-		k.config.Logger.Warn("state exceeds its size limit: the newest observations will not survive a restart", zap.Int("left_out", lost))
+		k.config.Logger.Warn("state exceeds its size limit: the newest observations will not survive a restart",
+			zap.Int("left_out", lost))
 	}
 	k.full = lost > 0 || len(k.inFlight) == maxInFlight || len(k.reported) == maxReported
 	for _, p := range k.inFlight {

@@ -10,7 +10,8 @@ type Page struct {
 	Color   bool
 }
 
-// Wrap is the function of that name for the lines of a clean text, behind an indent of two, where the page is to be kept to.
+// Wrap is the function of that name for the lines of a clean text, behind an indent of two, where
+// the page is to be kept to.
 func (p Page) Wrap(text string) string {
 	if !p.Fit {
 		return text
@@ -22,8 +23,8 @@ func (p Page) Wrap(text string) string {
 	return strings.Join(lines, "\n")
 }
 
-// Style is how a text looks where there are colors: the parameters of the control sequence that selects it (ECMA-48, SGR). Empty
-// for a plain one.
+// Style is how a text looks where there are colors: the parameters of the control sequence that
+// selects it (ECMA-48, SGR). Empty for a plain one.
 type Style string
 
 // The styles that say no color.
@@ -32,8 +33,9 @@ const (
 	Dim  Style = "2"
 )
 
-// The colors, of the 256 that terminals know: the nearest to those of Okabe and Ito, which the color-blind can tell apart, and
-// of a brightness that can be read on black and on white. Nothing is said by color alone.
+// The colors, of the 256 that terminals know: the nearest to those of Okabe and Ito, which the
+// color-blind can tell apart, and of a brightness that can be read on black and on white. Nothing
+// is said by color alone.
 const (
 	Blue       Style = "38;5;32"
 	Orange     Style = "38;5;172"

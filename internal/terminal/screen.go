@@ -52,7 +52,8 @@ func (s *Screen) Size() (columns, lines int) {
 	return columns, lines
 }
 
-// Draw shows lines from the top; there must be no more than the screen has. What is on the screen already is not written again.
+// Draw shows lines from the top; there must be no more than the screen has. What is on the screen
+// already is not written again.
 func (s *Screen) Draw(lines []string) error {
 	columns, height := s.Size()
 	picture := home + strings.Join(lines, clearLine+"\r\n") + clearLine + clearBelow
@@ -81,8 +82,8 @@ func (s *Screen) Close() error {
 	return nil
 }
 
-// Remember notes how the terminal is before anybody takes it. What it returns gives it back as it was, if somebody has, for a program that
-// ends without Close.
+// Remember notes how the terminal is before anybody takes it. What it returns gives it back as it
+// was, if somebody has, for a program that ends without Close.
 func Remember(in, out *os.File) (giveBack func()) {
 	before, err := term.GetState(int(in.Fd()))
 	if err != nil {

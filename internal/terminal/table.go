@@ -10,7 +10,8 @@ const leastColumn = 10
 // Column is how a table shows one of its columns.
 type Column struct {
 	Right bool // aligned to the right
-	// Shorten makes the column's cells fit where the table is too wide: Clip or ClipStart; nil for a column that must stay whole.
+	// Shorten makes the column's cells fit where the table is too wide: Clip or ClipStart; nil for
+	// a column that must stay whole.
 	Shorten func(text string, cells int) string
 }
 
@@ -77,7 +78,8 @@ func (t *Table) widths() []int {
 	return widths
 }
 
-// fit takes cells from the widest column that can be shortened until rows keep to so many cells, or nothing more can be taken.
+// fit takes cells from the widest column that can be shortened until rows keep to so many cells, or
+// nothing more can be taken.
 func (t *Table) fit(widths []int, cells int) {
 	over := -len(columnGap) - cells
 	for _, w := range widths {
@@ -115,7 +117,8 @@ func (t *Table) Write(out *strings.Builder, page Page) {
 			}
 			shown := strings.TrimRight(text, " ")
 			if room := page.Columns - used - len(blank); page.Cut && Cells(shown) > room {
-				line += blank[:min(len(blank), max(0, page.Columns-used))] + page.Paint(t.styles[[2]int{row, i}], Clip(shown, room))
+				line += blank[:min(len(blank), max(0, page.Columns-used))] + page.Paint(t.styles[[2]int{row, i}],
+					Clip(shown, room))
 				break
 			}
 			if shown != "" {

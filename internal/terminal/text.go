@@ -13,13 +13,15 @@ const MaxText = 4 << 10
 // ellipsis ends, or begins, what was shortened.
 const ellipsis = "…"
 
-// Inert says that a character only shows itself. Control and format characters (bidirectional marks among them) do more, odd
-// spaces and combining marks change what stands beside them, and letters without ink, such as U+3164, show nothing.
+// Inert says that a character only shows itself. Control and format characters (bidirectional marks
+// among them) do more, odd spaces and combining marks change what stands beside them, and letters
+// without ink, such as U+3164, show nothing.
 func Inert(r rune) bool {
 	return unicode.IsPrint(r) && !unicode.In(r, unicode.Mn, unicode.Me, unicode.Other_Default_Ignorable_Code_Point)
 }
 
-// Clean makes a foreign text one that can be printed in a line: what is not Inert is left out, and what is longer than MaxText.
+// Clean makes a foreign text one that can be printed in a line: what is not Inert is left out, and
+// what is longer than MaxText.
 func Clean(text string) string {
 	cut := len(text) > MaxText
 	if cut {
@@ -84,7 +86,8 @@ func Clip(text string, cells int) string {
 	return text
 }
 
-// ClipStart shortens a clean text to so many cells, with an ellipsis for its beginning: the end tells most of an image's name.
+// ClipStart shortens a clean text to so many cells, with an ellipsis for its beginning: the end
+// tells most of an image's name.
 func ClipStart(text string, cells int) string {
 	left := Cells(text)
 	if left <= cells {
@@ -102,8 +105,8 @@ func ClipStart(text string, cells int) string {
 	return ellipsis
 }
 
-// Wrap breaks a clean text between words, so that lines keep to the columns, and words that are longer than a line anywhere. All
-// lines but the first are indented.
+// Wrap breaks a clean text between words, so that lines keep to the columns, and words that are
+// longer than a line anywhere. All lines but the first are indented.
 func Wrap(text string, columns int) string {
 	const indent = "  "
 	columns = max(columns, 20)

@@ -12,7 +12,8 @@ import (
 	"github.com/podlapse/podlapse/pkg/timeline"
 )
 
-// How much a Board holds. Where there is more, of what is over the oldest is forgotten, and what starts is counted and not shown.
+// How much a Board holds. Where there is more, of what is over the oldest is forgotten, and what
+// starts is counted and not shown.
 const (
 	maxOver     = 500
 	maxStarting = 5000
@@ -66,8 +67,8 @@ func (r row) starting() bool { return r.state == timeline.StateStarting }
 // age is how long a start-up goes on, or took.
 func (r row) age(now time.Time) time.Duration { return r.grown(r.total, now) }
 
-// grown adds the time since it was heard, by the reader's own clock: the node's may be another. What nothing comes of any more may be
-// over, and grows no more.
+// grown adds the time since it was heard, by the reader's own clock: the node's may be another.
+// What nothing comes of any more may be over, and grows no more.
 func (r row) grown(length time.Duration, now time.Time) time.Duration {
 	if !r.starting() {
 		return length
@@ -145,13 +146,15 @@ func (b *Board) Take(name string, event client.Event, now time.Time) {
 
 func newRow(record export.Record, now time.Time) row {
 	r := row{
-		node: terminal.Clean(record.Node), namespace: terminal.Clean(record.Namespace), name: terminal.Clean(record.Name),
+		node: terminal.Clean(record.Node), namespace: terminal.Clean(record.Namespace),
+		name:  terminal.Clean(record.Name),
 		state: record.State, reason: terminal.Clean(record.Reason), verdict: terminal.Clean(record.Verdict),
 		total: record.Total.Duration(), heardAt: now, settledAt: record.SettledAt.Time,
 	}
 	for _, phase := range record.Phases {
 		if phase.Open {
-			r.phase, r.cause, r.container, r.attempt = phase.Phase, phase.Cause, terminal.Clean(phase.Container), phase.Attempt
+			r.phase, r.cause, r.container, r.attempt = phase.Phase, phase.Cause, terminal.Clean(phase.Container),
+				phase.Attempt
 			r.inPhase = phase.Length.Duration()
 		}
 	}
@@ -209,7 +212,9 @@ func (b *Board) forgetOldest() {
 			}
 		}
 	}
-	slices.SortFunc(over, func(x, y place) int { return y.agent.rows[y.id].settledAt.Compare(x.agent.rows[x.id].settledAt) })
+	slices.SortFunc(over, func(x, y place) int {
+		return y.agent.rows[y.id].settledAt.Compare(x.agent.rows[x.id].settledAt)
+	})
 	for _, p := range over[maxOver:] {
 		b.drop(p.agent, p.id)
 	}

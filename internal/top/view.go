@@ -19,7 +19,8 @@ const maxTroubles = 3
 // leastShown is how many rows either table has at least, where both have so many.
 const leastShown = 5
 
-// View shows the board as of an instant of the reader's clock, in so many lines at most; in as many as it takes if lines is 0.
+// View shows the board as of an instant of the reader's clock, in so many lines at most; in as many
+// as it takes if lines is 0.
 func (b *Board) View(now time.Time, page terminal.Page, lines int) []string {
 	var starting, over []row
 	for _, r := range b.rows() {
@@ -59,7 +60,8 @@ func (b *Board) View(now time.Time, page terminal.Page, lines int) []string {
 }
 
 func (r row) compareName(other row) int {
-	return cmp.Or(cmp.Compare(r.node, other.node), cmp.Compare(r.namespace, other.namespace), cmp.Compare(r.name, other.name))
+	return cmp.Or(cmp.Compare(r.node, other.node), cmp.Compare(r.namespace, other.namespace),
+		cmp.Compare(r.name, other.name))
 }
 
 func appendMore(text []string, more int, page terminal.Page) []string {
@@ -124,11 +126,13 @@ func (b *Board) startingTable(rows []row, now time.Time, page terminal.Page) []s
 	if len(rows) == 0 {
 		return []string{page.Paint(terminal.Dim, "no pods are starting")}
 	}
-	layout := terminal.Table{Columns: []terminal.Column{{Shorten: terminal.Clip}, {Shorten: terminal.ClipStart}, {Right: true}, {Shorten: terminal.Clip}, {Right: true}, {Shorten: terminal.Clip}}}
+	layout := terminal.Table{Columns: []terminal.Column{{Shorten: terminal.Clip}, {Shorten: terminal.ClipStart},
+		{Right: true}, {Shorten: terminal.Clip}, {Right: true}, {Shorten: terminal.Clip}}}
 	layout.Add("NODE", "STARTING", "AGE", "PHASE", "FOR", "WHERE")
 	layout.StyleRow(0, terminal.Dim)
 	for i, r := range rows {
-		layout.Add(r.node, r.namespace+"/"+r.name, export.LengthText(r.age(now)), cmp.Or(terminal.Clean(string(r.phase)), "-"),
+		layout.Add(r.node, r.namespace+"/"+r.name, export.LengthText(r.age(now)),
+			cmp.Or(terminal.Clean(string(r.phase)), "-"),
 			export.LengthText(r.grown(r.inPhase, now)), b.where(r, now))
 		layout.Style(i+1, 3, export.CauseStyle(r.cause))
 	}
@@ -182,11 +186,13 @@ func (b *Board) overTable(rows []row, now time.Time, page terminal.Page) []strin
 	if len(rows) == 0 {
 		return []string{page.Paint(terminal.Dim, "no pods started recently")}
 	}
-	layout := terminal.Table{Columns: []terminal.Column{{Shorten: terminal.Clip}, {Shorten: terminal.ClipStart}, {Shorten: terminal.Clip}, {Right: true}, {Right: true}, {Shorten: terminal.Clip}}}
+	layout := terminal.Table{Columns: []terminal.Column{{Shorten: terminal.Clip}, {Shorten: terminal.ClipStart},
+		{Shorten: terminal.Clip}, {Right: true}, {Right: true}, {Shorten: terminal.Clip}}}
 	layout.Add("NODE", "STARTED", "STATE", "TOOK", "AGO", "VERDICT")
 	layout.StyleRow(0, terminal.Dim)
 	for i, r := range rows {
-		layout.Add(r.node, r.namespace+"/"+r.name, terminal.Clean(string(r.state)), export.LengthText(r.total), export.LengthText(now.Sub(r.settledAt)), r.verdict)
+		layout.Add(r.node, r.namespace+"/"+r.name, terminal.Clean(string(r.state)), export.LengthText(r.total),
+			export.LengthText(now.Sub(r.settledAt)), r.verdict)
 		style := terminal.Vermillion
 		if r.state == timeline.StateReady || r.state == timeline.StateSucceeded {
 			style = terminal.Green

@@ -8,8 +8,9 @@ import (
 	"go.uber.org/zap"
 )
 
-// Access says whether the owner of a bearer token, shown by a client at an address (IP:PORT), may read a path. An error says that nobody
-// can tell now. It may block until ctx is done, and is called from many goroutines at once.
+// Access says whether the owner of a bearer token, shown by a client at an address (IP:PORT), may
+// read a path. An error says that nobody can tell now. It may block until ctx is done, and is
+// called from many goroutines at once.
 type Access func(ctx context.Context, client, token, path string) (Verdict, error)
 
 // Verdict is an answer of Access.

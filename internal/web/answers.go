@@ -11,20 +11,20 @@ import (
 )
 
 const (
-	// maxAnswer bounds one answer in memory, after compression: a list of 500 start-ups, or the metrics of a node with 500 pods, is
-	// a quarter of it without compression.
+	// maxAnswer bounds one answer in memory, after compression: a list of 500 start-ups, or the
+	// metrics of a node with 500 pods, is a quarter of it without compression.
 	maxAnswer = 8 << 20
-	// maxHeld bounds all answers that are being made or written. The agent uses half of its 90 MiB, and this leaves half of the
-	// rest for what makes the answers.
+	// maxHeld bounds all answers that are being made or written. The agent uses half of its 90 MiB,
+	// and this leaves half of the rest for what makes the answers.
 	maxHeld = 20 << 20
 )
 
 const (
-	// stalledAfter is how long a client may read nothing of an answer before its room is given to another that waits: a network with
-	// 300 KB/s takes a part in that time.
+	// stalledAfter is how long a client may read nothing of an answer before its room is given to
+	// another that waits: a network with 300 KB/s takes a part in that time.
 	stalledAfter = 50 * time.Millisecond
-	// stalledReader is the same for a client that is known to read its answers: a node that is short of processors takes a second
-	// from it now and then.
+	// stalledReader is the same for a client that is known to read its answers: a node that is
+	// short of processors takes a second from it now and then.
 	stalledReader = 2 * time.Second
 	// writtenAtOnce is a part of an answer: what is written before it counts as read.
 	writtenAtOnce = 16 << 10
@@ -51,7 +51,8 @@ func newAnswers(dropped counters) *answers {
 	return &answers{dropped: dropped, readers: peer.NewLatest(maxClients, func() *reader { return new(reader) })}
 }
 
-// reader is when a client was last answered, in Unix nanoseconds: when an answer was cut off, and when one was written to its end.
+// reader is when a client was last answered, in Unix nanoseconds: when an answer was cut off, and
+// when one was written to its end.
 type reader struct{ cutAt, readAt atomic.Int64 }
 
 // reads says whether a client has read an answer lately, and has not let one be cut off. For those a place is kept.
@@ -60,7 +61,8 @@ func (a *answers) reads(client netip.Prefix) bool {
 	return now-r.readAt.Load() < int64(readFor) && now-r.cutAt.Load() >= int64(readFor)
 }
 
-// waits says how long a request may wait for a place: not at all if the client lately did not read what it was answered.
+// waits says how long a request may wait for a place: not at all if the client lately did not read
+// what it was answered.
 func (a *answers) waits(client netip.Prefix, patience time.Duration) time.Duration {
 	if time.Now().UnixNano()-a.readers.Of(client).cutAt.Load() < int64(notReadFor) {
 		return 0
@@ -68,8 +70,9 @@ func (a *answers) waits(client netip.Prefix, patience time.Duration) time.Durati
 	return patience
 }
 
-// grow takes room for more bytes of an answer, and waits for it where there is none until others have been read. Of those that are not
-// read, the one that has stalled the longest gives its room. It is false if that is not enough.
+// grow takes room for more bytes of an answer, and waits for it where there is none until others
+// have been read. Of those that are not read, the one that has stalled the longest gives its room.
+// It is false if that is not enough.
 func (a *answers) grow(r *reply, bytes int) bool {
 	for end := time.Now().Add(roomPatience); ; time.Sleep(roomInterval) {
 		if a.tryGrow(r, bytes) {
@@ -99,8 +102,8 @@ func (a *answers) tryGrow(r *reply, bytes int) bool {
 	return true
 }
 
-// stalled is the answer of which nothing was read for the longest, nil if all are being read. One of a client that is known to read its
-// answers comes last.
+// stalled is the answer of which nothing was read for the longest, nil if all are being read. One
+// of a client that is known to read its answers comes last.
 func (a *answers) stalled() *reply {
 	var stalled *reply
 	longest, now := time.Duration(0), time.Now().UnixNano()

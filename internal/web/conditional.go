@@ -10,8 +10,8 @@ import (
 // packedSuffix tells the ETag of a compressed answer from that of the same one as it is.
 const packedSuffix = "-gzip"
 
-// answerJSON answers with a whole text and its ETag, or that the client has it already. Unlike other answers it may be kept, to be
-// asked about.
+// answerJSON answers with a whole text and its ETag, or that the client has it already. Unlike
+// other answers it may be kept, to be asked about.
 func answerJSON(w http.ResponseWriter, r *http.Request, text []byte) {
 	sum := sha256.Sum256(text)
 	tag := hex.EncodeToString(sum[:12])

@@ -19,13 +19,14 @@ const (
 	maxConnections = 128
 	// maxPerClient leaves room for the others when one client takes all it can get.
 	maxPerClient = 32
-	// sureOfOne is how many connections any client gets, even if all others have no more: kubelet's two probes, or a scraper's old
-	// connection and its new one.
+	// sureOfOne is how many connections any client gets, even if all others have no more: kubelet's
+	// two probes, or a scraper's old connection and its new one.
 	sureOfOne = 2
-	// sureOfNear is the same for a client on the agent's own node, as kubelet is; forwarded ports come from there as well.
+	// sureOfNear is the same for a client on the agent's own node, as kubelet is; forwarded ports
+	// come from there as well.
 	sureOfNear = 4
-	// takeRate and takeBurst are how often one client may take from others what it is sure of, a second and at once: a crowd that comes
-	// again and again must leave a scraper the time to ask.
+	// takeRate and takeBurst are how often one client may take from others what it is sure of, a
+	// second and at once: a crowd that comes again and again must leave a scraper the time to ask.
 	takeRate, takeBurst = 1, sureOfOne
 	// keptForNear is how many connections of such clients yield to none from elsewhere: both probes, twice.
 	keptForNear = 4
@@ -33,13 +34,15 @@ const (
 
 // limited bounds the connections of a listener, in all and of each client.
 func limited(l net.Listener, reads func(netip.Prefix) bool, dropped counters) *fair {
-	return &fair{Listener: l, dropped: dropped, reads: reads, near: newNearby(), now: time.Now, open: map[netip.Prefix][]*counted{},
+	return &fair{Listener: l, dropped: dropped, reads: reads, near: newNearby(), now: time.Now,
+		open:  map[netip.Prefix][]*counted{},
 		takes: peer.NewLatest(maxClients, func() *rate.Limiter { return rate.NewLimiter(takeRate, takeBurst) })}
 }
 
-// fair closes at once what one client opens beyond its share. When there are as many as may be, the connection that is of the
-// least use yields to a client that has less: neither a few clients that hold on to all they can get nor many with one connection
-// each keep kubelet's probes out, or a scraper, and nobody waits in the kernel's queue behind them.
+// fair closes at once what one client opens beyond its share. When there are as many as may be, the
+// connection that is of the least use yields to a client that has less: neither a few clients that
+// hold on to all they can get nor many with one connection each keep kubelet's probes out, or a
+// scraper, and nobody waits in the kernel's queue behind them.
 type fair struct {
 	net.Listener
 	dropped counters
@@ -75,7 +78,8 @@ func (l *fair) Accept() (net.Conn, error) {
 func (l *fair) enter(conn net.Conn) (taken, yielded *counted) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	c := &counted{Conn: conn, client: peer.Of(conn.RemoteAddr().String()), near: l.near.has(conn), listener: l, since: l.now()}
+	c := &counted{Conn: conn, client: peer.Of(conn.RemoteAddr().String()), near: l.near.has(conn), listener: l,
+		since: l.now()}
 	c.reads = l.reads(c.client)
 	have := len(l.open[c.client])
 	switch {
@@ -99,8 +103,8 @@ func (l *fair) enter(conn net.Conn) (taken, yielded *counted) {
 	return c, yielded
 }
 
-// yieldsTo says which connections yield to one of a client that has so many: any to what it is sure of, else those of clients that
-// have more even after that.
+// yieldsTo says which connections yield to one of a client that has so many: any to what it is sure
+// of, else those of clients that have more even after that.
 func (l *fair) yieldsTo(c *counted, have int) func(*counted) bool {
 	sure, near := sureOfOne, 0
 	if c.near {
@@ -132,7 +136,8 @@ func (l *fair) least(may func(*counted) bool) *counted {
 	return least
 }
 
-// lessUse prefers what yields in the order of use, then what is of the client that has the most, then what has been so the longest.
+// lessUse prefers what yields in the order of use, then what is of the client that has the most,
+// then what has been so the longest.
 func (l *fair) lessUse(a, b *counted, now time.Time) bool {
 	if p, q := a.use(now), b.use(now); p != q {
 		return p < q
@@ -180,7 +185,8 @@ const (
 )
 
 const (
-	// waitingYoung is how long a client may take to ask, before its connection is worth less than one that was answered.
+	// waitingYoung is how long a client may take to ask, before its connection is worth less than
+	// one that was answered.
 	waitingYoung = time.Second
 	// answeringYoung is how long an answer usually takes at most, also on a slow network.
 	answeringYoung = 2 * time.Second

@@ -21,7 +21,8 @@ func (h observations) ServeHTTP(w http.ResponseWriter, _ *http.Request) {
 	}
 	w.Header().Set("Content-Type", "application/jsonl")
 	w.WriteHeader(http.StatusOK)
-	_ = http.NewResponseController(w).Flush() // what follows is written as it is made: it can be large, and is for one reader
+	// what follows is written as it is made: it can be large, and is for one reader
+	_ = http.NewResponseController(w).Flush()
 	if _, err := h.latest.WriteTo(w); err != nil {
 		h.logger.Debug("sending observations failed", zap.Error(err))
 	}

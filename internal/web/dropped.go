@@ -28,7 +28,8 @@ func newCounters(registerer prometheus.Registerer) counters {
 		Help: "Connections, requests and responses that the agent's web server refused or cut off to protect itself " +
 			"or its clients, by reason.",
 	}, []string{"reason"})}
-	for _, reason := range []dropped{droppedRate, droppedBusy, droppedConnection, droppedFull, droppedYielded, droppedAnswer, droppedLarge,
+	for _, reason := range []dropped{droppedRate, droppedBusy, droppedConnection, droppedFull, droppedYielded,
+		droppedAnswer, droppedLarge,
 		droppedHost, droppedCrossSite} {
 		c.ended.WithLabelValues(string(reason))
 	}

@@ -29,7 +29,8 @@ func harmless(next http.Handler) http.Handler {
 		header := w.Header()
 		header.Set("X-Content-Type-Options", "nosniff")
 		header.Set("X-Frame-Options", "DENY")
-		header.Set("Content-Security-Policy", "default-src 'none'; frame-ancestors 'none'; base-uri 'none'; form-action 'none'")
+		header.Set("Content-Security-Policy",
+			"default-src 'none'; frame-ancestors 'none'; base-uri 'none'; form-action 'none'")
 		header.Set("Cross-Origin-Resource-Policy", "same-origin")
 		header.Set("Referrer-Policy", "no-referrer")
 		header.Set("Cache-Control", "no-store")
@@ -40,7 +41,8 @@ func harmless(next http.Handler) http.Handler {
 			writeError(w, http.StatusMethodNotAllowed, "method_not_allowed", "the agent only answers GET and HEAD")
 		case r.ContentLength != 0: // unknown is -1
 			header.Set("Connection", "close")
-			writeError(w, http.StatusRequestEntityTooLarge, "body_not_allowed", "requests to the agent must not have a body")
+			writeError(w, http.StatusRequestEntityTooLarge, "body_not_allowed",
+				"requests to the agent must not have a body")
 		case !plain(r.URL.EscapedPath()): // else the mux would send elsewhere, which behind a proxy is nowhere
 			writeError(w, http.StatusNotFound, "not_found", noSuchAddress)
 		default:

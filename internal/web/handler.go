@@ -11,8 +11,8 @@ import (
 const (
 	// scrapesAtOnce bounds the memory that scrapes can take while they are made.
 	scrapesAtOnce = 4
-	// scrapePatience is how long another scraper waits for its turn, so that its answer comes within the 10 s that Prometheus waits by
-	// default.
+	// scrapePatience is how long another scraper waits for its turn, so that its answer comes
+	// within the 10 s that Prometheus waits by default.
 	scrapePatience = 6 * time.Second
 	// snapshotsAtOnce does so for the API: a snapshot of a full node is a few megabytes.
 	snapshotsAtOnce = 4
@@ -25,7 +25,8 @@ func newProbes(config Config) *http.ServeMux {
 	mux := http.NewServeMux()
 	mux.HandleFunc("/livez", livez)
 	mux.HandleFunc("/healthz", livez) // as older tools call it
-	mux.Handle("/readyz", readiness{statuses: config.Statuses, required: config.Required, briefly: config.LocalOnly || config.Access != nil})
+	mux.Handle("/readyz", readiness{statuses: config.Statuses, required: config.Required, briefly: config.LocalOnly ||
+		config.Access != nil})
 	return mux
 }
 

@@ -28,7 +28,8 @@ func TestServerKeepsWhatIsPromised(t *testing.T) {
 	server := newServer(t.Context(), nil, log.New(io.Discard, "", 0))
 	for name, limit := range map[string]struct{ got, want time.Duration }{
 		"a header": {server.ReadHeaderTimeout, 5 * time.Second}, "a request": {server.ReadTimeout, 10 * time.Second},
-		"an answer": {server.WriteTimeout, 30 * time.Second}, "an idle connection": {server.IdleTimeout, 2 * time.Minute},
+		"an answer":          {server.WriteTimeout, 30 * time.Second},
+		"an idle connection": {server.IdleTimeout, 2 * time.Minute},
 	} {
 		if limit.got != limit.want {
 			t.Errorf("%s may take %s, want %s", name, limit.got, limit.want)

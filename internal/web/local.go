@@ -62,7 +62,8 @@ func isLoopback(address string) bool {
 // container of the same pod.
 func forwarded(r *http.Request) bool {
 	for header := range r.Header {
-		if header == "Forwarded" || header == "Via" || header == "X-Real-Ip" || strings.HasPrefix(header, "X-Forwarded-") {
+		if header == "Forwarded" || header == "Via" || header == "X-Real-Ip" ||
+			strings.HasPrefix(header, "X-Forwarded-") {
 			return true
 		}
 	}

@@ -11,9 +11,10 @@ import (
 	"strings"
 )
 
-// nearby knows from which addresses the agent's own node asks, as kubelet does. Of a pod with a network of its own that is its
-// gateway, on most networks; of one on the node's network, whatever asks from an address that is also the agent's. A client that is
-// not taken for the node only has less that is sure.
+// nearby knows from which addresses the agent's own node asks, as kubelet does. Of a pod with a
+// network of its own that is its gateway, on most networks; of one on the node's network, whatever
+// asks from an address that is also the agent's. A client that is not taken for the node only has
+// less that is sure.
 type nearby []netip.Addr
 
 // newNearby reads the gateways, and knows none where there is no table of routes.
@@ -32,8 +33,8 @@ func newNearby() nearby {
 	return gateways
 }
 
-// gatewayOf reads a line of /proc/net/route: interface, destination, gateway and so on, addresses as hexadecimal words in the order of
-// the machine's bytes.
+// gatewayOf reads a line of /proc/net/route: interface, destination, gateway and so on, addresses
+// as hexadecimal words in the order of the machine's bytes.
 func gatewayOf(line string) (netip.Addr, bool) {
 	fields := strings.Fields(line)
 	if len(fields) < 3 {

@@ -8,15 +8,16 @@ import (
 	"github.com/podlapse/podlapse/internal/filter"
 )
 
-// objects answers with what the API server told of the pods. It is compressed as it is read, so that it is never in memory
-// as a whole, and has no ETag: the age of the cache is part of it.
+// objects answers with what the API server told of the pods. It is compressed as it is read, so
+// that it is never in memory as a whole, and has no ETag: the age of the cache is part of it.
 func (a api) objects(w http.ResponseWriter, r *http.Request) {
 	f, ok := a.asks(w, r, []string{"namespace", "name", "labelSelector"})
 	if !ok {
 		return
 	}
 	if a.Objects == nil {
-		writeError(w, http.StatusNotFound, "not_found", "pod objects are not served: start the agent with --serve-objects=on")
+		writeError(w, http.StatusNotFound, "not_found",
+			"pod objects are not served: start the agent with --serve-objects=on")
 		return
 	}
 	w.Header().Set("Content-Type", "application/json")

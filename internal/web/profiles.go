@@ -34,7 +34,8 @@ func (h profiles) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	kept := pprof.Lookup(name)
 	switch {
 	case !h.on:
-		writeError(w, http.StatusNotFound, "not_found", "profiles are not served: start the agent with --debug-profiles=on")
+		writeError(w, http.StatusNotFound, "not_found",
+			"profiles are not served: start the agent with --debug-profiles=on")
 		return
 	case name != "profile" && name != "heap" && name != "allocs" && name != "goroutine":
 		writeError(w, http.StatusNotFound, "not_found", fmt.Sprintf("unknown profile %.40q: must be heap, allocs, "+
@@ -78,7 +79,8 @@ func profileLength(given string) (time.Duration, error) {
 // profileProcessor writes when the time is over, or who asked has gone.
 func profileProcessor(ctx context.Context, w http.ResponseWriter, length time.Duration) error {
 	// Where the writer cannot, as in tests, there is no deadline to move.
-	if err := http.NewResponseController(w).SetWriteDeadline(time.Now().Add(length + writeTimeout)); err != nil && !errors.Is(err, http.ErrNotSupported) {
+	err := http.NewResponseController(w).SetWriteDeadline(time.Now().Add(length + writeTimeout))
+	if err != nil && !errors.Is(err, http.ErrNotSupported) {
 		return err
 	}
 	if err := pprof.StartCPUProfile(w); err != nil {

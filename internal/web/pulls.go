@@ -33,10 +33,13 @@ func (a api) pulls(w http.ResponseWriter, r *http.Request) {
 	}
 
 	list := export.PullList{Items: now.Records(), Recent: []export.RecentPullRecord{}}
-	list.Items = slices.DeleteFunc(list.Items, func(p export.LivePullRecord) bool { return !meant(p.Namespace, p.Registry) })
+	list.Items = slices.DeleteFunc(list.Items, func(p export.LivePullRecord) bool {
+		return !meant(p.Namespace, p.Registry)
+	})
 	for _, record := range records {
 		for _, p := range record.Pulls {
-			if p.Outcome != imagepull.OutcomePulling && p.Outcome != imagepull.OutcomePresent && meant(record.Namespace, p.Registry) {
+			if p.Outcome != imagepull.OutcomePulling && p.Outcome != imagepull.OutcomePresent &&
+				meant(record.Namespace, p.Registry) {
 				p.Layers = nil
 				list.Recent = append(list.Recent, export.RecentPullRecord{
 					Namespace: record.Namespace, Pod: record.Name, UID: record.UID, PullRecord: p,
@@ -44,7 +47,9 @@ func (a api) pulls(w http.ResponseWriter, r *http.Request) {
 			}
 		}
 	}
-	slices.SortStableFunc(list.Recent, func(p, q export.RecentPullRecord) int { return lastOf(q).Compare(lastOf(p).Time) })
+	slices.SortStableFunc(list.Recent, func(p, q export.RecentPullRecord) int {
+		return lastOf(q).Compare(lastOf(p).Time)
+	})
 	list.Recent = list.Recent[:min(limit, len(list.Recent))]
 	a.answer(w, r, list)
 }
@@ -84,7 +89,8 @@ func (a api) pulled(w http.ResponseWriter, r *http.Request) ([]export.Record, bo
 	there := make(map[string]bool, len(timelines))
 	for _, t := range timelines {
 		there[t.UID] = true
-		records = append(records, export.Record{Namespace: t.Namespace, Name: t.Name, UID: t.UID, Pulls: export.PullRecords(t)})
+		records = append(records,
+			export.Record{Namespace: t.Namespace, Name: t.Name, UID: t.UID, Pulls: export.PullRecords(t)})
 	}
 	for _, e := range a.History.Entries() {
 		if !e.Pulled || there[e.UID] {

@@ -15,10 +15,12 @@ import (
 const (
 	serverRate, serverBurst = 100, 500
 	clientRate, clientBurst = 20, 200
-	// calmRate is what every client has in any case, so that others cannot use it up for a scraper that asks once a second.
+	// calmRate is what every client has in any case, so that others cannot use it up for a scraper
+	// that asks once a second.
 	calmRate, calmBurst = 1, 5
-	// requestsAtOnce bounds what requests hold while they wait, for the API server or for a password's hash, or for another place.
-	// One of each connection is let in; over HTTP/2 there could be more.
+	// requestsAtOnce bounds what requests hold while they wait, for the API server or for a
+	// password's hash, or for another place. One of each connection is let in; over HTTP/2 there
+	// could be more.
 	requestsAtOnce = maxConnections
 	// requestsOfOne leaves the most of them to others.
 	requestsOfOne = maxPerClient
@@ -26,8 +28,8 @@ const (
 	requestPatience = 2 * time.Second
 )
 
-// maxClients is how many clients are told apart by what they ask; the one that has asked for longest ago is forgotten. A node has some
-// hundred pods. Each takes 200 bytes or so.
+// maxClients is how many clients are told apart by what they ask; the one that has asked for
+// longest ago is forgotten. A node has some hundred pods. Each takes 200 bytes or so.
 const maxClients = 1024
 
 // limits refuses what is too much. It is safe for concurrent use.
@@ -96,7 +98,8 @@ type places struct{ all, kept chan struct{} }
 
 func newPlaces(most int) places { return places{make(chan struct{}, most), make(chan struct{}, 1)} }
 
-// atMost lets as many through at once as there are places. Others wait for one, for so long at most, in the order in which they came.
+// atMost lets as many through at once as there are places. Others wait for one, for so long at
+// most, in the order in which they came.
 func (l *limits) atMost(places places, patience time.Duration, next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		client := peer.Of(r.RemoteAddr)
@@ -115,7 +118,8 @@ func (l *limits) atMost(places places, patience time.Duration, next http.Handler
 	})
 }
 
-// enter takes one of the places, or the one that is kept, and returns where it has to be given back; nil if none is left in time.
+// enter takes one of the places, or the one that is kept, and returns where it has to be given
+// back; nil if none is left in time.
 func enter(ctx context.Context, all, kept chan struct{}, wait time.Duration) chan struct{} {
 	select {
 	case all <- struct{}{}:

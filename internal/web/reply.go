@@ -21,8 +21,9 @@ const (
 // errNoRoom ends an answer that is larger than it may be.
 var errNoRoom = errors.New("the answer exceeds the memory limit")
 
-// reply keeps an answer until it is whole, so that a client that does not read it holds none of the places at which answers are made.
-// What is flushed before, as by the stream, is written at once, and so is all that follows. It is used on one goroutine.
+// reply keeps an answer until it is whole, so that a client that does not read it holds none of the
+// places at which answers are made. What is flushed before, as by the stream, is written at once,
+// and so is all that follows. It is used on one goroutine.
 type reply struct {
 	http.ResponseWriter // of the connection
 	answers             *answers
@@ -144,15 +145,16 @@ func (r *reply) writeChunks() error {
 	return nil
 }
 
-// deliver writes the whole answer within deliveryTimeout, or as much of it as the client reads until its room is needed. Errors of the
-// connection are the client's to notice.
+// deliver writes the whole answer within deliveryTimeout, or as much of it as the client reads
+// until its room is needed. Errors of the connection are the client's to notice.
 func (r *reply) deliver() {
 	if r.direct || r.status == 0 && r.failure == nil {
 		return
 	}
 	control := http.NewResponseController(r.ResponseWriter)
 	// Where there is no connection, as in tests, there is no deadline.
-	if err := control.SetWriteDeadline(time.Now().Add(deliveryTimeout)); err != nil && !errors.Is(err, http.ErrNotSupported) {
+	err := control.SetWriteDeadline(time.Now().Add(deliveryTimeout))
+	if err != nil && !errors.Is(err, http.ErrNotSupported) {
 		return
 	}
 	r.answers.write(r)
@@ -177,5 +179,6 @@ func (r *reply) deliver() {
 
 // cut ends the writing of the answer. It is called while answers hold it, and so before the request ends.
 func (r *reply) cut() {
-	_ = http.NewResponseController(r.ResponseWriter).SetWriteDeadline(time.Unix(1, 0)) // one that has no deadline is no connection
+	// one that has no deadline is no connection
+	_ = http.NewResponseController(r.ResponseWriter).SetWriteDeadline(time.Unix(1, 0))
 }

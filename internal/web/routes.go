@@ -26,7 +26,8 @@ type API struct {
 	Skew      func(ctx context.Context) (timeline.Skew, error)
 	History   *history.History
 	Live      *live.Hub
-	// Objects writes the cached pod objects that are wanted as a PodList; labels are as in timeline.Pod. Nil when none are kept.
+	// Objects writes the cached pod objects that are wanted as a PodList; labels are as in
+	// timeline.Pod. Nil when none are kept.
 	Objects func(w io.Writer, want func(namespace, name, labels string) bool) error
 }
 
@@ -44,8 +45,9 @@ type api struct {
 // handleAPI lists every address of the API. docs/openapi.json describes each.
 func handleAPI(mux *http.ServeMux, config Config, limits *limits) {
 	a := api{
-		API: config.API, timelines: config.Timelines, livePulls: config.Pulls, statuses: config.Statuses, required: config.Required,
-		viewers: newShares(viewersPerClient), logger: config.Logger,
+		API: config.API, timelines: config.Timelines, livePulls: config.Pulls, statuses: config.Statuses,
+		required: config.Required,
+		viewers:  newShares(viewersPerClient), logger: config.Logger,
 	}
 	snapshots := newPlaces(snapshotsAtOnce)
 	dear := func(handler http.HandlerFunc) http.Handler {

@@ -19,7 +19,8 @@ import (
 // Asked is what a web configuration file asks every reader for.
 type Asked struct{ Passwords, Certificates bool }
 
-// CheckConfigFile says what is wrong with the file of Config.WebConfigFile and those that it names, and what it asks for.
+// CheckConfigFile says what is wrong with the file of Config.WebConfigFile and those that it names,
+// and what it asks for.
 func CheckConfigFile(path string) (Asked, error) {
 	if err := toolkit.Validate(path); err != nil {
 		return Asked{}, fmt.Errorf("read %s: %w", path, err)
@@ -32,7 +33,8 @@ func CheckConfigFile(path string) (Asked, error) {
 	if err := yaml.Unmarshal(text, &config); err != nil {
 		return Asked{}, fmt.Errorf("read %s: %w", path, err)
 	}
-	return Asked{Passwords: len(config.Users) > 0, Certificates: config.TLSConfig.ClientAuth == "RequireAndVerifyClientCert"}, nil
+	return Asked{Passwords: len(config.Users) > 0,
+		Certificates: config.TLSConfig.ClientAuth == "RequireAndVerifyClientCert"}, nil
 }
 
 // serve serves with what the web configuration file asks for, until the listener or the server is closed. The front
@@ -46,7 +48,8 @@ func serve(l net.Listener, server *http.Server, config Config, front func(http.H
 	// that: it holds back floods, each wrong password of which costs tens of milliseconds, and answers probes. The
 	// toolkit's handler is in place when the server asks for the first connection, on this goroutine.
 	before := &beforeFirst{Listener: l, do: sync.OnceFunc(func() { server.Handler = front(server.Handler) })}
-	return toolkit.Serve(before, server, &toolkit.FlagConfig{WebConfigFile: &config.WebConfigFile}, sampled(config.Logger))
+	return toolkit.Serve(before, server, &toolkit.FlagConfig{WebConfigFile: &config.WebConfigFile},
+		sampled(config.Logger))
 }
 
 // beforeFirst does something before the first Accept.

@@ -37,9 +37,11 @@ type Config struct {
 	WebConfigFile string
 	// Access guards all but the probes and the list of addresses; nil when everybody may read.
 	Access Access
-	// LocalOnly has all that names pods told over loopback only, where there is no Access. Metrics and probes stay open.
+	// LocalOnly has all that names pods told over loopback only, where there is no Access. Metrics
+	// and probes stay open.
 	LocalOnly bool
-	// Hosts are names beside localhost and addresses under which requests over loopback may come, as from a proxy in the same pod.
+	// Hosts are names beside localhost and addresses under which requests over loopback may come,
+	// as from a proxy in the same pod.
 	Hosts []string
 	// Timelines returns the pods that are there as of now. It may block until ctx is done; it is called from
 	// many goroutines at once.
@@ -95,9 +97,10 @@ func (s *Server) Run(ctx context.Context) error {
 
 	served := make(chan error, 1) // one send, never blocks
 	go func() {
-		served <- serve(limited(s.listener, limits.answers.reads, dropped), server, s.config, func(reads http.Handler) http.Handler {
-			return front(limits, s.config.Hosts, probes, reads)
-		})
+		served <- serve(limited(s.listener, limits.answers.reads, dropped), server, s.config,
+			func(reads http.Handler) http.Handler {
+				return front(limits, s.config.Hosts, probes, reads)
+			})
 	}()
 	select {
 	case err := <-served:

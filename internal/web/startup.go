@@ -24,8 +24,8 @@ type startUp struct {
 	gone  *history.Entry
 }
 
-// known lists the start-ups that can be meant, in the order of lists; or answers the request itself. A pod that goes between the two
-// questions is told of once, as it was.
+// known lists the start-ups that can be meant, in the order of lists; or answers the request
+// itself. A pod that goes between the two questions is told of once, as it was.
 func (a api) known(w http.ResponseWriter, r *http.Request, may func(k filter.Key, uid string) bool) ([]startUp, bool) {
 	timelines, ok := ask(a, w, r, a.timelines)
 	if !ok {
@@ -41,7 +41,8 @@ func (a api) known(w http.ResponseWriter, r *http.Request, may func(k filter.Key
 		}
 	}
 	for _, e := range a.History.Entries() {
-		key := filter.Key{Namespace: e.Namespace, Name: e.Name, State: e.State, Total: e.Total, SettledAt: e.SettledAt(), Gone: true}
+		key := filter.Key{Namespace: e.Namespace, Name: e.Name, State: e.State, Total: e.Total,
+			SettledAt: e.SettledAt(), Gone: true}
 		if !there[e.UID] && may(key, e.UID) {
 			all = append(all, startUp{key: key, uid: e.UID, createdAt: e.CreatedAt(), gone: e})
 		}
@@ -86,7 +87,8 @@ func (s startUp) record() (export.Record, error) {
 	return record, err
 }
 
-// place is where a start-up stands in lists: by namespace and name, the latest of a name first, as timeline.Sorted has it.
+// place is where a start-up stands in lists: by namespace and name, the latest of a name first, as
+// timeline.Sorted has it.
 type place struct {
 	Namespace string `json:"n"`
 	Name      string `json:"p"`
@@ -99,7 +101,8 @@ func (s startUp) place() place {
 }
 
 func (p place) compare(q place) int {
-	return cmp.Or(cmp.Compare(p.Namespace, q.Namespace), cmp.Compare(p.Name, q.Name), cmp.Compare(q.CreatedAt, p.CreatedAt),
+	return cmp.Or(cmp.Compare(p.Namespace, q.Namespace), cmp.Compare(p.Name, q.Name),
+		cmp.Compare(q.CreatedAt, p.CreatedAt),
 		cmp.Compare(p.UID, q.UID))
 }
 

@@ -19,8 +19,8 @@ const (
 	heartbeat = 15 * time.Second
 	// patience is how long a viewer may take to read what was written.
 	patience = 10 * time.Second
-	// viewersPerClient is half of what there are, so that one client keeps nobody out, and half of the connections that one
-	// may have, so that it can ask for lists as well.
+	// viewersPerClient is half of what there are, so that one client keeps nobody out, and half of
+	// the connections that one may have, so that it can ask for lists as well.
 	viewersPerClient = 16
 )
 

@@ -1,4 +1,5 @@
-// Package agentstest is a small API server that knows pods and hands requests on to agents, as the real one's proxy to pods does.
+// Package agentstest is a small API server that knows pods and hands requests on to agents, as the
+// real one's proxy to pods does.
 package agentstest
 
 import (
@@ -27,7 +28,8 @@ type APIServer struct {
 // Pod is one that the server knows.
 type Pod struct {
 	Namespace, Name, Node string
-	// Agent is where the pod of an agent serves; empty for one that cannot be reached. Only with a Port is the pod an agent's.
+	// Agent is where the pod of an agent serves; empty for one that cannot be reached. Only with a
+	// Port is the pod an agent's.
 	Agent   string
 	Port    int
 	HTTPS   bool
@@ -140,8 +142,9 @@ func object(p Pod) map[string]any {
 	ready := map[bool]string{true: "True", false: "False"}[p.Ready]
 	return map[string]any{
 		"kind": "Pod", "metadata": metadata,
-		"spec":   map[string]any{"nodeName": p.Node, "containers": []any{container}},
-		"status": map[string]any{"phase": "Running", "conditions": []any{map[string]any{"type": "Ready", "status": ready}}},
+		"spec": map[string]any{"nodeName": p.Node, "containers": []any{container}},
+		"status": map[string]any{"phase": "Running",
+			"conditions": []any{map[string]any{"type": "Ready", "status": ready}}},
 	}
 }
 
@@ -179,7 +182,8 @@ func proxy(w http.ResponseWriter, r *http.Request, pods []Pod, path []string) {
 func status(w http.ResponseWriter, code int, message string) {
 	w.Header().Set("Content-Type", "application/json")
 	w.WriteHeader(code)
-	_ = json.NewEncoder(w).Encode(map[string]any{"kind": "Status", "apiVersion": "v1", "status": "Failure", "code": code, "message": message,
+	_ = json.NewEncoder(w).Encode(map[string]any{"kind": "Status", "apiVersion": "v1", "status": "Failure",
+		"code": code, "message": message,
 		"reason": strings.ReplaceAll(http.StatusText(code), " ", "")})
 }
 

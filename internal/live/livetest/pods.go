@@ -28,7 +28,8 @@ type Pods struct {
 
 // New has no pods yet, and no pulls.
 func New() *Pods {
-	p := &Pods{pods: map[string]timeline.Timeline{}, Registry: prometheus.NewRegistry(), pulls: func() export.LivePulls { return export.LivePulls{} }}
+	p := &Pods{pods: map[string]timeline.Timeline{}, Registry: prometheus.NewRegistry(),
+		pulls: func() export.LivePulls { return export.LivePulls{} }}
 	p.Hub = live.New(live.Config{
 		Some: p.some, Pulls: p.Pulls, Now: time.Now, Registerer: p.Registry, Logger: zap.NewNop(),
 	})

@@ -8,8 +8,8 @@ import (
 	"github.com/podlapse/podlapse/pkg/timeline"
 )
 
-// pullsSince has one image unpacked, one of which a quarter has come, one that waits in the queue, and one that nobody on the node
-// asked for. They go on for ever.
+// pullsSince has one image unpacked, one of which a quarter has come, one that waits in the queue,
+// and one that nobody on the node asked for. They go on for ever.
 func pullsSince(began time.Time) func() export.LivePulls {
 	const registry, mebibyte = "registry.example", 1 << 20
 	var starting []timeline.Timeline
@@ -24,7 +24,8 @@ func pullsSince(began time.Time) func() export.LivePulls {
 	}
 	download := func(repository string, done int64) imagepull.Download {
 		return imagepull.Download{
-			Registry: registry, Repository: "team/" + repository, Digest: "sha256:" + repository, DoneBytes: done * mebibyte, TotalBytes: 20 * mebibyte,
+			Registry: registry, Repository: "team/" + repository, Digest: "sha256:" + repository,
+			DoneBytes: done * mebibyte, TotalBytes: 20 * mebibyte,
 			StartedAt: began.Add(-28 * time.Second), Blobs: 1,
 		}
 	}
