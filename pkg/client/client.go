@@ -37,9 +37,11 @@ type Refusal struct {
 	Status int
 	Word   string // for programs; empty when it was no agent that answered
 	Reason string // for people
-	// Wants is how the server wants to know who asks, WantsToken or WantsPassword, or in another way; empty if it did not ask.
+	// Wants is how the server wants to know who asks, WantsToken or WantsPassword, or in another
+	// way; empty if it did not ask.
 	Wants string
-	// Kubernetes says that the API server answered, through whose proxy the agent was asked; Word is the reason of its Status then.
+	// Kubernetes says that the API server answered, through whose proxy the agent was asked; Word
+	// is the reason of its Status then.
 	Kubernetes bool
 }
 
@@ -132,8 +134,9 @@ func (c Client) Evidence(ctx context.Context) (export.EvidenceRecord, error) {
 	return get[export.EvidenceRecord](ctx, c, nil, "evidence")
 }
 
-// Objects asks for the cached pod objects, as a PodList of Kubernetes with the state of the cache beside (docs/api.md). Of the filter only
-// Namespaces, Name and LabelSelector are known here. An agent that keeps none refuses with status 404.
+// Objects asks for the cached pod objects, as a PodList of Kubernetes with the state of the cache
+// beside (docs/api.md). Of the filter only Namespaces, Name and LabelSelector are known here. An
+// agent that keeps none refuses with status 404.
 func (c Client) Objects(ctx context.Context, filter Filter) ([]byte, error) {
 	return c.ask(ctx, filter.query(), "objects", "pods")
 }
@@ -188,7 +191,8 @@ func (c Client) ask(ctx context.Context, query url.Values, path ...string) ([]by
 }
 
 // send fails for every answer but 200. The caller must close the body.
-func (c Client) send(ctx context.Context, header http.Header, query url.Values, path ...string) (*http.Response, error) {
+func (c Client) send(ctx context.Context, header http.Header, query url.Values, path ...string) (*http.Response,
+	error) {
 	server, err := url.Parse(c.Server)
 	if err != nil || server.Host == "" {
 		return nil, fmt.Errorf("invalid address %q: must be http://HOST:PORT", c.Server)

@@ -45,9 +45,10 @@ type Event struct {
 	Err    error
 }
 
-// Follow tells of the start-ups that there are and of changes as they happen, one event at a time, until ctx ends, handle returns an
-// error or the agent refuses for good; that is what it returns. When a connection breaks it says so, makes another and goes on where it
-// was, or begins anew with KindReset. Kinds that this client does not know are left out.
+// Follow tells of the start-ups that there are and of changes as they happen, one event at a time,
+// until ctx ends, handle returns an error or the agent refuses for good; that is what it returns.
+// When a connection breaks it says so, makes another and goes on where it was, or begins anew with
+// KindReset. Kinds that this client does not know are left out.
 func (c Client) Follow(ctx context.Context, filter Filter, handle func(Event) error) error {
 	filter.Gone = nil
 	f := follower{client: c, filter: filter, handle: handle}

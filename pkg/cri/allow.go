@@ -20,17 +20,21 @@ var allowed = map[string]rule{
 	"/runtime.v1.RuntimeService/Version": {request: &runtimeapi.VersionRequest{}},
 	"/runtime.v1.RuntimeService/Status":  {request: &runtimeapi.StatusRequest{}},
 	"/runtime.v1.RuntimeService/ListPodSandbox": {
-		request: &runtimeapi.ListPodSandboxRequest{}, fields: []string{"filter.label_selector"}, check: onePodsSandboxes,
+		request: &runtimeapi.ListPodSandboxRequest{}, fields: []string{"filter.label_selector"},
+		check: onePodsSandboxes,
 	},
 	"/runtime.v1.RuntimeService/ListContainers": {
-		request: &runtimeapi.ListContainersRequest{}, fields: []string{"filter.label_selector"}, check: onePodsContainers,
+		request: &runtimeapi.ListContainersRequest{}, fields: []string{"filter.label_selector"},
+		check: onePodsContainers,
 	},
 	"/runtime.v1.RuntimeService/ContainerStatus": {
 		request: &runtimeapi.ContainerStatusRequest{}, fields: []string{"container_id"},
 	},
-	"/runtime.v1.ImageService/ImageStatus": {request: &runtimeapi.ImageStatusRequest{}, fields: []string{"image.image"}},
+	"/runtime.v1.ImageService/ImageStatus": {request: &runtimeapi.ImageStatusRequest{},
+		fields: []string{"image.image"}},
 
-	"/containerd.services.sandbox.v1.Store/Get": {request: &sandboxapi.StoreGetRequest{}, fields: []string{"sandbox_id"}},
+	"/containerd.services.sandbox.v1.Store/Get": {request: &sandboxapi.StoreGetRequest{},
+		fields: []string{"sandbox_id"}},
 	"/containerd.services.images.v1.Images/Get": {request: &imagesapi.GetImageRequest{}, fields: []string{"name"}},
 	"/containerd.services.images.v1.Images/List": {
 		request: &imagesapi.ListImagesRequest{}, fields: []string{"filters"}, check: pinnedImagesAlone,
@@ -51,7 +55,8 @@ var allowedStreams = map[string]rule{
 		request: &contentapi.ListContentRequest{}, fields: []string{"filters"}, check: manifestsAlone,
 	},
 	"/containerd.services.content.v1.Content/Read": {
-		request: &contentapi.ReadContentRequest{}, fields: []string{"digest", "size"}, check: smallBlob, answer: jsonAlone,
+		request: &contentapi.ReadContentRequest{}, fields: []string{"digest", "size"}, check: smallBlob,
+		answer: jsonAlone,
 	},
 }
 
@@ -86,8 +91,9 @@ func allowStream(
 	}}, nil
 }
 
-// judgedStream judges the request of a stream, which gRPC sends as a message of its own, and opens the stream for it: the runtime does
-// not even see one that is refused. Before its request nothing else may be asked of it.
+// judgedStream judges the request of a stream, which gRPC sends as a message of its own, and opens
+// the stream for it: the runtime does not even see one that is refused. Before its request nothing
+// else may be asked of it.
 type judgedStream struct {
 	grpc.ClientStream // nil before the request
 	method            string

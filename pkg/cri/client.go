@@ -50,7 +50,8 @@ func dial(path string, timeout time.Duration) (*client, error) {
 		grpc.WithStreamInterceptor(allowStream),
 		grpc.WithDefaultCallOptions(grpc.MaxCallRecvMsgSize(maxAnswer)),
 		grpc.WithConnectParams(grpc.ConnectParams{
-			Backoff:           backoff.Config{BaseDelay: 100 * time.Millisecond, Multiplier: 2, Jitter: 0.2, MaxDelay: maxReconnectDelay},
+			Backoff: backoff.Config{BaseDelay: 100 * time.Millisecond, Multiplier: 2, Jitter: 0.2,
+				MaxDelay: maxReconnectDelay},
 			MinConnectTimeout: timeout,
 		}),
 		grpc.WithDisableServiceConfig(),

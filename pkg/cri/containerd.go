@@ -64,8 +64,8 @@ type sandboxStamps struct {
 	imageKnown                     bool      // whether it was is known
 }
 
-// podSandboxer is the only part of containerd that stamps sandboxes as stampSandbox expects. Others, such as the shims of
-// virtual machines, make the sandbox in their own way.
+// podSandboxer is the only part of containerd that stamps sandboxes as stampSandbox expects.
+// Others, such as the shims of virtual machines, make the sandbox in their own way.
 const podSandboxer = "podsandbox"
 
 // stampSandbox fills in the stamps of a sandbox of which CRI told createdAt, and whose first
@@ -75,7 +75,8 @@ const podSandboxer = "podsandbox"
 // network is set up, CRI's created_at when the sandbox container is created after it, and updated_at
 // is written last right after that container was started. Only a change of the pod's resources
 // writes it again, so the first one seen counts, and none that is later than a container.
-func (l *lookUp) stampSandbox(ctx context.Context, sandbox *timeline.Sandbox, createdAt, firstContainerAt time.Time) error {
+func (l *lookUp) stampSandbox(ctx context.Context, sandbox *timeline.Sandbox, createdAt,
+	firstContainerAt time.Time) error {
 	sandbox.CreatedAt = createdAt
 	if !l.stores.sandboxes.on() {
 		return nil

@@ -22,7 +22,8 @@ func (d *degradable) on() bool { return d.enabled.Load() }
 // disable says so the first time.
 func (d *degradable) disable() {
 	if d.enabled.CompareAndSwap(true, false) {
-		d.logger.Warn("containerd store not served; timelines are less precise", zap.String("store", d.name), zap.String("costs", d.costs))
+		d.logger.Warn("containerd store not served; timelines are less precise", zap.String("store", d.name),
+			zap.String("costs", d.costs))
 	}
 }
 

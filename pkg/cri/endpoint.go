@@ -23,7 +23,8 @@ func ParseEndpoint(text string) (Endpoint, error) {
 		return Endpoint{off: true}, nil
 	}
 	path, ok := strings.CutPrefix(text, "unix://")
-	if !ok || !filepath.IsAbs(path) || filepath.Clean(path) != path || path == "/" || strings.ContainsAny(path, "?#%\x00") {
+	if !ok || !filepath.IsAbs(path) || filepath.Clean(path) != path || path == "/" ||
+		strings.ContainsAny(path, "?#%\x00") {
 		return Endpoint{}, fmt.Errorf("invalid endpoint %q: must be auto, off or unix:///absolute/path/of.sock", text)
 	}
 	return Endpoint{path: path}, nil

@@ -54,7 +54,8 @@ func runningIngests(statuses []*contentapi.Status, now time.Time) map[digest.Dig
 		}
 		running[blob] = ingest{
 			digest: blob, manifest: kind == "manifest",
-			done: believable(s.GetOffset()), total: believable(s.GetTotal()), startedAt: fromTimestamp(s.GetStartedAt()),
+			done: believable(s.GetOffset()), total: believable(s.GetTotal()),
+			startedAt: fromTimestamp(s.GetStartedAt()),
 		}
 	}
 	return running

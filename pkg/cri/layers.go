@@ -51,8 +51,8 @@ func (l *lookUp) layers(ctx context.Context, wanted []string, images []timeline.
 	return nil
 }
 
-// untold notes that an image's layers were not told for an error that only says that the store was slow, or does not have what
-// was asked for. It returns any other.
+// untold notes that an image's layers were not told for an error that only says that the store was
+// slow, or does not have what was asked for. It returns any other.
 func untold(image *timeline.Image, err error) error {
 	if err != nil {
 		image.Untold = true
@@ -169,7 +169,8 @@ func (l *lookUp) unpackedAt(
 
 // inTime is nil for an error that only says that the store was slow, or that it does not have what was asked for.
 func inTime(err error) error {
-	if errors.Is(err, errAbsent) || errors.Is(err, context.DeadlineExceeded) || status.Code(err) == codes.DeadlineExceeded {
+	if errors.Is(err, errAbsent) || errors.Is(err, context.DeadlineExceeded) ||
+		status.Code(err) == codes.DeadlineExceeded {
 		return nil
 	}
 	return err

@@ -19,9 +19,10 @@ type look struct {
 	snapshotters map[digest.Digest]string
 }
 
-// at tells how far one image is, and which of the running blobs are its own. Without any there is nothing to tell, unless a pull of it
-// has begun and is not over.
-func (l *look) at(ctx context.Context, image contents, begun bool) (imagepull.Download, map[digest.Digest]ingest, error) {
+// at tells how far one image is, and which of the running blobs are its own. Without any there is
+// nothing to tell, unless a pull of it has begun and is not over.
+func (l *look) at(ctx context.Context, image contents, begun bool) (imagepull.Download, map[digest.Digest]ingest,
+	error) {
 	own, err := l.own(ctx, image)
 	if err != nil {
 		return imagepull.Download{}, nil, err
@@ -56,8 +57,8 @@ func (l *look) at(ctx context.Context, image contents, begun bool) (imagepull.Do
 	return download, own, nil
 }
 
-// over says that no pull of an image goes on of which no blob runs: none was begun, or all is unpacked, which a label on the config
-// says.
+// over says that no pull of an image goes on of which no blob runs: none was begun, or all is
+// unpacked, which a label on the config says.
 func (l *look) over(ctx context.Context, image contents, begun bool) (bool, error) {
 	if !begun || image.manifest == "" {
 		return true, nil

@@ -41,7 +41,8 @@ func (l *lookUp) answer(ctx context.Context, question timeline.LookUp) (timeline
 	}
 	for _, listed := range sandboxes {
 		sandbox := convertSandbox(listed)
-		if err := l.stampSandbox(ctx, &sandbox, fromNanos(listed.GetCreatedAt()), earliestCreated(containers, sandbox.ID)); err != nil {
+		if err := l.stampSandbox(ctx, &sandbox, fromNanos(listed.GetCreatedAt()),
+			earliestCreated(containers, sandbox.ID)); err != nil {
 			return timeline.RuntimeSeen{}, err
 		}
 		seen.Sandboxes = append(seen.Sandboxes, sandbox)
@@ -77,13 +78,16 @@ func (l *lookUp) answer(ctx context.Context, question timeline.LookUp) (timeline
 	return seen, nil
 }
 
-// containerStatus is nil when the container was removed after it was listed. What a container that runs has started with,
-// and what one has exited with, does not change any more and is asked for once: the list tells which of them is the case.
-func (l *lookUp) containerStatus(ctx context.Context, listed *runtimeapi.Container) (*runtimeapi.ContainerStatus, error) {
+// containerStatus is nil when the container was removed after it was listed. What a container that
+// runs has started with, and what one has exited with, does not change any more and is asked for
+// once: the list tells which of them is the case.
+func (l *lookUp) containerStatus(ctx context.Context, listed *runtimeapi.Container) (*runtimeapi.ContainerStatus,
+	error) {
 	if known, ok := l.finished.get(listed.GetId()); ok {
 		return known, nil
 	}
-	if known, ok := l.running.get(listed.GetId()); ok && listed.GetState() == runtimeapi.ContainerState_CONTAINER_RUNNING {
+	known, ok := l.running.get(listed.GetId())
+	if ok && listed.GetState() == runtimeapi.ContainerState_CONTAINER_RUNNING {
 		return known, nil
 	}
 	state, err := l.client.containerStatus(ctx, listed.GetId())
@@ -94,7 +98,8 @@ func (l *lookUp) containerStatus(ctx context.Context, listed *runtimeapi.Contain
 		return nil, err
 	}
 	kept := &runtimeapi.ContainerStatus{ // the rest is large
-		State: state.GetState(), StartedAt: state.GetStartedAt(), FinishedAt: state.GetFinishedAt(), ExitCode: state.GetExitCode(),
+		State: state.GetState(), StartedAt: state.GetStartedAt(), FinishedAt: state.GetFinishedAt(),
+		ExitCode: state.GetExitCode(),
 	}
 	switch state.GetState() {
 	case runtimeapi.ContainerState_CONTAINER_RUNNING:

@@ -21,8 +21,8 @@ func (s *session) downloads(ctx context.Context, since time.Time) ([]imagepull.D
 	return found, err
 }
 
-// look matches the blobs that are being written to the manifests that name them, and adds the images that were begun since and have
-// none that is.
+// look matches the blobs that are being written to the manifests that name them, and adds the
+// images that were begun since and have none that is.
 func (s *session) look(ctx context.Context, since time.Time) ([]imagepull.Download, error) {
 	content := &s.lookUp.stores.content
 	statuses, err := s.client.ingests(ctx)
@@ -42,10 +42,12 @@ func (s *session) look(ctx context.Context, since time.Time) ([]imagepull.Downlo
 }
 
 // match makes a Download of each manifest that running blobs belong to, and of what is left.
-func (s *session) match(ctx context.Context, running map[digest.Digest]ingest, manifests []listedManifest) ([]imagepull.Download, error) {
+func (s *session) match(ctx context.Context, running map[digest.Digest]ingest,
+	manifests []listedManifest) ([]imagepull.Download, error) {
 	var found []imagepull.Download
 	matched := map[digest.Digest]bool{}
-	now := &look{session: s, running: running, arrived: map[digest.Digest]bool{}, snapshotters: map[digest.Digest]string{}}
+	now := &look{session: s, running: running, arrived: map[digest.Digest]bool{},
+		snapshotters: map[digest.Digest]string{}}
 	for _, manifest := range manifests {
 		image, err := s.lookUp.catalog.contents(ctx, manifest.digest)
 		if errors.Is(err, errAbsent) {

@@ -13,8 +13,9 @@ import (
 	"google.golang.org/grpc/status"
 )
 
-// pinnedFilter selects the images that containerd's CRI plugin keeps from being removed: the sandbox (pause) image, and what
-// an administrator has pinned (containerd 1.7 and later, internal/cri/labels).
+// pinnedFilter selects the images that containerd's CRI plugin keeps from being removed: the
+// sandbox (pause) image, and what an administrator has pinned (containerd 1.7 and later,
+// internal/cri/labels).
 const pinnedFilter = `labels."io.cri-containerd.pinned"==pinned`
 
 // shortStart is how long a sandbox takes at most from its beginning to the sandbox container if no image is pulled in
@@ -33,16 +34,17 @@ func (s *sandboxImage) pulled(at time.Time) {
 	s.pulledAt = at
 }
 
-// pulledBefore says that the sandbox image has been on the node since before an instant. It is pinned, so that nothing but
-// an administrator removes it.
+// pulledBefore says that the sandbox image has been on the node since before an instant. It is
+// pinned, so that nothing but an administrator removes it.
 func (s *sandboxImage) pulledBefore(at time.Time) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return !s.pulledAt.IsZero() && s.pulledAt.Before(at)
 }
 
-// stampSandboxImage fills in whether the sandbox image was pulled between the beginning of a sandbox and its sandbox container.
-// containerd pulls an absent one there, after the network is set up (2.1 and later: internal/cri/server/sandbox_run.go;
+// stampSandboxImage fills in whether the sandbox image was pulled between the beginning of a
+// sandbox and its sandbox container. containerd pulls an absent one there, after the network is set
+// up (2.1 and later: internal/cri/server/sandbox_run.go;
 // 2.0: podsandbox/sandbox_run.go).
 func (l *lookUp) stampSandboxImage(ctx context.Context, stamps *sandboxStamps, createdAt time.Time) error {
 	if stamps.begunAt.IsZero() || createdAt.IsZero() || !l.stores.images.on() {
@@ -86,21 +88,25 @@ func (l *lookUp) stampResolved(ctx context.Context, stamps *sandboxStamps, blob 
 	if err != nil {
 		return ifBroken(err)
 	}
-	if resolvedAt := fromTimestamp(info.GetCreatedAt()); resolvedAt.After(stamps.begunAt) && resolvedAt.Before(stamps.imagePulledAt) {
+	resolvedAt := fromTimestamp(info.GetCreatedAt())
+	if resolvedAt.After(stamps.begunAt) && resolvedAt.Before(stamps.imagePulledAt) {
 		stamps.imageResolvedAt = resolvedAt
 	}
 	return nil
 }
 
-// isPause says that an image goes by a name that distributions give their sandbox image: pause, mirrored-pause, pause-amd64 …
+// isPause says that an image goes by a name that distributions give their sandbox image: pause,
+// mirrored-pause, pause-amd64 …
 func isPause(name string) bool {
 	repository, _, _ := strings.Cut(name[strings.LastIndexByte(name, '/')+1:], "@")
 	repository, _, _ = strings.Cut(repository, ":")
-	return strings.HasSuffix(repository, "pause") || strings.HasPrefix(repository, "pause-") || repository == "pod-infra-container"
+	return strings.HasSuffix(repository, "pause") || strings.HasPrefix(repository, "pause-") ||
+		repository == "pod-infra-container"
 }
 
-// sandboxImages are the pinned images that may be the sandbox image, the first to come first: those called pause, or all if none
-// is. An upgrade leaves the image of the version before, and one image has up to three names.
+// sandboxImages are the pinned images that may be the sandbox image, the first to come first: those
+// called pause, or all if none is. An upgrade leaves the image of the version before, and one image
+// has up to three names.
 func sandboxImages(pinned []*imagesapi.Image) []*imagesapi.Image {
 	candidates := slices.DeleteFunc(slices.Clone(pinned), func(image *imagesapi.Image) bool {
 		return !isPause(image.GetName())
@@ -108,7 +114,9 @@ func sandboxImages(pinned []*imagesapi.Image) []*imagesapi.Image {
 	if len(candidates) == 0 {
 		candidates = slices.Clone(pinned)
 	}
-	candidates = slices.DeleteFunc(candidates, func(image *imagesapi.Image) bool { return fromTimestamp(image.GetCreatedAt()).IsZero() })
+	candidates = slices.DeleteFunc(candidates, func(image *imagesapi.Image) bool {
+		return fromTimestamp(image.GetCreatedAt()).IsZero()
+	})
 	slices.SortStableFunc(candidates, func(a, b *imagesapi.Image) int {
 		return fromTimestamp(a.GetCreatedAt()).Compare(fromTimestamp(b.GetCreatedAt()))
 	})

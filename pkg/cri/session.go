@@ -136,7 +136,8 @@ func (s *session) answerOne(ctx context.Context) {
 	}
 	if source.pending.failed(q, source.config.Now()) {
 		source.givenUp.Add(1)
-		source.config.Logger.Warn("gave up a query to the container runtime", zap.String("uid", lookUp.UID), zap.Error(err))
+		source.config.Logger.Warn("gave up a query to the container runtime", zap.String("uid", lookUp.UID),
+			zap.Error(err))
 	}
 	switch {
 	case ctx.Err() != nil: // the end of the session, not a fault of the runtime

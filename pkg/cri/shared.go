@@ -28,7 +28,8 @@ func newSharedDownloads(timeout time.Duration, now func() time.Time) *sharedDown
 }
 
 // get asks unless there is an answer. What ask does is never done twice at a time.
-func (d *sharedDownloads) get(ctx context.Context, ask func(context.Context) ([]imagepull.Download, error)) ([]imagepull.Download, error) {
+func (d *sharedDownloads) get(ctx context.Context,
+	ask func(context.Context) ([]imagepull.Download, error)) ([]imagepull.Download, error) {
 	brief, cancel := context.WithTimeout(ctx, d.timeout)
 	defer cancel()
 	select {

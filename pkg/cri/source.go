@@ -31,8 +31,8 @@ var retries = backoff.Policy{First: 200 * time.Millisecond, Max: 5 * time.Second
 // Config is what a Source needs; Sockets and Timeout have defaults.
 type Config struct {
 	Endpoint Endpoint
-	// Observe takes RuntimeSeen, from one of a few workers, and RuntimeSilent. While it blocks, that worker asks nothing;
-	// it must return when the context ends.
+	// Observe takes RuntimeSeen, from one of a few workers, and RuntimeSilent. While it blocks,
+	// that worker asks nothing; it must return when the context ends.
 	Observe func(context.Context, timeline.Observation)
 	Report  health.Report
 	Logger  *zap.Logger
@@ -100,8 +100,8 @@ func (s *Source) Ask(lookUp timeline.LookUp) {
 	}
 }
 
-// Watch says whether the runtime's silences are of use from now on: while pods start it is asked for its version once a second.
-// It does not block; one goroutine at a time may call it.
+// Watch says whether the runtime's silences are of use from now on: while pods start it is asked
+// for its version once a second. It does not block; one goroutine at a time may call it.
 func (s *Source) Watch(wanted bool) {
 	select {
 	case <-s.watch: // overtaken
@@ -155,7 +155,8 @@ func (s *Source) serveAny(ctx context.Context) (served bool, err error) {
 func (s *Source) connectAny(ctx context.Context) (*session, error) {
 	paths := s.config.Endpoint.Discover(s.config.Sockets)
 	if len(paths) == 0 {
-		return nil, fmt.Errorf("no container runtime socket found at %s; set --cri-endpoint", strings.Join(s.config.Sockets, ", "))
+		return nil, fmt.Errorf("no container runtime socket found at %s; set --cri-endpoint",
+			strings.Join(s.config.Sockets, ", "))
 	}
 	var errs []error
 	for _, path := range paths {
@@ -197,8 +198,8 @@ func (s *Source) sayCoarse(session *session) {
 		zap.String("runtime", session.runtime), zap.Strings("missing", missing), zap.Strings("costs", costs))
 }
 
-// Stores says which of containerd's own stores the runtime has, by name; nil while there is no connection. It may be called
-// from any goroutine.
+// Stores says which of containerd's own stores the runtime has, by name; nil while there is no
+// connection. It may be called from any goroutine.
 func (s *Source) Stores() map[string]bool {
 	session := s.current.Load()
 	if session == nil {

@@ -121,7 +121,8 @@ func PullRecords(t timeline.Timeline) []PullRecord {
 
 func addLayers(r *PullRecord, p timeline.Pull) {
 	r.Layers = convert(p.Layers, func(l timeline.Layer) LayerRecord {
-		return LayerRecord{Digest: l.Digest, SizeBytes: l.SizeBytes, DownloadedAt: instantOf(l.DownloadedAt), UnpackedAt: instantOf(l.UnpackedAt)}
+		return LayerRecord{Digest: l.Digest, SizeBytes: l.SizeBytes, DownloadedAt: instantOf(l.DownloadedAt),
+			UnpackedAt: instantOf(l.UnpackedAt)}
 	})
 	for i, shared := range p.Shared {
 		r.Layers[i].Shared = shared

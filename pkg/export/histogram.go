@@ -8,8 +8,8 @@ import (
 	"github.com/podlapse/podlapse/pkg/timeline"
 )
 
-// TraceOf names the trace that a start-up is told in, for exemplars; empty where it is told in none. It is nil where there are no
-// traces at all.
+// TraceOf names the trace that a start-up is told in, for exemplars; empty where it is told in
+// none. It is nil where there are no traces at all.
 type TraceOf func(timeline.Timeline) string
 
 // observe adds a length of a start-up to a histogram, with the start-up's trace as the exemplar if it has one.
@@ -40,8 +40,8 @@ var kubeletBuckets = []float64{
 	0.5, 1, 2, 3, 4, 5, 6, 8, 10, 20, 30, 45, 60, 120, 180, 240, 300, 360, 480, 600, 900, 1200, 1800, 2700, 3600,
 }
 
-// histogram is a histogram with buckets for everyone and, for servers that scrape them, native ones that are each at most a
-// tenth wider than the one before.
+// histogram is a histogram with buckets for everyone and, for servers that scrape them, native ones
+// that are each at most a tenth wider than the one before.
 func histogram(name, help string, buckets []float64) prometheus.HistogramOpts {
 	return prometheus.HistogramOpts{
 		Name: name, Help: help, Buckets: buckets,

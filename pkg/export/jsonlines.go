@@ -44,9 +44,9 @@ type JSONLinesConfig struct {
 	Now        func() time.Time
 	Registerer prometheus.Registerer // gets the metrics of the sink records
 	Logger     *zap.Logger
-	// Done is told of each start-up that is over, no end of a pod, whose lines were written, or dropped although the agent
-	// goes on. What is lost because writing ended is not done: the next agent may write it. It must not block, and is
-	// called from Offer and Run.
+	// Done is told of each start-up that is over, no end of a pod, whose lines were written, or
+	// dropped although the agent goes on. What is lost because writing ended is not done: the next
+	// agent may write it. It must not block, and is called from Offer and Run.
 	Done func(timeline.Timeline)
 }
 
@@ -61,8 +61,8 @@ func NewJSONLines(config JSONLinesConfig) *JSONLines {
 	})}
 }
 
-// Offer queues a start-up, or with Timeline.Ended the end of a pod, for writing, or counts it as dropped when the queue is full. It never
-// blocks and may be called from any goroutine.
+// Offer queues a start-up, or with Timeline.Ended the end of a pod, for writing, or counts it as
+// dropped when the queue is full. It never blocks and may be called from any goroutine.
 func (j *JSONLines) Offer(t timeline.Timeline) {
 	if t.Partial {
 		_ = j.queue.OfferLeaving(t, jsonLinesSpare) // counted; a later one tells more

@@ -22,7 +22,8 @@ type LivePulls struct {
 
 // The states of a pull that goes on; empty where nobody tells, or not of which of several pulls it is.
 const (
-	pullStateQueued    = "queued"    // nothing has come: it waits in the node's queue, or for the registry's first answer
+	// nothing has come: it waits in the node's queue, or for the registry's first answer
+	pullStateQueued    = "queued"
 	pullStatePulling   = "pulling"   // content comes
 	pullStateUnpacking = "unpacking" // all of it has come
 )
@@ -66,8 +67,8 @@ type LivePullList struct {
 // wantedPull is a pull that goes on or that may.
 type wantedPull struct {
 	LivePullRecord
-	// Nothing that began after failedAt and before againAt is this pull, and nothing at all before againAt: kubelet waits
-	// before it tries again. Zero for one that did not fail.
+	// Nothing that began after failedAt and before againAt is this pull, and nothing at all before
+	// againAt: kubelet waits before it tries again. Zero for one that did not fail.
 	failedAt, againAt time.Time
 	notBefore         time.Time // nor did it begin before that
 	requestedAt       time.Time // zero when it is not known to go on
@@ -81,8 +82,8 @@ const againSlack = 2 * time.Second
 // requestSlack is by how much the request for a pull may be dated too late.
 const requestSlack = time.Second
 
-// Since is from when on the runtime may have begun a pull that goes on now: Downloads is to tell also of what was begun since and has
-// nothing coming at the moment. Zero when no pull goes on.
+// Since is from when on the runtime may have begun a pull that goes on now: Downloads is to tell
+// also of what was begun since and has nothing coming at the moment. Zero when no pull goes on.
 func (l LivePulls) Since() (since time.Time) {
 	for _, w := range l.wanted() {
 		if !w.requestedAt.IsZero() && (since.IsZero() || w.requestedAt.Before(since)) {
@@ -106,12 +107,14 @@ func (w wantedPull) mayBe(d imagepull.Download, now time.Time) bool {
 	return w.againAt.IsZero() || !d.StartedAt.After(w.failedAt) || !d.StartedAt.Before(w.againAt)
 }
 
-// Records lists the pulls that go on, the oldest first. A download belongs to the pull that names its digest, or else to the one that
-// wants an image of its repository: first of those that are known to go on, then of those that may, then of containers that start
-// again or whose pod's start-up is over. Of several that want the same image it belongs to the one that was asked for first; if
-// they want different ones nothing tells which, and it belongs to none. What no pull wants is external, and so is what began while kubelet
-// waited to try again. A download whose repository is not known yet belongs to the only pull for which nothing has come; it is
-// left out while it may be of several, or of another pod that starts.
+// Records lists the pulls that go on, the oldest first. A download belongs to the pull that names
+// its digest, or else to the one that wants an image of its repository: first of those that are
+// known to go on, then of those that may, then of containers that start again or whose pod's
+// start-up is over. Of several that want the same image it belongs to the one that was asked for
+// first; if they want different ones nothing tells which, and it belongs to none. What no pull
+// wants is external, and so is what began while kubelet waited to try again. A download whose
+// repository is not known yet belongs to the only pull for which nothing has come; it is left out
+// while it may be of several, or of another pod that starts.
 func (l LivePulls) Records() []LivePullRecord {
 	wanted := l.wanted()
 	slices.SortStableFunc(wanted, func(a, b wantedPull) int { return oldestFirst(a.LivePullRecord, b.LivePullRecord) })
@@ -132,7 +135,8 @@ func (l LivePulls) Records() []LivePullRecord {
 		case d.Blobs == 0, d.Repository == "" && l.mayBeOurs(d):
 			// Nothing says that it goes on; or what it is of will show in a moment.
 		default:
-			w := wantedPull{LivePullRecord: LivePullRecord{Outcome: imagepull.OutcomeExternal, Registry: cmp.Or(d.Registry, imagepull.UnknownRegistry)}}
+			w := wantedPull{LivePullRecord: LivePullRecord{Outcome: imagepull.OutcomeExternal,
+				Registry: cmp.Or(d.Registry, imagepull.UnknownRegistry)}}
 			if d.Repository != "" {
 				w.Image = d.Registry + "/" + d.Repository
 			}
@@ -192,7 +196,9 @@ func (l LivePulls) certainFirst(wanted []wantedPull) []imagepull.Download {
 		}
 		return 1
 	}
-	return slices.SortedStableFunc(slices.Values(l.Downloads), func(a, b imagepull.Download) int { return cmp.Compare(uncertain(a), uncertain(b)) })
+	return slices.SortedStableFunc(slices.Values(l.Downloads), func(a, b imagepull.Download) int {
+		return cmp.Compare(uncertain(a), uncertain(b))
+	})
 }
 
 // severalImages says that pulls want images that are not the same.
@@ -226,8 +232,9 @@ func (l LivePulls) over(d imagepull.Download) bool {
 	return false
 }
 
-// mayBeOurs says that a pod which starts, or did a moment ago, may be behind a download whose repository is not known. Layers of a
-// pull come once its manifest is there, which tells it; what stays nameless is imported.
+// mayBeOurs says that a pod which starts, or did a moment ago, may be behind a download whose
+// repository is not known. Layers of a pull come once its manifest is there, which tells it; what
+// stays nameless is imported.
 func (l LivePulls) mayBeOurs(d imagepull.Download) bool {
 	const named = 10 * time.Second
 	if d.Digest == "" && l.Now.Sub(d.StartedAt) > named {
@@ -235,14 +242,17 @@ func (l LivePulls) mayBeOurs(d imagepull.Download) bool {
 	}
 	return slices.ContainsFunc(l.wanted(), func(w wantedPull) bool { return w.mayBe(d, l.Now) }) ||
 		slices.ContainsFunc(l.Starting, func(t timeline.Timeline) bool {
-			return slices.ContainsFunc(slices.Concat(t.Pulls, t.Debug), func(p timeline.Pull) bool { return l.overLately(d, p) })
+			return slices.ContainsFunc(slices.Concat(t.Pulls, t.Debug), func(p timeline.Pull) bool {
+				return l.overLately(d, p)
+			})
 		})
 }
 
 func oldestFirst(a, b LivePullRecord) int { return cmp.Compare(b.Age, a.Age) }
 
-// wanted lists the images that pods that start wait for, and ephemeral containers. Of some nobody has told that kubelet asked
-// for them, again or at all: they have no outcome and no state yet, and go on only if they are downloaded.
+// wanted lists the images that pods that start wait for, and ephemeral containers. Of some nobody
+// has told that kubelet asked for them, again or at all: they have no outcome and no state yet, and
+// go on only if they are downloaded.
 func (l LivePulls) wanted() []wantedPull {
 	var wanted []wantedPull
 	for _, t := range l.Starting {
@@ -258,7 +268,8 @@ func (l LivePulls) appendWanted(wanted []wantedPull, t timeline.Timeline, pulls 
 			continue // an attempt that is over
 		}
 		w := wantedPull{LivePullRecord: LivePullRecord{
-			Namespace: t.Namespace, Pod: t.Name, Container: p.Container, Kind: p.Kind, Image: p.Image, Registry: p.Registry}}
+			Namespace: t.Namespace, Pod: t.Name, Container: p.Container, Kind: p.Kind, Image: p.Image,
+			Registry: p.Registry}}
 		switch p.Outcome {
 		case imagepull.OutcomePulling:
 			w.requestedAt = p.RequestedAt
@@ -280,11 +291,14 @@ func (l LivePulls) appendWanted(wanted []wantedPull, t timeline.Timeline, pulls 
 func (l LivePulls) idle() []wantedPull {
 	var wanted []wantedPull
 	for _, c := range l.Idle {
-		wanted = append(wanted, wantedPull{idle: true, notBefore: c.RanUntil, LivePullRecord: LivePullRecord{Namespace: c.Namespace, Pod: c.Pod,
-			Container: c.Container, Kind: c.Kind, Restart: !c.RanUntil.IsZero(), Image: c.Image, Registry: imagepull.Registry(c.Image)}})
+		wanted = append(wanted, wantedPull{idle: true, notBefore: c.RanUntil,
+			LivePullRecord: LivePullRecord{Namespace: c.Namespace, Pod: c.Pod,
+				Container: c.Container, Kind: c.Kind, Restart: !c.RanUntil.IsZero(), Image: c.Image,
+				Registry: imagepull.Registry(c.Image)}})
 	}
 	slices.SortFunc(wanted, func(a, b wantedPull) int {
-		return cmp.Or(cmp.Compare(a.Namespace, b.Namespace), cmp.Compare(a.Pod, b.Pod), cmp.Compare(a.Container, b.Container))
+		return cmp.Or(cmp.Compare(a.Namespace, b.Namespace), cmp.Compare(a.Pod, b.Pod),
+			cmp.Compare(a.Container, b.Container))
 	})
 	return wanted
 }

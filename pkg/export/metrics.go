@@ -54,7 +54,8 @@ func NewMetrics(registerer prometheus.Registerer, trace TraceOf) *Metrics {
 		}, []string{"phase"}),
 		ended: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "podlapse_pod_startups_total",
-			Help: "Start-ups that ended, by result: ready, succeeded, failed, deleted before the pod was ready, given up.",
+			Help: "Start-ups that ended, by result: ready, succeeded, failed, deleted before the pod was ready, " +
+				"given up.",
 		}, []string{"state"}),
 		conflicts: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "podlapse_evidence_conflicts_total",

@@ -16,7 +16,8 @@ type podSeries struct {
 	dropped prometheus.Counter
 }
 
-// NewPodSeries makes the collector of one series for each pod that is on the node, and of those that there is no room for.
+// NewPodSeries makes the collector of one series for each pod that is on the node, and of those
+// that there is no room for.
 func NewPodSeries(pods func() []timeline.Timeline) prometheus.Collector {
 	return &podSeries{
 		pods: pods,
@@ -51,7 +52,8 @@ func (c *podSeries) Collect(metrics chan<- prometheus.Metric) {
 		}
 		told[name] = true
 		metrics <- prometheus.MustNewConstMetric(c.startup, prometheus.GaugeValue, t.Total.Seconds(),
-			name.namespace, name.name, labelValue(t.Owner.Kind, maxKind), labelValue(t.Owner.Name, maxName), string(t.State))
+			name.namespace, name.name, labelValue(t.Owner.Kind, maxKind), labelValue(t.Owner.Name, maxName),
+			string(t.State))
 	}
 	c.dropped.Collect(metrics)
 }

@@ -62,7 +62,8 @@ func newPullMetrics(registerer prometheus.Registerer) *pullMetrics {
 		}),
 		failures: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "podlapse_image_pull_failures_total",
-			Help: "Failed attempts to pull an image, by the reason in the runtime's error." + orUnconfirmed + ofRegistry,
+			Help: "Failed attempts to pull an image, by the reason in the runtime's error." + orUnconfirmed +
+				ofRegistry,
 		}, []string{"registry", "reason"}),
 		lost: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "podlapse_events_lost_total",

@@ -19,10 +19,12 @@ type NodePulls struct {
 // PullTables lists the pulls that go on and, below, those that are over, with the node of each if the nodes have names.
 func PullTables(nodes []NodePulls, page terminal.Page) string {
 	going := terminal.Table{Columns: []terminal.Column{
-		{Shorten: terminal.Clip}, {Shorten: terminal.ClipStart}, {Shorten: terminal.Clip}, {Shorten: terminal.Clip}, {Right: true}, {Right: true}, {Shorten: terminal.ClipStart},
+		{Shorten: terminal.Clip}, {Shorten: terminal.ClipStart}, {Shorten: terminal.Clip}, {Shorten: terminal.Clip},
+		{Right: true}, {Right: true}, {Shorten: terminal.ClipStart},
 	}}
 	over := terminal.Table{Columns: []terminal.Column{
-		{Shorten: terminal.Clip}, {Shorten: terminal.ClipStart}, {Shorten: terminal.Clip}, {Shorten: terminal.Clip}, {Right: true}, {Right: true}, {Right: true},
+		{Shorten: terminal.Clip}, {Shorten: terminal.ClipStart}, {Shorten: terminal.Clip}, {Shorten: terminal.Clip},
+		{Right: true}, {Right: true}, {Right: true},
 		{Right: true},
 		{Shorten: terminal.ClipStart},
 	}}
@@ -35,8 +37,10 @@ func PullTables(nodes []NodePulls, page terminal.Page) string {
 		named = named || node.Node != ""
 		for _, pull := range node.Items {
 			row := going.Rows()
-			going.Add(terminal.Clean(node.Node), podText(pull.Namespace, pull.Pod), terminal.Clean(cmp.Or(pull.Container, "-")), goingText(pull),
-				LengthText(pull.Age.Duration()), cmp.Or(ProgressText(pull), "-"), terminal.Clean(cmp.Or(pull.Image, pull.Registry)))
+			going.Add(terminal.Clean(node.Node), podText(pull.Namespace, pull.Pod),
+				terminal.Clean(cmp.Or(pull.Container, "-")), goingText(pull),
+				LengthText(pull.Age.Duration()), cmp.Or(ProgressText(pull), "-"),
+				terminal.Clean(cmp.Or(pull.Image, pull.Registry)))
 			if !pull.Pulling() {
 				going.Style(row, 3, terminal.Yellow)
 			}
@@ -44,7 +48,8 @@ func PullTables(nodes []NodePulls, page terminal.Page) string {
 		for _, pull := range node.Recent {
 			row := over.Rows()
 			outcome, queue, length, bound := pullTexts(pull.PullRecord)
-			over.Add(terminal.Clean(node.Node), podText(pull.Namespace, pull.Pod), attemptText(pull.Container, pull.Attempt), outcome, queue, length,
+			over.Add(terminal.Clean(node.Node), podText(pull.Namespace, pull.Pod),
+				attemptText(pull.Container, pull.Attempt), outcome, queue, length,
 				bound, sizeText(pull.SizeBytes), terminal.Clean(pull.Image))
 			if pull.Outcome == imagepull.OutcomeFailed {
 				over.Style(row, 3, terminal.Vermillion)
@@ -91,7 +96,8 @@ func ProgressText(pull LivePullRecord) string {
 	switch {
 	case pull.TotalBytes > 0:
 		share := float64(pull.DoneBytes) / float64(pull.TotalBytes) * 100
-		return fmt.Sprintf("%.1f of %s (%.0f %%)", float64(pull.DoneBytes)/mebibyte, sizeText(pull.TotalBytes), max(min(share, 100), 0))
+		return fmt.Sprintf("%.1f of %s (%.0f %%)", float64(pull.DoneBytes)/mebibyte, sizeText(pull.TotalBytes),
+			max(min(share, 100), 0))
 	case pull.DoneBytes > 0:
 		return sizeText(pull.DoneBytes)
 	}

@@ -15,7 +15,8 @@ type Quality struct {
 // QualityOf says how good the evidence of a timeline is.
 func QualityOf(t timeline.Timeline) Quality {
 	q := Quality{
-		Reconstructed: t.Reconstructed, Conflicts: len(t.Conflicts) > 0, Missing: len(t.Missing) > 0, LostEvents: len(t.LostEvents) > 0,
+		Reconstructed: t.Reconstructed, Conflicts: len(t.Conflicts) > 0, Missing: len(t.Missing) > 0,
+		LostEvents: len(t.LostEvents) > 0,
 	}
 	for _, s := range t.Phases {
 		if s.Phase == timeline.PhaseUnattributed {

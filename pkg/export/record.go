@@ -21,10 +21,11 @@ type Record struct {
 	// Partial says that another record of the start-up will follow: it goes on, or late evidence may still come.
 	Partial bool `json:"partial,omitempty"`
 
-	CreatedAt  Instant `json:"created_at"`
-	SettledAt  Instant `json:"settled_at,omitzero"`
-	GoneAt     Instant `json:"gone_at,omitzero"` // the agent heard that the object is gone; the API goes on telling for a while
-	Total      Seconds `json:"total_seconds"`    // the age so far while starting
+	CreatedAt Instant `json:"created_at"`
+	SettledAt Instant `json:"settled_at,omitzero"`
+	// the agent heard that the object is gone; the API goes on telling for a while
+	GoneAt     Instant `json:"gone_at,omitzero"`
+	Total      Seconds `json:"total_seconds"` // the age so far while starting
 	TotalError Seconds `json:"total_error_seconds"`
 	Verdict    string  `json:"verdict"` // one sentence for people; its wording may change
 	// Reconstructed says that the agent came after the start-up was over; see timeline.Timeline.
@@ -42,7 +43,8 @@ type Record struct {
 	// ClockSkew is there when the control plane's clock is known to differ from the node's: errors of what
 	// the control plane stamped make room for it.
 	ClockSkew *SkewRecord `json:"clock_skew,omitempty"`
-	// Termination is how the pod ends, once somebody asked to delete it; no part of the start-up. Nil where nobody follows that.
+	// Termination is how the pod ends, once somebody asked to delete it; no part of the start-up.
+	// Nil where nobody follows that.
 	Termination *TerminationRecord `json:"termination,omitempty"`
 }
 
@@ -76,7 +78,8 @@ type PhaseRecord struct {
 	ImageLoading bool `json:"image_loading,omitempty"`
 }
 
-// PressureRecord is the share of a phase, from 0 to 1, in which tasks of the whole node waited for a resource, to a thousandth.
+// PressureRecord is the share of a phase, from 0 to 1, in which tasks of the whole node waited for
+// a resource, to a thousandth.
 type PressureRecord struct {
 	CPU    float64 `json:"cpu"`
 	IO     float64 `json:"io"`
@@ -87,22 +90,25 @@ type PressureRecord struct {
 //
 // Those for ephemeral containers are no part of the start-up; they come last.
 type PullRecord struct {
-	Container    string                 `json:"container"`
-	Kind         timeline.ContainerKind `json:"kind,omitempty"` // of the container
-	Image        string                 `json:"image"`
-	Registry     string                 `json:"registry"`
-	Digest       string                 `json:"digest,omitempty"`
-	Outcome      imagepull.Outcome      `json:"outcome"`
-	Failure      imagepull.Failure      `json:"failure,omitempty"`     // why, of a failed one
-	Unconfirmed  bool                   `json:"unconfirmed,omitempty"` // only Events tell of the failure, no status of the pod
-	RequestedAt  Instant                `json:"requested_at,omitzero"`
-	StartedAt    Instant                `json:"started_at,omitzero"`
-	DownloadedAt Instant                `json:"downloaded_at,omitzero"` // the last byte had come; absent when nobody tells
-	FinishedAt   Instant                `json:"finished_at,omitzero"`
-	Queue        *Seconds               `json:"queue_seconds,omitempty"` // nil when not timed, like the two below
-	Pull         *Seconds               `json:"pull_seconds,omitempty"`
-	Error        *Seconds               `json:"error_seconds,omitempty"` // of a failed one, of the time from requested to finished
-	SizeBytes    int64                  `json:"size_bytes,omitempty"`
+	Container string                 `json:"container"`
+	Kind      timeline.ContainerKind `json:"kind,omitempty"` // of the container
+	Image     string                 `json:"image"`
+	Registry  string                 `json:"registry"`
+	Digest    string                 `json:"digest,omitempty"`
+	Outcome   imagepull.Outcome      `json:"outcome"`
+	Failure   imagepull.Failure      `json:"failure,omitempty"` // why, of a failed one
+	// only Events tell of the failure, no status of the pod
+	Unconfirmed bool    `json:"unconfirmed,omitempty"`
+	RequestedAt Instant `json:"requested_at,omitzero"`
+	StartedAt   Instant `json:"started_at,omitzero"`
+	// the last byte had come; absent when nobody tells
+	DownloadedAt Instant  `json:"downloaded_at,omitzero"`
+	FinishedAt   Instant  `json:"finished_at,omitzero"`
+	Queue        *Seconds `json:"queue_seconds,omitempty"` // nil when not timed, like the two below
+	Pull         *Seconds `json:"pull_seconds,omitempty"`
+	// of a failed one, of the time from requested to finished
+	Error     *Seconds `json:"error_seconds,omitempty"`
+	SizeBytes int64    `json:"size_bytes,omitempty"`
 	// Download and Unpack overlap: one layer is unpacked while others still come. Both are absent, like the
 	// layers, unless content came with this pull and the runtime tells.
 	Download *DownloadRecord `json:"download,omitempty"`

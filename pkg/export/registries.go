@@ -46,7 +46,8 @@ func (r *Registries) of(name string) *RegistryRecord {
 	name = cmp.Or(name, imagepull.UnknownRegistry)
 	registry := r.byName[name]
 	if registry == nil {
-		registry = &RegistryRecord{Registry: name, Outcomes: map[imagepull.Outcome]int{}, Failures: map[imagepull.Failure]int{}}
+		registry = &RegistryRecord{Registry: name, Outcomes: map[imagepull.Outcome]int{},
+			Failures: map[imagepull.Failure]int{}}
 		r.byName[name] = registry
 	}
 	return registry

@@ -13,8 +13,8 @@ const (
 	// maxRegistries bounds the label registry: anyone who may create a pod can invent host names, and each has some 100
 	// series.
 	maxRegistries = 6
-	// maxConfirmed is how many labels registries may have that the runtime is known to have pulled from: the last one is
-	// for one that is down since the agent began.
+	// maxConfirmed is how many labels registries may have that the runtime is known to have pulled
+	// from: the last one is for one that is down since the agent began.
 	maxConfirmed = maxRegistries - 1
 	// maxClaimed is how many labels registries may have that only pods and Events name, of those that the others leave.
 	// A namespace may have one of them.
@@ -22,8 +22,9 @@ const (
 	// maxCandidates bounds the registries of either kind whose pulls are counted, to find out which deserve a label of
 	// their own.
 	maxCandidates = 8 * maxRegistries
-	// takeover is how many times as many pulls as the least used registry with a label of its own another one must have to
-	// get that label, so that those that are used alike do not take it from each other again and again.
+	// takeover is how many times as many pulls as the least used registry with a label of its own
+	// another one must have to get that label, so that those that are used alike do not take it
+	// from each other again and again.
 	takeover = 2
 	// halveAfter is after how many pulls all counts are halved: what counts is lately, not ever.
 	halveAfter = 1024

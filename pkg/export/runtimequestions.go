@@ -24,7 +24,8 @@ func NewRuntimeQuestions(read func() RuntimeQuestions) prometheus.Collector {
 			"runtime.", nil, nil),
 		ended: prometheus.NewDesc("podlapse_runtime_questions_total",
 			"Queries to the container runtime about a pod, by result: answered, dropped because too many were open, "+
-				"given_up because the runtime kept failing. Queries that still matter are repeated.", []string{"result"}, nil),
+				"given_up because the runtime kept failing. Queries that still matter are repeated.",
+			[]string{"result"}, nil),
 	}
 }
 

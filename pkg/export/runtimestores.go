@@ -8,8 +8,8 @@ type runtimeStores struct {
 	desc   *prometheus.Desc
 }
 
-// NewRuntimeStores makes the collector of podlapse_runtime_store_served; while there is no connection to a runtime there
-// is no sample.
+// NewRuntimeStores makes the collector of podlapse_runtime_store_served; while there is no
+// connection to a runtime there is no sample.
 func NewRuntimeStores(served func() map[string]bool) prometheus.Collector {
 	return &runtimeStores{
 		served: served,

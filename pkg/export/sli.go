@@ -6,13 +6,15 @@ import (
 	"github.com/podlapse/podlapse/pkg/timeline"
 )
 
-// sliDuration is the start-up by the definition of Kubernetes' service level indicator: from the creation of the pod until all
-// its containers were started, without image pulls and without the run of init containers. It is not known where a stretch
-// that may hold a pull or such a run cannot be told apart from others, or is one that nothing explains, and false then.
+// sliDuration is the start-up by the definition of Kubernetes' service level indicator: from the
+// creation of the pod until all its containers were started, without image pulls and without the
+// run of init containers. It is not known where a stretch that may hold a pull or such a run cannot
+// be told apart from others, or is one that nothing explains, and false then.
 // (kubernetes/community, sig-scalability/slos/pod_startup_latency.md)
 //
-// It ends when the last container was started for the first time: what crashes afterwards, or goes with its sandbox, was
-// started. An init container that crashes keeps the others from it: its back-off counts, its runs do not.
+// It ends when the last container was started for the first time: what crashes afterwards, or goes
+// with its sandbox, was started. An init container that crashes keeps the others from it: its
+// back-off counts, its runs do not.
 func sliDuration(t timeline.Timeline) (time.Duration, bool) {
 	end, known := allStarted(t.Containers)
 	if !known || end.Before(t.CreatedAt) {
@@ -65,7 +67,8 @@ func mayHold(s timeline.Span) []timeline.Phase {
 func countExcluded(phases []timeline.Phase) (n int) {
 	for _, p := range phases {
 		switch p {
-		case timeline.PhasePullQueue, timeline.PhasePull, timeline.PhaseUnpack, timeline.PhaseImageBackoff, timeline.PhaseInitRun:
+		case timeline.PhasePullQueue, timeline.PhasePull, timeline.PhaseUnpack, timeline.PhaseImageBackoff,
+			timeline.PhaseInitRun:
 			n++
 		}
 	}

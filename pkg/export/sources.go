@@ -53,7 +53,8 @@ func (c *sources) Collect(metrics chan<- prometheus.Metric) {
 			up = 1
 		}
 		metrics <- prometheus.MustNewConstMetric(c.up, prometheus.GaugeValue, up, source.Name)
-		metrics <- prometheus.MustNewConstMetric(c.recoveries, prometheus.CounterValue, float64(source.Recoveries), source.Name)
+		metrics <- prometheus.MustNewConstMetric(c.recoveries, prometheus.CounterValue, float64(source.Recoveries),
+			source.Name)
 		if !source.ObservedAt.IsZero() {
 			metrics <- prometheus.MustNewConstMetric(c.observed, prometheus.GaugeValue,
 				time.Duration(source.ObservedAt.UnixNano()).Seconds(), source.Name)

@@ -23,7 +23,8 @@ func NewStarting(now func() []timeline.Timeline) prometheus.Collector {
 		pods: prometheus.NewDesc("podlapse_pods_starting",
 			"Pods of this node that are starting, by current phase.", phase, nil),
 		oldest: prometheus.NewDesc("podlapse_pods_starting_oldest_age_seconds",
-			"Longest time that a pod in podlapse_pods_starting has been in its current phase; 0 if there is none.", phase, nil),
+			"Longest time that a pod in podlapse_pods_starting has been in its current phase; 0 if there is none.",
+			phase, nil),
 	}
 }
 
@@ -42,7 +43,8 @@ func (c *starting) Collect(metrics chan<- prometheus.Metric) {
 	for _, phase := range timeline.Phases() {
 		r := in[phase]
 		metrics <- prometheus.MustNewConstMetric(c.pods, prometheus.GaugeValue, float64(r.Pods), string(phase))
-		metrics <- prometheus.MustNewConstMetric(c.oldest, prometheus.GaugeValue, r.Oldest.Duration().Seconds(), string(phase))
+		metrics <- prometheus.MustNewConstMetric(c.oldest, prometheus.GaugeValue, r.Oldest.Duration().Seconds(),
+			string(phase))
 	}
 }
 

@@ -28,7 +28,8 @@ func phaseText(phase PhaseRecord) string {
 
 // Summary lists records, one line each, in their order, if wanted with their nodes.
 func Summary(records []Record, nodes bool, page terminal.Page) string {
-	layout := terminal.Table{Columns: []terminal.Column{{Shorten: terminal.Clip}, {Shorten: terminal.ClipStart}, {}, {Right: true}, {Right: true}, {Shorten: terminal.Clip}}}
+	layout := terminal.Table{Columns: []terminal.Column{{Shorten: terminal.Clip}, {Shorten: terminal.ClipStart}, {},
+		{Right: true}, {Right: true}, {Shorten: terminal.Clip}}}
 	layout.Add("NODE", "POD", "STATE", "TOTAL", "ERROR", "LONGEST PHASE")
 	layout.StyleRow(0, terminal.Dim)
 	for _, record := range records {

@@ -68,7 +68,8 @@ func terminationRecord(t *timeline.Termination) *TerminationRecord {
 	r := &TerminationRecord{
 		RequestedAt: instantOf(t.RequestedAt), GoneAt: instantOf(t.GoneAt), Reason: t.Reason,
 		Total: Seconds(t.Total), TotalError: Seconds(t.TotalError), Verdict: t.Verdict(), Listed: t.Listed,
-		Phases: convert(t.Phases, phaseRecord), Containers: convert(t.Stops, stopRecord), Missing: convert(t.Missing, same),
+		Phases: convert(t.Phases, phaseRecord), Containers: convert(t.Stops, stopRecord),
+		Missing:   convert(t.Missing, same),
 		Conflicts: convert(t.Conflicts, func(c timeline.EndConflict) ConflictRecord { return ConflictRecord(c) }),
 	}
 	if t.Grace > 0 || t.Hurried {
@@ -79,7 +80,8 @@ func terminationRecord(t *timeline.Termination) *TerminationRecord {
 
 func stopRecord(s timeline.Stop) StopRecord {
 	r := StopRecord{
-		Container: s.Container, Kind: s.Kind, How: s.How, StoppedAt: instantOf(s.StoppedAt), Signal: s.Signal, Reason: s.Reason,
+		Container: s.Container, Kind: s.Kind, How: s.How, StoppedAt: instantOf(s.StoppedAt), Signal: s.Signal,
+		Reason:      s.Reason,
 		PreStopHook: s.PreStopHook, Sources: convert(s.Sources, same),
 	}
 	if s.Timed {

@@ -21,7 +21,8 @@ func writeTermination(out *strings.Builder, t TerminationRecord, page terminal.P
 }
 
 func writeStops(out *strings.Builder, stops []StopRecord, page terminal.Page) {
-	layout := terminal.Table{Columns: []terminal.Column{{Shorten: terminal.Clip}, {Shorten: terminal.Clip}, {Right: true}, {Right: true}, {Shorten: terminal.Clip}}}
+	layout := terminal.Table{Columns: []terminal.Column{{Shorten: terminal.Clip}, {Shorten: terminal.Clip},
+		{Right: true}, {Right: true}, {Shorten: terminal.Clip}}}
 	layout.Add("STOPPED", "HOW", "GRACE USED", "ERROR", "EXIT")
 	layout.StyleRow(0, terminal.Dim)
 	for _, stop := range stops {

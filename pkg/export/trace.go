@@ -54,8 +54,8 @@ func (m Micros) MarshalJSON() ([]byte, error) {
 // traceProcess is the only process of a trace: the pod.
 const traceProcess = 1
 
-// tracing lays out a record: the phases are one lane, since they touch end to end; each container's pulls have one, and one each for
-// what overlaps in them.
+// tracing lays out a record: the phases are one lane, since they touch end to end; each container's
+// pulls have one, and one each for what overlaps in them.
 type tracing struct {
 	record Record
 	lanes  map[string]int
@@ -81,7 +81,8 @@ func NewTrace(record Record) Trace {
 }
 
 func (t *tracing) describe(what string, lane int, args map[string]any) {
-	t.trace.Events = append(t.trace.Events, TraceEvent{Kind: traceMetadata, Name: what, Process: traceProcess, Thread: lane, Args: args})
+	t.trace.Events = append(t.trace.Events,
+		TraceEvent{Kind: traceMetadata, Name: what, Process: traceProcess, Thread: lane, Args: args})
 }
 
 // lane is the thread of that name, from 1, in the order in which they came up.
@@ -149,7 +150,8 @@ func (t *tracing) pull(p PullRecord) {
 		t.stretch(t.lane(name), "pull", "pull", p.StartedAt, p.FinishedAt, args)
 	}
 	if d := p.Download; d != nil {
-		t.stretch(t.lane(name+": download"), "download", "registry", d.StartAt, d.EndAt, map[string]any{"bytes": d.Bytes})
+		t.stretch(t.lane(name+": download"), "download", "registry", d.StartAt, d.EndAt,
+			map[string]any{"bytes": d.Bytes})
 	}
 	if u := p.Unpack; u != nil {
 		t.stretch(t.lane(name+": unpack"), "unpack", "disk", u.StartAt, u.EndAt, map[string]any{"busy_seconds": u.Busy})

@@ -13,8 +13,9 @@ import (
 // minBar is the narrowest useful time axis, in terminal cells; a narrower terminal wraps.
 const minBar = 12
 
-// Waterfall draws a record: a line that says how it went, then each phase as a bar on a common time axis, the pulls, and what the
-// evidence lacks. The record may come from anywhere: nothing in it can control the terminal.
+// Waterfall draws a record: a line that says how it went, then each phase as a bar on a common time
+// axis, the pulls, and what the evidence lacks. The record may come from anywhere: nothing in it
+// can control the terminal.
 func Waterfall(record Record, page terminal.Page) string {
 	var out strings.Builder
 	name := terminal.Clean(record.Namespace + "/" + record.Name)
@@ -55,7 +56,8 @@ func writeDoubts(out *strings.Builder, conflicts []ConflictRecord, missing []str
 		out.WriteString("  " + page.Wrap(at+": "+terminal.Clean(conflict.Detail)) + "\n")
 	}
 	if len(missing) > 0 {
-		out.WriteString("\nNO EVIDENCE FOR\n  " + page.Wrap(strings.Join(convert(missing, terminal.Clean), ", ")) + "\n")
+		out.WriteString("\nNO EVIDENCE FOR\n  " +
+			page.Wrap(strings.Join(convert(missing, terminal.Clean), ", ")) + "\n")
 	}
 }
 
@@ -78,7 +80,8 @@ func origin(record Record) string {
 
 // writePhases draws phases, from when the first one begins and for as long as all take.
 func writePhases(out *strings.Builder, phases []PhaseRecord, from time.Time, total time.Duration, page terminal.Page) {
-	layout := terminal.Table{Columns: []terminal.Column{{Shorten: terminal.Clip}, {Shorten: terminal.Clip}, {Right: true}, {Right: true}, {}, {}}}
+	layout := terminal.Table{Columns: []terminal.Column{{Shorten: terminal.Clip}, {Shorten: terminal.Clip},
+		{Right: true}, {Right: true}, {}, {}}}
 	layout.Add("PHASE", "CONTAINER", "TIME", "ERROR", "", "CAUSE")
 	for _, phase := range phases {
 		names := append([]string{string(phase.Phase)}, convert(phase.MergedWith, asString)...)
@@ -117,7 +120,8 @@ func writePhases(out *strings.Builder, phases []PhaseRecord, from time.Time, tot
 
 func writePulls(out *strings.Builder, pulls []PullRecord, page terminal.Page) {
 	layout := terminal.Table{Columns: []terminal.Column{
-		{Shorten: terminal.Clip}, {}, {Right: true}, {Right: true}, {Right: true}, {Right: true}, {Shorten: terminal.ClipStart},
+		{Shorten: terminal.Clip}, {}, {Right: true}, {Right: true}, {Right: true}, {Right: true},
+		{Shorten: terminal.ClipStart},
 	}}
 	layout.Add("IMAGE OF", "OUTCOME", "QUEUE", "PULL", "ERROR", "SIZE", "IMAGE")
 	layout.StyleRow(0, terminal.Dim)

@@ -23,9 +23,11 @@ const (
 	FailureNoMatchingPlatform Failure = "no_matching_platform"
 	FailureInvalidReference   Failure = "invalid_reference"
 	FailureSignature          Failure = "signature"
-	FailureCancelled          Failure = "cancelled"      // the node broke it off, or did not begin: the runtime ended, or was not there, or kubelet's own limit was reached
-	FailureRegistryError      Failure = "registry_error" // it answered with a fault of its own, or broke off
-	FailureOther              Failure = "other"
+	// the node broke it off, or did not begin: the runtime ended, or was not there, or kubelet's
+	// own limit was reached
+	FailureCancelled     Failure = "cancelled"
+	FailureRegistryError Failure = "registry_error" // it answered with a fault of its own, or broke off
+	FailureOther         Failure = "other"
 
 	// FailureUnconfirmed stands for every reason where a failure is counted that only Events tell of.
 	FailureUnconfirmed Failure = "unconfirmed"
@@ -37,14 +39,16 @@ const (
 // the distribution specification, and kubelet (pkg/kubelet/images). What kubelet's own connection to the runtime says (gRPC over
 // a Unix socket) comes first: a runtime that dies amid a pull breaks off as a registry would, and is none.
 //
-// A pull that the runtime itself answers to have been canceled did not come on: containerd and CRI-O break one off for that
-// (image_pull_progress_timeout), and nobody gets their answer when it is kubelet that no longer waits, or they that stop. Of its own
-// canceling kubelet says nothing but that (gRPC, status.FromContextError).
+// A pull that the runtime itself answers to have been canceled did not come on: containerd and
+// CRI-O break one off for that (image_pull_progress_timeout), and nobody gets their answer when it
+// is kubelet that no longer waits, or they that stop. Of its own canceling kubelet says nothing but
+// that (gRPC, status.FromContextError).
 var failureTable = []struct {
 	failure Failure
 	words   []string
 }{
-	{FailureCancelled, []string{"error reading from server", "connection error: desc = ", "transport is closing", "closing transport due to",
+	{FailureCancelled, []string{"error reading from server", "connection error: desc = ", "transport is closing",
+		"closing transport due to",
 		"dial unix ", "read unix ", "write unix ", "server is not initialized yet",
 		"pull qps exceeded"}}, // kubelet's registryPullQPS: the registry was not asked
 	{FailureNoSpace, []string{"no space left on device", "disk quota exceeded"}},
@@ -52,28 +56,38 @@ var failureTable = []struct {
 		"invalid signature", "source image rejected"}},
 	{FailureInvalidReference, []string{"invalid reference format", "invalidimagename", "couldn't parse image name",
 		"failed to apply default image tag", "failed to parse reference", "repository name must be lowercase"}},
-	{FailureNoMatchingPlatform, []string{"no match for platform", "no matching manifest", "no image found in image index",
-		"no image found in manifest list"}},
+	{FailureNoMatchingPlatform,
+		[]string{"no match for platform", "no matching manifest", "no image found in image index",
+			"no image found in manifest list"}},
 	{FailureRateLimited, []string{"429 too many requests", "toomanyrequests", "rate limit", "statuscode: 429"}},
-	{FailureDNS, []string{"no such host", "server misbehaving", "dial tcp: lookup ", "temporary failure in name resolution", "name or service not known"}},
+	{FailureDNS, []string{"no such host", "server misbehaving", "dial tcp: lookup ",
+		"temporary failure in name resolution", "name or service not known"}},
 	{FailureConnectionRefused, []string{"connection refused", "no route to host", "network is unreachable"}},
-	{FailureTLS, []string{"x509:", "tls: ", "certificate signed by unknown authority", "server gave http response to https client",
+	{FailureTLS, []string{"x509:", "tls: ", "certificate signed by unknown authority",
+		"server gave http response to https client",
 		"remote error: tls"}},
 	{FailureForbidden, []string{"403 forbidden", "denied: ", "requested access to the resource is denied",
 		"code = permissiondenied", "statuscode: 403"}},
-	{FailureUnauthorized, []string{"401 unauthorized", "authorization failed", "unauthorized: ", "authentication required",
+	{FailureUnauthorized, []string{"401 unauthorized", "authorization failed", "unauthorized: ",
+		"authentication required",
 		"no basic auth credentials", "pull access denied", "code = unauthenticated", "statuscode: 401"}},
-	{FailureTimeout, []string{"i/o timeout", "deadline exceeded", "timeout exceeded", "tls handshake timeout", "timeout awaiting",
-		"while awaiting headers", "request canceled while waiting for connection", "408 request timeout", "504 gateway timeout",
-		"connection timed out", "code = deadlineexceeded", "statuscode: 408", "statuscode: 504", " desc = …: context canceled"}},
+	{FailureTimeout, []string{"i/o timeout", "deadline exceeded", "timeout exceeded", "tls handshake timeout",
+		"timeout awaiting",
+		"while awaiting headers", "request canceled while waiting for connection", "408 request timeout",
+		"504 gateway timeout",
+		"connection timed out", "code = deadlineexceeded", "statuscode: 408", "statuscode: 504",
+		" desc = …: context canceled"}},
 	{FailureCancelled, []string{"context canceled", "code = canceled"}},
 	{FailureNotFound, []string{"statuscode: 404"}},
-	{FailureRegistryError, []string{"500 internal server error", "501 not implemented", "502 bad gateway", "503 service unavailable",
-		"unexpected status", "unexpected http status", "statuscode: ", ": eof", "unexpected eof", "connection reset by peer", "broken pipe",
+	{FailureRegistryError, []string{"500 internal server error", "501 not implemented", "502 bad gateway",
+		"503 service unavailable",
+		"unexpected status", "unexpected http status", "statuscode: ", ": eof", "unexpected eof",
+		"connection reset by peer", "broken pipe",
 		"server closed", "stream error: stream id", "server sent goaway", "registryunavailable", "failed commit on ref",
 		"unexpected commit digest", "unexpected media type"}},
 	{FailureUnauthorized, []string{"failed to authorize"}}, // and nothing says that the token server was at fault
-	{FailureNotFound, []string{": not found", "404 not found", "manifest unknown", "name unknown", "code = notfound", "does not exist"}},
+	{FailureNotFound, []string{": not found", "404 not found", "manifest unknown", "name unknown", "code = notfound",
+		"does not exist"}},
 	{FailureRegistryError, []string{"httpreadseeker"}}, // a blob that began to come, or was to
 }
 
@@ -83,8 +97,9 @@ var quoted = regexp.MustCompile(`\\?"[^"]*"`)
 // WithoutQuotes is a text without what it quotes: names that users are free to choose.
 func WithoutQuotes(text string) string { return quoted.ReplaceAllString(text, "") }
 
-// spoken is what is left of a text without its names, in lower case: without what it quotes, and without references, hosts,
-// addresses, digests, paths and URLs, which containerd also repeats without quotes. A colon after a name stays.
+// spoken is what is left of a text without its names, in lower case: without what it quotes, and
+// without references, hosts, addresses, digests, paths and URLs, which containerd also repeats
+// without quotes. A colon after a name stays.
 func spoken(text string) string {
 	words := strings.Fields(strings.ToLower(quoted.ReplaceAllString(text, `""`)))
 	for i, word := range words {

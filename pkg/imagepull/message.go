@@ -16,7 +16,8 @@ const (
 	KindPulled         Kind = "pulled"          // the runtime answered that it has the image
 	KindAlreadyPresent Kind = "already_present" // no pull was needed
 	KindPullFailed     Kind = "pull_failed"     // the runtime gave up, or kubelet before it asked
-	KindInspectFailed  Kind = "inspect_failed"  // the runtime did not say whether it has the image; no pull was asked for
+	// the runtime did not say whether it has the image; no pull was asked for
+	KindInspectFailed Kind = "inspect_failed"
 )
 
 // Message is what one kubelet Event tells of a pull. The zero time.Duration stands for absent unless
@@ -45,7 +46,8 @@ type Message struct {
 	SizeBytes int64
 }
 
-// CombinedPrefix is what client-go puts before the text of an Event that stands for several similar ones (tools/record).
+// CombinedPrefix is what client-go puts before the text of an Event that stands for several similar
+// ones (tools/record).
 const CombinedPrefix = "(combined from similar events): "
 
 // sentences are the forms kubelet uses, from pkg/kubelet/images/image_manager.go of 1.20 to 1.36:

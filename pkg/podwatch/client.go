@@ -38,7 +38,8 @@ func loadConfig(kubeconfig string) (*rest.Config, error) {
 		return config, nil
 	}
 	rules := &clientcmd.ClientConfigLoadingRules{ExplicitPath: kubeconfig}
-	config, err := clientcmd.NewNonInteractiveDeferredLoadingClientConfig(rules, &clientcmd.ConfigOverrides{}).ClientConfig()
+	config, err := clientcmd.NewNonInteractiveDeferredLoadingClientConfig(rules,
+		&clientcmd.ConfigOverrides{}).ClientConfig()
 	if err != nil {
 		return nil, fmt.Errorf("read kubeconfig: %w", err)
 	}
@@ -53,8 +54,8 @@ func NewRESTClient(config *rest.Config) (rest.Interface, error) {
 	})
 }
 
-// NewPodClient makes a client for core/v1 whose watches omit what podlapse does not read of pods: command, arguments and environment
-// of their containers.
+// NewPodClient makes a client for core/v1 whose watches omit what podlapse does not read of pods:
+// command, arguments and environment of their containers.
 func NewPodClient(config *rest.Config) (rest.Interface, error) {
 	return newRESTClient(config, func(s runtime.NegotiatedSerializer) (runtime.NegotiatedSerializer, error) {
 		return newPrunedPods(s)

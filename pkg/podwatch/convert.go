@@ -67,15 +67,16 @@ func convertPod(pod *corev1.Pod) timeline.Pod {
 // byClaim says that a volume is mounted by a claim, which an ephemeral volume has made for it.
 func byClaim(v corev1.Volume) bool { return v.PersistentVolumeClaim != nil || v.Ephemeral != nil }
 
-// remote says that kubelet does not serve a volume by itself; it does those that it writes from what the API server holds, and
-// directories of the node. Images are pulled, not mounted over a network.
+// remote says that kubelet does not serve a volume by itself; it does those that it writes from
+// what the API server holds, and directories of the node. Images are pulled, not mounted over a
+// network.
 func remote(v corev1.Volume) bool {
 	return v.EmptyDir == nil && v.ConfigMap == nil && v.Secret == nil && v.Projected == nil && v.DownwardAPI == nil &&
 		v.HostPath == nil && v.Image == nil && v.VolumeSource != (corev1.VolumeSource{})
 }
 
-// convertLabels makes one text of them: a map would cost some times as much. There may be any number; those that have no room are
-// left out.
+// convertLabels makes one text of them: a map would cost some times as much. There may be any
+// number; those that have no room are left out.
 func convertLabels(labels map[string]string) string {
 	var text strings.Builder
 	for _, key := range slices.Sorted(maps.Keys(labels)) {
@@ -119,7 +120,8 @@ func convertConditions(conditions []corev1.PodCondition) []timeline.Condition {
 	converted := make([]timeline.Condition, 0, len(conditions))
 	for _, c := range conditions {
 		converted = append(converted, timeline.Condition{
-			Type: bounded(string(c.Type), maxName), True: c.Status == corev1.ConditionTrue, TransitionAt: instant(c.LastTransitionTime),
+			Type: bounded(string(c.Type), maxName), True: c.Status == corev1.ConditionTrue,
+			TransitionAt: instant(c.LastTransitionTime),
 		})
 	}
 	return converted
@@ -127,15 +129,18 @@ func convertConditions(conditions []corev1.PodCondition) []timeline.Condition {
 
 func convertContainers(pod *corev1.Pod) []timeline.Container {
 	spec, status := &pod.Spec, &pod.Status
-	converted := make([]timeline.Container, 0, len(spec.InitContainers)+len(spec.Containers)+len(spec.EphemeralContainers))
+	converted := make([]timeline.Container, 0,
+		len(spec.InitContainers)+len(spec.Containers)+len(spec.EphemeralContainers))
 	converted = append(converted, convertImageVolumes(spec.Volumes)...)
 	for i := range spec.InitContainers {
 		c := &spec.InitContainers[i]
-		converted = append(converted, convertContainer(c, kindOfInit(c), spec.RestartPolicy, status.InitContainerStatuses))
+		converted = append(converted,
+			convertContainer(c, kindOfInit(c), spec.RestartPolicy, status.InitContainerStatuses))
 	}
 	for i := range spec.Containers {
 		c := &spec.Containers[i]
-		converted = append(converted, convertContainer(c, timeline.KindMain, spec.RestartPolicy, status.ContainerStatuses))
+		converted = append(converted,
+			convertContainer(c, timeline.KindMain, spec.RestartPolicy, status.ContainerStatuses))
 	}
 	for i := range spec.EphemeralContainers {
 		c := corev1.Container(spec.EphemeralContainers[i].EphemeralContainerCommon)

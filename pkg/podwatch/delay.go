@@ -14,7 +14,8 @@ type Change string
 
 // The changes whose own time the object holds. All stamps have whole seconds.
 const (
-	ChangeBound    Change = "bound"    // it came to the node: when it was bound or, where it never waited for that, created
+	// it came to the node: when it was bound or, where it never waited for that, created
+	ChangeBound    Change = "bound"
 	ChangeModified Change = "modified" // one of kubelet's conditions changed: its lastTransitionTime
 	ChangeDeleting Change = "deleting" // its deletion was asked for: deletionTimestamp without the grace period
 	ChangeDeleted  Change = "deleted"  // it is gone: when kubelet asked for that, without any grace
@@ -25,14 +26,16 @@ func Changes() []Change {
 	return []Change{ChangeBound, ChangeModified, ChangeDeleting, ChangeDeleted}
 }
 
-// kubeletsConditions are those that kubelet stamps, by the node's clock (kubelet: pkg/kubelet/types, PodConditionByKubelet).
-// PodScheduled is the control plane's, and readiness gates are anybody's.
+// kubeletsConditions are those that kubelet stamps, by the node's clock (kubelet:
+// pkg/kubelet/types, PodConditionByKubelet). PodScheduled is the control plane's, and readiness
+// gates are anybody's.
 var kubeletsConditions = map[string]bool{
 	string(corev1.PodInitialized): true, string(corev1.ContainersReady): true, string(corev1.PodReady): true,
 	string(corev1.PodReadyToStartContainers): true,
 }
 
-// lateBound tells how late the watch brought a pod that came. The watch's own events are never repetitions: it goes on where it ended.
+// lateBound tells how late the watch brought a pod that came. The watch's own events are never
+// repetitions: it goes on where it ended.
 func (s *store) lateBound(pod *corev1.Pod, now time.Time) {
 	s.tellDelay(ChangeBound, boundAt(pod), now)
 }
@@ -49,8 +52,8 @@ func (s *store) lateChange(pod *corev1.Pod, now time.Time) {
 	}
 }
 
-// lateGone tells how late the watch brought the end of a pod's object. While a grace period is in the object it tells when the end was
-// asked for, not when it came.
+// lateGone tells how late the watch brought the end of a pod's object. While a grace period is in
+// the object it tells when the end was asked for, not when it came.
 func (s *store) lateGone(pod *corev1.Pod, now time.Time) {
 	if grace := pod.DeletionGracePeriodSeconds; grace != nil && *grace == 0 {
 		s.tellDelay(ChangeDeleted, deletedAt(pod), now)
@@ -63,11 +66,13 @@ func (s *store) tellDelay(change Change, at, now time.Time) {
 	}
 }
 
-// boundAt is since when the watch, which asks for one node's pods, has had something to tell: before, the pod was nobody's.
+// boundAt is since when the watch, which asks for one node's pods, has had something to tell:
+// before, the pod was nobody's.
 func boundAt(pod *corev1.Pod) time.Time {
 	at := instant(pod.CreationTimestamp)
 	for _, c := range pod.Status.Conditions {
-		if c.Type == corev1.PodScheduled && c.Status == corev1.ConditionTrue && instant(c.LastTransitionTime).After(at) {
+		if c.Type == corev1.PodScheduled && c.Status == corev1.ConditionTrue &&
+			instant(c.LastTransitionTime).After(at) {
 			at = instant(c.LastTransitionTime)
 		}
 	}

@@ -27,8 +27,8 @@ type EventsConfig struct {
 	Now     func() time.Time
 	Cluster bool // one watch over all namespaces, for small clusters
 	Limit   int  // watches open at once; DefaultEventWatches when not positive
-	// Delay, if set, is told how late Events of this node's kubelet came, by the nanoseconds in their names. It may be called from
-	// several goroutines.
+	// Delay, if set, is told how late Events of this node's kubelet came, by the nanoseconds in
+	// their names. It may be called from several goroutines.
 	Delay func(time.Duration)
 }
 

@@ -25,7 +25,8 @@ const (
 // Cutting such a text would take one thing for another; what merely describes is cut by convertEvent.
 func oversized(event *corev1.Event) bool {
 	about := &event.InvolvedObject
-	return len(event.Name) > maxEventName || len(event.Namespace) > maxName || len(event.ResourceVersion) > maxVersion ||
+	return len(event.Name) > maxEventName || len(event.Namespace) > maxName ||
+		len(event.ResourceVersion) > maxVersion ||
 		len(about.Name) > maxName || len(about.Namespace) > maxName || len(about.UID) > maxUID ||
 		len(event.Source.Host) > maxName
 }
@@ -80,8 +81,8 @@ func namedAt(name string, firstAt time.Time) time.Time {
 	return at
 }
 
-// containerOf reads spec.containers{name}, and the same of init and ephemeral containers. Whoever may create Events may write there
-// what they like; a name that no container can have is none.
+// containerOf reads spec.containers{name}, and the same of init and ephemeral containers. Whoever
+// may create Events may write there what they like; a name that no container can have is none.
 func containerOf(fieldPath string) string {
 	list, rest, ok := strings.Cut(fieldPath, "{")
 	if !ok {

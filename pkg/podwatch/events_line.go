@@ -5,8 +5,9 @@ import (
 	"slices"
 )
 
-// line is the watches that wait for a place; guarded by the lock of Events. Those that never had one come first, then those whose turn
-// was over, each first come, first served: what came to one pod is to be known while it still matters, whatever many others wait for in vain.
+// line is the watches that wait for a place; guarded by the lock of Events. Those that never had
+// one come first, then those whose turn was over, each first come, first served: what came to one
+// pod is to be known while it still matters, whatever many others wait for in vain.
 type line struct {
 	waiting []*follower // as many as pods at most
 	taken   int         // places
@@ -86,8 +87,8 @@ func (e *Events) othersWait() bool {
 	return len(e.line.waiting) > 0
 }
 
-// isOver says whether a watch gives up its place: after a turn to any, and before that, once it has told all there was, to one that never
-// had a place.
+// isOver says whether a watch gives up its place: after a turn to any, and before that, once it has
+// told all there was, to one that never had a place.
 func (e *Events) isOver(r *reading) bool {
 	e.mu.Lock()
 	defer e.mu.Unlock()

@@ -104,7 +104,8 @@ func TestTheLineIsFairToSharedWatches(t *testing.T) {
 			t.Errorf("turns %q, want %q and so on", turns, want)
 		}
 		for _, uid := range "abcdexy" {
-			if counts := b.counts(string(uid)); counts["Event"] != 1 || counts["lost"] < 3 || counts["watched"]-counts["lost"] > 1 {
+			counts := b.counts(string(uid))
+			if counts["Event"] != 1 || counts["lost"] < 3 || counts["watched"]-counts["lost"] > 1 {
 				t.Errorf("%c was told %v", uid, counts)
 			}
 		}

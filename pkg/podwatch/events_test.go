@@ -51,7 +51,8 @@ func TestEvents(t *testing.T) {
 	server.Delete(pulling) // its time to live is over
 	server.Put(kubeletEvent("runtime-a", "Late", h.clock.Now().Add(-time.Minute)))
 	h.nextEvent("Late", false)
-	if got, want := events.Stats(), (EventsStats{Open: 1, Opened: 1, OpenFor: catchUp + time.Minute, Received: 4}); got != want {
+	if got, want := events.Stats(),
+		(EventsStats{Open: 1, Opened: 1, OpenFor: catchUp + time.Minute, Received: 4}); got != want {
 		t.Errorf("stats %+v, want %+v", got, want)
 	}
 	want := "watch /api/v1/namespaces/ns/events involvedObject.uid=runtime-a,source=kubelet"

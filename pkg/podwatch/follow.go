@@ -12,8 +12,9 @@ import (
 	"github.com/podlapse/podlapse/internal/backoff"
 )
 
-// How long a watch may last while others wait in line; a turn is some slices. Opening one again costs the API server as much as the
-// first time. With a slice it is the turn of each of 100 pods within the time for which the core waits for late Events (timeline, eventGrace).
+// How long a watch may last while others wait in line; a turn is some slices. Opening one again
+// costs the API server as much as the first time. With a slice it is the turn of each of 100 pods
+// within the time for which the core waits for late Events (timeline, eventGrace).
 const (
 	turn  = 30 * time.Second
 	slice = 3 * time.Second

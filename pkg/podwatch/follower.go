@@ -50,7 +50,8 @@ func (f *follower) selector() string {
 	if f.alone == nil {
 		return kubelet.String()
 	}
-	return fields.AndSelectors(fields.OneTermEqualSelector("involvedObject.uid", f.alone.watch.InvolvedUID), kubelet).String()
+	return fields.AndSelectors(fields.OneTermEqualSelector("involvedObject.uid", f.alone.watch.InvolvedUID),
+		kubelet).String()
 }
 
 // linger is how long the watch stays open while it serves nobody.

@@ -83,7 +83,8 @@ func TestFaults(t *testing.T) {
 				defer w.Stop()
 				go func() {
 					time.Sleep(test.after)
-					status := errors.NewResourceExpired("The resourceVersion for the provided watch is too old.").Status()
+					status := errors.NewResourceExpired(
+						"The resourceVersion for the provided watch is too old.").Status()
 					w.Error(&status)
 				}()
 				if e.read(t.Context(), t.Context(), followerOf("pod"), w) {

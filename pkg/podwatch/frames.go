@@ -32,7 +32,8 @@ type adaptedStreams struct {
 	types []runtime.SerializerInfo
 }
 
-func adaptStreams(inner runtime.NegotiatedSerializer, framer func(runtime.SerializerInfo) (runtime.Framer, error)) (adaptedStreams, error) {
+func adaptStreams(inner runtime.NegotiatedSerializer,
+	framer func(runtime.SerializerInfo) (runtime.Framer, error)) (adaptedStreams, error) {
 	s := adaptedStreams{NegotiatedSerializer: inner}
 	for _, info := range inner.SupportedMediaTypes() {
 		if info.StreamSerializer != nil {
@@ -76,7 +77,8 @@ func tooLargeFrame(info runtime.SerializerInfo) ([]byte, error) {
 	})
 }
 
-// wholeFrames reads frames of at most so many bytes. Another takes the place of each that is longer, or reading fails if there is none.
+// wholeFrames reads frames of at most so many bytes. Another takes the place of each that is
+// longer, or reading fails if there is none.
 type wholeFrames struct {
 	runtime.Framer
 	most    int

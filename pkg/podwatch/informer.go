@@ -28,7 +28,8 @@ import (
 // retries keeps a dead API server from being asked too often, and one that is back from being missed.
 var retries = backoff.Policy{First: 500 * time.Millisecond, Max: 15 * time.Second}
 
-// Config is what Pods needs; every field but Known, AsNode, Traits, Ends, Objects, Follower, Delay and Verify is required.
+// Config is what Pods needs; every field but Known, AsNode, Traits, Ends, Objects, Follower, Delay
+// and Verify is required.
 type Config struct {
 	Client   rest.Interface
 	NodeName string // pods bound to this node are observed
@@ -50,8 +51,9 @@ type Config struct {
 	Objects *Objects
 	// Follower, if set, is told of the objects as well.
 	Follower Follower
-	// Delay, if set, is told how late the watch brought a change, by the time that the object itself has for it. That is in whole
-	// seconds, so that up to one second of it is none. Where the control plane made the stamp, its clock is compared with the node's.
+	// Delay, if set, is told how late the watch brought a change, by the time that the object
+	// itself has for it. That is in whole seconds, so that up to one second of it is none. Where
+	// the control plane made the stamp, its clock is compared with the node's.
 	Delay func(Change, time.Duration)
 	// Verify, if it has an interval, compares what the watch told with lists.
 	Verify Verify
@@ -99,8 +101,9 @@ func NewPods(config Config) *Pods {
 	return p
 }
 
-// Restarts is how often kubelet started containers again since the agent first saw their pods; a kind and reason that is
-// absent is zero. What happened while no agent ran is not in it. It may be called from any goroutine.
+// Restarts is how often kubelet started containers again since the agent first saw their pods; a
+// kind and reason that is absent is zero. What happened while no agent ran is not in it. It may be
+// called from any goroutine.
 func (p *Pods) Restarts() map[RestartKey]uint64 { return p.restarts.counts() }
 
 // Run observes until ctx ends and then returns nil; it never fails. It may be called once.
@@ -127,7 +130,9 @@ func (p *Pods) Run(ctx context.Context) error {
 		if ctx.Err() != nil {
 			return nil
 		}
-		if p.proven.Load() { // a list alone is no success: where the watch is refused it would be asked for twice a second
+		// a list alone is no success: where the watch is refused it would be asked for twice a
+		// second
+		if p.proven.Load() {
 			failures = 0
 		}
 		if err != nil {

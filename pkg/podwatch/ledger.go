@@ -9,8 +9,9 @@ import (
 // maxBuried bounds the pods of which a comparison found that they are gone and whose end the watch has yet to tell.
 const maxBuried = 256
 
-// ledger is which version of each pod the store rests on, so that it can be compared with a list, and so that what the watch tells
-// late does not undo what the list told. A nil one keeps nothing and knows no version.
+// ledger is which version of each pod the store rests on, so that it can be compared with a list,
+// and so that what the watch tells late does not undo what the list told. A nil one keeps nothing
+// and knows no version.
 type ledger struct {
 	versions map[string]string // by UID
 	buried   []string          // UIDs, the oldest first
@@ -52,7 +53,8 @@ func (l *ledger) exhume(uid string) {
 	}
 }
 
-// before compares versions of pods, which grow (KEP-5504; etcd's revisions before that). What is no number is before nothing.
+// before compares versions of pods, which grow (KEP-5504; etcd's revisions before that). What is no
+// number is before nothing.
 func before(a, b string) bool {
 	order, err := resourceversion.CompareResourceVersion(a, b)
 	return err == nil && order < 0

@@ -122,7 +122,8 @@ func (m *memory) add(pod involved, key eventKey, seen timeline.EventSeen) {
 	m.added++
 	past.latest = m.added
 	// The texts may be parts of long ones.
-	seen.Message, seen.Reason, seen.Container = strings.Clone(seen.Message), strings.Clone(seen.Reason), strings.Clone(seen.Container)
+	seen.Message, seen.Reason, seen.Container = strings.Clone(seen.Message), strings.Clone(seen.Reason),
+		strings.Clone(seen.Container)
 	event := pastEvent{key, seen}
 	if old := past.find(key.name); old != nil {
 		m.grow(s, 0, event.size()-old.size())

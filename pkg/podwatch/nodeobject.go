@@ -20,8 +20,8 @@ import (
 type NodeConfig struct {
 	Client   rest.Interface
 	NodeName string
-	// Seen takes the Node object whenever it may have changed, and nil when there is none, one at a time and in order. It must not
-	// keep or change the object.
+	// Seen takes the Node object whenever it may have changed, and nil when there is none, one at a
+	// time and in order. It must not keep or change the object.
 	Seen   func(*corev1.Node)
 	Report health.Report
 }
@@ -58,13 +58,14 @@ func (n *NodeObject) Run(ctx context.Context) error {
 
 func (n *NodeObject) options(version string) metav1.ListOptions {
 	return metav1.ListOptions{
-		FieldSelector: fields.OneTermEqualSelector("metadata.name", n.config.NodeName).String(), ResourceVersion: version,
+		FieldSelector:       fields.OneTermEqualSelector("metadata.name", n.config.NodeName).String(),
+		ResourceVersion:     version,
 		AllowWatchBookmarks: version != "",
 	}
 }
 
-// follow lists, which also tells that there is no such object, and watches from there on for as long as the API server lets it. It
-// says whether a watch told anything.
+// follow lists, which also tells that there is no such object, and watches from there on for as
+// long as the API server lets it. It says whether a watch told anything.
 func (n *NodeObject) follow(ctx context.Context) (told bool, err error) {
 	answer, err := n.resource.list(ctx, n.options(""))
 	if err != nil {
@@ -92,9 +93,9 @@ func (n *NodeObject) follow(ctx context.Context) (told bool, err error) {
 	return told, nil
 }
 
-// watchFrom takes in the changes after a version until the API server ends the watch, and says up to which version that was, and
-// whether there were any. A watch that ended in good order has told something, a bookmark at least: what tells nothing is an error, not
-// to be tried at once.
+// watchFrom takes in the changes after a version until the API server ends the watch, and says up
+// to which version that was, and whether there were any. A watch that ended in good order has told
+// something, a bookmark at least: what tells nothing is an error, not to be tried at once.
 func (n *NodeObject) watchFrom(ctx context.Context, version string) (_ string, told bool, err error) {
 	w, err := n.resource.watch(ctx, n.options(version))
 	if err != nil {

@@ -14,8 +14,9 @@ import (
 	corev1 "k8s.io/api/core/v1"
 )
 
-// Objects keeps the pod objects of the node as the watch told them, without what can be a secret. Each is kept as the API
-// server encodes it, packed, and is unpacked when it is asked for. Safe for concurrent use; of a nil one nothing is kept.
+// Objects keeps the pod objects of the node as the watch told them, without what can be a secret.
+// Each is kept as the API server encodes it, packed, and is unpacked when it is asked for. Safe for
+// concurrent use; of a nil one nothing is kept.
 type Objects struct {
 	now func() time.Time
 
@@ -103,7 +104,8 @@ func packPod(pod *corev1.Pod) (packedPod, error) {
 		return packedPod{}, fmt.Errorf("pack pod %s/%s: %w", pod.Namespace, pod.Name, err)
 	}
 	return packedPod{
-		namespace: pod.Namespace, name: pod.Name, labels: convertLabels(pod.Labels), object: bytes.Clone(packed.Bytes()),
+		namespace: pod.Namespace, name: pod.Name, labels: convertLabels(pod.Labels),
+		object: bytes.Clone(packed.Bytes()),
 	}, nil
 }
 
@@ -134,7 +136,9 @@ func (o *Objects) WriteList(w io.Writer, want func(namespace, name, labels strin
 	if err != nil {
 		return fmt.Errorf("encode cache state: %w", err)
 	}
-	if _, err := fmt.Fprintf(w, `{"kind":"PodList","apiVersion":"v1","metadata":{"resourceVersion":%q},"cache":%s,"items":[`, version, head); err != nil {
+	if _, err := fmt.Fprintf(w,
+		`{"kind":"PodList","apiVersion":"v1","metadata":{"resourceVersion":%q},"cache":%s,"items":[`, version,
+		head); err != nil {
 		return err
 	}
 	for i, p := range pods {

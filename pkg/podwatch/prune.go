@@ -8,9 +8,9 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 )
 
-// newPrunedPods is a serializer whose watches omit the parts of pods that the agent does not read: command, arguments and
-// environment of their containers. client-go copies each event three times before it decodes it, so that one pod of 1.5 MB,
-// the most that etcd takes, costs 6 MB of memory.
+// newPrunedPods is a serializer whose watches omit the parts of pods that the agent does not read:
+// command, arguments and environment of their containers. client-go copies each event three times
+// before it decodes it, so that one pod of 1.5 MB, the most that etcd takes, costs 6 MB of memory.
 func newPrunedPods(inner runtime.NegotiatedSerializer) (adaptedStreams, error) {
 	return adaptStreams(inner, func(info runtime.SerializerInfo) (runtime.Framer, error) {
 		framer := info.StreamSerializer.Framer
@@ -21,8 +21,9 @@ func newPrunedPods(inner runtime.NegotiatedSerializer) (adaptedStreams, error) {
 	})
 }
 
-// prunePod is an event of a watch without what the agent does not read of a pod. It returns anything else unchanged. The
-// numbers of the fields are those of generated.proto in apimachinery's meta/v1 and runtime, and in core/v1.
+// prunePod is an event of a watch without what the agent does not read of a pod. It returns
+// anything else unchanged. The numbers of the fields are those of generated.proto in apimachinery's
+// meta/v1 and runtime, and in core/v1.
 func prunePod(event []byte) []byte {
 	pruned, err := rewrite(event, func(field protowire.Number, object []byte) ([]byte, error) {
 		if field != 2 { // WatchEvent.object

@@ -11,8 +11,8 @@ import (
 // lastApplied holds the object as kubectl got it, secrets included.
 const lastApplied = "kubectl.kubernetes.io/last-applied-configuration"
 
-// redacted is a copy of a pod without what people put secrets into although it is no place for them. References to Secrets
-// stay: they are names.
+// redacted is a copy of a pod without what people put secrets into although it is no place for
+// them. References to Secrets stay: they are names.
 func redacted(pod *corev1.Pod) *corev1.Pod {
 	pod = pod.DeepCopy()
 	pod.ManagedFields = nil
@@ -50,7 +50,8 @@ func redacted(pod *corev1.Pod) *corev1.Pod {
 			redactValues(ephemeral.VolumeClaimTemplate.Annotations)
 		}
 	}
-	for _, statuses := range [][]corev1.ContainerStatus{pod.Status.InitContainerStatuses, pod.Status.ContainerStatuses, pod.Status.EphemeralContainerStatuses} {
+	for _, statuses := range [][]corev1.ContainerStatus{pod.Status.InitContainerStatuses, pod.Status.ContainerStatuses,
+		pod.Status.EphemeralContainerStatuses} {
 		for i := range statuses {
 			redactState(&statuses[i].State)
 			redactState(&statuses[i].LastTerminationState)
@@ -112,8 +113,8 @@ func redactHandler(exec *corev1.ExecAction, get *corev1.HTTPGetAction) {
 	}
 }
 
-// redactState takes out what the container itself wrote when it ended (terminationMessagePath), and credentials that the runtime
-// repeats.
+// redactState takes out what the container itself wrote when it ended (terminationMessagePath), and
+// credentials that the runtime repeats.
 func redactState(s *corev1.ContainerState) {
 	if s.Terminated != nil {
 		hide(&s.Terminated.Message)

@@ -11,22 +11,25 @@ import (
 // RestartReason is why the run before a restart ended; the set is closed.
 type RestartReason string
 
-// The reasons. RestartSignal is a run that died of a signal nobody explains: the program crashed, or kubelet killed it, as
-// it does after a failed probe, which the pod object does not tell. RestartUnknown is of runs whose end nobody saw.
+// The reasons. RestartSignal is a run that died of a signal nobody explains: the program crashed,
+// or kubelet killed it, as it does after a failed probe, which the pod object does not tell.
+// RestartUnknown is of runs whose end nobody saw.
 const (
 	RestartCompleted  RestartReason = "completed"
 	RestartError      RestartReason = "error"
 	RestartSignal     RestartReason = "signal"
 	RestartOOMKilled  RestartReason = "oom_killed"
 	RestartStartError RestartReason = "start_error"
-	RestartAll        RestartReason = "restart_all" // kubelet restarted all containers of the pod, by a rule in its spec
-	RestartOther      RestartReason = "other"       // a runtime's own word
-	RestartUnknown    RestartReason = "unknown"
+	// kubelet restarted all containers of the pod, by a rule in its spec
+	RestartAll     RestartReason = "restart_all"
+	RestartOther   RestartReason = "other" // a runtime's own word
+	RestartUnknown RestartReason = "unknown"
 )
 
 // RestartReasons lists every reason.
 func RestartReasons() []RestartReason {
-	return []RestartReason{RestartCompleted, RestartError, RestartSignal, RestartOOMKilled, RestartStartError, RestartAll,
+	return []RestartReason{RestartCompleted, RestartError, RestartSignal, RestartOOMKilled, RestartStartError,
+		RestartAll,
 		RestartOther, RestartUnknown}
 }
 
@@ -35,8 +38,9 @@ func RestartedKinds() []timeline.ContainerKind {
 	return []timeline.ContainerKind{timeline.KindInit, timeline.KindSidecar, timeline.KindMain}
 }
 
-// statedReasons are the words in a terminated state: those of containerd (internal/cri/server, helpers.go), CRI-O and
-// cri-dockerd, and kubelet's own (pkg/kubelet/container, ContainerReasonStatusUnknown; pkg/kubelet, RestartingAllContainers).
+// statedReasons are the words in a terminated state: those of containerd (internal/cri/server,
+// helpers.go), CRI-O and cri-dockerd, and kubelet's own (pkg/kubelet/container,
+// ContainerReasonStatusUnknown; pkg/kubelet, RestartingAllContainers).
 var statedReasons = map[string]RestartReason{
 	"Completed":               RestartCompleted,
 	"Error":                   RestartError,
@@ -84,8 +88,9 @@ type Restart struct {
 	Times    int
 }
 
-// restarts counts how often kubelet started containers again. It keeps the highest count of each container that has been
-// restarted, so a status that goes back and comes again counts once. The goroutine of Run counts, anybody reads.
+// restarts counts how often kubelet started containers again. It keeps the highest count of each
+// container that has been restarted, so a status that goes back and comes again counts once. The
+// goroutine of Run counts, anybody reads.
 type restarts struct {
 	tell func(*corev1.Pod, Restart)
 
@@ -122,7 +127,8 @@ func (r *restarts) observe(pod *corev1.Pod, before bool) {
 	}
 }
 
-func (r *restarts) container(pod *corev1.Pod, status *corev1.ContainerStatus, kind timeline.ContainerKind, before bool) {
+func (r *restarts) container(pod *corev1.Pod, status *corev1.ContainerStatus, kind timeline.ContainerKind,
+	before bool) {
 	uid := string(pod.UID)
 	known := r.highest[uid][status.Name]
 	if status.RestartCount <= known {

@@ -20,7 +20,8 @@ const catchUp = time.Second
 // store is what the reflector keeps up to date: it turns changes into observations, and holds of
 // each pod what the latest observation said. The reflector calls Replace with a list, and Add,
 // Update and Delete with the events of a watch, all from one goroutine: so where a change came from
-// is known, which an informer's handlers are not told. Where it is compared with lists, what they tell comes from another one.
+// is known, which an informer's handlers are not told. Where it is compared with lists, what they
+// tell comes from another one.
 type store struct {
 	ctx  context.Context // of Run, which sets it: the reflector's interface has no place for it
 	pods *Pods

@@ -5,8 +5,8 @@ import (
 	"unicode/utf8"
 )
 
-// Bounds on what is kept of texts that anybody may make as long as an object may be, in bytes. What is longer than the API allows, or
-// than any registry takes, is cut: it is not what it says.
+// Bounds on what is kept of texts that anybody may make as long as an object may be, in bytes. What
+// is longer than the API allows, or than any registry takes, is cut: it is not what it says.
 const (
 	maxContainerName = 63   // a DNS label
 	maxName          = 253  // of an object: a DNS subdomain
@@ -30,7 +30,8 @@ func cut(text string, limit int) string {
 	return text[:limit]
 }
 
-// bounded is text of unknown length, made valid UTF-8 of at most limit bytes; of a longer one nothing else stays in memory.
+// bounded is text of unknown length, made valid UTF-8 of at most limit bytes; of a longer one
+// nothing else stays in memory.
 func bounded(text string, limit int) string {
 	text = strings.ToValidUTF8(text, "\uFFFD")
 	if len(text) > limit {
@@ -42,8 +43,9 @@ func bounded(text string, limit int) string {
 // omitted stands where something was left out of the middle of a text.
 const omitted = "…"
 
-// shorten makes a message valid UTF-8 of at most maxMessage bytes. What is too long loses its middle: it begins with what it is
-// about and ends with why, and in between the runtime repeats the image's reference. What is quoted stays quoted.
+// shorten makes a message valid UTF-8 of at most maxMessage bytes. What is too long loses its
+// middle: it begins with what it is about and ends with why, and in between the runtime repeats the
+// image's reference. What is quoted stays quoted.
 func shorten(message string) string {
 	message = strings.ToValidUTF8(message, "\uFFFD")
 	if len(message) <= maxMessage {

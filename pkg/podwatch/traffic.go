@@ -62,7 +62,9 @@ func (t *Traffic) count(next http.RoundTripper) http.RoundTripper {
 			}
 		})
 		if err == nil {
-			response.Body = countedBody{response.Body, func(n int) { t.add(key, func(c *TrafficCount) { c.Bytes += uint64(n) }) }}
+			response.Body = countedBody{response.Body, func(n int) {
+				t.add(key, func(c *TrafficCount) { c.Bytes += uint64(n) })
+			}}
 		}
 		return response, err
 	})

@@ -33,8 +33,8 @@ type Verification struct {
 	Complete uint64 // comparisons that came to a result
 	Failed   uint64 // to which the API server did not answer
 	Skipped  uint64 // while the watch was not open for long enough to be judged
-	// Differences that were found and repaired: pods that the watch never told of, pods whose end it never told of, and pods
-	// whose change it never told of.
+	// Differences that were found and repaired: pods that the watch never told of, pods whose end
+	// it never told of, and pods whose change it never told of.
 	Missing, Extra, Stale uint64
 	VerifiedAt            time.Time // as of when the latest comparison that came to a result is right; zero for never
 }
@@ -190,7 +190,8 @@ func (s *store) differences(list listing) map[string]bool {
 	return open
 }
 
-// missing says that a list has a pod that the watch has not told of, or whose end it told of since: a second list tells.
+// missing says that a list has a pod that the watch has not told of, or whose end it told of since:
+// a second list tells.
 func (s *store) missing(uid string, list listing) bool {
 	_, listed := list.versions[uid]
 	_, seen := s.seen[uid]

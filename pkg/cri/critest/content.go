@@ -70,7 +70,8 @@ func (r *Runtime) RemoveContainer(id string) {
 func (r *Runtime) PutImage(ref string, size uint64, repoDigests ...string) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.images[ref] = &runtimeapi.Image{Id: "sha256:" + ref, Size: size, RepoTags: []string{ref}, RepoDigests: repoDigests}
+	r.images[ref] = &runtimeapi.Image{Id: "sha256:" + ref, Size: size, RepoTags: []string{ref},
+		RepoDigests: repoDigests}
 }
 
 // StoreSandbox sets the stamps of a sandbox in containerd's sandbox store.

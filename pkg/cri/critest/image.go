@@ -40,13 +40,15 @@ func (r *Runtime) PutLayers(l Layers) Built {
 	var built Built
 	image := ocispec.Image{Author: l.Source, Platform: ocispec.Platform{OS: runtime.GOOS, Architecture: runtime.GOARCH}}
 	image.RootFS.Type = "layers"
-	manifest := ocispec.Manifest{Versioned: specs.Versioned{SchemaVersion: 2}, MediaType: ocispec.MediaTypeImageManifest}
+	manifest := ocispec.Manifest{Versioned: specs.Versioned{SchemaVersion: 2},
+		MediaType: ocispec.MediaTypeImageManifest}
 	labels := l.sourceLabels()
 	for i, name := range l.Names {
 		layer := LayerDigest(name)
 		built.Layers = append(built.Layers, layer)
 		image.RootFS.DiffIDs = append(image.RootFS.DiffIDs, digest.FromString("diff "+name))
-		manifest.Layers = append(manifest.Layers, ocispec.Descriptor{MediaType: ocispec.MediaTypeImageLayerGzip, Digest: digest.Digest(layer), Size: l.Size})
+		manifest.Layers = append(manifest.Layers,
+			ocispec.Descriptor{MediaType: ocispec.MediaTypeImageLayerGzip, Digest: digest.Digest(layer), Size: l.Size})
 		if !l.Discard {
 			labels[fmt.Sprintf("containerd.io/gc.ref.content.l.%d", i)] = layer
 		}
@@ -55,16 +57,20 @@ func (r *Runtime) PutLayers(l Layers) Built {
 		built.ChainIDs = append(built.ChainIDs, id.String())
 	}
 	config := encode(image)
-	built.Config, built.ConfigSize = r.PutBlob(Blob{Data: config, Labels: l.sourceLabels(), CreatedAt: l.At, UpdatedAt: l.At}), int64(len(config))
+	built.Config, built.ConfigSize = r.PutBlob(Blob{Data: config, Labels: l.sourceLabels(), CreatedAt: l.At,
+		UpdatedAt: l.At}), int64(len(config))
 	labels["containerd.io/gc.ref.content.config"] = built.Config
-	manifest.Config = ocispec.Descriptor{MediaType: ocispec.MediaTypeImageConfig, Digest: digest.Digest(built.Config), Size: built.ConfigSize}
+	manifest.Config = ocispec.Descriptor{MediaType: ocispec.MediaTypeImageConfig, Digest: digest.Digest(built.Config),
+		Size: built.ConfigSize}
 	data := encode(manifest)
 	built.Manifest = r.PutBlob(Blob{Data: data, Labels: labels, CreatedAt: l.At, UpdatedAt: l.At})
 	built.Target = built.Manifest
 	if l.Indexed {
 		index := ocispec.Index{Versioned: specs.Versioned{SchemaVersion: 2}, MediaType: ocispec.MediaTypeImageIndex}
-		here := ocispec.Descriptor{MediaType: ocispec.MediaTypeImageManifest, Digest: digest.Digest(built.Manifest), Size: int64(len(data)), Platform: &image.Platform}
-		other := ocispec.Descriptor{MediaType: ocispec.MediaTypeImageManifest, Digest: digest.FromString("other"), Size: 1, Platform: &ocispec.Platform{OS: "plan9", Architecture: "mips"}}
+		here := ocispec.Descriptor{MediaType: ocispec.MediaTypeImageManifest, Digest: digest.Digest(built.Manifest),
+			Size: int64(len(data)), Platform: &image.Platform}
+		other := ocispec.Descriptor{MediaType: ocispec.MediaTypeImageManifest, Digest: digest.FromString("other"),
+			Size: 1, Platform: &ocispec.Platform{OS: "plan9", Architecture: "mips"}}
 		index.Manifests = []ocispec.Descriptor{other, here}
 		built.Target = r.PutBlob(Blob{Data: encode(index), Labels: l.sourceLabels(), CreatedAt: l.At, UpdatedAt: l.At})
 	}

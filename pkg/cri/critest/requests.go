@@ -38,8 +38,10 @@ func Requests() map[string]proto.Message {
 		"/containerd.services.content.v1.Content/Info":         &contentapi.InfoRequest{Digest: RequestedBlob},
 		"/containerd.services.content.v1.Content/ListStatuses": &contentapi.ListStatusesRequest{},
 		"/containerd.services.content.v1.Content/List": &contentapi.ListContentRequest{
-			Filters: []string{`labels."containerd.io/gc.ref.content.config"`, `labels."containerd.io/gc.ref.content.l.0"`}},
-		"/containerd.services.content.v1.Content/Read": &contentapi.ReadContentRequest{Digest: RequestedBlob, Size: size},
+			Filters: []string{`labels."containerd.io/gc.ref.content.config"`,
+				`labels."containerd.io/gc.ref.content.l.0"`}},
+		"/containerd.services.content.v1.Content/Read": &contentapi.ReadContentRequest{Digest: RequestedBlob,
+			Size: size},
 		"/containerd.services.snapshots.v1.Snapshots/Stat": &snapshotsapi.StatSnapshotRequest{
 			Snapshotter: "overlayfs", Key: "layer"},
 	}

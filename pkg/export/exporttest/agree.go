@@ -49,7 +49,8 @@ func Agree(t testing.TB, tl timeline.Timeline, lines [][]byte, now time.Time) {
 			t.Fatalf("%s%v", line, err)
 		}
 		m := r.Metrics
-		if !r.Time.Equal(now) || m.Partial != tl.Partial || m.Namespace != tl.Namespace || m.PodName != tl.Name || m.Node != tl.Node {
+		if !r.Time.Equal(now) || m.Partial != tl.Partial || m.Namespace != tl.Namespace || m.PodName != tl.Name ||
+			m.Node != tl.Node {
 			t.Errorf("%s is not of %s/%s at %s", line, tl.Namespace, tl.Name, now)
 		}
 		switch {
@@ -85,7 +86,8 @@ func (a *agreement) checkPod() {
 	a.length("scheduled to initialized", p.ScheduledToInitialized, p.ScheduledAt, p.InitializedAt)
 	a.length("creation to ready", p.CreationToReady, p.CreatedAt, p.ReadyAt)
 	a.length("initialized to ready", p.InitializedToReady, p.InitializedAt, p.ReadyAt)
-	if a.told.State == timeline.StateReady && (p.CreationToReady == nil || p.CreationToReady.Duration() != a.told.Total) &&
+	if a.told.State == timeline.StateReady &&
+		(p.CreationToReady == nil || p.CreationToReady.Duration() != a.told.Total) &&
 		len(a.told.Conflicts) == 0 {
 		a.Errorf("ready after %v, in all %s", p.CreationToReady, a.told.Total)
 	}
@@ -112,7 +114,8 @@ func (a *agreement) checkContainers() {
 			a.Errorf("container %d is %s", i, m.ContainerName)
 		}
 		a.within("running", c.RunningAt, m.ContainerName, timeline.MarkRunning)
-		a.within("started", c.StartedAt, m.ContainerName, timeline.MarkRunning, timeline.MarkPostStarted, timeline.MarkStarted)
+		a.within("started", c.StartedAt, m.ContainerName, timeline.MarkRunning, timeline.MarkPostStarted,
+			timeline.MarkStarted)
 		ready := timeline.MarkContainerReady
 		if kind == timeline.KindInit {
 			ready = timeline.MarkFinished
@@ -128,7 +131,8 @@ func (a *agreement) checkContainers() {
 				a.Errorf("%s has a container before it", m.ContainerName)
 			}
 			continue
-		case i == 0 && c.PreviousToRunning != nil, c.InitializedToRunning != nil, !c.StartedAt.IsZero(), c.RunningToStarted != nil, c.StartedToReady != nil:
+		case i == 0 && c.PreviousToRunning != nil, c.InitializedToRunning != nil, !c.StartedAt.IsZero(),
+			c.RunningToStarted != nil, c.StartedToReady != nil:
 			a.Errorf("%s is an init container", m.ContainerName)
 		case i > 0:
 			a.length("previous to running", c.PreviousToRunning, before, c.RunningAt)
@@ -165,7 +169,8 @@ func (a *agreement) checkPull(m export.TransitionMetrics) {
 	if !p.FinishedAt.IsZero() && !p.FinishedAt.Equal(last.FinishedAt) {
 		a.Errorf("pulled at %s, the timeline says %s", p.FinishedAt, last.FinishedAt)
 	}
-	if last.QueueTimed && len(attempts) == 1 && (p.Duration == nil || p.Duration.Duration() != last.Queue+last.Pull) && !p.FinishedAt.IsZero() {
+	if last.QueueTimed && len(attempts) == 1 && (p.Duration == nil || p.Duration.Duration() != last.Queue+last.Pull) &&
+		!p.FinishedAt.IsZero() {
 		a.Errorf("pulled for %v, the timeline says %s and %s", p.Duration, last.Queue, last.Pull)
 	}
 }

@@ -12,7 +12,8 @@ func (a *agreement) within(what string, at export.Instant, container string, mar
 	}
 	for _, e := range a.told.Marks {
 		for _, mark := range marks {
-			if e.Mark == mark && e.Container == container && !at.Before(e.Earliest) && (e.Latest.IsZero() || !at.After(e.Latest)) {
+			if e.Mark == mark && e.Container == container && !at.Before(e.Earliest) &&
+				(e.Latest.IsZero() || !at.After(e.Latest)) {
 				return
 			}
 		}

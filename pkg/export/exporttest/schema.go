@@ -1,5 +1,5 @@
-// Package exporttest checks what leaves the agent: records against their JSON schemas, and transition records against the
-// timelines that they were made from.
+// Package exporttest checks what leaves the agent: records against their JSON schemas, and
+// transition records against the timelines that they were made from.
 package exporttest
 
 import (

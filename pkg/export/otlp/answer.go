@@ -16,9 +16,10 @@ import (
 	"github.com/podlapse/podlapse/internal/backoff"
 )
 
-// send tries to send within the timeout, and again if nobody listened or the connection broke: the exporters try again by
-// themselves only what a collector answered that it could not take now. What arrives twice is the same: spans have the IDs
-// of the start-up, metrics count from the start of the agent.
+// send tries to send within the timeout, and again if nobody listened or the connection broke: the
+// exporters try again by themselves only what a collector answered that it could not take now. What
+// arrives twice is the same: spans have the IDs of the start-up, metrics count from the start of
+// the agent.
 func send(ctx context.Context, timeout time.Duration, try func(context.Context) error) error {
 	ctx, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
@@ -33,7 +34,8 @@ func send(ctx context.Context, timeout time.Duration, try func(context.Context) 
 // unanswered says that there was no collector, or that it went away before it answered.
 func unanswered(err error) bool {
 	var network *net.OpError
-	return errors.As(err, &network) && network.Op == "dial" || errors.Is(err, syscall.ECONNRESET) || errors.Is(err, syscall.EPIPE) ||
+	return errors.As(err, &network) && network.Op == "dial" || errors.Is(err, syscall.ECONNRESET) ||
+		errors.Is(err, syscall.EPIPE) ||
 		errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF)
 }
 
@@ -43,7 +45,8 @@ const (
 	refusedHTTP    = "failed to send to "
 )
 
-// refused says that a collector answered that it takes none of it, or not all, now or later, so that nobody need try again.
+// refused says that a collector answered that it takes none of it, or not all, now or later, so
+// that nobody need try again.
 func refused(err error) bool {
 	if s, ok := status.FromError(err); ok { // opentelemetry.io/docs/specs/otlp/#failures
 		switch s.Code() {
@@ -59,8 +62,9 @@ func refused(err error) bool {
 	})
 }
 
-// warningOf is the words with which a collector took all of what it got: a partial success that rejects nothing, and no other error.
-// Words can hold anything, so the count is read where it stands, at the end.
+// warningOf is the words with which a collector took all of what it got: a partial success that
+// rejects nothing, and no other error. Words can hold anything, so the count is read where it
+// stands, at the end.
 func warningOf(err error) (words string, ok bool) {
 	leaf := err
 	for leaf != nil {
@@ -103,7 +107,8 @@ func anyOf(err error, such func(error) bool) bool {
 	return false
 }
 
-// answers follows what a collector answers, and makes of it what the health board says. A warning is logged when it changes.
+// answers follows what a collector answers, and makes of it what the health board says. A warning
+// is logged when it changes.
 type answers struct {
 	endpoint string
 	logger   *zap.Logger
@@ -117,7 +122,8 @@ func (a *answers) read(err error) (taken bool, detail string) {
 		return false, err.Error()
 	}
 	if warned && warning != a.warning {
-		a.logger.Warn("the collector accepts the data with a warning", zap.String("endpoint", a.endpoint), zap.String("warning", warning))
+		a.logger.Warn("the collector accepts the data with a warning", zap.String("endpoint", a.endpoint),
+			zap.String("warning", warning))
 	}
 	a.warning = warning
 	if warned {

@@ -99,7 +99,8 @@ func containerOf(name string) attribute.KeyValue {
 func imageOf(ref string) []attribute.KeyValue {
 	name, _, _ := strings.Cut(ref, "@")
 	if i := strings.LastIndexByte(name, ':'); i > strings.LastIndexByte(name, '/') {
-		return []attribute.KeyValue{text(string(semconv.ContainerImageNameKey), name[:i]), semconv.ContainerImageTags(valid(name[i+1:]))}
+		return []attribute.KeyValue{text(string(semconv.ContainerImageNameKey), name[:i]),
+			semconv.ContainerImageTags(valid(name[i+1:]))}
 	}
 	return known(text(string(semconv.ContainerImageNameKey), name))
 }

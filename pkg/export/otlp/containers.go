@@ -19,8 +19,9 @@ type containerLife struct {
 	finishedOfRuns int       // number of the latest run that ended, from 0
 }
 
-// containersOf is a span for each container that came to be: from its creation until it was ready; for one that ends
-// instead, as init containers do, to the end of its latest run; and to the end of the start-up for one that did neither.
+// containersOf is a span for each container that came to be: from its creation until it was ready;
+// for one that ends instead, as init containers do, to the end of its latest run; and to the end of
+// the start-up for one that did neither.
 func containersOf(t timeline.Timeline) []span {
 	var spans []span
 	for _, c := range livesOf(t.Marks) {

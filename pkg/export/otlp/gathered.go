@@ -5,8 +5,9 @@ import (
 	dto "github.com/prometheus/client_model/go"
 )
 
-// gathered is a gatherer for the bridge, which for an error sends nothing and tells of it only to a handler that all of the process
-// shares: what could be gathered goes on, and the error is kept. It is not safe for concurrent use.
+// gathered is a gatherer for the bridge, which for an error sends nothing and tells of it only to a
+// handler that all of the process shares: what could be gathered goes on, and the error is kept. It
+// is not safe for concurrent use.
 type gathered struct {
 	from        prometheus.Gatherer
 	exponential bool  // native histograms rather than classic buckets, of histograms that have both
@@ -22,7 +23,8 @@ func (g *gathered) Gather() ([]*dto.MetricFamily, error) {
 			for _, m := range family.GetMetric() {
 				if h := m.GetHistogram(); len(h.GetBucket()) > 0 {
 					m.Histogram = &dto.Histogram{
-						SampleCount: h.SampleCount, SampleSum: h.SampleSum, Bucket: h.GetBucket(), CreatedTimestamp: h.GetCreatedTimestamp(),
+						SampleCount: h.SampleCount, SampleSum: h.SampleSum, Bucket: h.GetBucket(),
+						CreatedTimestamp: h.GetCreatedTimestamp(),
 					}
 				}
 			}

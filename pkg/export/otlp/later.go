@@ -19,8 +19,8 @@ func laterOf(t timeline.Timeline) []span {
 	return []span{eventOf(t, *t.Later.Event)}
 }
 
-// runOf is a run of a container, from when kubelet says that it began until it ended. One that began a while before has the
-// start-up's root begin in the midst of it.
+// runOf is a run of a container, from when kubelet says that it began until it ended. One that
+// began a while before has the start-up's root begin in the midst of it.
 func runOf(t timeline.Timeline, run timeline.EndedRun) span {
 	attributes := append(podOf(t),
 		attribute.String(keyKind, kindRun),
@@ -48,7 +48,8 @@ func runOf(t timeline.Timeline, run timeline.EndedRun) span {
 // eventOf is one of kubelet's Events: a span without a length, since spans that were sent take no more events.
 func eventOf(t timeline.Timeline, said timeline.Said) span {
 	return span{
-		key:  strings.Join([]string{kindEvent, said.Container, said.Reason, strconv.FormatInt(said.At.UnixNano(), 10)}, "/"),
+		key: strings.Join([]string{kindEvent, said.Container, said.Reason,
+			strconv.FormatInt(said.At.UnixNano(), 10)}, "/"),
 		name: valid("event " + said.Reason), start: said.At, end: said.At,
 		attributes: known(append(podOf(t), attribute.String(keyKind, kindEvent), containerOf(said.Container),
 			text(keyReason, said.Reason), text(keyMessage, said.Message))...),

@@ -42,8 +42,8 @@ type Metrics struct {
 	answers  answers
 }
 
-// NewMetrics makes a sink that connects to nobody until the first interval is over. It panics when the registerer has its metric
-// already.
+// NewMetrics makes a sink that connects to nobody until the first interval is over. It panics when
+// the registerer has its metric already.
 func NewMetrics(ctx context.Context, config MetricsConfig) (*Metrics, error) {
 	who, err := newResource(ctx, config.Node, config.Version)
 	if err != nil {

@@ -41,9 +41,10 @@ func ownerOf(t timeline.Timeline) []attribute.KeyValue {
 	return attributes
 }
 
-// rolloutOf is what the pods of one version of an owner have in common: a trace that nobody sends, whose ID is in a
-// link of each of theirs. It is invalid for a bare pod, and for a static one, whose mirror its node owns: those of a node are no rollout
-// (kubelet: pod/mirror_client.go, CreateMirrorPod).
+// rolloutOf is what the pods of one version of an owner have in common: a trace that nobody sends,
+// whose ID is in a link of each of theirs. It is invalid for a bare pod, and for a static one,
+// whose mirror its node owns: those of a node are no rollout (kubelet: pod/mirror_client.go,
+// CreateMirrorPod).
 func rolloutOf(t timeline.Timeline) trace.SpanContext {
 	if t.Owner.Kind == "" || t.Owner.Kind == "Node" {
 		return trace.SpanContext{}
@@ -56,10 +57,12 @@ func rolloutOf(t timeline.Timeline) trace.SpanContext {
 	return trace.NewSpanContext(trace.SpanContextConfig{TraceID: of, SpanID: spanID(of, "", rootKey), Remote: true})
 }
 
-// rolloutSpanOf is the span that the traces of a rollout's pods are under, with --rollout-traces: as long as the start-up of the first
-// pod that this agent saw. Those of other nodes tell of it too, under the same ID.
+// rolloutSpanOf is the span that the traces of a rollout's pods are under, with --rollout-traces:
+// as long as the start-up of the first pod that this agent saw. Those of other nodes tell of it
+// too, under the same ID.
 func rolloutSpanOf(t timeline.Timeline) span {
-	attributes := append(ownerOf(t), attribute.String(keyKind, kindRollout), text(string(semconv.K8SNamespaceNameKey), t.Namespace))
+	attributes := append(ownerOf(t), attribute.String(keyKind, kindRollout),
+		text(string(semconv.K8SNamespaceNameKey), t.Namespace))
 	return span{
 		key: rootKey, name: valid("rollout " + t.Namespace + "/" + t.Owner.Kind + "/" + t.Owner.Name),
 		start: t.CreatedAt, end: t.SettledAt, attributes: known(attributes...),

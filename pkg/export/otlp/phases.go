@@ -33,10 +33,12 @@ func layOut(t timeline.Timeline, phases []timeline.Span, under string) []span {
 		}
 		if p.Pressure != nil {
 			attributes = append(attributes, attribute.Float64(keyCPUPressure, p.Pressure.CPU),
-				attribute.Float64(keyIOPressure, p.Pressure.IO), attribute.Float64(keyMemoryPressure, p.Pressure.Memory))
+				attribute.Float64(keyIOPressure, p.Pressure.IO),
+				attribute.Float64(keyMemoryPressure, p.Pressure.Memory))
 		}
 		spans = append(spans, span{
-			key:    under + strings.Join([]string{kindPhase, string(p.Phase), p.Container, strconv.Itoa(p.Attempt)}, "/"),
+			key: under + strings.Join([]string{kindPhase, string(p.Phase), p.Container,
+				strconv.Itoa(p.Attempt)}, "/"),
 			parent: under,
 			name:   valid(string(p.Phase)), start: p.StartAt, end: p.EndAt, attributes: known(attributes...),
 		})

@@ -50,7 +50,8 @@ func newTracer(of *resource.Resource, version string, ofRollouts bool) *tracer {
 	provider := sdktrace.NewTracerProvider(
 		sdktrace.WithResource(of), sdktrace.WithIDGenerator(generator{}), sdktrace.WithSpanProcessor(&spans))
 	made := &tracer{
-		Tracer: provider.Tracer(scopeName, trace.WithInstrumentationVersion(version), trace.WithSchemaURL(semconv.SchemaURL)), ended: &spans,
+		Tracer: provider.Tracer(scopeName, trace.WithInstrumentationVersion(version),
+			trace.WithSchemaURL(semconv.SchemaURL)), ended: &spans,
 	}
 	if ofRollouts {
 		made.rollouts = &rollouts{}
@@ -58,8 +59,8 @@ func newTracer(of *resource.Resource, version string, ofRollouts bool) *tracer {
 	return made
 }
 
-// above is what the root of a pod's trace is under: the trace that its annotation names, else, if that is asked for, its rollout, of
-// which it also returns the span; of others nothing.
+// above is what the root of a pod's trace is under: the trace that its annotation names, else, if
+// that is asked for, its rollout, of which it also returns the span; of others nothing.
 func (t *tracer) above(of timeline.Timeline) (context.Context, trace.Span) {
 	ctx := withParent(context.Background(), of)
 	rollout := rolloutOf(of)
@@ -71,8 +72,9 @@ func (t *tracer) above(of timeline.Timeline) (context.Context, trace.Span) {
 		trace.WithTimestamp(s.start), trace.WithAttributes(s.attributes...))
 }
 
-// NewTraceOf makes a function that says the ID, in hexadecimal, of the trace that a start-up is told in; it says nothing of one
-// that the sampler of the OTEL_* variables leaves out. The function is not safe for concurrent use.
+// NewTraceOf makes a function that says the ID, in hexadecimal, of the trace that a start-up is
+// told in; it says nothing of one that the sampler of the OTEL_* variables leaves out. The function
+// is not safe for concurrent use.
 func NewTraceOf(ofRollouts bool) func(timeline.Timeline) string {
 	t := newTracer(resource.Empty(), "", ofRollouts)
 	return func(of timeline.Timeline) string {
@@ -87,8 +89,8 @@ func NewTraceOf(ofRollouts bool) func(timeline.Timeline) string {
 
 func ownTrace(t timeline.Timeline) trace.TraceID { return traceID("podlapse trace " + t.ID()) }
 
-// spans makes the trace of a start-up, its root first, or what comes later adds to it, and says about how long it is in a
-// request; empty when the sampler leaves it out.
+// spans makes the trace of a start-up, its root first, or what comes later adds to it, and says
+// about how long it is in a request; empty when the sampler leaves it out.
 func (t *tracer) spans(of timeline.Timeline) (spans []sdktrace.ReadOnlySpan, bytes int) {
 	own := ownTrace(of)
 	under := map[string]context.Context{}

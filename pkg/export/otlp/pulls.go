@@ -101,7 +101,8 @@ func partsOf(t timeline.Timeline, p timeline.Pull, pull string) []span {
 		if l.DownloadedAt.After(end) {
 			end = l.DownloadedAt
 		}
-		layer := add(kindLayer, kindLayer+"/"+l.Digest, p.StartedAt, end, text(keyDigest, l.Digest), attribute.Int64(keySize, l.SizeBytes))
+		layer := add(kindLayer, kindLayer+"/"+l.Digest, p.StartedAt, end, text(keyDigest, l.Digest),
+			attribute.Int64(keySize, l.SizeBytes))
 		if layer != nil && !l.DownloadedAt.IsZero() {
 			layer.events = []event{{name: "downloaded", at: l.DownloadedAt}}
 		}

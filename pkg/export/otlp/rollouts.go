@@ -10,8 +10,8 @@ import (
 // maxRollouts is how many rollouts are remembered as told; a node runs pods of a few hundred at most.
 const maxRollouts = 1024
 
-// rollouts remembers of which rollouts the span was told, so that it is told once. The oldest leave first. Not safe for concurrent
-// use.
+// rollouts remembers of which rollouts the span was told, so that it is told once. The oldest leave
+// first. Not safe for concurrent use.
 type rollouts struct {
 	told  map[trace.TraceID]bool
 	order []trace.TraceID
@@ -34,7 +34,8 @@ func (r *rollouts) first(id trace.TraceID) bool {
 	return true
 }
 
-// lost forgets the rollouts whose span is among those that the collector did not take: the next start-up brings it again.
+// lost forgets the rollouts whose span is among those that the collector did not take: the next
+// start-up brings it again.
 func (r *rollouts) lost(spans []sdktrace.ReadOnlySpan) {
 	if r == nil {
 		return

@@ -43,7 +43,8 @@ func failureOf(t timeline.Timeline) (kind, why string) {
 	case timeline.StateFailed:
 		kind, why = cmp.Or(t.Reason, "failed"), cmp.Or(t.Reason, "the pod failed")
 	case timeline.StateGivenUp:
-		kind, why = cmp.Or(t.Reason, "given_up"), cmp.Or(t.Reason, "still not ready an hour after the agent first saw it")
+		kind, why = cmp.Or(t.Reason, "given_up"),
+			cmp.Or(t.Reason, "still not ready an hour after the agent first saw it")
 	default:
 		return "", ""
 	}

@@ -73,7 +73,8 @@ func FromEnvironment(getenv func(string) string) (Settings, error) {
 		}
 		settings.Exponential = e.value(histogramAggregation) == exponentialHistogram
 		settings.Interval = e.duration(defaultInterval, "OTEL_METRIC_EXPORT_INTERVAL")
-		settings.Metrics.Timeout = min(settings.Metrics.Timeout, e.duration(settings.Metrics.Timeout, "OTEL_METRIC_EXPORT_TIMEOUT"))
+		settings.Metrics.Timeout = min(settings.Metrics.Timeout,
+			e.duration(settings.Metrics.Timeout, "OTEL_METRIC_EXPORT_TIMEOUT"))
 	}
 	if len(e.problems) > 0 {
 		return Settings{}, errors.Join(e.problems...)
@@ -151,6 +152,7 @@ func (e *environment) signal(name string, exporters ...string) Signal {
 	}
 	timeout, _ := e.of(name, "TIMEOUT")
 	return Signal{
-		On: true, Endpoint: endpoint, Protocol: cmp.Or(protocol, protocolHTTP), Timeout: e.duration(defaultTimeout, timeout),
+		On: true, Endpoint: endpoint, Protocol: cmp.Or(protocol, protocolHTTP),
+		Timeout: e.duration(defaultTimeout, timeout),
 	}
 }

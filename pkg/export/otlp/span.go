@@ -9,9 +9,9 @@ import (
 	"github.com/podlapse/podlapse/pkg/timeline"
 )
 
-// maxSpans bounds the trace of one start-up. One of ten containers has a hundred spans; more than this are the attempts
-// of a crash loop, of which the first are kept. maxTrace bounds them in bytes: not even an odd start-up makes a request that
-// no collector takes.
+// maxSpans bounds the trace of one start-up. One of ten containers has a hundred spans; more than
+// this are the attempts of a crash loop, of which the first are kept. maxTrace bounds them in
+// bytes: not even an odd start-up makes a request that no collector takes.
 const (
 	maxSpans = 1000
 	maxTrace = 1 << 20

@@ -10,8 +10,9 @@ import (
 )
 
 const (
-	// maxText is how many bytes of a text leave the agent. The longest image reference that a registry takes is half as long: names
-	// have 255 bytes at most, tags 128 and digests 71 (distribution/reference).
+	// maxText is how many bytes of a text leave the agent. The longest image reference that a
+	// registry takes is half as long: names have 255 bytes at most, tags 128 and digests 71
+	// (distribution/reference).
 	maxText = 1024
 	// maxTexts is how many texts of a list leave the agent.
 	maxTexts = 128
@@ -19,8 +20,8 @@ const (
 	cutMark = "…"
 )
 
-// valid is a text that a collector takes: in valid UTF-8, since it refuses all that comes with one that is not, and no longer
-// than maxText, with a mark where it was cut.
+// valid is a text that a collector takes: in valid UTF-8, since it refuses all that comes with one
+// that is not, and no longer than maxText, with a mark where it was cut.
 func valid(text string) string {
 	if len(text) > 4*maxText { // more than is needed, whatever is replaced
 		text = text[:4*maxText] + cutMark

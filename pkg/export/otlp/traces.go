@@ -15,12 +15,13 @@ import (
 )
 
 const (
-	// tracesQueue is how many settled start-ups wait for a slow collector: as many as the state holds in flight, so that none
-	// of those that an agent was killed in the midst of is dropped because all of them end at once. They take 1 MiB while the pods
-	// are there, whose timelines reconcile has as well, and some 5 MiB if all of them are gone.
+	// tracesQueue is how many settled start-ups wait for a slow collector: as many as the state
+	// holds in flight, so that none of those that an agent was killed in the midst of is dropped
+	// because all of them end at once. They take 1 MiB while the pods are there, whose timelines
+	// reconcile has as well, and some 5 MiB if all of them are gone.
 	tracesQueue = 1024
-	// batchStartups, batchSpans and batchBytes are when a request is full: collectors take 4 MiB at once by default, and a span
-	// is about 500 bytes.
+	// batchStartups, batchSpans and batchBytes are when a request is full: collectors take 4 MiB at
+	// once by default, and a span is about 500 bytes.
 	batchStartups = 32
 	batchSpans    = 1024
 	batchBytes    = 2 << 20
@@ -39,11 +40,13 @@ type TracesConfig struct {
 	Registerer prometheus.Registerer // gets podlapse_sink_*{sink="otlp"}
 	Report     health.Report
 	Logger     *zap.Logger
-	// Done is told of each start-up, not of what came after one, whose trace the collector took or refused for good, or the sampler left out, or that was
-	// dropped although the agent goes on. What is lost once the agent was told to stop is not done: the next one may send it. It
-	// must not block, and is called from Offer and Run.
+	// Done is told of each start-up, not of what came after one, whose trace the collector took or
+	// refused for good, or the sampler left out, or that was dropped although the agent goes on.
+	// What is lost once the agent was told to stop is not done: the next one may send it. It must
+	// not block, and is called from Offer and Run.
 	Done func(timeline.Timeline)
-	// Stopping says that the agent was told to stop, of which Run hears later than who offers. It may be called from any goroutine.
+	// Stopping says that the agent was told to stop, of which Run hears later than who offers. It
+	// may be called from any goroutine.
 	Stopping func() bool
 }
 
@@ -94,16 +97,16 @@ func newTraces(config TracesConfig, tracer *tracer, exporter sdktrace.SpanExport
 	}
 }
 
-// Offer queues a start-up, or what came after one (Timeline.StartUp), or counts it as dropped when 1024 wait. It never blocks
-// and may be called from any goroutine.
+// Offer queues a start-up, or what came after one (Timeline.StartUp), or counts it as dropped when
+// 1024 wait. It never blocks and may be called from any goroutine.
 func (s *Traces) Offer(t timeline.Timeline) {
 	if err := s.queue.Offer(t); errors.Is(err, sink.ErrFull) && !s.config.Stopping() && t.StartUp() {
 		s.config.Done(t)
 	}
 }
 
-// Run sends until ctx is done, and then, for less than a second, what still waits. A collector that is gone is no error:
-// the health board tells of it. Run may be called once.
+// Run sends until ctx is done, and then, for less than a second, what still waits. A collector that
+// is gone is no error: the health board tells of it. Run may be called once.
 func (s *Traces) Run(ctx context.Context) error {
 	s.config.Report(true, "nothing sent yet to "+s.config.Signal.Endpoint)
 	s.run = ctx
@@ -145,7 +148,9 @@ func (s *Traces) send() {
 	}
 	var err error
 	if len(spans) > 0 { // else the sampler left all of them out
-		err = send(s.limit, s.config.Signal.Timeout, func(ctx context.Context) error { return s.exporter.ExportSpans(ctx, spans) })
+		err = send(s.limit, s.config.Signal.Timeout, func(ctx context.Context) error {
+			return s.exporter.ExportSpans(ctx, spans)
+		})
 	}
 	taken, detail := s.answers.read(err)
 	s.config.Report(taken, detail)

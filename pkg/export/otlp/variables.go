@@ -135,7 +135,8 @@ func isHeaders(value string) error {
 // of the request what is not so (net/http, reqWriteExcludeHeader; RFC 9110, 7.6.1; grpc-go, isReservedHeader).
 func isTransports(header string) bool {
 	switch name := strings.ToLower(header); name {
-	case "host", "content-type", "content-encoding", "content-length", "transfer-encoding", "trailer", "te", "connection", "keep-alive",
+	case "host", "content-type", "content-encoding", "content-length", "transfer-encoding", "trailer", "te",
+		"connection", "keep-alive",
 		"proxy-connection", "upgrade":
 		return true
 	default:
@@ -149,7 +150,8 @@ func isMetadata(value string) error {
 	return isList(value,
 		func(name string) bool {
 			return !strings.EqualFold(name, "user-agent") && !strings.ContainsFunc(name, func(r rune) bool {
-				return !('a' <= r && r <= 'z' || 'A' <= r && r <= 'Z' || '0' <= r && r <= '9' || r == '_' || r == '-' || r == '.')
+				return !('a' <= r && r <= 'z' || 'A' <= r && r <= 'Z' || '0' <= r && r <= '9' || r == '_' || r == '-' ||
+					r == '.')
 			})
 		},
 		func(value string) bool {
@@ -158,7 +160,8 @@ func isMetadata(value string) error {
 }
 
 func isAttributes(value string) error {
-	return isList(value, func(name string) bool { return utf8.ValidString(name) && !strings.ContainsAny(name, " \t") }, utf8.ValidString)
+	return isList(value, func(name string) bool { return utf8.ValidString(name) && !strings.ContainsAny(name, " \t") },
+		utf8.ValidString)
 }
 
 func isText(value string) error {
@@ -209,8 +212,9 @@ func oneOf(words ...string) func(string) error {
 	}
 }
 
-// checkClientKey notes what is wrong with a client's certificate and its key. The exporters take both from variables of the same
-// prefix, the signal's before the common ones, and leave out half a pair in silence (SDK, internal/envconfig, WithClientCert).
+// checkClientKey notes what is wrong with a client's certificate and its key. The exporters take
+// both from variables of the same prefix, the signal's before the common ones, and leave out half a
+// pair in silence (SDK, internal/envconfig, WithClientCert).
 func (e *environment) checkClientKey(signal string) {
 	for _, prefix := range []string{"OTEL_EXPORTER_OTLP_" + signal + "_", "OTEL_EXPORTER_OTLP_"} {
 		certificateName, keyName := prefix+"CLIENT_CERTIFICATE", prefix+"CLIENT_KEY"

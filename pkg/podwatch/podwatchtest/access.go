@@ -67,12 +67,14 @@ func (s *Server) refusedTo(r *http.Request, a Attempt) string {
 		on := a
 		on.Verb, on.Selector = "impersonate-on:associated-node:"+a.Verb, ""
 		attempts = []Attempt{
-			{User: Agent, Verb: "impersonate:associated-node", Group: "authentication.k8s.io", Resource: "nodes"}, on, asNode,
+			{User: Agent, Verb: "impersonate:associated-node", Group: "authentication.k8s.io", Resource: "nodes"},
+			on, asNode,
 		}
 	}
 	for _, a := range attempts {
 		if !s.allowed(a) {
-			return a.Resource + " is forbidden: User \"" + a.User + "\" cannot " + a.Verb + " resource \"" + a.Resource + "\""
+			return a.Resource + " is forbidden: User \"" + a.User + "\" cannot " + a.Verb + " resource \"" +
+				a.Resource + "\""
 		}
 	}
 	return ""
@@ -92,12 +94,14 @@ func (s *Server) review(w http.ResponseWriter, r *http.Request) {
 	case "/apis/authorization.k8s.io/v1/subjectaccessreviews":
 		answer(s, w, r, func(review *authorizationv1.SubjectAccessReview) {
 			a := review.Spec.NonResourceAttributes
-			review.Status.Allowed = a != nil && whole(review.Spec) && (discovery(a.Path) || s.allowed(Attempt{User: review.Spec.User, Verb: a.Verb, Path: a.Path}))
+			review.Status.Allowed = a != nil && whole(review.Spec) &&
+				(discovery(a.Path) || s.allowed(Attempt{User: review.Spec.User, Verb: a.Verb, Path: a.Path}))
 		})
 	case "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews":
 		answer(s, w, r, func(review *authorizationv1.SelfSubjectAccessReview) {
 			a := review.Spec.ResourceAttributes
-			review.Status.Allowed = a != nil && s.allowed(Attempt{User: Agent, Verb: a.Verb, Group: a.Group, Resource: a.Resource})
+			review.Status.Allowed = a != nil &&
+				s.allowed(Attempt{User: Agent, Verb: a.Verb, Group: a.Group, Resource: a.Resource})
 		})
 	default:
 		writeStatus(w, failure(http.StatusNotFound, metav1.StatusReasonNotFound, "no such resource"))

@@ -23,8 +23,8 @@ func (s *Server) Applies() []Applied {
 	return append([]Applied(nil), s.applies...)
 }
 
-// BeforeApply calls a function at every request to apply, before it is looked at; nil ends that. The function may change
-// what the server holds, as others do in between.
+// BeforeApply calls a function at every request to apply, before it is looked at; nil ends that.
+// The function may change what the server holds, as others do in between.
 func (s *Server) BeforeApply(interfere func()) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -42,8 +42,8 @@ func (s *Server) AnswerApplies(code int32, reason metav1.StatusReason, message s
 	}
 }
 
-// WithoutPolicies takes away the ValidatingAdmissionPolicy that limits which annotations agents may write, and the API for such
-// policies, as before Kubernetes 1.30.
+// WithoutPolicies takes away the ValidatingAdmissionPolicy that limits which annotations agents may
+// write, and the API for such policies, as before Kubernetes 1.30.
 func (s *Server) WithoutPolicies() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -55,13 +55,16 @@ func (s *Server) policies(w http.ResponseWriter) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.noPolicy {
-		writeStatus(w, failure(http.StatusNotFound, metav1.StatusReasonNotFound, "the server could not find the requested resource"))
+		writeStatus(w, failure(http.StatusNotFound, metav1.StatusReasonNotFound,
+			"the server could not find the requested resource"))
 		return
 	}
 	w.Header().Set("Content-Type", "application/json")
 	_ = json.NewEncoder(w).Encode(metav1.APIResourceList{
-		TypeMeta: metav1.TypeMeta{Kind: "APIResourceList", APIVersion: "v1"}, GroupVersion: "admissionregistration.k8s.io/v1",
-		APIResources: []metav1.APIResource{{Name: "validatingadmissionpolicies"}, {Name: "validatingadmissionpolicybindings"}},
+		TypeMeta:     metav1.TypeMeta{Kind: "APIResourceList", APIVersion: "v1"},
+		GroupVersion: "admissionregistration.k8s.io/v1",
+		APIResources: []metav1.APIResource{{Name: "validatingadmissionpolicies"},
+			{Name: "validatingadmissionpolicybindings"}},
 	})
 }
 
@@ -88,8 +91,9 @@ func (s *Server) Pod(namespace, name string) *corev1.Pod {
 	return pod.DeepCopy()
 }
 
-// apply answers PATCH /api/v1/namespaces/NS/pods/NAME as the API server does, for annotations: a UID or a version that is not
-// the object's is a conflict, and what a manager stops naming is removed.
+// apply answers PATCH /api/v1/namespaces/NS/pods/NAME as the API server does, for annotations: a
+// UID or a version that is not the object's is a conflict, and what a manager stops naming is
+// removed.
 func (s *Server) apply(w http.ResponseWriter, r *http.Request) {
 	s.mu.Lock()
 	interfere, answer := s.interfere, s.noApply
@@ -115,14 +119,17 @@ func (s *Server) apply(w http.ResponseWriter, r *http.Request) {
 	meta := wanted.Metadata
 	switch {
 	case pod == nil && meta.UID != "":
-		writeStatus(w, failure(http.StatusConflict, metav1.StatusReasonConflict, "uid mismatch: no existing object was found"))
+		writeStatus(w, failure(http.StatusConflict, metav1.StatusReasonConflict,
+			"uid mismatch: no existing object was found"))
 	case pod == nil:
 		writeStatus(w, failure(http.StatusForbidden, metav1.StatusReasonForbidden, "cannot create pods"))
-	case meta.UID != "" && meta.UID != pod.UID, meta.ResourceVersion != "" && meta.ResourceVersion != pod.ResourceVersion:
+	case meta.UID != "" && meta.UID != pod.UID, meta.ResourceVersion != "" &&
+		meta.ResourceVersion != pod.ResourceVersion:
 		writeStatus(w, failure(http.StatusConflict, metav1.StatusReasonConflict, "the object has been modified"))
 	case s.policed(meta.Annotations):
 		writeStatus(w, failure(http.StatusForbidden, metav1.StatusReasonForbidden,
-			"pods is forbidden: ValidatingAdmissionPolicy 'podlapse-agent-annotate' with binding 'podlapse-agent-annotate' denied request"))
+			"pods is forbidden: ValidatingAdmissionPolicy 'podlapse-agent-annotate' with binding "+
+				"'podlapse-agent-annotate' denied request"))
 	case r.URL.Query().Get("dryRun") == metav1.DryRunAll:
 		w.Header().Set("Content-Type", "application/json")
 		_ = json.NewEncoder(w).Encode(typed(pod))

@@ -74,14 +74,15 @@ func (s *Server) serve(w http.ResponseWriter, r *http.Request) {
 	case !watching:
 		s.list(w, q, values.Get("limit"), values.Get("continue"))
 	case values.Has("sendInitialEvents") && noStream:
-		writeStatus(w, failure(http.StatusUnprocessableEntity, metav1.StatusReasonInvalid, "sendInitialEvents is forbidden"))
+		writeStatus(w, failure(http.StatusUnprocessableEntity, metav1.StatusReasonInvalid,
+			"sendInitialEvents is forbidden"))
 	default:
 		s.watch(w, r, q, values.Get("resourceVersion"), values.Get("sendInitialEvents") == "true")
 	}
 }
 
-// list answers with a page where there is a limit. The next one begins so many objects later: what changes between pages
-// would show, as it does not in the API server.
+// list answers with a page where there is a limit. The next one begins so many objects later: what
+// changes between pages would show, as it does not in the API server.
 func (s *Server) list(w http.ResponseWriter, q query, limit, from string) {
 	s.mu.Lock()
 	items := s.selected(q)
@@ -93,7 +94,8 @@ func (s *Server) list(w http.ResponseWriter, q query, limit, from string) {
 			items, next = items[:most], strconv.Itoa(skipped+most)
 		}
 	}
-	kind := map[string]string{"pods": "PodList", "events": "EventList", "nodes": "NodeList", "secrets": "SecretList"}[q.resource]
+	kind := map[string]string{"pods": "PodList", "events": "EventList", "nodes": "NodeList",
+		"secrets": "SecretList"}[q.resource]
 	answer := map[string]any{
 		"apiVersion": "v1", "kind": kind, "items": items,
 		"metadata": map[string]string{"resourceVersion": strconv.Itoa(s.version), "continue": next},

@@ -1,7 +1,7 @@
-// Package podwatchtest is an API server for pods, nodes and Events that holds nothing else: it lists and
-// watches them over HTTP with field selectors, streaming lists and history, from what a test has put
-// there, reviews tokens and access, and applies annotations. It can be absent, refusing, hanging or forgetful on demand. Every method is safe for
-// concurrent use.
+// Package podwatchtest is an API server for pods, nodes and Events that holds nothing else: it
+// lists and watches them over HTTP with field selectors, streaming lists and history, from what a
+// test has put there, reviews tokens and access, and applies annotations. It can be absent,
+// refusing, hanging or forgetful on demand. Every method is safe for concurrent use.
 package podwatchtest
 
 import (
