@@ -91,7 +91,7 @@ func TestPlacesAreKeptForTheNode(t *testing.T) {
 	l := limited(nil, func(netip.Prefix) bool { return false }, newCounters(nil))
 	l.near = nearby{netip.MustParseAddr("10.0.9.1")}
 	var probes []*counted
-	for range keptForNear {
+	for range reservedForNearby {
 		probe, _ := l.enter(stub{from: "10.0.9.1:1"})
 		probes = append(probes, probe)
 	}

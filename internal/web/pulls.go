@@ -54,7 +54,7 @@ func (a api) pulls(w http.ResponseWriter, r *http.Request) {
 	a.answer(w, r, list)
 }
 
-// lastOf is the last that is known of a pull.
+// lastOf returns the latest known time of a pull.
 func lastOf(p export.RecentPullRecord) export.Instant {
 	return cmp.Or(p.FinishedAt, p.StartedAt, p.RequestedAt)
 }
@@ -79,7 +79,8 @@ func (a api) registries(w http.ResponseWriter, r *http.Request) {
 	a.answer(w, r, registries.List())
 }
 
-// pulled is what is known of pods that wanted more than images that were there already; or answers the request itself.
+// pulled returns the records of start-ups that needed more than images already on the node. If that
+// fails, it writes an error response and returns false.
 func (a api) pulled(w http.ResponseWriter, r *http.Request) ([]export.Record, bool) {
 	timelines, ok := ask(a, w, r, a.timelines)
 	if !ok {

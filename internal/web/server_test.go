@@ -70,7 +70,7 @@ func (f *fake) ask(t *testing.T, method, target string) *httptest.ResponseRecord
 // handlerOf is what a server without a web configuration file has.
 func handlerOf(config Config) http.Handler {
 	limits := newLimits(newCounters(nil))
-	return front(limits, config.Hosts, newProbes(config), newReads(config, limits, log.New(io.Discard, "", 0)))
+	return middleware(limits, config.Hosts, newProbes(config), newReads(config, limits, log.New(io.Discard, "", 0)))
 }
 
 func decode[A any](t *testing.T, answer *httptest.ResponseRecorder) A {

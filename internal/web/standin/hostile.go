@@ -10,7 +10,7 @@ import (
 	"github.com/podlapse/podlapse/pkg/timeline"
 )
 
-// attacks are texts that would do something if they were more than text.
+// attacks returns texts that would have an effect if they were treated as more than text.
 func attacks() []string {
 	return []string{
 		`<img src=x onerror="window.attacked=1;alert(1)">`,
@@ -28,14 +28,14 @@ func attacks() []string {
 	}
 }
 
-// megabyte is one text of which a page should show no more than a part.
+// megabyte returns a text of which a page should show only a part.
 func megabyte(attack string) string {
 	return attack + strings.Repeat("x", 1<<20-len(attack))
 }
 
-// hostileStartUps have an attack in everything that somebody else writes. No evidence gives such
-// timelines: names are checked by the API server, messages are cut by the core. The page must not
-// rely on that.
+// hostileStartUps returns timelines with an attack in every field that others write. No evidence
+// creates such timelines: the API server validates names, and the core cuts messages. The page must
+// not rely on that.
 func hostileStartUps() []timeline.Timeline {
 	var all []timeline.Timeline
 	for n, attack := range attacks() {

@@ -1,5 +1,5 @@
-// Command standin is the agent's server without a node: the page and the API over start-ups that
-// are made up, for tests in a browser. Its load is that of the benchmark of the stream.
+// Command standin is the agent's server without a node: it serves the page and the API over
+// invented start-ups, for tests in a browser. Its load is that of the stream benchmark.
 package main
 
 import (
@@ -45,7 +45,7 @@ func main() {
 	}
 }
 
-// run serves until ctx ends, and writes its address in one line when it does.
+// run serves until ctx ends. When it is ready, it writes its address as one line.
 func run(ctx context.Context, listen string, count, changes int, hostile, pulls, leaving bool, out io.Writer) error {
 	pods := livetest.New()
 	for _, t := range startUps(count, hostile) {
@@ -86,7 +86,7 @@ func run(ctx context.Context, listen string, count, changes int, hostile, pulls,
 	return parts.Wait()
 }
 
-// every does something again and again, until ctx ends.
+// every calls a function at an interval until ctx ends.
 func every(ctx context.Context, interval time.Duration, does func(n int)) error {
 	ticker := time.NewTicker(interval)
 	defer ticker.Stop()

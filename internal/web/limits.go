@@ -11,38 +11,39 @@ import (
 	"github.com/podlapse/podlapse/internal/peer"
 )
 
-// Requests a second and at once, of all clients and of one. Explain and a page ask a few, a scraper less than one.
+// Requests per second and at once, for all clients and for one. A page or kubectl podlapse explain
+// sends a few, a scraper less than one per second.
 const (
 	serverRate, serverBurst = 100, 500
 	clientRate, clientBurst = 20, 200
-	// calmRate is what every client has in any case, so that others cannot use it up for a scraper
-	// that asks once a second.
+	// calmRate is guaranteed to every client, so that others cannot use it up for a scraper that
+	// sends one request per second.
 	calmRate, calmBurst = 1, 5
-	// requestsAtOnce bounds what requests hold while they wait, for the API server or for a
-	// password's hash, or for another place. One of each connection is let in; over HTTP/2 there
-	// could be more.
+	// requestsAtOnce limits what requests hold while they wait for the API server, for a password
+	// hash or for another slot. One request of each connection fits; with HTTP/2 there could be
+	// more.
 	requestsAtOnce = maxConnections
-	// requestsOfOne leaves the most of them to others.
+	// requestsOfOne leaves most of them to other clients.
 	requestsOfOne = maxPerClient
-	// requestPatience is how long a request may wait for its turn.
+	// requestPatience is how long a request may wait for a slot.
 	requestPatience = 2 * time.Second
 )
 
-// maxClients is how many clients are told apart by what they ask; the one that has asked for
-// longest ago is forgotten. A node has some hundred pods. Each takes 200 bytes or so.
+// maxClients is how many clients the limits distinguish; the one whose latest request is the oldest
+// is forgotten. A node has some hundred pods. Each client takes about 200 bytes.
 const maxClients = 1024
 
-// limits refuses what is too much. It is safe for concurrent use.
+// limits refuses requests that exceed a limit. It is safe for concurrent use.
 type limits struct {
 	server  *rate.Limiter
 	clients *peer.Latest[*pace]
 	shares  *shares
-	places  places
+	slots   slots
 	answers *answers
 	dropped counters
 }
 
-// pace is how often one client may ask.
+// pace limits the request rate of one client.
 type pace struct{ calm, most *rate.Limiter }
 
 func newLimits(dropped counters) *limits {
@@ -51,12 +52,13 @@ func newLimits(dropped counters) *limits {
 		clients: peer.NewLatest(maxClients, func() *pace {
 			return &pace{rate.NewLimiter(calmRate, calmBurst), rate.NewLimiter(clientRate, clientBurst)}
 		}),
-		shares: newShares(requestsOfOne), places: newPlaces(requestsAtOnce),
+		shares: newShares(requestsOfOne), slots: newSlots(requestsAtOnce),
 		answers: newAnswers(dropped), dropped: dropped,
 	}
 }
 
-// hold lets through what is within the limits. The answer is written when the request has given its places back.
+// hold passes on requests within the limits. It writes the response after the request has released
+// its slots.
 func (l *limits) hold(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		client := peer.Of(r.RemoteAddr)
@@ -77,7 +79,7 @@ func (l *limits) allow(client netip.Prefix) bool {
 	return pace.most.Allow() && (pace.calm.Allow() || l.server.Allow())
 }
 
-// answer makes an answer while it has a place.
+// answer creates a response while the request has a slot.
 func (l *limits) answer(w http.ResponseWriter, r *http.Request, next http.Handler) {
 	leave, ok := l.shares.enter(r.RemoteAddr)
 	if !ok {
@@ -86,28 +88,29 @@ func (l *limits) answer(w http.ResponseWriter, r *http.Request, next http.Handle
 		return
 	}
 	defer leave()
-	l.atMost(l.places, requestPatience, next).ServeHTTP(w, r)
+	l.atMost(l.slots, requestPatience, next).ServeHTTP(w, r)
 }
 
 func writeBusy(w http.ResponseWriter) {
 	writeRetry(w, http.StatusServiceUnavailable, "busy", "the agent is busy with other requests; try again")
 }
 
-// places are how many requests are answered at once, and one more that is kept for clients that read their answers.
-type places struct{ all, kept chan struct{} }
+// slots holds the slots for concurrent requests, and one that is reserved for clients that read
+// their responses.
+type slots struct{ all, kept chan struct{} }
 
-func newPlaces(most int) places { return places{make(chan struct{}, most), make(chan struct{}, 1)} }
+func newSlots(most int) slots { return slots{make(chan struct{}, most), make(chan struct{}, 1)} }
 
-// atMost lets as many through at once as there are places. Others wait for one, for so long at
-// most, in the order in which they came.
-func (l *limits) atMost(places places, patience time.Duration, next http.Handler) http.Handler {
+// atMost passes on as many requests at once as there are slots. Others wait for a slot for at most
+// patience, in the order in which they came.
+func (l *limits) atMost(slots slots, patience time.Duration, next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		client := peer.Of(r.RemoteAddr)
-		var kept chan struct{} // nobody enters nil
+		var kept chan struct{} // a send to nil blocks forever
 		if l.answers.reads(client) {
-			kept = places.kept
+			kept = slots.kept
 		}
-		left := enter(r.Context(), places.all, kept, l.answers.waits(client, patience))
+		left := enter(r.Context(), slots.all, kept, l.answers.waits(client, patience))
 		if left == nil {
 			l.dropped.count(droppedBusy)
 			writeBusy(w)
@@ -118,8 +121,8 @@ func (l *limits) atMost(places places, patience time.Duration, next http.Handler
 	})
 }
 
-// enter takes one of the places, or the one that is kept, and returns where it has to be given
-// back; nil if none is left in time.
+// enter takes one of the slots, or the reserved one, and returns the channel to release it to, or
+// nil if none becomes free in time.
 func enter(ctx context.Context, all, kept chan struct{}, wait time.Duration) chan struct{} {
 	select {
 	case all <- struct{}{}:

@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// listed has a handler answer what is in the mux, and rest answer all else.
+// listed passes requests for paths in the mux to handler, and all others to rest.
 func listed(mux *http.ServeMux, handler, rest http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if _, pattern := mux.Handler(r); pattern != "" {
@@ -17,13 +17,13 @@ func listed(mux *http.ServeMux, handler, rest http.Handler) http.Handler {
 	})
 }
 
-// front is what every request meets first. Probes go on when all else is too much, and need nobody's leave: kubelet
-// has none to show.
-func front(limits *limits, hosts []string, probes *http.ServeMux, rest http.Handler) http.Handler {
+// middleware is what every request passes first. It answers probes even when all limits
+// are reached, and without authentication: the kubelet has no credentials to send.
+func middleware(limits *limits, hosts []string, probes *http.ServeMux, rest http.Handler) http.Handler {
 	return harmless(unforeign(hosts, limits.dropped, listed(probes, probes, limits.hold(rest))))
 }
 
-// harmless lets only requests through that read, and sets the headers that every answer has.
+// harmless passes on only requests that read, and sets the headers that every response has.
 func harmless(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		header := w.Header()
@@ -37,13 +37,13 @@ func harmless(next http.Handler) http.Handler {
 		switch {
 		case r.Method != http.MethodGet && r.Method != http.MethodHead:
 			header.Set("Allow", "GET, HEAD")
-			header.Set("Connection", "close") // whatever it holds is not read
+			header.Set("Connection", "close") // the rest of the request is not read
 			writeError(w, http.StatusMethodNotAllowed, "method_not_allowed", "the agent only answers GET and HEAD")
-		case r.ContentLength != 0: // unknown is -1
+		case r.ContentLength != 0: // -1 if unknown
 			header.Set("Connection", "close")
 			writeError(w, http.StatusRequestEntityTooLarge, "body_not_allowed",
 				"requests to the agent must not have a body")
-		case !plain(r.URL.EscapedPath()): // else the mux would send elsewhere, which behind a proxy is nowhere
+		case !plain(r.URL.EscapedPath()): // the mux would redirect, which leads nowhere behind a proxy
 			writeError(w, http.StatusNotFound, "not_found", noSuchAddress)
 		default:
 			next.ServeHTTP(w, r)
@@ -51,7 +51,7 @@ func harmless(next http.Handler) http.Handler {
 	})
 }
 
-// plain says that a path has nothing that the mux would take out.
+// plain reports whether a path has nothing that the mux would clean up.
 func plain(p string) bool {
 	return p == "/" || path.Clean(p) == strings.TrimSuffix(p, "/")
 }

@@ -8,21 +8,21 @@ import (
 	"github.com/podlapse/podlapse/pkg/export"
 )
 
-// problem is the body of every answer that is an error, save those of the health checks.
+// problem is the body of every error response except those of the health checks.
 type problem = export.Problem
 
 func writeError(w http.ResponseWriter, status int, word, reason string) {
 	writeJSON(w, status, problem{Error: word, Reason: reason})
 }
 
-// writeRetry is writeError for what may work a moment later.
+// writeRetry is writeError for requests that may succeed a moment later.
 func writeRetry(w http.ResponseWriter, status int, word, reason string) {
 	w.Header().Set("Retry-After", "1")
 	writeError(w, status, word, reason)
 }
 
-// writeJSON encodes before it writes, so that an answer is whole or an error. Errors of the
-// connection are the client's to notice.
+// writeJSON encodes value before it writes, so that the client gets either the whole response or an
+// error. It ignores errors of the connection: the client notices them.
 func writeJSON(w http.ResponseWriter, status int, value any) {
 	var body bytes.Buffer
 	encoder := json.NewEncoder(&body)
