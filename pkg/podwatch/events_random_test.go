@@ -150,7 +150,7 @@ func TestRandomDays(t *testing.T) {
 			}
 			b.sleep(clusterLinger)
 			got := b.events.Stats()
-			if got.Open != 0 || got.Waiting != 0 || b.events.line.taken != 0 || len(b.events.shared) != 0 ||
+			if got.Open != 0 || got.Waiting != 0 || b.events.queue.taken != 0 || len(b.events.shared) != 0 ||
 				b.server.Watches() != 0 {
 				t.Errorf("seed %d: wanted by nobody, %+v", seed, got)
 			}

@@ -8,9 +8,9 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 )
 
-// newPrunedPods is a serializer whose watches omit the parts of pods that the agent does not read:
-// command, arguments and environment of their containers. client-go copies each event three times
-// before it decodes it, so that one pod of 1.5 MB, the most that etcd takes, costs 6 MB of memory.
+// newPrunedPods returns a serializer whose watches omit the parts of pods that the agent does not
+// read: command, arguments and environment of their containers. client-go copies each event three
+// times before it decodes it, so one pod of 1.5 MB, etcd's limit, takes 6 MB of memory.
 func newPrunedPods(inner runtime.NegotiatedSerializer) (adaptedStreams, error) {
 	return adaptStreams(inner, func(info runtime.SerializerInfo) (runtime.Framer, error) {
 		framer := info.StreamSerializer.Framer
@@ -21,9 +21,9 @@ func newPrunedPods(inner runtime.NegotiatedSerializer) (adaptedStreams, error) {
 	})
 }
 
-// prunePod is an event of a watch without what the agent does not read of a pod. It returns
-// anything else unchanged. The numbers of the fields are those of generated.proto in apimachinery's
-// meta/v1 and runtime, and in core/v1.
+// prunePod returns a watch event without what the agent does not read of a pod. It returns anything
+// else unchanged. The field numbers are those of generated.proto in apimachinery's meta/v1 and
+// runtime, and in core/v1.
 func prunePod(event []byte) []byte {
 	pruned, err := rewrite(event, func(field protowire.Number, object []byte) ([]byte, error) {
 		if field != 2 { // WatchEvent.object
@@ -44,7 +44,8 @@ func prunePod(event []byte) []byte {
 
 var errNoPod = errors.New("not a pod in protobuf")
 
-// pruneEncoded prunes a pod in the API server's protobuf: runtime.Unknown with the pod in its field raw.
+// pruneEncoded prunes a pod in the API server's protobuf: a runtime.Unknown with the pod in its
+// field raw.
 func pruneEncoded(encoded []byte) ([]byte, error) {
 	unknown, found := bytes.CutPrefix(encoded, []byte(protobufMagic))
 	if !found {
@@ -91,7 +92,8 @@ func pruneSpecField(field protowire.Number, value []byte) ([]byte, error) {
 	})
 }
 
-// rewrite copies a message with what edit makes of each field that holds bytes; nil omits the field.
+// rewrite copies a message, with each field of bytes replaced by the result of edit; nil omits the
+// field.
 func rewrite(message []byte, edit func(field protowire.Number, value []byte) ([]byte, error)) ([]byte, error) {
 	copied := []byte{}
 	for len(message) > 0 {

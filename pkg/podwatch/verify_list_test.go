@@ -206,10 +206,10 @@ func TestComparisonsAreSpread(t *testing.T) {
 
 func TestTheDeadAreNotRememberedForEver(t *testing.T) {
 	l := &ledger{versions: map[string]string{}}
-	for i := range 2 * maxBuried {
-		l.bury(fmt.Sprint(i))
+	for i := range 2 * maxTombstones {
+		l.addTombstone(fmt.Sprint(i))
 	}
-	if len(l.buried) != maxBuried || l.older(fmt.Sprint(maxBuried-1), "1") || !l.older(fmt.Sprint(maxBuried), "1") {
-		t.Errorf("%d are buried, the first of them %s", len(l.buried), l.buried[0])
+	if len(l.tombstones) != maxTombstones || l.older(fmt.Sprint(maxTombstones-1), "1") || !l.older(fmt.Sprint(maxTombstones), "1") {
+		t.Errorf("%d tombstones, the first of them %s", len(l.tombstones), l.tombstones[0])
 	}
 }

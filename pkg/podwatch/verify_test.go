@@ -173,8 +173,8 @@ func TestTheWatchDoesNotUndoARepair(t *testing.T) {
 		t.Fatal(err)
 	}
 	v.nothing()
-	if len(v.store.ledger.buried) != 0 {
-		t.Errorf("buried %q", v.store.ledger.buried)
+	if len(v.store.ledger.tombstones) != 0 {
+		t.Errorf("tombstones %q", v.store.ledger.tombstones)
 	}
 }
 

@@ -81,8 +81,8 @@ func (s *Server) serve(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// list answers with a page where there is a limit. The next one begins so many objects later: what
-// changes between pages would show, as it does not in the API server.
+// list answers with a page if there is a limit. The next page begins at an offset. So changes
+// between pages show, unlike in the API server.
 func (s *Server) list(w http.ResponseWriter, q query, limit, from string) {
 	s.mu.Lock()
 	items := s.selected(q)
@@ -108,7 +108,7 @@ func (s *Server) list(w http.ResponseWriter, q query, limit, from string) {
 	_ = json.NewEncoder(w).Encode(answer)
 }
 
-// watch sends what exists when there is no version to start from, then every change.
+// watch sends the existing objects if there is no version to start from, then every change.
 func (s *Server) watch(w http.ResponseWriter, r *http.Request, q query, from string, initialEvents bool) {
 	s.mu.Lock()
 	var initial []object
@@ -178,7 +178,7 @@ func (s *Server) watch(w http.ResponseWriter, r *http.Request, q query, from str
 	}
 }
 
-// typed is a copy that says its kind, as on the wire.
+// typed copies an object with its kind set, as on the wire.
 func typed(o object) object {
 	o = o.DeepCopyObject().(object)
 	switch o := o.(type) {

@@ -43,7 +43,7 @@ func TestEachPodIsHeardOfInTime(t *testing.T) {
 		if !heardOf()["new"] {
 			t.Errorf("a new pod was not heard of after %s", inTime/2)
 		}
-		if most := opened + uint64(inTime/2/turn+2)*DefaultEventWatches; b.events.Stats().Opened > most {
+		if most := opened + uint64(inTime/2/leaseTime+2)*DefaultEventWatches; b.events.Stats().Opened > most {
 			t.Errorf("%d watches were opened, at most %d for a new pod", b.events.Stats().Opened-opened, most-opened)
 		}
 		if open := b.events.Stats().Open; open > DefaultEventWatches {
