@@ -14,25 +14,25 @@ import (
 	ocispec "github.com/opencontainers/image-spec/specs-go/v1"
 )
 
-// Layers is an image to be in containerd's content store, with labels as a pull writes them. Its layers
-// themselves come with PutLayer and Unpack.
+// Layers is an image for containerd's content store, with labels as a pull writes them. PutLayer
+// and Unpack add its layers.
 type Layers struct {
-	Source  string   // where it is pulled from, as host/path without a port; it is part of what makes it this image
+	Source  string   // where it is pulled from, as host/path without a port; part of the image's identity
 	Names   []string // of the layers; the same name is the same blob in every image
 	Size    int64    // of each layer in bytes
-	Indexed bool     // an index leads to it, which names another platform before this one
+	Indexed bool     // an index refers to it, which names another platform before this one
 	Discard bool     // as with containerd's discard_unpacked_layers: labels do not name the layers
 	At      time.Time
 }
 
-// Built tells what an image was stored as.
+// Built is what an image was stored as.
 type Built struct {
 	Target, Manifest, Config string // digests; Target is that of the index if there is one
 	Layers, ChainIDs         []string
 	ConfigSize               int64
 }
 
-// LayerDigest is the digest of the layer of that name.
+// LayerDigest returns the digest of the layer with a name.
 func LayerDigest(name string) string { return digest.FromString("layer " + name).String() }
 
 // PutLayers stores an image's manifest and config, and its index if it has one.
@@ -77,12 +77,14 @@ func (r *Runtime) PutLayers(l Layers) Built {
 	return built
 }
 
-// PutLayer makes one layer of an image complete in the content store. Nothing reads layers: they have no data.
+// PutLayer completes one layer of an image in the content store. The layer has no data, because
+// nothing reads layers.
 func (r *Runtime) PutLayer(built Built, i int, size int64, at time.Time) {
 	r.PutBlob(Blob{Digest: built.Layers[i], Size: size, CreatedAt: at, UpdatedAt: at})
 }
 
-// Unpack makes one layer of an image a committed snapshot; after the last one the config gets its label.
+// Unpack commits the snapshot of one layer of an image. After the last layer, the config gets its
+// label.
 func (r *Runtime) Unpack(snapshotter string, built Built, i int, at time.Time) {
 	r.PutSnapshot(Snapshot{Snapshotter: snapshotter, Name: built.ChainIDs[i], CreatedAt: at})
 	if i < len(built.ChainIDs)-1 {
@@ -91,7 +93,7 @@ func (r *Runtime) Unpack(snapshotter string, built Built, i int, at time.Time) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if config, ok := r.blobs[built.Config]; ok {
-		config.Labels = maps.Clone(config.Labels) // an answer may hold the old ones
+		config.Labels = maps.Clone(config.Labels) // a response may hold the old ones
 		config.Labels["containerd.io/gc.ref.snapshot."+snapshotter] = built.ChainIDs[i]
 		r.blobs[built.Config] = config
 	}

@@ -130,7 +130,7 @@ func (s imageStore) Get(ctx context.Context, request *imagesapi.GetImageRequest)
 	}}, nil
 }
 
-// List answers with the pinned images, whatever the filter, which must be there.
+// List returns the pinned images, whatever the filter, which must be set.
 func (s imageStore) List(ctx context.Context, request *imagesapi.ListImagesRequest) (*imagesapi.ListImagesResponse,
 	error) {
 	if err := inNamespace(ctx); err != nil {
@@ -152,7 +152,7 @@ func (s imageStore) List(ctx context.Context, request *imagesapi.ListImagesReque
 	return answer, nil
 }
 
-// inNamespace refuses what containerd would refuse: its stores are per namespace.
+// inNamespace rejects what containerd would reject: its stores are per namespace.
 func inNamespace(ctx context.Context) error {
 	md, _ := metadata.FromIncomingContext(ctx)
 	if got := md.Get("containerd-namespace"); len(got) != 1 || got[0] != "k8s.io" {

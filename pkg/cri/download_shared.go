@@ -12,12 +12,13 @@ import (
 // downloadsAge is how old an answer may be.
 const downloadsAge = time.Second
 
-// sharedDownloads keeps the latest answer for those who ask soon after. No goroutine of its own asks: the first
-// who finds the answer too old does, and the others wait for it, each as long as it may.
+// sharedDownloads keeps the latest answer for callers that follow soon. It has no goroutine: the
+// first caller that finds the answer too old queries, and the others wait for it, each until its
+// own context ends.
 type sharedDownloads struct {
 	timeout time.Duration
 	now     func() time.Time
-	slot    chan struct{} // capacity 1, full while someone holds what follows
+	slot    chan struct{} // capacity 1, full while a goroutine holds the fields below
 	answer  []imagepull.Download
 	err     error
 	at      time.Time // zero before the first answer
@@ -27,7 +28,7 @@ func newSharedDownloads(timeout time.Duration, now func() time.Time) *sharedDown
 	return &sharedDownloads{timeout: timeout, now: now, slot: make(chan struct{}, 1)}
 }
 
-// get asks unless there is an answer. What ask does is never done twice at a time.
+// get calls ask unless there is a recent answer. It never runs ask twice at the same time.
 func (d *sharedDownloads) get(ctx context.Context,
 	ask func(context.Context) ([]imagepull.Download, error)) ([]imagepull.Download, error) {
 	brief, cancel := context.WithTimeout(ctx, d.timeout)
@@ -41,7 +42,7 @@ func (d *sharedDownloads) get(ctx context.Context,
 	if age := d.now().Sub(d.at); d.at.IsZero() || age < 0 || age >= downloadsAge {
 		answer, err := ask(brief)
 		if err != nil && ctx.Err() != nil {
-			return nil, err // its caller's own end tells the others nothing
+			return nil, err // the end of this caller's context says nothing about the others
 		}
 		d.answer, d.err, d.at = answer, err, d.now()
 	}

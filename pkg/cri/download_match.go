@@ -12,7 +12,7 @@ import (
 	"github.com/podlapse/podlapse/pkg/imagepull"
 )
 
-// downloads answers Source.Downloads. It must not run twice at a time.
+// downloads answers Source.Downloads. It must not run twice at the same time.
 func (s *session) downloads(ctx context.Context, since time.Time) ([]imagepull.Download, error) {
 	found, err := s.look(ctx, since)
 	if err != nil {
@@ -22,7 +22,7 @@ func (s *session) downloads(ctx context.Context, since time.Time) ([]imagepull.D
 }
 
 // look matches the blobs that are being written to the manifests that name them, and adds the
-// images that were begun since and have none that is.
+// images whose pull began since then and of which no blob is being written.
 func (s *session) look(ctx context.Context, since time.Time) ([]imagepull.Download, error) {
 	content := &s.lookUp.stores.content
 	statuses, err := s.client.ingests(ctx)
@@ -41,7 +41,8 @@ func (s *session) look(ctx context.Context, since time.Time) ([]imagepull.Downlo
 	return s.match(ctx, running, slices.Concat(manifests.named, manifests.unlabelled, manifests.begun))
 }
 
-// match makes a Download of each manifest that running blobs belong to, and of what is left.
+// match creates a Download for each manifest to which running blobs belong, and for the remaining
+// blobs.
 func (s *session) match(ctx context.Context, running map[digest.Digest]ingest,
 	manifests []listedManifest) ([]imagepull.Download, error) {
 	var found []imagepull.Download
@@ -80,8 +81,8 @@ func (s *session) match(ctx context.Context, running map[digest.Digest]ingest,
 	return found, nil
 }
 
-// others are the ingests that belong to no image that is known to be downloaded: manifests themselves, whose
-// contents nothing tells yet, and as one the rest.
+// others returns the ingests that belong to no image known to be downloading: each manifest, whose
+// contents are not yet known, and the rest as one.
 func others(running map[digest.Digest]ingest, matched map[digest.Digest]bool) []imagepull.Download {
 	var found []imagepull.Download
 	var rest imagepull.Download
@@ -108,7 +109,7 @@ func others(running map[digest.Digest]ingest, matched map[digest.Digest]bool) []
 	return found
 }
 
-// earlier is the earlier of two instants that are known.
+// earlier returns the earlier of two instants, ignoring zero.
 func earlier(a, b time.Time) time.Time {
 	if a.IsZero() || !b.IsZero() && b.Before(a) {
 		return b

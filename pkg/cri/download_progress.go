@@ -10,17 +10,17 @@ import (
 	"github.com/podlapse/podlapse/pkg/imagepull"
 )
 
-// look is one look at everything that is being downloaded.
+// look is one query for all downloads in progress.
 type look struct {
 	session *session
 	running map[digest.Digest]ingest
-	arrived map[digest.Digest]bool // complete blobs of what is downloaded, for the next look
+	arrived map[digest.Digest]bool // complete blobs of running downloads, for the next look
 	// snapshotters are those that the images' configs name, by the config's digest.
 	snapshotters map[digest.Digest]string
 }
 
-// at tells how far one image is, and which of the running blobs are its own. Without any there is
-// nothing to tell, unless a pull of it has begun and is not over.
+// at returns the progress of one image, and which of the running blobs belong to it. If none does,
+// there is nothing to report, unless a pull of it has begun and is not over.
 func (l *look) at(ctx context.Context, image contents, begun bool) (imagepull.Download, map[digest.Digest]ingest,
 	error) {
 	own, err := l.own(ctx, image)
@@ -57,8 +57,8 @@ func (l *look) at(ctx context.Context, image contents, begun bool) (imagepull.Do
 	return download, own, nil
 }
 
-// over says that no pull of an image goes on of which no blob runs: none was begun, or all is
-// unpacked, which a label on the config says.
+// over reports whether an image without running blobs has no pull in progress: none was begun, or
+// everything is unpacked, as a label on the config says.
 func (l *look) over(ctx context.Context, image contents, begun bool) (bool, error) {
 	if !begun || image.manifest == "" {
 		return true, nil
@@ -75,8 +75,8 @@ func (l *look) over(ctx context.Context, image contents, begun bool) (bool, erro
 	return false, nil
 }
 
-// own picks the running blobs that an image needs. What it has unpacked and discarded it does not: then another
-// image is downloading that blob.
+// own selects the running blobs that an image needs. It does not need what it has unpacked and
+// discarded: then the download of that blob is for another image.
 func (l *look) own(ctx context.Context, image contents) (map[digest.Digest]ingest, error) {
 	own := map[digest.Digest]ingest{}
 	for _, part := range image.parts() {
@@ -95,7 +95,7 @@ func (l *look) own(ctx context.Context, image contents) (map[digest.Digest]inges
 	return own, nil
 }
 
-// parts are the config and the layers, each blob once.
+// parts returns the config and the layers, each blob once.
 func (c contents) parts() []blob {
 	if c.manifest == "" {
 		return nil
@@ -111,8 +111,9 @@ func (c contents) parts() []blob {
 	return parts
 }
 
-// here says that a blob is complete, or unpacked: containerd does not download what is (core/unpack/unpacker.go). A
-// blob that was complete at the last look is not asked for again, a pull keeps it.
+// here reports whether a blob is complete or unpacked: containerd does not download such a blob
+// (core/unpack/unpacker.go). A blob that was complete at the last look is not queried again,
+// because a pull keeps it.
 func (l *look) here(ctx context.Context, image contents, blob digest.Digest) (bool, error) {
 	if l.session.arrived[blob] || l.arrived[blob] {
 		l.arrived[blob] = true
@@ -129,7 +130,7 @@ func (l *look) here(ctx context.Context, image contents, blob digest.Digest) (bo
 	return l.unpacked(ctx, image, blob)
 }
 
-// unpacked says that the image has a layer unpacked, everywhere it uses it.
+// unpacked reports whether the image has unpacked a layer everywhere it uses it.
 func (l *look) unpacked(ctx context.Context, image contents, blob digest.Digest) (bool, error) {
 	used := false
 	for _, layer := range image.layers {
