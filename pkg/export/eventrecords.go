@@ -2,8 +2,8 @@ package export
 
 import "github.com/podlapse/podlapse/pkg/timeline"
 
-// eventRecords is nil when there are none. Messages have no credentials and no words of containers
-// any more: see package redact.
+// eventRecords returns nil if there are none. Package redact has already removed credentials and
+// container output from the messages.
 func eventRecords(said []timeline.Said) []EventRecord {
 	if len(said) == 0 {
 		return nil

@@ -2,13 +2,13 @@ package export
 
 import "github.com/prometheus/client_golang/prometheus"
 
-// livePulls asks what is pulled at each scrape.
+// livePulls reads the pulls at each scrape.
 type livePulls struct {
 	now                                               func() LivePulls
 	active, queued, unpacking, bytes, oldest, failing *prometheus.Desc
 }
 
-// NewLivePulls makes the collector of the pulls that go on.
+// NewLivePulls creates the collector of the pulls in progress.
 func NewLivePulls(now func() LivePulls) prometheus.Collector {
 	registry := []string{"registry"}
 	return &livePulls{
@@ -67,7 +67,7 @@ func (c *livePulls) Collect(metrics chan<- prometheus.Metric) {
 			unpacking++
 		case record.State == pullStateQueued, now.Downloads == nil:
 			s.queued++
-		} // else it is one of several, of which some are active
+		} // otherwise it is one of several, some of which are active
 		s.oldest = max(s.oldest, record.Age.Duration().Seconds())
 	}
 	metrics <- prometheus.MustNewConstMetric(c.unpacking, prometheus.GaugeValue, float64(unpacking))

@@ -6,20 +6,20 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 )
 
-// PodCache is what comparisons of the pods that the watch told of with a list found so far.
+// PodCache is what comparisons of the watched pods with lists have found so far.
 type PodCache struct {
 	Complete, Failed, Skipped uint64 // comparisons
 	Missing, Extra, Stale     uint64 // pods
 	VerifiedAt                time.Time
 }
 
-// podCache asks for the numbers at each scrape.
+// podCache reads the numbers at each scrape.
 type podCache struct {
 	read                               func() PodCache
 	verifications, repairs, verifiedAt *prometheus.Desc
 }
 
-// NewPodCache makes the collector of the metrics of comparisons.
+// NewPodCache creates the collector of the metrics of comparisons.
 func NewPodCache(read func() PodCache) prometheus.Collector {
 	return &podCache{
 		read: read,

@@ -10,13 +10,14 @@ import (
 	"github.com/podlapse/podlapse/pkg/imagepull"
 )
 
-// NodePulls is the pulls of one node. Node is empty where only one is asked about.
+// NodePulls is the pulls of one node. Node is empty if only one node is queried.
 type NodePulls struct {
 	Node string `json:"node,omitempty"`
 	PullList
 }
 
-// PullTables lists the pulls that go on and, below, those that are over, with the node of each if the nodes have names.
+// PullTables lists the pulls in progress and, below, the completed ones, with the node of each if
+// the nodes have names.
 func PullTables(nodes []NodePulls, page terminal.Page) string {
 	going := terminal.Table{Columns: []terminal.Column{
 		{Shorten: terminal.Clip}, {Shorten: terminal.ClipStart}, {Shorten: terminal.Clip}, {Shorten: terminal.Clip},
@@ -75,7 +76,7 @@ func PullTables(nodes []NodePulls, page terminal.Page) string {
 
 func podText(namespace, name string) string {
 	if name == "" {
-		return "-" // of what none of the node's pods asked for
+		return "-" // no pod of the node requested it
 	}
 	return terminal.Clean(namespace + "/" + name)
 }
@@ -91,7 +92,8 @@ func goingText(pull LivePullRecord) string {
 	return text
 }
 
-// ProgressText is how much of a pull has come, or of how much; empty while nothing is known.
+// ProgressText returns how much of a pull has arrived, and of how much; empty while nothing is
+// known.
 func ProgressText(pull LivePullRecord) string {
 	switch {
 	case pull.TotalBytes > 0:
@@ -104,7 +106,7 @@ func ProgressText(pull LivePullRecord) string {
 	return ""
 }
 
-// LengthText is a length of time for people who watch it: exact enough to see it grow.
+// LengthText formats a duration for people who watch it: precise enough to see it grow.
 func LengthText(d time.Duration) string {
 	d = max(d, 0).Round(100 * time.Millisecond)
 	switch {

@@ -9,13 +9,14 @@ import (
 	"github.com/podlapse/podlapse/pkg/timeline"
 )
 
-// starting asks for the pods that start at each scrape.
+// starting reads the starting pods at each scrape.
 type starting struct {
 	now          func() []timeline.Timeline
 	pods, oldest *prometheus.Desc
 }
 
-// NewStarting makes the collector of the pods that start: during a stall it shows where they are stuck.
+// NewStarting creates the collector of the starting pods: during a stall it shows where they are
+// stuck.
 func NewStarting(now func() []timeline.Timeline) prometheus.Collector {
 	phase := []string{"phase"}
 	return &starting{
@@ -48,7 +49,8 @@ func (c *starting) Collect(metrics chan<- prometheus.Metric) {
 	}
 }
 
-// StartingRecords are the phases that pods are in that start, the one that lasts longest first.
+// StartingRecords returns the phases in which starting pods are, the one that has lasted longest
+// first.
 func StartingRecords(timelines []timeline.Timeline) []StartingRecord {
 	records := []StartingRecord{}
 	for k := range timelines {

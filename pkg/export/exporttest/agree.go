@@ -11,7 +11,7 @@ import (
 	"github.com/podlapse/podlapse/pkg/timeline"
 )
 
-// Lines is how a kind of record is written of a start-up.
+// Lines encodes the records of one kind for a start-up.
 func Lines(t testing.TB, kind export.Lines, tl timeline.Timeline, now time.Time) [][]byte {
 	t.Helper()
 	var lines [][]byte
@@ -27,7 +27,7 @@ func Lines(t testing.TB, kind export.Lines, tl timeline.Timeline, now time.Time)
 	return lines
 }
 
-// agreement is one start-up's transition records, read again, beside the timeline.
+// agreement is one start-up's transition records, decoded, and its timeline.
 type agreement struct {
 	testing.TB
 	told       timeline.Timeline
@@ -36,8 +36,9 @@ type agreement struct {
 	pulls      []export.TransitionMetrics
 }
 
-// Agree checks the values of transition records against the timeline: instants lie where the marks' evidence says,
-// lengths are the differences of instants, and phases and pulls have the same lengths.
+// Agree checks the values of transition records against the timeline: instants lie within the
+// marks' evidence, durations are the differences of instants, and phases and pulls have the same
+// durations.
 func Agree(t testing.TB, tl timeline.Timeline, lines [][]byte, now time.Time) {
 	t.Helper()
 	a := &agreement{TB: t, told: tl}
@@ -94,7 +95,8 @@ func (a *agreement) checkPod() {
 	a.phase(timeline.PhaseScheduling, "", p.CreationToScheduled)
 }
 
-// checkContainers also holds the order: what is before the main containers, in spec order, then these.
+// checkContainers also checks the order: first the containers that run before the main ones, in
+// spec order, then the main ones.
 func (a *agreement) checkContainers() {
 	var known []timeline.ContainerReached
 	for _, c := range a.told.Containers {
@@ -105,7 +107,7 @@ func (a *agreement) checkContainers() {
 	if len(known) != len(a.containers) {
 		a.Fatalf("%d records of %d containers", len(a.containers), len(known))
 	}
-	before := a.pod.CreatedAt // when the container before was done, in case there is one
+	before := a.pod.CreatedAt // when the previous container was done, if there is one
 	initialized := a.pod.InitializedAt
 	for i, m := range a.containers {
 		c, kind := m.Container, known[i].Kind
@@ -139,7 +141,7 @@ func (a *agreement) checkContainers() {
 		}
 		before = c.ReadyAt
 		if kind == timeline.KindSidecar {
-			before = export.Instant{Time: known[i].StartedAt} // kubelet does not wait until it is ready
+			before = export.Instant{Time: known[i].StartedAt} // the kubelet does not wait until it is ready
 		} else {
 			a.phase(timeline.PhaseInitRun, m.ContainerName, c.RunningToReady)
 		}

@@ -10,9 +10,9 @@ import (
 	"github.com/podlapse/podlapse/pkg/timeline"
 )
 
-// StartUp is a start-up of ordinary size, of a pod with an init container, a sidecar and a
-// container whose image came from a registry: the n-th of as many as are wanted, each with stamps,
-// UID and digests of its own, so that they compress no better than real ones.
+// StartUp returns the n-th start-up of ordinary size, of a pod with an init container, a sidecar
+// and a container whose image was pulled from a registry. Each has timestamps, a UID and digests of
+// its own, so that they compress no better than real ones.
 func StartUp(n int) timeline.Timeline {
 	s := &startUp{random: rand.New(rand.NewPCG(uint64(n), 1)),
 		at: time.Date(2026, time.March, 1, 12, 0, 0, n, time.UTC)}
@@ -60,7 +60,7 @@ func (s *startUp) uid() string {
 	return h[:8] + "-" + h[8:12] + "-" + h[12:16] + "-" + h[16:20] + "-" + h[20:]
 }
 
-// phase goes on for up to two seconds and ends with a mark.
+// phase adds a phase of up to two seconds that ends with a mark.
 func (s *startUp) phase(phase timeline.Phase, container string, mark timeline.Mark, sources ...timeline.Source) {
 	from := s.at
 	s.at = s.at.Add(time.Duration(s.random.Int64N(int64(2 * time.Second))))
@@ -105,7 +105,7 @@ func (s *startUp) pull(container string) {
 	s.t.Pulls = append(s.t.Pulls, p)
 }
 
-// Changed is the start-up with another instant in it, as news changes one.
+// Changed returns the start-up with one instant changed, as by a new observation.
 func Changed(t timeline.Timeline, n int) timeline.Timeline {
 	h := fnv.New64a()
 	fmt.Fprint(h, t.UID, n)

@@ -9,10 +9,10 @@ import (
 	"github.com/podlapse/podlapse/pkg/timeline"
 )
 
-// phasesOf is the phases, side by side under the start-up, which they fill from end to end.
+// phasesOf returns the phases as children of the start-up, which they fill completely.
 func phasesOf(t timeline.Timeline) []span { return layOut(t, t.Phases, rootKey) }
 
-// layOut is phases side by side under a span, as whose their keys go.
+// layOut returns phases as children of a span, whose key prefixes theirs.
 func layOut(t timeline.Timeline, phases []timeline.Span, under string) []span {
 	spans := make([]span, 0, len(phases))
 	for _, p := range phases {
