@@ -264,7 +264,7 @@ func TestMemoryIsBounded(t *testing.T) {
 		}
 	}
 	b.want("good", metrics, Allowed)
-	sizes := []int{len(b.tokens.yes.Keys()), len(b.tokens.no.Keys()), len(b.friends.Keys())}
+	sizes := []int{len(b.tokens.yes.Keys()), len(b.tokens.no.Keys()), len(b.authorized.Keys())}
 	if slices.Max(sizes) > maxTokens || len(b.access.yes.Keys()) > maxAccess {
 		t.Errorf("remembers %v tokens and %d accesses", sizes, len(b.access.yes.Keys()))
 	}

@@ -19,8 +19,8 @@ func TestMetrics(t *testing.T) {
 		Health: func() Health { return health }, Addons: func() AddonsState { return addons }, Now: noon,
 		WarmUp: 5 * time.Minute,
 	}))
-	if n, err := testutil.GatherAndCount(registry, "podlapse_node_available", "podlapse_addons_available",
-		"podlapse_node_availability"); n != 0 || err != nil {
+	names := []string{"podlapse_node_available", "podlapse_addons_available", "podlapse_node_availability"}
+	if n, err := testutil.GatherAndCount(registry, names...); n != 0 || err != nil {
 		t.Errorf("before the node is known it has %d series, %v", n, err)
 	}
 	health = HealthOf(wellNode(func(n *corev1.Node) {

@@ -14,7 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation"
 )
 
-// place is where in the file a probe is.
+// place returns the position of a probe in the file.
 func (p Probe) place(i int) string {
 	if p.Name == "" {
 		return fmt.Sprintf("probes[%d]", i)
@@ -22,7 +22,7 @@ func (p Probe) place(i int) string {
 	return fmt.Sprintf("probes[%d] (%.63s)", i, p.Name)
 }
 
-// problems lists all that is wrong.
+// problems lists all problems.
 func (c Config) problems() (problems []error) {
 	if len(c.Probes) > maxProbes {
 		problems = append(problems, fmt.Errorf("probes: %d exceed the limit of %d", len(c.Probes), maxProbes))
@@ -166,7 +166,7 @@ func checkHostPort(address string) error {
 	return checkHost(host)
 }
 
-// checkURL repeats nothing that may be a secret.
+// checkURL does not repeat anything that may be secret.
 func checkURL(text string) error {
 	u, err := url.Parse(text)
 	switch {

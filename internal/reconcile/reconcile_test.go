@@ -51,14 +51,16 @@ func (d *desk) take() []string {
 }
 
 // start runs a reconciler in a synctest bubble; the returned function stops it and waits.
-func start(t *testing.T, d *desk, scope timeline.Scope) (r *Reconciler, observe func(timeline.Observation),
-	stop func()) {
+func start(
+	t *testing.T, d *desk, scope timeline.Scope,
+) (r *Reconciler, observe func(timeline.Observation), stop func()) {
 	t.Helper()
 	return startWith(t, d, scope, func(*Config) {})
 }
 
-func startWith(t *testing.T, d *desk, scope timeline.Scope, adjust func(*Config)) (r *Reconciler,
-	observe func(timeline.Observation), stop func()) {
+func startWith(
+	t *testing.T, d *desk, scope timeline.Scope, adjust func(*Config),
+) (r *Reconciler, observe func(timeline.Observation), stop func()) {
 	t.Helper()
 	config := Config{
 		Now: time.Now, Scope: scope, Logger: zap.NewNop(),

@@ -30,8 +30,9 @@ func (k *keeper) holds(string) bool { return !k.lost }
 func (k *keeper) leave(uid string) { k.gone = append(k.gone, uid) }
 
 // startRestored is start for an agent that goes on where another ended.
-func startRestored(t *testing.T, d *desk, k *keeper, restored Restored) (*Reconciler, func(timeline.Observation),
-	func()) {
+func startRestored(
+	t *testing.T, d *desk, k *keeper, restored Restored,
+) (*Reconciler, func(timeline.Observation), func()) {
 	t.Helper()
 	return startWith(t, d, timeline.Scope{Runtime: true, Events: true, Since: time.Now()}, func(c *Config) {
 		c.Restored, c.Keep, c.Kept, c.Gone = restored, k.keep, k.holds, k.leave

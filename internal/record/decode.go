@@ -11,7 +11,7 @@ import (
 	"github.com/podlapse/podlapse/pkg/timeline"
 )
 
-// decodeHeader reads the line that a recording begins with.
+// decodeHeader parses the first line of a recording.
 func decodeHeader(line []byte) (Header, error) {
 	var h header
 	if err := json.Unmarshal(line, &h); err != nil {
@@ -32,7 +32,7 @@ func decodeHeader(line []byte) (Header, error) {
 		Ends: h.Ends}, nil
 }
 
-// decode reads one observation.
+// decode parses one observation.
 func decode(kind string, line []byte) (timeline.Observation, error) {
 	switch kind {
 	case kindPodSeen:
@@ -87,7 +87,7 @@ func parse[Wire any, O timeline.Observation](line []byte, convert func(Wire) O) 
 	return o, nil
 }
 
-// ofNoPod says that an observation is about the node, or the control plane.
+// ofNoPod reports whether an observation is about the node, or the control plane.
 func ofNoPod(o timeline.Observation) bool {
 	switch o.(type) {
 	case timeline.ClockSeen, timeline.PressureSeen, timeline.RuntimeSilent:
@@ -108,8 +108,7 @@ func toPodSeen(o podSeen) timeline.PodSeen {
 		Generation: o.Pod.Generation, KubeletGeneration: o.Pod.KubeletGeneration,
 		UnschedulableAt: o.Pod.UnschedulableAt.Time,
 		FieldsManaged:   o.Pod.FieldsManaged, HostNetwork: o.Pod.HostNetwork, ResourceClaims: o.Pod.ResourceClaims,
-		VolumeClaims:  o.Pod.VolumeClaims,
-		RemoteVolumes: o.Pod.RemoteVolumes,
+		VolumeClaims: o.Pod.VolumeClaims, RemoteVolumes: o.Pod.RemoteVolumes,
 		Conditions: each(o.Pod.Conditions, func(c condition) timeline.Condition {
 			return timeline.Condition{Type: c.Type, True: c.True, TransitionAt: c.TransitionAt.Time}
 		}),
@@ -144,7 +143,7 @@ func toContainer(c container) timeline.Container {
 	return out
 }
 
-// toEventSeen redacts messages once more: agents up to v0.1 recorded them as they came.
+// toEventSeen redacts messages again: agents up to v0.1 recorded them unchanged.
 func toEventSeen(o eventSeen) timeline.EventSeen {
 	return timeline.EventSeen{
 		UID: o.UID, ArrivedAt: o.ArrivedAt.Time, Live: o.Live, Container: o.Container, Reason: o.Reason,
@@ -178,8 +177,7 @@ func toRuntimeSeen(o runtimeSeen) timeline.RuntimeSeen {
 				Layers: each(i.Layers, func(l layer) timeline.Layer {
 					return timeline.Layer{
 						Digest: l.Digest, SizeBytes: l.SizeBytes, DownloadedAt: l.DownloadedAt.Time,
-						UnpackedAt: l.UnpackedAt.Time,
-						Remote:     l.Remote,
+						UnpackedAt: l.UnpackedAt.Time, Remote: l.Remote,
 					}
 				}),
 			}
@@ -187,7 +185,7 @@ func toRuntimeSeen(o runtimeSeen) timeline.RuntimeSeen {
 	}
 }
 
-// arrivedAt is when the agent had the observation, on its own clock.
+// arrivedAt returns when the agent received the observation, on its own clock.
 func arrivedAt(o timeline.Observation) time.Time {
 	switch o := o.(type) {
 	case timeline.PodSeen:

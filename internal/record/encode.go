@@ -9,20 +9,22 @@ import (
 )
 
 const (
-	// Version is the version of the format that this package writes; it reads this and every older one.
+	// Version is the version of the format that this package writes. It reads this and every older
+	// one.
 	Version = 2
-	// MaxLine bounds a line, its end included, in bytes. A pod of a hundred containers takes a tenth.
+	// MaxLine limits a line, including its end, in bytes. A pod of a hundred containers takes a
+	// tenth.
 	MaxLine = 1 << 20
 )
 
-// Header says who recorded.
+// Header describes the agent that recorded.
 type Header struct {
 	Agent string         // version of the agent
-	Scope timeline.Scope // what it could know of
-	Ends  bool           // it followed ends of pods
+	Scope timeline.Scope // what it could observe
+	Ends  bool           // it followed the ends of pods
 }
 
-// EncodeHeader makes the line that a recording begins with.
+// EncodeHeader encodes the first line of a recording.
 func EncodeHeader(h Header) ([]byte, error) {
 	return encodeLine(header{
 		tag: tag{kindHeader}, Version: Version, Agent: h.Agent, Runtime: h.Scope.Runtime, Events: h.Scope.Events,
@@ -30,9 +32,9 @@ func EncodeHeader(h Header) ([]byte, error) {
 	})
 }
 
-// Encode makes one line of an observation. Bytes that are no UTF-8 become U+FFFD, and an empty list
-// becomes an absent one; everything else is read back as it was. An instant in a year that the core
-// cannot hold, or a line longer than MaxLine, is an error.
+// Encode encodes an observation as one line. Bytes that are not UTF-8 become U+FFFD, and an empty
+// list becomes an absent one; everything else survives decoding. An instant in a year that the core
+// cannot represent, or a line longer than MaxLine, is an error.
 func Encode(o timeline.Observation) ([]byte, error) {
 	switch o := o.(type) {
 	case timeline.PodSeen:
@@ -61,7 +63,7 @@ func Encode(o timeline.Observation) ([]byte, error) {
 func encodeLine(value any) ([]byte, error) {
 	var line bytes.Buffer
 	encoder := json.NewEncoder(&line)
-	encoder.SetEscapeHTML(false) // messages and image references stay readable
+	encoder.SetEscapeHTML(false) // keeps messages and image references readable
 	if err := encoder.Encode(value); err != nil {
 		return nil, fmt.Errorf("encode observation: %w", err)
 	}
@@ -83,8 +85,7 @@ func fromPodSeen(o timeline.PodSeen) podSeen {
 		Generation: o.Pod.Generation, KubeletGeneration: o.Pod.KubeletGeneration,
 		UnschedulableAt: utc(o.Pod.UnschedulableAt),
 		FieldsManaged:   o.Pod.FieldsManaged, HostNetwork: o.Pod.HostNetwork, ResourceClaims: o.Pod.ResourceClaims,
-		VolumeClaims:  o.Pod.VolumeClaims,
-		RemoteVolumes: o.Pod.RemoteVolumes,
+		VolumeClaims: o.Pod.VolumeClaims, RemoteVolumes: o.Pod.RemoteVolumes,
 		Conditions: each(o.Pod.Conditions, func(c timeline.Condition) condition {
 			return condition{c.Type, c.True, utc(c.TransitionAt)}
 		}),
@@ -118,8 +119,7 @@ func fromEventSeen(o timeline.EventSeen) eventSeen {
 	return eventSeen{
 		tag: tag{kindEventSeen}, UID: o.UID, ArrivedAt: utc(o.ArrivedAt), Live: o.Live, Container: o.Container,
 		Reason: o.Reason, Message: o.Message, NamedAt: utc(o.NamedAt), FirstAt: utc(o.FirstAt), LastAt: utc(o.LastAt),
-		StoredAt: utc(o.StoredAt),
-		Count:    o.Count,
+		StoredAt: utc(o.StoredAt), Count: o.Count,
 	}
 }
 
@@ -149,7 +149,7 @@ func fromRuntimeSeen(o timeline.RuntimeSeen) runtimeSeen {
 	}
 }
 
-// each converts a list; an empty one is nil.
+// each converts a list; an empty one becomes nil.
 func each[From, To any](list []From, convert func(From) To) []To {
 	if len(list) == 0 {
 		return nil

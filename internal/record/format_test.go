@@ -47,8 +47,7 @@ func TestFormat(t *testing.T) {
 						StartupProbe:   true,
 						ReadinessProbe: true, PostStartHook: true, PreStopHook: true, RestartsAlways: true,
 						State: timeline.StateTerminated, WaitingReason: "Why", PullFailure: "dns", Attempt: 1,
-						StartedAt:  noon,
-						FinishedAt: noon, ExitCode: 2, EndReason: "Error", Started: true, Ready: true,
+						StartedAt: noon, FinishedAt: noon, ExitCode: 2, EndReason: "Error", Started: true, Ready: true,
 						LastRun: &timeline.Run{FinishedAt: noon, ExitCode: 3, Reason: "OOMKilled"},
 					},
 					{Name: "bare"},
@@ -95,8 +94,7 @@ func TestFormat(t *testing.T) {
 				UID: "u", AskedAt: noon, ArrivedAt: noon, NetworkDown: true, NetworkUp: true,
 				Sandboxes: []timeline.Sandbox{{
 					ID: "s", Attempt: 1, Ready: true, BegunAt: noon, NetworkReadyAt: noon, RunningAt: noon,
-					CreatedAt:       noon,
-					ImageResolvedAt: noon, ImagePulledAt: noon, ImageKnown: true,
+					CreatedAt: noon, ImageResolvedAt: noon, ImagePulledAt: noon, ImageKnown: true,
 				}},
 				Containers: []timeline.ContainerRun{{
 					Name: "app", ID: "c", Attempt: 1, CreatedAt: noon, StartedAt: noon, FinishedAt: noon, ExitCode: 2,

@@ -171,10 +171,8 @@ func TestHeadersAreNotPassedOn(t *testing.T) {
 		t.Fatal(err)
 	}
 	for name := range headers {
-		if !slices.Contains(
-			[]string{":authority", "content-type", "user-agent", namespaceHeader, "grpc-accept-encoding"},
-			name,
-		) {
+		allowed := []string{":authority", "content-type", "user-agent", namespaceHeader, "grpc-accept-encoding"}
+		if !slices.Contains(allowed, name) {
 			t.Errorf("the runtime got header %s", name)
 		}
 	}
@@ -195,9 +193,8 @@ func TestBounds(t *testing.T) {
 	runtime := startRuntime(t, path)
 	conn := connect(t, serve(t, path).path)
 	long := &runtimeapi.ContainerStatusRequest{ContainerId: strings.Repeat("c", maxRequest)}
-	if _, err := ask(t.Context(), conn, "/runtime.v1.RuntimeService/ContainerStatus", long); status.Code(
-		err,
-	) != codes.ResourceExhausted {
+	_, err := ask(t.Context(), conn, "/runtime.v1.RuntimeService/ContainerStatus", long)
+	if status.Code(err) != codes.ResourceExhausted {
 		t.Errorf("a request of more than %d bytes: %v", maxRequest, err)
 	}
 	for _, limit := range []time.Duration{0, callLimit + time.Minute} {

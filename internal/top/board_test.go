@@ -38,8 +38,9 @@ func golden(t *testing.T, name string, lines []string) {
 
 var noon = time.Date(2026, time.March, 1, 12, 0, 0, 0, time.UTC)
 
-func starting(node, name string, total time.Duration, phase timeline.Phase, container string,
-	inPhase time.Duration) client.Event {
+func starting(
+	node, name string, total time.Duration, phase timeline.Phase, container string, inPhase time.Duration,
+) client.Event {
 	return client.Event{Kind: client.KindPod, Record: export.Record{
 		ID: node + name, Namespace: "shop", Name: name, Node: node, State: timeline.StateStarting,
 		Total: export.Seconds(total),

@@ -37,8 +37,7 @@ func (f *fake) api() API {
 	}
 	return API{
 		Node: "node-1", Build: export.Build{Version: "v1", Revision: "abc"}, StartedAt: askedAt.Add(-time.Hour),
-		Now:     now,
-		Skew:    func(context.Context) (timeline.Skew, error) { return timeline.Skew{}, f.err },
+		Now: now, Skew: func(context.Context) (timeline.Skew, error) { return timeline.Skew{}, f.err },
 		History: kept,
 		Live: live.New(live.Config{
 			Some:  func(context.Context, []string) ([]timeline.Timeline, error) { return nil, f.err },
@@ -87,9 +86,8 @@ func TestPages(t *testing.T) {
 			t.Errorf("limit %d: %d pods", limit, len(seen))
 		}
 	}
-	if page := decode[export.PodList](t,
-		(&fake{timelines: startUps(0, 130)}).ask(t, http.MethodGet, "/api/v1/pods")); len(page.Items) != 100 ||
-		page.Remaining != 30 {
+	many := (&fake{timelines: startUps(0, 130)}).ask(t, http.MethodGet, "/api/v1/pods")
+	if page := decode[export.PodList](t, many); len(page.Items) != 100 || page.Remaining != 30 {
 		t.Errorf("without a limit: %d items, %d remaining", len(page.Items), page.Remaining)
 	}
 }
@@ -321,17 +319,16 @@ func TestRecentPullsAndRegistries(t *testing.T) {
 		got.Recent[0].Layers != nil || got.Recent[0].Download == nil {
 		t.Errorf("%+v", got)
 	}
-	if got := decode[export.PullList](t,
-		f.ask(t, http.MethodGet, "/api/v1/pulls?limit=1&registry=registry.example:5000")); len(got.Recent) != 1 ||
-		got.Recent[0].UID == "f" {
+	answer := f.ask(t, http.MethodGet, "/api/v1/pulls?limit=1&registry=registry.example:5000")
+	if got := decode[export.PullList](t, answer); len(got.Recent) != 1 || got.Recent[0].UID == "f" {
 		t.Errorf("%+v", got)
 	}
 	if got := decode[export.PullList](t, f.ask(t, http.MethodGet, "/api/v1/pulls?namespace=a")); len(got.Recent) != 1 ||
 		got.Recent[0].UID != "f" {
 		t.Errorf("%+v", got)
 	}
-	if got := decode[export.PullList](t,
-		f.ask(t, http.MethodGet, "/api/v1/pulls?namespace=a,"+there.Namespace)); len(got.Recent) != 2 {
+	answer = f.ask(t, http.MethodGet, "/api/v1/pulls?namespace=a,"+there.Namespace)
+	if got := decode[export.PullList](t, answer); len(got.Recent) != 2 {
 		t.Errorf("%+v", got)
 	}
 	registries := decode[export.RegistryList](t, f.ask(t, http.MethodGet, "/api/v1/registries")).Items

@@ -81,9 +81,10 @@ func (l *fair) Accept() (net.Conn, error) {
 func (l *fair) enter(conn net.Conn) (taken, yielded *counted) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	c := &counted{Conn: conn, client: peer.Of(conn.RemoteAddr().String()), near: l.near.has(conn), listener: l,
-		since: l.now()}
-	c.reads = l.reads(c.client)
+	client := peer.Of(conn.RemoteAddr().String())
+	c := &counted{
+		Conn: conn, client: client, near: l.near.has(conn), reads: l.reads(client), listener: l, since: l.now(),
+	}
 	have := len(l.open[c.client])
 	switch {
 	case have >= maxPerClient && !c.near:

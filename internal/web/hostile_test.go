@@ -268,9 +268,9 @@ func TestAFloodOfRequests(t *testing.T) {
 		t.Errorf("answers %v, want from %d to %d that are good, else 429", counts, clientBurst, most)
 	}
 	alive(t, "127.0.0.2", address)
-	if counts := flood(t, "127.0.0.3", address, 10,
-		"GET /metrics HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n"); counts[200] != 10 {
-		t.Errorf("another client is answered %v", counts)
+	others := flood(t, "127.0.0.3", address, 10, "GET /metrics HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n")
+	if others[200] != 10 {
+		t.Errorf("another client is answered %v", others)
 	}
 	if grown := heap() - before; grown > 4<<20 {
 		t.Errorf("the heap has grown by %d KiB", grown>>10)
@@ -413,8 +413,8 @@ func TestViewersLeaveRoom(t *testing.T) {
 	const refused = "# HELP podlapse_stream_refused_total Viewers refused because there were too many, in total or " +
 		"from one address.\n" +
 		"# TYPE podlapse_stream_refused_total counter\npodlapse_stream_refused_total 3\n"
-	if err := testutil.GatherAndCompare(c.Registry, strings.NewReader(refused),
-		"podlapse_stream_refused_total"); err != nil {
+	want := strings.NewReader(refused)
+	if err := testutil.GatherAndCompare(c.Registry, want, "podlapse_stream_refused_total"); err != nil {
 		t.Error(err)
 	}
 	counts := flood(t, "127.0.0.4", address, 10, "GET /metrics HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n")

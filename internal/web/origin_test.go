@@ -65,8 +65,8 @@ func TestForeignNamesAreRefused(t *testing.T) {
 		}
 		// Names that lead to a pod are others' to choose: a Service's, a node's in Prometheus, the
 		// API server's behind its proxy.
-		if answer := (asking{path: path, host: "api.example:6443", remote: "10.0.0.7:4000"}).answer(t,
-			config); strings.Contains(answer.Body.String(), "--web-hosts") {
+		elsewhere := asking{path: path, host: "api.example:6443", remote: "10.0.0.7:4000"}
+		if answer := elsewhere.answer(t, config); strings.Contains(answer.Body.String(), "--web-hosts") {
 			t.Errorf("%s from elsewhere: %d %s", path, answer.Code, answer.Body)
 		}
 	}

@@ -47,21 +47,20 @@ type api struct {
 func handleAPI(mux *http.ServeMux, config Config, limits *limits) {
 	a := api{
 		API: config.API, timelines: config.Timelines, livePulls: config.Pulls, statuses: config.Statuses,
-		required: config.Required,
-		viewers:  newShares(viewersPerClient), logger: config.Logger,
+		required: config.Required, viewers: newShares(viewersPerClient), logger: config.Logger,
 	}
 	snapshots := newSlots(snapshotsAtOnce)
-	dear := func(handler http.HandlerFunc) http.Handler {
+	expensive := func(handler http.HandlerFunc) http.Handler {
 		return limits.atMost(snapshots, snapshotPatience, compressed(handler))
 	}
-	mux.Handle("/api/v1/node", dear(a.node))
-	mux.Handle("/api/v1/pods", dear(a.list))
-	mux.Handle("/api/v1/pods/{namespace}/{name}", dear(a.get))
-	mux.Handle("/api/v1/pods/{namespace}/{name}/trace", dear(a.trace))
-	mux.Handle("/api/v1/pulls", dear(a.pulls))
-	mux.Handle("/api/v1/registries", dear(a.registries))
-	mux.Handle("/api/v1/evidence", dear(a.evidence))
-	mux.Handle("/api/v1/objects/pods", dear(a.objects))
+	mux.Handle("/api/v1/node", expensive(a.node))
+	mux.Handle("/api/v1/pods", expensive(a.list))
+	mux.Handle("/api/v1/pods/{namespace}/{name}", expensive(a.get))
+	mux.Handle("/api/v1/pods/{namespace}/{name}/trace", expensive(a.trace))
+	mux.Handle("/api/v1/pulls", expensive(a.pulls))
+	mux.Handle("/api/v1/registries", expensive(a.registries))
+	mux.Handle("/api/v1/evidence", expensive(a.evidence))
+	mux.Handle("/api/v1/objects/pods", expensive(a.objects))
 	mux.HandleFunc("/api/v1/stream", a.stream) // uncompressed: each change is sent at once
 	mux.HandleFunc("/api/v1/openapi.json", compressed(document(docs.OpenAPI)))
 	mux.HandleFunc("/api/v1/records.schema.json", compressed(document(docs.RecordsSchema)))

@@ -283,9 +283,9 @@ func TestPullsThatGoOn(t *testing.T) {
 	if answer.Code != http.StatusOK || answer.Body.String() != want {
 		t.Errorf("%d %s", answer.Code, answer.Body)
 	}
-	if answer := (&fake{}).ask(t, http.MethodGet,
-		"/api/v1/pulls"); answer.Body.String() != `{"items":[],"recent":[]}`+"\n" {
-		t.Errorf("without pulls: %s", answer.Body)
+	none := (&fake{}).ask(t, http.MethodGet, "/api/v1/pulls")
+	if none.Body.String() != `{"items":[],"recent":[]}`+"\n" {
+		t.Errorf("without pulls: %s", none.Body)
 	}
 	f.err = errors.New("stopping")
 	if answer := f.ask(t, http.MethodGet, "/api/v1/pulls"); answer.Code != http.StatusServiceUnavailable {

@@ -1,5 +1,5 @@
-// Package agentstest is a small API server that knows pods and hands requests on to agents, as the
-// real one's proxy to pods does.
+// Package agentstest is a small fake API server that knows pods and forwards requests to agents,
+// like the real one's proxy to pods.
 package agentstest
 
 import (
@@ -21,15 +21,15 @@ type APIServer struct {
 
 	mu     sync.Mutex
 	pods   []Pod
-	refuse func(r *http.Request) int // a status, 0 to let it pass
+	refuse func(r *http.Request) int // returns a status, or 0 to accept the request
 	asked  []string
 }
 
-// Pod is one that the server knows.
+// Pod is a pod that the server knows.
 type Pod struct {
 	Namespace, Name, Node string
-	// Agent is where the pod of an agent serves; empty for one that cannot be reached. Only with a
-	// Port is the pod an agent's.
+	// Agent is where the agent in the pod serves; empty if it cannot be reached. Only a pod with a
+	// Port is an agent's.
 	Agent   string
 	Port    int
 	HTTPS   bool
@@ -37,7 +37,7 @@ type Pod struct {
 	Leaving bool
 }
 
-// Start begins with the pods.
+// Start serves the pods.
 func Start(t testing.TB, pods ...Pod) *APIServer {
 	t.Helper()
 	s := &APIServer{pods: pods}
@@ -54,14 +54,14 @@ func (s *APIServer) Set(pods ...Pod) {
 	s.pods = pods
 }
 
-// Refuse has requests refused with the status that a policy gives.
+// Refuse makes the server refuse requests with the status that a policy returns.
 func (s *APIServer) Refuse(policy func(r *http.Request) int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.refuse = policy
 }
 
-// Asked is the paths that were asked for.
+// Asked returns the requested paths.
 func (s *APIServer) Asked() []string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -148,7 +148,7 @@ func object(p Pod) map[string]any {
 	}
 }
 
-// proxy hands a request on without what says who asks, as the API server does.
+// proxy forwards a request without the user's identity, as the API server does.
 func proxy(w http.ResponseWriter, r *http.Request, pods []Pod, path []string) {
 	for _, p := range pods {
 		target := fmt.Sprintf("%s:%d", p.Name, p.Port)

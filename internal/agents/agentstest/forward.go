@@ -14,8 +14,8 @@ import (
 	"sync"
 )
 
-// forward serves pods/portforward over WebSocket, as kubelet does: a binary message begins with its
-// channel, and the first one of each channel is the port, in two bytes.
+// forward serves pods/portforward over WebSocket, like the kubelet: a binary message begins with
+// its channel, and the first one of each channel is the port, in two bytes.
 func forward(w http.ResponseWriter, r *http.Request, pods []Pod, namespace, name string) {
 	for _, p := range pods {
 		if p.Namespace != namespace || p.Name != name {
@@ -56,7 +56,7 @@ func exchange(conn net.Conn, in *bufio.Reader, agent net.Conn, port int) {
 	for channel := range byte(2) {
 		_ = send(conn, 0x2, append([]byte{channel}, head[:]...))
 	}
-	_ = send(conn, 0x9, []byte("alive?")) // a proxy may ask so at any time
+	_ = send(conn, 0x9, []byte("alive?")) // a proxy may send a ping at any time
 	var ended sync.WaitGroup
 	ended.Go(func() {
 		defer conn.Close()

@@ -122,12 +122,10 @@ func serving(listen string, pods *livetest.Pods, hostile bool) (web.Config, erro
 	}
 	return web.Config{
 		ListenAddress: listen, Timelines: pods.All, Pulls: pods.Pulls, Page: shown, Gatherer: pods.Registry,
-		Logger:   zap.NewNop(),
-		Statuses: func() []health.Status { return statuses }, Required: []string{"pod_watch"},
+		Logger: zap.NewNop(), Statuses: func() []health.Status { return statuses }, Required: []string{"pod_watch"},
 		API: web.API{
 			Node: "standin", Build: export.Build{Version: "standin"}, StartedAt: time.Now(), Now: time.Now,
-			Live: pods.Hub,
-			Skew: func(context.Context) (timeline.Skew, error) { return timeline.Skew{}, nil },
+			Live: pods.Hub, Skew: func(context.Context) (timeline.Skew, error) { return timeline.Skew{}, nil },
 			History: history.New(history.Config{
 				Pods: 1000, Bytes: 4 << 20, Now: time.Now, Registerer: prometheus.NewRegistry(), Logger: zap.NewNop(),
 			}),
