@@ -194,8 +194,9 @@ func (c Client) ask(ctx context.Context, query url.Values, path ...string) ([]by
 }
 
 // send fails for every response but 200. The caller must close the body.
-func (c Client) send(ctx context.Context, header http.Header, query url.Values, path ...string) (*http.Response,
-	error) {
+func (c Client) send(
+	ctx context.Context, header http.Header, query url.Values, path ...string,
+) (*http.Response, error) {
 	server, err := url.Parse(c.Server)
 	if err != nil || server.Host == "" {
 		return nil, fmt.Errorf("invalid address %q: must be http://HOST:PORT", c.Server)

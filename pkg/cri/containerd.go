@@ -77,8 +77,9 @@ const podSandboxer = "podsandbox"
 // and updated_at is written last, right after that container was started. Only a change of the
 // pod's resources writes updated_at again. So the first value seen counts, and none that is later
 // than a container.
-func (l *lookUp) stampSandbox(ctx context.Context, sandbox *timeline.Sandbox, createdAt,
-	firstContainerAt time.Time) error {
+func (l *lookUp) stampSandbox(
+	ctx context.Context, sandbox *timeline.Sandbox, createdAt, firstContainerAt time.Time,
+) error {
 	sandbox.CreatedAt = createdAt
 	if !l.stores.sandboxes.on() {
 		return nil

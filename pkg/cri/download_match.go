@@ -43,8 +43,9 @@ func (s *session) look(ctx context.Context, since time.Time) ([]imagepull.Downlo
 
 // match creates a Download for each manifest to which running blobs belong, and for the remaining
 // blobs.
-func (s *session) match(ctx context.Context, running map[digest.Digest]ingest,
-	manifests []listedManifest) ([]imagepull.Download, error) {
+func (s *session) match(
+	ctx context.Context, running map[digest.Digest]ingest, manifests []listedManifest,
+) ([]imagepull.Download, error) {
 	var found []imagepull.Download
 	matched := map[digest.Digest]bool{}
 	now := &look{session: s, running: running, arrived: map[digest.Digest]bool{},

@@ -21,8 +21,9 @@ type look struct {
 
 // at returns the progress of one image, and which of the running blobs belong to it. If none does,
 // there is nothing to report, unless a pull of it has begun and is not over.
-func (l *look) at(ctx context.Context, image contents, begun bool) (imagepull.Download, map[digest.Digest]ingest,
-	error) {
+func (l *look) at(
+	ctx context.Context, image contents, begun bool,
+) (imagepull.Download, map[digest.Digest]ingest, error) {
 	own, err := l.own(ctx, image)
 	if err != nil {
 		return imagepull.Download{}, nil, err

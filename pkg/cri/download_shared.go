@@ -29,8 +29,9 @@ func newSharedDownloads(timeout time.Duration, now func() time.Time) *sharedDown
 }
 
 // get calls ask unless there is a recent answer. It never runs ask twice at the same time.
-func (d *sharedDownloads) get(ctx context.Context,
-	ask func(context.Context) ([]imagepull.Download, error)) ([]imagepull.Download, error) {
+func (d *sharedDownloads) get(
+	ctx context.Context, ask func(context.Context) ([]imagepull.Download, error),
+) ([]imagepull.Download, error) {
 	brief, cancel := context.WithTimeout(ctx, d.timeout)
 	defer cancel()
 	select {

@@ -157,8 +157,7 @@ func TestDownloadsThatShareALayer(t *testing.T) {
 	h.eventually(
 		imagepull.Download{
 			Registry: "docker.io", Repository: "library/one", Digest: one.Manifest, StartedAt: begun.Add(time.Second),
-			Blobs:     2,
-			DoneBytes: one.ConfigSize + 51, TotalBytes: one.ConfigSize + 200,
+			Blobs: 2, DoneBytes: one.ConfigSize + 51, TotalBytes: one.ConfigSize + 200,
 		},
 		imagepull.Download{
 			Registry: "127.0.0.1", Repository: "library/two", Digest: two.Manifest,
@@ -182,8 +181,7 @@ func TestDownloadsWithDiscardedLayers(t *testing.T) {
 	ingest(fake, image.Layers[2], 20, 1)
 	h.eventually(imagepull.Download{
 		Registry: "docker.io", Repository: "library/new", Digest: image.Manifest, StartedAt: begun.Add(time.Second),
-		Blobs:     2,
-		DoneBytes: image.ConfigSize + 100 + 30, TotalBytes: image.ConfigSize + 300,
+		Blobs: 2, DoneBytes: image.ConfigSize + 100 + 30, TotalBytes: image.ConfigSize + 300,
 	})
 }
 

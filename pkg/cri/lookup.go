@@ -41,8 +41,8 @@ func (l *lookUp) answer(ctx context.Context, question timeline.LookUp) (timeline
 	}
 	for _, listed := range sandboxes {
 		sandbox := convertSandbox(listed)
-		if err := l.stampSandbox(ctx, &sandbox, fromNanos(listed.GetCreatedAt()),
-			earliestCreated(containers, sandbox.ID)); err != nil {
+		createdAt, firstContainerAt := fromNanos(listed.GetCreatedAt()), earliestCreated(containers, sandbox.ID)
+		if err := l.stampSandbox(ctx, &sandbox, createdAt, firstContainerAt); err != nil {
 			return timeline.RuntimeSeen{}, err
 		}
 		seen.Sandboxes = append(seen.Sandboxes, sandbox)
@@ -81,8 +81,9 @@ func (l *lookUp) answer(ctx context.Context, question timeline.LookUp) (timeline
 // containerStatus returns nil if the container was removed after it was listed. The start of a
 // running container, and the exit of an exited one, no longer change and are queried once. The list
 // says which of the two applies.
-func (l *lookUp) containerStatus(ctx context.Context, listed *runtimeapi.Container) (*runtimeapi.ContainerStatus,
-	error) {
+func (l *lookUp) containerStatus(
+	ctx context.Context, listed *runtimeapi.Container,
+) (*runtimeapi.ContainerStatus, error) {
 	if known, ok := l.finished.get(listed.GetId()); ok {
 		return known, nil
 	}

@@ -294,9 +294,8 @@ func TestNetworkIsAskedForOnlyWhereItIsWanted(t *testing.T) {
 		}
 		return nil
 	})
-	if seen, err := l.answer(t.Context(),
-		timeline.LookUp{UID: "pod", RuntimeUID: "runtime-pod", Network: true}); err != nil || seen.NetworkDown ||
-		seen.NetworkUp {
+	question := timeline.LookUp{UID: "pod", RuntimeUID: "runtime-pod", Network: true}
+	if seen, err := l.answer(t.Context(), question); err != nil || seen.NetworkDown || seen.NetworkUp {
 		t.Errorf("a runtime without a status: %+v, %v", seen, err)
 	}
 }

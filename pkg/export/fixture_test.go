@@ -36,12 +36,9 @@ func coldStart() timeline.Timeline {
 	}
 	t := timeline.Timeline{
 		Namespace: "shop", Name: "web-0", UID: "0b1c", Node: "node-a",
-		Owner:      timeline.Owner{Kind: "StatefulSet", Name: "web"},
-		State:      timeline.StateReady,
-		CreatedAt:  createdAt,
-		SettledAt:  after(12*time.Second + 1),
-		Total:      12*time.Second + 1,
-		TotalError: time.Second,
+		Owner: timeline.Owner{Kind: "StatefulSet", Name: "web"}, State: timeline.StateReady,
+		CreatedAt: createdAt, SettledAt: after(12*time.Second + 1),
+		Total: 12*time.Second + 1, TotalError: time.Second,
 		Reached: timeline.Reached{Containers: []timeline.ContainerReached{
 			{Name: "setup", Image: "registry.example/tools:1", Kind: timeline.KindInit},
 			{Name: "app", Image: "registry.example/web:2", Kind: timeline.KindMain, RunningAt: after(10 * time.Second)},
@@ -64,13 +61,11 @@ func coldStart() timeline.Timeline {
 			},
 			{
 				Container: "app", Kind: timeline.KindMain, Image: "registry.example/web:2",
-				Registry: "registry.example",
-				Digest:   "sha256:aa", Outcome: imagepull.OutcomeDownloaded, Attempt: 1,
+				Registry: "registry.example", Digest: "sha256:aa", Outcome: imagepull.OutcomeDownloaded, Attempt: 1,
 				RequestedAt: after(3 * time.Second), StartedAt: after(4 * time.Second),
 				FinishedAt: after(9 * time.Second),
 				Queue:      time.Second, Pull: 5 * time.Second, Timed: true, QueueTimed: true, Error: ms,
-				SizeBytes: 20 << 20,
-				Sources:   []timeline.Source{timeline.SourceEventWatch, timeline.SourceContainerd},
+				SizeBytes: 20 << 20, Sources: []timeline.Source{timeline.SourceEventWatch, timeline.SourceContainerd},
 			},
 		},
 		Marks: []timeline.MarkEvidence{
@@ -150,8 +145,7 @@ func inTransition() timeline.Timeline {
 				Container: "app", Kind: timeline.KindMain, Outcome: imagepull.OutcomeDownloaded, Attempt: 1,
 				RequestedAt: after(15 * time.Second),
 				StartedAt:   after(16 * time.Second), FinishedAt: after(19 * time.Second), Timed: true,
-				QueueTimed: true,
-				Queue:      time.Second, Pull: 3 * time.Second,
+				QueueTimed: true, Queue: time.Second, Pull: 3 * time.Second,
 			},
 		},
 		Marks: []timeline.MarkEvidence{

@@ -47,8 +47,7 @@ var kubeletBuckets = []float64{
 func histogram(name, help string, buckets []float64) prometheus.HistogramOpts {
 	return prometheus.HistogramOpts{
 		Name: name, Help: help, Buckets: buckets,
-		NativeHistogramBucketFactor:     1.1,
-		NativeHistogramMaxBucketNumber:  100,
+		NativeHistogramBucketFactor: 1.1, NativeHistogramMaxBucketNumber: 100,
 		NativeHistogramMinResetDuration: time.Hour,
 	}
 }

@@ -82,8 +82,7 @@ func terminationRecord(t *timeline.Termination) *TerminationRecord {
 func stopRecord(s timeline.Stop) StopRecord {
 	r := StopRecord{
 		Container: s.Container, Kind: s.Kind, How: s.How, StoppedAt: instantOf(s.StoppedAt), Signal: s.Signal,
-		Reason:      s.Reason,
-		PreStopHook: s.PreStopHook, Sources: convert(s.Sources, same),
+		Reason: s.Reason, PreStopHook: s.PreStopHook, Sources: convert(s.Sources, same),
 	}
 	if s.Timed {
 		r.Used, r.Error = new(Seconds(s.Used)), new(Seconds(s.Error))

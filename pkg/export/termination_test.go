@@ -71,8 +71,7 @@ func TestJSONLinesOfAnEnd(t *testing.T) {
 	var done int
 	sink := export.NewJSONLines(export.JSONLinesConfig{
 		Out: &out, Kinds: []export.Lines{export.TimelineLines}, Now: func() time.Time { return now },
-		Registerer: prometheus.NewRegistry(),
-		Logger:     zap.NewNop(), Done: func(timeline.Timeline) { done++ },
+		Registerer: prometheus.NewRegistry(), Logger: zap.NewNop(), Done: func(timeline.Timeline) { done++ },
 	})
 	startUp := killed()
 	startUp.Termination = nil
@@ -96,8 +95,7 @@ func TestJSONLinesOfAnEndThatFindsNoRoom(t *testing.T) {
 	var done int
 	sink := export.NewJSONLines(export.JSONLinesConfig{
 		Kinds: []export.Lines{export.TimelineLines}, Now: time.Now, Registerer: prometheus.NewRegistry(),
-		Logger: zap.NewNop(),
-		Done:   func(timeline.Timeline) { done++ },
+		Logger: zap.NewNop(), Done: func(timeline.Timeline) { done++ },
 	})
 	for range 2000 {
 		sink.Offer(killed())

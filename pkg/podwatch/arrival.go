@@ -91,9 +91,8 @@ func slim(pod *corev1.Pod) *corev1.Pod {
 		ObjectMeta: metav1.ObjectMeta{
 			Namespace: pod.Namespace, Name: pod.Name, UID: pod.UID, ResourceVersion: pod.ResourceVersion,
 			CreationTimestamp: pod.CreationTimestamp, DeletionTimestamp: pod.DeletionTimestamp,
-			DeletionGracePeriodSeconds: pod.DeletionGracePeriodSeconds,
-			Labels:                     atMost(pod.Labels, maxName, maxLabels),
-			Annotations:                atMost(pod.Annotations, maxAnnotation, maxAnnotations),
+			DeletionGracePeriodSeconds: pod.DeletionGracePeriodSeconds, Labels: atMost(pod.Labels, maxName, maxLabels),
+			Annotations: atMost(pod.Annotations, maxAnnotation, maxAnnotations),
 		},
 		Spec: corev1.PodSpec{NodeName: pod.Spec.NodeName},
 		Status: corev1.PodStatus{

@@ -33,8 +33,9 @@ type adaptedStreams struct {
 	types []runtime.SerializerInfo
 }
 
-func adaptStreams(inner runtime.NegotiatedSerializer,
-	framer func(runtime.SerializerInfo) (runtime.Framer, error)) (adaptedStreams, error) {
+func adaptStreams(
+	inner runtime.NegotiatedSerializer, framer func(runtime.SerializerInfo) (runtime.Framer, error),
+) (adaptedStreams, error) {
 	s := adaptedStreams{NegotiatedSerializer: inner}
 	for _, info := range inner.SupportedMediaTypes() {
 		if info.StreamSerializer != nil {

@@ -137,9 +137,8 @@ func (o *Objects) WriteList(w io.Writer, want func(namespace, name, labels strin
 	if err != nil {
 		return fmt.Errorf("encode cache state: %w", err)
 	}
-	if _, err := fmt.Fprintf(w,
-		`{"kind":"PodList","apiVersion":"v1","metadata":{"resourceVersion":%q},"cache":%s,"items":[`, version,
-		head); err != nil {
+	const begin = `{"kind":"PodList","apiVersion":"v1","metadata":{"resourceVersion":%q},"cache":%s,"items":[`
+	if _, err := fmt.Fprintf(w, begin, version, head); err != nil {
 		return err
 	}
 	for i, p := range pods {

@@ -54,8 +54,7 @@ func talkative(n int) *corev1.Pod {
 	return &corev1.Pod{
 		ObjectMeta: metav1.ObjectMeta{
 			Namespace: "shop", Name: fmt.Sprintf("web-%d", n), UID: types.UID(fmt.Sprintf("uid-%d", n)),
-			ResourceVersion: fmt.Sprint(100 + n),
-			Labels:          map[string]string{"app": "web", "n": fmt.Sprint(n % 2)},
+			ResourceVersion: fmt.Sprint(100 + n), Labels: map[string]string{"app": "web", "n": fmt.Sprint(n % 2)},
 			Annotations: map[string]string{
 				lastApplied: `{"env":"` + hidden + `"}`, "vault.example/token": hidden, "plain": hidden,
 				"kubernetes.io/config.source":              "api",

@@ -129,8 +129,9 @@ func (r *restarts) observe(pod *corev1.Pod, before bool) {
 	}
 }
 
-func (r *restarts) container(pod *corev1.Pod, status *corev1.ContainerStatus, kind timeline.ContainerKind,
-	before bool) {
+func (r *restarts) container(
+	pod *corev1.Pod, status *corev1.ContainerStatus, kind timeline.ContainerKind, before bool,
+) {
 	uid := string(pod.UID)
 	known := r.highest[uid][status.Name]
 	if status.RestartCount <= known {

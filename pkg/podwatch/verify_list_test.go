@@ -81,8 +81,7 @@ func answerLists(t *testing.T, answer func(asked int) page) *listed {
 	now := begun()
 	l.pods = NewPods(Config{
 		Client: client, NodeName: nodeName, Observe: func(context.Context, timeline.Observation) {},
-		Report: func(bool, string) {},
-		Now:    func() time.Time { return now },
+		Report: func(bool, string) {}, Now: func() time.Time { return now },
 		Verify: Verify{Interval: time.Hour, Report: func(up bool, detail string) {
 			l.told = append(l.told, fmt.Sprint(up, " ", detail))
 		}},

@@ -32,8 +32,7 @@ func startVerified(t *testing.T, pods ...*corev1.Pod) *verified {
 	}
 	v.pods = NewPods(Config{
 		Client: clientFor(t, v.server.URL()), NodeName: nodeName, Observe: v.observe, Report: v.report,
-		Now:     v.clock.Now,
-		Objects: NewObjects(v.clock.Now),
+		Now: v.clock.Now, Objects: NewObjects(v.clock.Now),
 		Verify: Verify{Interval: time.Hour, Report: func(up bool, detail string) {
 			v.told = append(v.told, fmt.Sprint(up, " ", detail))
 		}},

@@ -182,16 +182,18 @@ func (r *Runtime) Calls() map[string]int {
 	return maps.Clone(r.calls)
 }
 
-func (r *Runtime) intercept(ctx context.Context, request any, info *grpc.UnaryServerInfo,
-	handle grpc.UnaryHandler) (any, error) {
+func (r *Runtime) intercept(
+	ctx context.Context, request any, info *grpc.UnaryServerInfo, handle grpc.UnaryHandler,
+) (any, error) {
 	if err := r.enter(ctx, info.FullMethod); err != nil {
 		return nil, err
 	}
 	return handle(ctx, request)
 }
 
-func (r *Runtime) interceptStream(server any, stream grpc.ServerStream, info *grpc.StreamServerInfo,
-	handle grpc.StreamHandler) error {
+func (r *Runtime) interceptStream(
+	server any, stream grpc.ServerStream, info *grpc.StreamServerInfo, handle grpc.StreamHandler,
+) error {
 	if err := r.enter(stream.Context(), info.FullMethod); err != nil {
 		return err
 	}

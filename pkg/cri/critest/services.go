@@ -35,8 +35,9 @@ func (s runtimeService) Status(context.Context, *runtimeapi.StatusRequest) (*run
 	}}}, nil
 }
 
-func (s runtimeService) ListPodSandbox(_ context.Context,
-	request *runtimeapi.ListPodSandboxRequest) (*runtimeapi.ListPodSandboxResponse, error) {
+func (s runtimeService) ListPodSandbox(
+	_ context.Context, request *runtimeapi.ListPodSandboxRequest,
+) (*runtimeapi.ListPodSandboxResponse, error) {
 	s.r.mu.Lock()
 	defer s.r.mu.Unlock()
 	answer := &runtimeapi.ListPodSandboxResponse{}
@@ -48,8 +49,9 @@ func (s runtimeService) ListPodSandbox(_ context.Context,
 	return answer, nil
 }
 
-func (s runtimeService) ListContainers(_ context.Context,
-	request *runtimeapi.ListContainersRequest) (*runtimeapi.ListContainersResponse, error) {
+func (s runtimeService) ListContainers(
+	_ context.Context, request *runtimeapi.ListContainersRequest,
+) (*runtimeapi.ListContainersResponse, error) {
 	s.r.mu.Lock()
 	defer s.r.mu.Unlock()
 	answer := &runtimeapi.ListContainersResponse{}
@@ -64,8 +66,9 @@ func (s runtimeService) ListContainers(_ context.Context,
 	return answer, nil
 }
 
-func (s runtimeService) ContainerStatus(_ context.Context,
-	request *runtimeapi.ContainerStatusRequest) (*runtimeapi.ContainerStatusResponse, error) {
+func (s runtimeService) ContainerStatus(
+	_ context.Context, request *runtimeapi.ContainerStatusRequest,
+) (*runtimeapi.ContainerStatusResponse, error) {
 	s.r.mu.Lock()
 	defer s.r.mu.Unlock()
 	c, ok := s.r.containers[request.GetContainerId()]
@@ -80,8 +83,9 @@ type imageService struct {
 	r *Runtime
 }
 
-func (s imageService) ImageStatus(_ context.Context,
-	request *runtimeapi.ImageStatusRequest) (*runtimeapi.ImageStatusResponse, error) {
+func (s imageService) ImageStatus(
+	_ context.Context, request *runtimeapi.ImageStatusRequest,
+) (*runtimeapi.ImageStatusResponse, error) {
 	s.r.mu.Lock()
 	defer s.r.mu.Unlock()
 	return &runtimeapi.ImageStatusResponse{Image: s.r.images[request.GetImage().GetImage()]}, nil
@@ -92,8 +96,9 @@ type sandboxStore struct {
 	r *Runtime
 }
 
-func (s sandboxStore) Get(ctx context.Context, request *sandboxapi.StoreGetRequest) (*sandboxapi.StoreGetResponse,
-	error) {
+func (s sandboxStore) Get(
+	ctx context.Context, request *sandboxapi.StoreGetRequest,
+) (*sandboxapi.StoreGetResponse, error) {
 	if err := inNamespace(ctx); err != nil {
 		return nil, err
 	}
@@ -131,8 +136,9 @@ func (s imageStore) Get(ctx context.Context, request *imagesapi.GetImageRequest)
 }
 
 // List returns the pinned images, whatever the filter, which must be set.
-func (s imageStore) List(ctx context.Context, request *imagesapi.ListImagesRequest) (*imagesapi.ListImagesResponse,
-	error) {
+func (s imageStore) List(
+	ctx context.Context, request *imagesapi.ListImagesRequest,
+) (*imagesapi.ListImagesResponse, error) {
 	if err := inNamespace(ctx); err != nil {
 		return nil, err
 	}

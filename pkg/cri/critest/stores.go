@@ -111,8 +111,9 @@ func (s contentStore) List(request *contentapi.ListContentRequest, stream conten
 	return stream.Send(answer)
 }
 
-func (s contentStore) ListStatuses(ctx context.Context,
-	request *contentapi.ListStatusesRequest) (*contentapi.ListStatusesResponse, error) {
+func (s contentStore) ListStatuses(
+	ctx context.Context, request *contentapi.ListStatusesRequest,
+) (*contentapi.ListStatusesResponse, error) {
 	if err := inNamespace(ctx); err != nil {
 		return nil, err
 	}
@@ -143,8 +144,9 @@ type snapshotStore struct {
 	r *Runtime
 }
 
-func (s snapshotStore) Stat(ctx context.Context,
-	request *snapshotsapi.StatSnapshotRequest) (*snapshotsapi.StatSnapshotResponse, error) {
+func (s snapshotStore) Stat(
+	ctx context.Context, request *snapshotsapi.StatSnapshotRequest,
+) (*snapshotsapi.StatSnapshotResponse, error) {
 	if err := inNamespace(ctx); err != nil {
 		return nil, err
 	}

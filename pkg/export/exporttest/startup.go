@@ -79,8 +79,7 @@ func (s *startUp) pull(container string) {
 	const registry = "registry.example:5000"
 	p := timeline.Pull{
 		Container: container, Image: registry + "/team/" + container + ":" + s.hex(8), Registry: registry,
-		Outcome:     imagepull.OutcomePresent,
-		RequestedAt: s.at, Sources: []timeline.Source{timeline.SourceEventWatch},
+		Outcome: imagepull.OutcomePresent, RequestedAt: s.at, Sources: []timeline.Source{timeline.SourceEventWatch},
 		SizeBytes: 1_000_000 + s.random.Int64N(1<<26),
 	}
 	if container != "shop" {

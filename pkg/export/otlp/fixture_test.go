@@ -31,8 +31,7 @@ func coldStart() timeline.Timeline {
 		Phases: []timeline.Span{
 			{
 				Phase: timeline.PhaseVolumes, Cause: timeline.CauseVolumes, StartAt: createdAt,
-				EndAt: after(time.Second),
-				Error: 250 * ms, Sources: []timeline.Source{cri, event},
+				EndAt: after(time.Second), Error: 250 * ms, Sources: []timeline.Source{cri, event},
 				MergedWith: []timeline.Phase{timeline.PhaseNetwork},
 			},
 			{Phase: timeline.PhaseKubeletSync, Cause: timeline.CauseKubelet, Container: "setup",
@@ -59,8 +58,7 @@ func coldStart() timeline.Timeline {
 				Outcome: imagepull.OutcomeDownloaded, Attempt: 1, RequestedAt: after(3 * time.Second),
 				StartedAt:    after(4 * time.Second),
 				DownloadedAt: after(6 * time.Second), FinishedAt: after(7 * time.Second), Queue: time.Second,
-				Pull:  3 * time.Second,
-				Timed: true, QueueTimed: true, Error: 11 * ms, SizeBytes: 300,
+				Pull: 3 * time.Second, Timed: true, QueueTimed: true, Error: 11 * ms, SizeBytes: 300,
 				Layers: []timeline.Layer{
 					{Digest: "sha256:01", SizeBytes: 100, DownloadedAt: after(5 * time.Second),
 						UnpackedAt: after(5500 * ms)},

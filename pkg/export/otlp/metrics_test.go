@@ -45,8 +45,7 @@ func newPush(t *testing.T, gatherer prometheus.Gatherer) (*Metrics, func() (bool
 	var last string
 	push, err := NewMetrics(t.Context(), MetricsConfig{
 		Signal: settings.Metrics, Interval: settings.Interval, Exponential: settings.Exponential, Node: "node-a",
-		Version:  "v1.2.3",
-		Gatherer: gatherer, Registerer: prometheus.NewRegistry(), Logger: zap.NewNop(),
+		Version: "v1.2.3", Gatherer: gatherer, Registerer: prometheus.NewRegistry(), Logger: zap.NewNop(),
 		Report: func(up bool, detail string) {
 			mu.Lock()
 			defer mu.Unlock()

@@ -74,8 +74,9 @@ func (r *receiver) overGRPC(t *testing.T) {
 }
 
 // Export implements the service of traces.
-func (r *receiver) Export(_ context.Context,
-	request *tracesv1.ExportTraceServiceRequest) (*tracesv1.ExportTraceServiceResponse, error) {
+func (r *receiver) Export(
+	_ context.Context, request *tracesv1.ExportTraceServiceRequest,
+) (*tracesv1.ExportTraceServiceResponse, error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.refuses != nil {

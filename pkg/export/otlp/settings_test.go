@@ -140,8 +140,9 @@ func TestSettingsThatAreWrong(t *testing.T) {
 			t.Errorf("%s over gRPC: %v", address, err)
 		}
 	}
-	if _, err := from(map[string]string{endpoint: there, "OTEL_TRACES_SAMPLER": "parentbased_traceidratio",
-		"OTEL_TRACES_SAMPLER_ARG": "2"}); err == nil {
+	const ratio = "parentbased_traceidratio"
+	variables := map[string]string{endpoint: there, "OTEL_TRACES_SAMPLER": ratio, "OTEL_TRACES_SAMPLER_ARG": "2"}
+	if _, err := from(variables); err == nil {
 		t.Error("a ratio of 2 passes")
 	}
 }

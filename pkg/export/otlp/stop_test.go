@@ -42,8 +42,7 @@ func stubbed(exporter stub, timeout time.Duration) (sink *running, done *atomic.
 	sink, done = &running{registry: prometheus.NewRegistry()}, new(atomic.Int64)
 	sink.Traces = newTraces(TracesConfig{
 		Signal: Signal{Timeout: timeout}, Registerer: sink.registry, Logger: zap.NewNop(),
-		Report: func(bool, string) {},
-		Done:   func(timeline.Timeline) { done.Add(1) },
+		Report: func(bool, string) {}, Done: func(timeline.Timeline) { done.Add(1) },
 	}, newTracer(resource.Empty(), "", false), exporter)
 	return sink, done
 }
