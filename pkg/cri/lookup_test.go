@@ -101,7 +101,8 @@ func TestAnswer(t *testing.T) {
 	if n != 0 {
 		t.Errorf("%d container statuses the second time", n)
 	}
-	if n := after["/containerd.services.sandbox.v1.Store/Get"] - before["/containerd.services.sandbox.v1.Store/Get"]; n != 0 {
+	const get = "/containerd.services.sandbox.v1.Store/Get"
+	if n := after[get] - before[get]; n != 0 {
 		t.Errorf("%d sandboxes from the store the second time", n)
 	}
 }

@@ -208,7 +208,8 @@ func TestTheDeadAreNotRememberedForEver(t *testing.T) {
 	for i := range 2 * maxTombstones {
 		l.addTombstone(fmt.Sprint(i))
 	}
-	if len(l.tombstones) != maxTombstones || l.older(fmt.Sprint(maxTombstones-1), "1") || !l.older(fmt.Sprint(maxTombstones), "1") {
+	if len(l.tombstones) != maxTombstones || l.older(fmt.Sprint(maxTombstones-1), "1") ||
+		!l.older(fmt.Sprint(maxTombstones), "1") {
 		t.Errorf("%d tombstones, the first of them %s", len(l.tombstones), l.tombstones[0])
 	}
 }
